@@ -3,7 +3,9 @@
 use super::displayed::DisplayedApproval;
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
+use crate::base::limits;
 use crate::log::state::{self, State};
+use crate::message::id;
 use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::pending;
@@ -96,6 +98,45 @@ pub fn of_state(room: &Room, state: &State, agent: &str) -> PendingList {
         at: Stamp::now().to_string(),
         items,
     }
+}
+
+/// A row of a list for a person.
+pub enum PendingRow<'i> {
+    /// An item.
+    One(&'i Item),
+    /// Reports of one kind from the router, which are too many for a row each.
+    Group(Vec<&'i Item>),
+}
+
+/// The items as rows, in the order of the items. A group is in the place of its first item.
+pub fn grouped<'i>(items: &[&'i Item]) -> Vec<PendingRow<'i>> {
+    let mut rows = Vec::new();
+    let mut kinds: Vec<&str> = Vec::new();
+    for &item in items {
+        if !is_report(item) {
+            rows.push(PendingRow::One(item));
+            continue;
+        }
+        if kinds.contains(&item.kind) {
+            continue;
+        }
+        kinds.push(item.kind);
+        let equal = items.iter().copied();
+        let equal: Vec<&Item> = equal
+            .filter(|other| other.kind == item.kind && is_report(other))
+            .collect();
+        if equal.len() >= limits::PAGE_GROUP {
+            rows.push(PendingRow::Group(equal));
+        } else {
+            rows.extend(equal.into_iter().map(PendingRow::One));
+        }
+    }
+    rows
+}
+
+/// Returns true if the router reports this item, so that it can be one of many.
+fn is_report(item: &Item) -> bool {
+    item.from == id::MAILBAG && matches!(item.kind, "escalation" | "rejection")
 }
 
 /// The age of a time, in its largest unit.

@@ -91,7 +91,8 @@ impl Channels {
         }
     }
 
-    fn has(&self, channel: &str) -> bool {
+    /// Returns true if this channel is shown.
+    pub fn has(&self, channel: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|name| name == channel)
     }
 }

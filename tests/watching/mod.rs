@@ -6,3 +6,4 @@ mod reading;
 mod rows;
 mod screen;
 mod terminal;
+mod wide;

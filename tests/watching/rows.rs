@@ -43,7 +43,7 @@ fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
             words[0]
                 .strip_prefix('#')
                 .is_some_and(|seq| seq.parse::<u64>().is_ok())
-                && words[1].len() == 8
+                && words[1].len() == 11
                 && words[1].matches(':').count() == 2,
             "{words:?}"
         );

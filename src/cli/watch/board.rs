@@ -3,11 +3,12 @@
 use super::lines::Palette;
 use crate::base::limits;
 use crate::base::sanitize;
+use crate::base::text::count_of;
 use crate::cli::show::row::cut;
-use crate::query::pending::{self, Item, PendingCount, PendingList};
+use crate::query::pending::{self, Item, PendingCount, PendingList, PendingRow, grouped};
 use ratatui::text::{Line, Span};
 
-/// The highest number that one key can type.
+/// The highest number of one digit.
 const KEYS: u8 = 9;
 /// The panel takes at most this part of the screen.
 const PART: usize = 3;
@@ -18,7 +19,7 @@ pub(super) struct Slot {
     pub(super) item: Item,
     /// The number from 1 to 9, if one was free.
     pub(super) number: Option<u8>,
-    /// Does it still need the person?
+    /// True as long as it needs the person.
     pub(super) open: bool,
 }
 
@@ -32,7 +33,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// The items are these now. An item keeps its number as long as it is open. While the person types, a number means
+    /// Replaces the items. An item keeps its number as long as it is open. While the person types, a number means
     /// the item that it meant when the line was empty, so that no answer reaches another item.
     pub(super) fn update(&mut self, list: PendingList, is_typing: bool) {
         self.count = Some(list.count());
@@ -53,14 +54,26 @@ impl Board {
             open: false,
             ..slot
         }));
+        let alone = self.alone();
         for at in 0..self.slots.len() {
-            if self.slots[at].number.is_none() {
+            let slot = &self.slots[at];
+            if slot.number.is_none() && alone.contains(&(slot.item.seq, slot.item.kind)) {
                 self.slots[at].number = self.free();
             }
         }
     }
 
-    // The next number after the last given one. A number that became free a moment ago comes last.
+    /// The items that have a row each.
+    fn alone(&self) -> Vec<(u64, &'static str)> {
+        let items: Vec<&Item> = self.open().map(|slot| &slot.item).collect();
+        let alone = grouped(&items).into_iter().filter_map(|row| match row {
+            PendingRow::One(item) => Some((item.seq, item.kind)),
+            PendingRow::Group(_) => None,
+        });
+        alone.collect()
+    }
+
+    // The next number after the last given one, so that a freed number is reused as late as possible.
     fn free(&mut self) -> Option<u8> {
         let next = (0..KEYS).map(|step| (self.last + step) % KEYS + 1);
         let free = next
@@ -101,32 +114,86 @@ impl Board {
         Some(format!("! {} {need} you, oldest {oldest}", count.items))
     }
 
-    /// The most urgent items, one line each, as many as a screen of this height has place for.
+    /// The most urgent rows in the order of their numbers, and the number of items in the other rows.
+    fn rows(&self, most: usize) -> (Vec<BoardRow<'_>>, usize) {
+        let items: Vec<&Item> = self.open().map(|slot| &slot.item).collect();
+        let rows = grouped(&items);
+        let shown = if rows.len() > most {
+            most.saturating_sub(1)
+        } else {
+            rows.len()
+        };
+        let hidden = rows[shown..].iter().map(|row| match row {
+            PendingRow::One(_) => 1,
+            PendingRow::Group(equal) => equal.len(),
+        });
+        let hidden = hidden.sum();
+        let mut rows: Vec<BoardRow<'_>> = rows
+            .into_iter()
+            .take(shown)
+            .filter_map(|row| match row {
+                PendingRow::One(item) => {
+                    let mut slots = self.open();
+                    slots
+                        .find(|slot| std::ptr::eq(&slot.item, item))
+                        .map(BoardRow::Slot)
+                }
+                PendingRow::Group(equal) => Some(BoardRow::Group(equal)),
+            })
+            .collect();
+        rows.sort_by_key(|row| match row {
+            BoardRow::Slot(slot) => slot.number.unwrap_or(KEYS + 1),
+            BoardRow::Group(_) => KEYS + 2,
+        });
+        (rows, hidden)
+    }
+
+    /// The most urgent items, one line each, for a screen of this size.
     pub(super) fn panel(
         &self,
         (width, height): (usize, usize),
         palette: Palette,
     ) -> Vec<Line<'static>> {
         let most = (height / PART).saturating_sub(1).min(usize::from(KEYS));
-        let all = self.open().count();
-        let shown = if all > most {
-            most.saturating_sub(1)
-        } else {
-            all
-        };
-        let mut lines: Vec<Line<'static>> = self
-            .open()
-            .take(shown)
-            .map(|slot| slot.row(width, palette))
-            .collect();
-        if all > shown && most > 0 {
-            let more = cut(
-                &format!("  and {} more; `mailbag pending` lists them", all - shown),
-                width,
-            );
-            lines.push(Line::from(Span::styled(more, palette.hint())));
+        let (rows, hidden) = self.rows(most);
+        let mut lines: Vec<Line<'static>> =
+            rows.iter().map(|row| row.line(width, palette)).collect();
+        if hidden > 0 && most > 0 {
+            lines.push(more(hidden, width, palette));
         }
         lines
+    }
+
+    /// The open items of this sender, each in a few words.
+    pub(super) fn marks_of(&self, sender: &str) -> Vec<String> {
+        let own = self.open().filter(|slot| slot.item.from == sender);
+        own.map(Slot::head).collect()
+    }
+}
+
+fn more(hidden: usize, width: usize, palette: Palette) -> Line<'static> {
+    let more = format!("  and {hidden} more; `mailbag pending` lists them");
+    Line::from(Span::styled(cut(&more, width), palette.hint()))
+}
+
+/// A row of the items.
+enum BoardRow<'b> {
+    Slot(&'b Slot),
+    Group(Vec<&'b Item>),
+}
+
+impl BoardRow<'_> {
+    fn line(&self, width: usize, palette: Palette) -> Line<'static> {
+        match self {
+            BoardRow::Slot(slot) => slot.row(width, palette),
+            BoardRow::Group(equal) => {
+                let oldest = equal.iter().map(|item| &*item.since).min();
+                let oldest = oldest.map(pending::age).unwrap_or_default();
+                let count = count_of(equal.len(), equal[0].kind);
+                let text = format!("-   {count}, oldest {oldest}; `mailbag pending` lists them");
+                Line::from(Span::styled(cut(&text, width), palette.hint()))
+            }
+        }
     }
 }
 
@@ -141,7 +208,7 @@ impl Slot {
         matches!(self.item.kind, "approval" | "escalation")
     }
 
-    /// What the person types in front of an answer.
+    /// The text before an answer to the item.
     pub(super) fn handle(&self) -> String {
         match self.number {
             Some(number) => number.to_string(),
@@ -180,43 +247,40 @@ impl Slot {
     }
 
     fn row(&self, width: usize, palette: Palette) -> Line<'static> {
-        let Item {
-            kind,
-            seq,
-            from,
-            title,
-            since,
-            deadline,
-            inactive,
-            ..
-        } = &self.item;
-        let sign = if self.is_urgent() { "!" } else { "-" };
-        let number = self
-            .number
-            .map_or(String::new(), |number| number.to_string());
-        let record = if *seq == 0 {
-            String::new()
-        } else {
-            format!(" #{seq}")
-        };
-        let time = deadline
-            .as_deref()
-            .map_or_else(|| format!("{} ago", pending::age(since)), pending::left);
-        let inactive = if *inactive { ", inactive" } else { "" };
+        let deadline = self.item.deadline.as_deref();
+        let time = deadline.map_or_else(
+            || format!("{} ago", pending::age(&self.item.since)),
+            pending::left,
+        );
+        let inactive = if self.item.inactive { ", inactive" } else { "" };
         let options = if self.item.options.is_empty() {
             String::new()
         } else {
             format!(" [{}]", self.options().join(", "))
         };
-        let (from, title) = (sanitize::line(from), sanitize::quote(title, limits::TITLE));
-        let text =
-            format!("{sign} {number:>1} {kind}{record} {from}, {time}{inactive} {title}{options}");
+        let from = sanitize::line(&self.item.from);
+        let title = sanitize::quote(&self.item.title, limits::TITLE);
+        let text = format!("{} {from}, {time}{inactive} {title}{options}", self.head());
         let style = if self.is_urgent() {
             palette.trouble()
         } else {
             palette.hint()
         };
         Line::from(Span::styled(cut(&text, width), style))
+    }
+
+    /// The mark, the number, the kind and the record.
+    fn head(&self) -> String {
+        let sign = if self.is_urgent() { "!" } else { "-" };
+        let number = self
+            .number
+            .map_or(String::new(), |number| number.to_string());
+        let record = if self.item.seq == 0 {
+            String::new()
+        } else {
+            format!(" #{}", self.item.seq)
+        };
+        format!("{sign} {number:>1} {}{record}", self.item.kind)
     }
 }
 
@@ -260,6 +324,36 @@ mod tests {
             if slot.open { text } else { format!("[{text}]") }
         };
         board.slots.iter().map(slot).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_their_numbers_and_reports_are_a_group() {
+        let mut board = Board::default();
+        board.update(list(&[20, 21]), false);
+        // A more urgent item keeps the numbers of the others, and is below them.
+        let mut newer = list(&[30, 20, 21, 40, 41, 42]);
+        for item in &mut newer.items[3..] {
+            (item.kind, item.from) = ("rejection", "mailbag".into());
+        }
+        board.update(newer, false);
+        let lines = board.panel((80, 24), Palette { colour: false });
+        let shown: Vec<String> = lines.iter().map(|line| line.to_string()).collect();
+        let begins: Vec<&str> = shown.iter().map(|line| &line[..14]).collect();
+        assert_eq!(
+            begins,
+            [
+                "- 1 question #",
+                "- 2 question #",
+                "- 3 question #",
+                "-   3 rejectio"
+            ]
+        );
+        assert!(
+            board
+                .slots
+                .iter()
+                .all(|slot| slot.number.is_none() == (slot.item.seq >= 40))
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the tab key adds: names of agents, numbers of items, and the words that answer the chosen item.
+//! Completion with Tab: names of agents, numbers of items, and the words that answer the chosen item.
 
 use super::board::{Board, Slot};
 use super::meaning::words;
@@ -9,7 +9,7 @@ use crate::room::registry::Registry;
 pub(super) struct Completion {
     /// Where the completed word begins.
     pub(super) from: usize,
-    /// What takes its place.
+    /// The new text.
     pub(super) text: String,
     /// The possible words, if there are several.
     pub(super) choices: Vec<String>,
@@ -35,7 +35,7 @@ pub(super) fn complete(before: &str, board: &Board, registry: &Registry) -> Opti
             let common = others.iter().fold(first.as_str(), |common, other| {
                 common_beginning(common, other)
             });
-            // What was typed stays if the words differ in the case of its letters.
+            // The typed text stays if the words differ in letter case.
             let text = if common.len() > typed.len() {
                 common
             } else {

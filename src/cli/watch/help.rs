@@ -1,11 +1,11 @@
-//! The help of the view: what can be typed, and the keys.
+//! The help of the view: answers, keys and marks.
 
 use super::lines::{DIM, fold};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-const FORMS: [(&str, &str); 13] = [
+const FORMS: [(&str, &str); 17] = [
     ("1 yes, 1y", "decide item 1"),
     ("#12 yes", "by record number"),
     ("#12 use 8080", "reply to a question"),
@@ -20,8 +20,12 @@ const FORMS: [(&str, &str); 13] = [
     (" 1 yes", "always a message"),
     ("Tab", "complete"),
     ("Up, Down", "earlier lines"),
-    ("PgUp, PgDn", "scroll"),
+    ("PgUp, PgDn", "scroll; Home: older, End: newest"),
     ("Ctrl-u, Ctrl-c", "clear the line, quit"),
+    ("!  x  -", "urgent, rejected, other item"),
+    ("#12  [auth]", "record number, channel"),
+    ("↓ 3 new", "3 new messages below"),
+    ("…", "the text is longer"),
 ];
 
 /// The help in lines of this width.

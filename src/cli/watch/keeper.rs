@@ -7,6 +7,7 @@ use crate::commands::wait::Routing;
 use crate::query::latest::Latest;
 use crate::query::pending::PendingList;
 use crate::query::status::{self, Glance};
+use crate::query::who::Everybody;
 use crate::room::Room;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -15,12 +16,14 @@ use std::time::{Duration, Instant};
 /// Minimum time between two looks.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// What a look shows.
+/// The result of a look.
 pub(super) struct Looked {
     /// The numbers of the room.
     pub(super) glance: Glance,
-    /// What needs the reader, if the view shows it.
+    /// The pending items of the reader, if the view shows them.
     pub(super) pending: Option<PendingList>,
+    /// The agents, if the view shows them.
+    pub(super) everybody: Option<Everybody>,
 }
 
 /// A thread of its own, so that a slow look does not delay the view.
@@ -30,7 +33,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts to look, and sends each result to `wakes`. `latest` reads what needs the reader.
+    /// Starts to look, and sends each result to `wakes`. `latest` reads the pending items and the agents.
     pub(super) fn start(
         room: Room,
         reader: String,
@@ -95,7 +98,7 @@ fn keep(
     }
 }
 
-/// The numbers of the room, and what needs the reader. Before that, this process starts or stops to deliver, as commands that wait do.
+/// Starts or stops delivery in this process, and then reads the numbers of the room, the pending items and the agents.
 fn look(
     room: &Room,
     reader: &str,
@@ -103,10 +106,16 @@ fn look(
     latest: Option<&mut Latest>,
 ) -> Result<Looked> {
     routing.tend()?;
-    Ok(Looked {
+    let mut looked = Looked {
         glance: status::glance(room, reader)?,
-        pending: latest.map(|latest| latest.pending(reader)).transpose()?,
-    })
+        pending: None,
+        everybody: None,
+    };
+    if let Some(latest) = latest {
+        looked.pending = Some(latest.pending(reader)?);
+        looked.everybody = Some(latest.everybody()?);
+    }
+    Ok(looked)
 }
 
 impl Drop for Keeper {

@@ -22,14 +22,14 @@ const INDENT: &str = "    ";
 /// Colours of 256 that can be read on black and on white, without red, which means trouble.
 const SENDERS: [u8; 12] = [32, 34, 37, 65, 68, 97, 99, 130, 133, 136, 166, 169];
 
-/// How senders and troubles are told apart: by colour where it is wanted.
+/// The styles of senders and problems, with colour where it is wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Palette {
     pub(super) colour: bool,
 }
 
 impl Palette {
-    fn sender(self, name: &str) -> Style {
+    pub(super) fn sender(self, name: &str) -> Style {
         let bold = Style::new().add_modifier(Modifier::BOLD);
         if self.colour {
             bold.fg(Color::Indexed(SENDERS[shade(name, SENDERS.len())]))

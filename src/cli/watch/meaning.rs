@@ -1,4 +1,4 @@
-//! What a typed line means: an answer to an item, or a message.
+//! The meaning of a typed line: an answer to an item, or a message.
 
 use super::board::{Board, Slot};
 use crate::base::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::commands::chat_input;
 use crate::message::decision;
 use crate::query::timeline::Channels;
 
-/// What a typed line means.
+/// The meaning of a typed line.
 #[derive(Debug)]
 pub(super) enum Meaning<'b> {
     /// A message.
@@ -91,9 +91,9 @@ fn answer_to_agent<'b>(board: &'b Board, agent: &str, text: &str) -> Result<Mean
 /// A line that begins with a number.
 struct Numbered<'t> {
     number: u64,
-    /// Was it written as `#12`?
+    /// True for `#12`.
     explicit: bool,
-    /// Is the text separated from the number?
+    /// True if the text is separated from the number.
     separated: bool,
     text: &'t str,
 }
@@ -132,7 +132,7 @@ impl Numbered<'_> {
         !self.text.is_empty() && !self.text.contains(char::is_whitespace)
     }
 
-    /// Is this an answer also where no item has the number?
+    /// Returns true if this is an answer even if no item has the number.
     fn is_surely_an_answer(&self) -> bool {
         let is_in_list = (1..=9).contains(&self.number);
         self.explicit
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// What a line means in a view with an approval (1, #12), a question (2, #14), a rejection (3, #5), a claim (4, #7)
+    /// The meaning of a line in a view with an approval (1, #12), a question (2, #14), a rejection (3, #5), a claim (4, #7)
     /// and an offer (5, #9).
     fn means(line: &str, channels: &[&str]) -> String {
         let mut board = Board::default();

@@ -1,4 +1,4 @@
-//! `mailbag watch`: shows all messages live and sends what a person writes.
+//! `mailbag watch`: shows all messages live and sends messages of the person.
 
 mod board;
 mod completion;
@@ -44,7 +44,9 @@ with a number, most urgent first:
 `1y` and Enter is enough. A line that begins with a blank is always a message.
 
 Tab: complete. `?` on an empty line: help. Up and down: sent messages. Page up and
-page down: scroll. Ctrl-u: clear the line. Ctrl-c: quit.
+page down: scroll. Home and End on an empty line: older messages, newest message.
+Ctrl-u: clear the line. Ctrl-c: quit. A terminal of 110 columns also has a panel of
+the agents with presence, unread messages, claims and the items they wait for.
 
 The channel main also shows rejected files and notices. Your messages stay unread
 until you read them. If no router runs, this command delivers messages. Times are

@@ -4,7 +4,7 @@ use crate::base::sanitize;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// How many lines are remembered.
+/// Maximum number of lines in the history.
 const REMEMBERED: usize = 200;
 
 /// A change of the line or of the place in it.
@@ -21,27 +21,27 @@ pub(super) enum Edit {
     End,
     Backspace,
     Delete,
-    /// Everything before the place goes.
+    /// Deletes the text before the cursor.
     KillBefore,
-    /// Everything behind it goes.
+    /// Deletes the text after the cursor.
     KillAfter,
-    /// The word before it goes.
+    /// Deletes the word before the cursor.
     KillWord,
     /// The text from this byte to the place is replaced.
     Complete(usize, String),
-    /// What was sent before.
+    /// The lines that were sent.
     Older,
     Newer,
 }
 
-/// The line, the place in it, and what was sent before.
+/// The line, the cursor in it, and the lines that were sent.
 #[derive(Debug, Default)]
 pub(super) struct Prompt {
     text: String,
     /// A byte, at the boundary of a character as people see it.
     at: usize,
     history: Vec<String>,
-    /// Which line of the history is shown; the line that was being written is kept meanwhile.
+    /// The shown line of the history, and the unsent line.
     recalled: Option<usize>,
     kept: String,
 }
@@ -161,13 +161,13 @@ impl Prompt {
         self.at = self.text.len();
     }
 
-    /// The part of the line that fits into so many columns, made visible, and the column of the place in it.
+    /// The visible part of the line for this width, and the column of the cursor in it.
     pub(super) fn view(&self, width: usize) -> (String, usize) {
         let cell = |text: &str| sanitize::line(text).into_owned();
         let before: Vec<String> = self.text[..self.at].graphemes(true).map(cell).collect();
         let behind: Vec<String> = self.text[self.at..].graphemes(true).map(cell).collect();
         let width_behind: usize = behind.iter().map(|cell| cell.width()).sum();
-        // The place itself takes a column, and something of what follows stays in sight.
+        // The cursor takes a column, and a part of the text after it stays visible.
         let room = width.saturating_sub(1 + width_behind.min(width / 4));
         let (mut column, mut first) = (0, before.len());
         while first > 0 && column + before[first - 1].width() <= room {

@@ -36,7 +36,7 @@ pub(super) fn show(
             .terminal
             .draw(|frame| view.draw(frame))
             .doing("draw on", TERMINAL)?;
-        // What has come meanwhile is drawn together.
+        // Draw once for all waiting events.
         let Ok(first) = woken.recv() else {
             return Ok(());
         };
@@ -64,7 +64,7 @@ pub(super) fn show(
     }
 }
 
-// The router can take long to record an answer, and the view goes on meanwhile.
+// In a thread of its own, because the router can take long to record an answer.
 fn answer(answering: Box<Answering>, wakes: Sender<Wake>) {
     std::thread::spawn(move || {
         let Answering {
@@ -115,7 +115,7 @@ impl Drop for Screen {
     }
 }
 
-/// Each step is tried, whatever came of the one before.
+/// Tries each step, even if the one before failed.
 fn give_back() {
     let _ = execute!(
         canvas(),

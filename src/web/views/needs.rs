@@ -7,7 +7,7 @@ use crate::base::text::count_of;
 use crate::message::id;
 use crate::query::claims::OwnedClaim;
 use crate::query::history::message;
-use crate::query::pending::{Item, PendingList, age, left};
+use crate::query::pending::{Item, PendingList, PendingRow, age, grouped, left};
 use crate::room::Room;
 use crate::web::app::App;
 use axum::extract::State;
@@ -44,34 +44,19 @@ pub(super) fn section(app: &App, list: &PendingList) -> Markup {
 /// buttons; the others lead to their conversation, so that the page stays small.
 fn rows(app: &App, list: &PendingList) -> Markup {
     let mut rows = String::new();
-    let mut grouped: Vec<&str> = Vec::new();
-    for one in &list.items {
-        if grouped.contains(&one.kind) && is_report(one) {
-            continue;
-        }
-        let equal: Vec<&Item> = list
-            .items
-            .iter()
-            .filter(|other| other.kind == one.kind && is_report(other))
-            .collect();
-        let row = if is_report(one) && equal.len() >= limits::PAGE_GROUP {
-            grouped.push(one.kind);
-            group(&equal)
-        } else {
-            match shown_text(&app.room, one) {
+    let items: Vec<&Item> = list.items.iter().collect();
+    for row in grouped(&items) {
+        let row = match row {
+            PendingRow::Group(equal) => group(&equal),
+            PendingRow::One(one) => match shown_text(&app.room, one) {
                 Some(shown) if rows.len() < limits::PAGE_WHOLE => item(one, &shown),
                 _ if one.seq > 0 => brief(one),
                 _ => item(one, ""),
-            }
+            },
         };
         rows += &row.into_string();
     }
     PreEscaped(rows)
-}
-
-/// Returns true if the router reports this item, so that it can be one of many.
-fn is_report(item: &Item) -> bool {
-    item.from == id::MAILBAG && matches!(item.kind, "escalation" | "rejection")
 }
 
 /// The text of an item that the list shows. `None` if it is too long for a list.

@@ -1,8 +1,9 @@
 //! Draws the view: the timeline or the help, the items, the numbers, an answer, and the line.
 
-use super::View;
 use super::reading::Reading;
+use super::{View, side};
 use crate::base::sanitize;
+use crate::cli::show::row::cut;
 use crate::cli::watch::help;
 use crate::cli::watch::lines::{self, DIM};
 use crate::cli::watch::meaning::preview;
@@ -13,7 +14,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
-/// How many lines an answer to what was typed may take.
+/// Maximum number of lines of an answer.
 const NOTE_LINES: usize = 5;
 
 impl View {
@@ -21,8 +22,9 @@ impl View {
     pub(in crate::cli::watch) fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let width = usize::from(area.width);
-        if width != self.width {
-            self.width = width;
+        let side_width = side::width(width);
+        if width - side_width != self.width {
+            self.width = width - side_width;
             self.fold_all();
         }
         let note = self.note(width);
@@ -37,11 +39,18 @@ impl View {
             Constraint::Length(1),
         ])
         .areas(area);
+        let [timeline, side] =
+            Layout::horizontal([Constraint::Min(0), Constraint::Length(side_width as u16)])
+                .areas(timeline);
         self.draw_timeline(frame, timeline);
+        if side_width > 0 {
+            let lines = self.side(usize::from(side.height));
+            frame.render_widget(Paragraph::new(lines), side);
+        }
         frame.render_widget(Paragraph::new(panel), items);
         let reversed = Style::new().add_modifier(Modifier::REVERSED);
         frame.render_widget(
-            Paragraph::new(format!("{:<width$}", self.status(width))).style(reversed),
+            Paragraph::new(format!("{:<width$}", cut(&self.status(width), width))).style(reversed),
             status,
         );
         frame.render_widget(Paragraph::new(note), answer);
@@ -78,7 +87,7 @@ impl View {
                 }
                 None => "@name and a message; ? for help".to_owned(),
             };
-            Span::styled(hint, DIM)
+            Span::styled(cut(&hint, width), DIM)
         } else {
             Span::raw(text)
         };
@@ -111,13 +120,23 @@ impl View {
         let Some((text, style)) = note.or(preview).or(trouble) else {
             return Vec::new();
         };
-        let lines = lines::fold(text, width).into_iter().take(NOTE_LINES);
+        let mut lines = lines::fold(text, width);
+        if lines.len() > NOTE_LINES {
+            lines.truncate(NOTE_LINES);
+            if let Some(last) = lines.last_mut() {
+                *last = format!(
+                    "{}…",
+                    cut(last, width.saturating_sub(1)).trim_end_matches('…')
+                );
+            }
+        }
+        let lines = lines.into_iter();
         lines
             .map(|line| Line::from(Span::styled(line, style)))
             .collect()
     }
 
-    /// The numbers in one line; the room's name takes what is left.
+    /// The numbers in one line; the room's name takes the rest.
     fn status(&self, width: usize) -> String {
         let Some(glance) = &self.glance else {
             return " loading …".into();

@@ -1,7 +1,8 @@
-//! What the screen shows, and what keys do to it; knows no terminal.
+//! The content of the screen and the effect of keys, independent of the terminal.
 
 mod drawing;
 mod reading;
+mod side;
 
 use self::reading::Reading;
 use crate::base::error::{Error, Result};
@@ -18,17 +19,20 @@ use crate::disk::layout;
 use crate::query::identity::Who;
 use crate::query::pending::Item;
 use crate::query::status::Glance;
-use crate::query::timeline::{Channels, Entry};
+use crate::query::timeline::{self, Channels, Choice, Entry};
+use crate::query::who::Everybody;
 use crate::room::Room;
 use ratatui::crossterm::event::{Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use std::collections::VecDeque;
 
-/// How many entries are kept to turn back to.
+/// The number of entries that are kept to turn back to.
 const KEPT: usize = 2000;
+/// The number of older entries that are read together.
+const OLDER: usize = 200;
 
-/// What came of a key.
+/// The result of a key.
 pub(in crate::cli::watch) enum Done {
     /// Nothing outside the view.
     Shown,
@@ -51,18 +55,21 @@ pub(in crate::cli::watch) struct Answering {
 /// The timeline, the numbers, and the line that is being written.
 pub(in crate::cli::watch) struct View {
     room: Room,
-    /// The directory whose room it is, as a person calls it.
+    /// The directory of the room, as a person calls it.
     place: String,
     who: Who,
     channels: Channels,
     palette: Palette,
     entries: VecDeque<Entry>,
+    /// Older entries are read before this record; `None`: before the first entry.
+    older: Option<u64>,
+    everybody: Option<Everybody>,
     /// The entries' lines at the width of the screen.
     lines: Vec<Line<'static>>,
     width: usize,
-    /// How many lines stand below the screen.
+    /// Number of lines below the screen.
     below: usize,
-    /// How many entries came while the person had turned back.
+    /// Number of new entries since the person scrolled back.
     news: usize,
     page: usize,
     prompt: Prompt,
@@ -70,9 +77,9 @@ pub(in crate::cli::watch) struct View {
     glance: Option<Glance>,
     trouble: Option<String>,
     board: Board,
-    /// The line whose answer is being given.
+    /// The line with the answer that is being recorded.
     answering: Option<String>,
-    /// Is the help shown?
+    /// True while the help is shown.
     helps: bool,
     /// The approval that the person reads before deciding.
     reading: Option<Reading>,
@@ -104,6 +111,8 @@ impl View {
             channels,
             palette,
             entries: VecDeque::new(),
+            older: None,
+            everybody: None,
             lines: Vec::new(),
             width: 0,
             below: 0,
@@ -131,8 +140,9 @@ impl View {
         if self.below > 0 {
             self.below += self.lines.len() - before;
         }
-        // Many at once, since the rest is folded again.
-        if self.entries.len() > KEPT + KEPT / 4 {
+        // Many together, because the others are folded again.
+        if self.below == 0 && self.entries.len() > KEPT + KEPT / 4 {
+            self.older = None;
             self.entries.drain(..self.entries.len() - KEPT);
             self.fold_all();
         }
@@ -142,8 +152,13 @@ impl View {
     pub(in crate::cli::watch) fn looked(&mut self, looked: Result<Box<Looked>, String>) {
         match looked {
             Ok(looked) => {
-                let Looked { glance, pending } = *looked;
+                let Looked {
+                    glance,
+                    pending,
+                    everybody,
+                } = *looked;
                 (self.glance, self.trouble) = (Some(glance), None);
+                self.everybody = everybody;
                 if let Some(list) = pending {
                     self.board.update(list, !self.prompt.text().is_empty());
                 }
@@ -191,6 +206,7 @@ impl View {
     }
 
     fn key(&mut self, key: KeyEvent) -> Done {
+        let is_empty = self.prompt.text().is_empty();
         let held = key.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT);
         let edit = match (held, key.code) {
             (KeyModifiers::CONTROL, KeyCode::Char('c')) => return Done::Quit,
@@ -205,7 +221,7 @@ impl View {
             (_, KeyCode::PageDown) if self.reading.is_some() => {
                 return self.turn_reading(Reading::next_page);
             }
-            (_, KeyCode::PageUp) => return self.turn(self.below + self.page),
+            (_, KeyCode::PageUp) => return self.turn_back(self.below + self.page),
             (_, KeyCode::PageDown) => return self.turn(self.below.saturating_sub(self.page)),
             (_, KeyCode::Tab) => return self.complete(),
             (KeyModifiers::NONE | KeyModifiers::SHIFT, KeyCode::Char('?'))
@@ -238,6 +254,11 @@ impl View {
             (KeyModifiers::NONE, KeyCode::Right) => Edit::Right,
             (_, KeyCode::Left) => Edit::WordLeft,
             (_, KeyCode::Right) => Edit::WordRight,
+            (_, KeyCode::Home) if is_empty => {
+                self.load_older();
+                return self.turn(usize::MAX);
+            }
+            (_, KeyCode::End) if is_empty => return self.turn(0),
             (_, KeyCode::Home) => Edit::Home,
             (_, KeyCode::End) => Edit::End,
             (_, KeyCode::Backspace) => Edit::Backspace,
@@ -256,6 +277,38 @@ impl View {
 
     fn turn_reading(&mut self, turn: fn(&mut Reading) -> Done) -> Done {
         self.reading.as_mut().map_or(Done::Shown, turn)
+    }
+
+    /// Turns back to a position that can be before the oldest entry.
+    fn turn_back(&mut self, below: usize) -> Done {
+        if below + self.page > self.lines.len() {
+            self.load_older();
+        }
+        self.turn(below)
+    }
+
+    fn load_older(&mut self) {
+        let first = self.entries.front().map(|entry| entry.seq);
+        let before = self.older.or(first);
+        // The first record of a log is not an entry.
+        if before.is_some_and(|before| before <= 1) {
+            return;
+        }
+        let choice = Choice {
+            channel: self.channels.only().map(str::to_owned),
+            ..Choice::default()
+        };
+        match timeline::page(&self.room, &choice, before, OLDER) {
+            Ok(page) => {
+                self.older = Some(page.before.unwrap_or(1));
+                let entries = page.entries.into_iter();
+                for entry in entries.filter(|entry| self.channels.has(&entry.channel)) {
+                    self.entries.push_front(entry);
+                }
+                self.fold_all();
+            }
+            Err(e) => self.troubled(&e),
+        }
     }
 
     fn turn(&mut self, below: usize) -> Done {
@@ -290,7 +343,7 @@ impl View {
         meaning(self.prompt.text(), &self.board, &self.channels, id_of)
     }
 
-    /// What can't be sent stays in the line, with the reason below it.
+    /// Sends the line. If that fails, the line stays, with the reason below it.
     fn send(&mut self) -> Done {
         if self.answering.is_some() {
             return Done::Shown;
