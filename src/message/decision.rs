@@ -129,6 +129,14 @@ impl Step {
             _ => None,
         }
     }
+
+    /// The question that a decision settles, in one line.
+    pub fn question(&self) -> Option<&str> {
+        match self {
+            Step::Decide { title, .. } if !title.is_empty() => Some(title),
+            _ => None,
+        }
+    }
 }
 
 /// Like [`Step::summary`], from `delivery.approval` of a copy.

@@ -1,4 +1,4 @@
-//! JSON for programs: what the commands print with `--json`, in the same form.
+//! JSON for programs, in the form of the commands' `--json` output.
 
 use super::app::{App, run, run_in_turn};
 use super::reply::{Failure, json_of};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 
-/// What a list may be asked for, as the options of `mailbag list` and `mailbag search`.
+/// The filters of a list, as the options of `mailbag list` and `mailbag search`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Asked {
     words: Option<String>,

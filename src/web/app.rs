@@ -1,4 +1,4 @@
-//! What every request gets: the room, the gate, and the signs of change.
+//! The state of all requests: the room, the gate, and the signs of change.
 
 use super::gate::Gate;
 use super::reply::Failure;
@@ -34,7 +34,7 @@ pub(super) struct App {
     pub(super) unread: Arc<Semaphore>,
     /// Held by the stream that reads records into memory.
     pub(super) reading: tokio::sync::Mutex<()>,
-    /// Held by the request that searches the log, so that many searches do not keep other requests waiting.
+    /// Held by the request that searches the log, so that searches do not delay other requests.
     searching: Arc<tokio::sync::Mutex<()>>,
     latest: Mutex<Latest>,
 }
@@ -53,7 +53,7 @@ impl App {
         }
     }
 
-    /// The person, as whom the page acts.
+    /// The person. The page acts in its name.
     pub(super) fn who(&self) -> Who {
         Who {
             name: id::HUMAN.to_owned(),
@@ -75,12 +75,12 @@ impl App {
         Ok(held(&self.latest).pending(id::HUMAN)?.items.len())
     }
 
-    /// Everybody who is known.
+    /// All known agents.
     pub(super) fn everybody(&self) -> Result<Everybody> {
         held(&self.latest).everybody()
     }
 
-    /// What each agent waits for.
+    /// The waits of each agent.
     pub(super) fn waits(&self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
         held(&self.latest).waits()
     }

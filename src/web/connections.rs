@@ -19,7 +19,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Notes that a request with a valid secret came on this connection.
+    /// Records that this connection had a request with a valid secret.
     pub(super) fn set_entered(&self) {
         self.has_entered.store(true, Ordering::Relaxed);
     }

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 
-/// The proof with which a browser enters.
+/// The proof that a browser shows to enter.
 #[derive(Debug, Deserialize)]
 pub(super) struct Admission {
     /// The token of the printed URL.
@@ -106,7 +106,7 @@ async fn done(
         .map_or_else(|failure| failure.json(), |done| json_of(&done))
 }
 
-/// An answer to an item of what needs the person.
+/// An answer to a pending item of the person.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     kind: String,
@@ -130,7 +130,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The item for which the form was made.
+    /// The item of the form.
     fn key(&self) -> Key<'_> {
         let owned = Some((&*self.subject, &*self.owner)).filter(|(subject, _)| !subject.is_empty());
         Key {

@@ -3,7 +3,7 @@
 //! - `Host` is one of the names of this page. A page of another site that makes its own name lead to this machine (DNS
 //!   rebinding) sends its own name there.
 //! - A request that changes the room has an `Origin`, and it is the page itself.
-//! - A browser sends its secret in a header, which only a script of the page's own origin can add. There is no cookie,
+//! - A browser sends its secret in a header, which only a script of the page's own origin can add. The page sets no cookie,
 //!   because browsers send a cookie to all ports of a host.
 //! - A program sends the token for reading as `Authorization: Bearer`. It changes nothing.
 //!
@@ -59,7 +59,7 @@ pub(super) struct Gate {
     entry: Mutex<Option<String>>,
     reader: String,
     browsers: Browsers,
-    /// What `Host` may say, in lower case.
+    /// The valid values of `Host`, in lower case.
     hosts: Vec<String>,
     is_proxied: bool,
     password: Option<String>,

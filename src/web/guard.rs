@@ -67,7 +67,7 @@ pub(super) async fn guard(
     response
 }
 
-/// A form comes within a time, or its connection ends.
+/// A form must be complete within a time, or its connection ends.
 async fn answered(request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;

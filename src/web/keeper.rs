@@ -65,7 +65,7 @@ fn keep(
     let (mut next_look, mut presence) = (Instant::now(), None);
     loop {
         if next_look <= Instant::now() {
-            // The page shows what is not delivered, and why.
+            // The page shows undelivered messages with the reason.
             let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
             let gone = room
                 .still_exists()

@@ -1,11 +1,11 @@
-//! `/events`: the timeline as a stream of server-sent events, without a gap, also across a reconnection.
+//! `/events`: the timeline as a stream of server-sent events, without a gap, even after a reconnection.
 //!
 //! Each reader follows the log by itself, so the stream needs no queue: a slow reader is only further behind in the log.
 //! Unread events are bounded for all streams together. A client that reads nothing for a while loses its
 //! connection, and continues from the last number that it has.
 //! Events: `entry` with an entry of the timeline (its id is the number of the record), `change` if something else has
 //! changed or the room is back, `gone` if the room cannot be read, `reset` if the number to continue from is not in the log,
-//! and `beat` when nothing else was sent for a while, so that a reader notices a connection that is dead.
+//! and `beat` after a time without an event, so that a reader detects a dead connection.
 
 use super::app::{App, run};
 use super::reply::Failure;
@@ -78,7 +78,7 @@ pub(super) async fn events(
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
-/// What one reader gets.
+/// The stream of one reader.
 struct Feed {
     app: Arc<App>,
     timeline: Option<Timeline>,

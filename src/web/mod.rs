@@ -1,4 +1,4 @@
-//! The page: what needs a person, the agents and the mail, in a browser.
+//! The page: pending items, agents and mail, in a browser.
 //!
 //! In: a room, and an address to listen on. Out: pages, JSON with the schemas of `--json`, and a stream of events.
 //!
@@ -8,7 +8,7 @@
 //!
 //! It is a process of its own. If it dies, only the browser notices.
 //!
-//! What does not belong here: the page cannot change settings, consent, hooks, or programs that wake agents.
+//! Setup does not belong here: the page cannot change settings, consent, hooks, or programs that wake agents.
 
 mod api;
 mod app;

@@ -9,7 +9,7 @@ use axum::middleware;
 use axum::routing::{get, post};
 use std::sync::Arc;
 
-/// Everything, behind the gate.
+/// All routes, protected by the gate.
 pub(super) fn routes(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(views::needs::show))

@@ -1,4 +1,4 @@
-//! Accepts connections, within bounds on their number and their patience, and follows the room meanwhile.
+//! Accepts connections, within bounds on their number and duration, and follows the room.
 
 use super::app::{App, Change};
 use super::browsers::Browsers;
@@ -21,7 +21,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Where and for whom the page is.
+/// The address of the page and its access rules.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The address to listen on. Port 0 is any free one.
@@ -46,7 +46,7 @@ pub struct Started {
     pub port_in_use: Option<u16>,
 }
 
-/// Serves the page until a signal. Delivers mail meanwhile, if no router runs.
+/// Serves the page until a signal. If no router runs, it also delivers mail.
 pub fn serve(
     room: &Room,
     options: Options,

@@ -88,7 +88,7 @@ impl LoggedMessage {
             kind: text("type").unwrap_or_else(|| "message".into()),
             priority: text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
             channel: text("channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
-            subject: text("subject"),
+            subject: text("subject").or_else(|| record.decision()?.question().map(str::to_owned)),
             preview: text("body")
                 .as_deref()
                 .and_then(first_line)

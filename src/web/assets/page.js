@@ -82,7 +82,7 @@ function insert(rows) {
   const before = entries.getBoundingClientRect().height;
   entries.prepend(rows);
   $(".empty", timeline)?.remove();
-  // What somebody reads stays where it is. Most browsers see to that.
+  // The visible text keeps its position. Most browsers do this themselves.
   if (keeps && !CSS.supports("overflow-anchor: auto")) scrollBy(0, entries.getBoundingClientRect().height - before);
   setTimeout(keepNewest); // thousands may have been loaded: what is new is shown first
 }
@@ -120,7 +120,7 @@ async function loadOlder(link) {
   const { href } = link;
   const before = new URL(href).searchParams.get("before");
   const part = await (await get(withQuery(`before=${before}`))).json();
-  // Meanwhile the list may have got another end.
+  // The end of the list can have changed.
   if ($("#older a")?.href !== href) return watchEnd();
   const rows = nodes(part.rows);
   tell(rows);

@@ -1,4 +1,4 @@
-//! Messages per hour and sender, and who writes to whom: as drawings, and as tables with the same numbers.
+//! Messages per hour and sender, and per sender and recipient: as drawings, and as tables with the same numbers.
 
 use super::{Page, SHADES, agent, nothing, respond_in_turn, text};
 use crate::query::activity::{Activity, HOURS, Sender, activity};

@@ -1,4 +1,4 @@
-//! Who owns which work.
+//! The owners of work.
 
 use super::{Page, agent, nothing, respond, seq, text, time};
 use crate::base::clock::Stamp;

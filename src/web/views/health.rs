@@ -1,4 +1,4 @@
-//! The health of the room: what `mailbag doctor` finds, and what is pending.
+//! The health of the room: what `mailbag doctor` finds, and pending files.
 
 use super::{Page, agent, nothing, respond, text};
 use crate::base::text::count_of;

@@ -1,4 +1,4 @@
-//! The links to other rooms, and how far their mail is.
+//! The links to other rooms, with the delivery state of their mail.
 
 use super::{Page, agent, nothing, respond, text, time};
 use crate::query::links::{Link, Remote, links, remote};

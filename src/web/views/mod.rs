@@ -278,7 +278,7 @@ pub(super) fn agent(name: &str) -> Markup {
     html! { a .(format!("agent shade{shade}")) href={ "/all?agent=" (encoded(name)) } { bdi { (text(name)) } } }
 }
 
-/// How many colours the style sheet has for agents.
+/// Number of colours for agents in the style sheet.
 const SHADES: usize = 12;
 
 /// The initials of an agent, in its colour.
@@ -302,7 +302,7 @@ pub(super) fn seq(number: u64) -> Markup {
     html! { a .seq href={ "/message/" (number) } { "#" (number) } }
 }
 
-/// What to say where there is nothing, with the command that comes next.
+/// The text of an empty list, with the next command.
 pub(super) fn nothing(what: &str, next: &str) -> Markup {
     html! { p .empty { (what) @if !next.is_empty() { " " code { (next) } } } }
 }

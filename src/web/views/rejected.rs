@@ -124,12 +124,19 @@ fn problems(problems: &[Problem]) -> Markup {
         ul .problems {
             @for problem in problems {
                 li .problem {
-                    @if !problem.place.is_empty() { code { (text(problem.place.trim_start_matches('/'))) } ": " }
-                    (text(&problem.what))
+                    (sentence(problem))
                     @if !problem.fix.is_empty() { p .fix { (text(&problem.fix)) } }
                 }
             }
         }
+    }
+}
+
+/// A problem with the field that has it.
+pub(super) fn sentence(problem: &Problem) -> Markup {
+    html! {
+        @if !problem.place.is_empty() { code { (text(problem.place.trim_start_matches('/'))) } ": " }
+        (text(&problem.what))
     }
 }
 

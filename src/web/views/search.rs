@@ -171,5 +171,5 @@ fn row(hit: &Hit) -> Markup {
     }
 }
 
-/// How many recipients are named.
+/// Maximum number of recipients by name.
 const NAMES: usize = 3;

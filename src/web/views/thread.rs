@@ -129,5 +129,5 @@ fn entry(past: &LoggedMessage, is_meant: bool, items: &[Item]) -> Markup {
     }
 }
 
-/// How many recipients are named.
+/// Maximum number of recipients by name.
 const NAMES: usize = 8;

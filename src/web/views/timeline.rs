@@ -1,11 +1,12 @@
 //! Lists of mail, the newest entry first: the inbox, and all mail with filters in the address.
 
+use super::rejected::sentence;
 use super::{Page, agent, agents, encoded, initials, nothing, respond, seq, text, time, words};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::message::record::EventKind;
-use crate::message::{TYPES, id};
+use crate::message::{DECISION, TYPES, id};
 use crate::query::inbox;
 use crate::query::timeline::{Choice, Entry, page, since};
 use crate::query::view::View;
@@ -83,9 +84,9 @@ pub(in crate::web) struct Asked {
     agent: Option<String>,
     r#type: Option<String>,
     channel: Option<String>,
-    /// Entries in front of this record.
+    /// Entries before this record.
     pub(in crate::web) before: Option<u64>,
-    /// Entries behind this record, for the script.
+    /// Entries after this record, for the script.
     after: Option<u64>,
 }
 
@@ -201,7 +202,7 @@ fn filters(choice: &Choice) -> Markup {
     }
 }
 
-/// Entries for the script: those behind `after`, or those in front of `before`.
+/// Entries for the script: after the record `after`, or before the record `before`.
 pub(in crate::web) async fn part(
     State(app): State<Arc<App>>,
     Query(asked): Query<Asked>,
@@ -218,7 +219,7 @@ pub(in crate::web) async fn part(
             .before
             .map(|before| asked.older(before).into_string())
             .unwrap_or_default();
-        // With older ones behind `after`, the rows do not follow those that the browser has.
+        // If `before` is set, entries are missing between the browser's rows and these.
         let skipped = asked.after.is_some() && page.before.is_some();
         Ok(
             serde_json::json!({"rows": rows, "older": older, "newest": page.newest, "skipped": skipped}),
@@ -255,7 +256,7 @@ fn row(entry: &Entry, unread: &Unread) -> Markup {
                 @if entry.channel != crate::message::DEFAULT_CHANNEL { span .channel { "#" (text(&entry.channel)) } " " }
                 (time(&entry.at)) " " (seq(entry.seq))
             }
-            @if let Some(change) = &entry.change { p .change { (text(change)) } }
+            @if let Some(change) = change(entry) { p .change { (text(change)) } }
             @match (subject, &preview) {
                 (Some(subject), preview) => {
                     p .subject { (conversation(entry, &text(subject))) }
@@ -264,8 +265,17 @@ fn row(entry: &Entry, unread: &Unread) -> Markup {
                 (None, Some(preview)) => p .body dir="auto" { (conversation(entry, preview)) },
                 (None, None) => {}
             }
-            @for problem in &entry.problems { p .problem { (text(&problem.to_string())) } }
+            @for problem in &entry.problems { p .problem { (sentence(problem)) } }
         }
+    }
+}
+
+/// The change of claims or approvals. A decision with the question as its subject needs no id.
+fn change(entry: &Entry) -> Option<&str> {
+    let change = entry.change.as_deref()?;
+    match change.rsplit_once(" · ") {
+        Some((_, option)) if entry.kind == DECISION && entry.subject.is_some() => Some(option),
+        _ => Some(change),
     }
 }
 
@@ -284,7 +294,7 @@ fn recipients(entry: &Entry, view: &View<'_>) -> Markup {
     }
 }
 
-/// Known types have a colour. The type of a sender's own is no name for the style sheet.
+/// Known types have a colour. The style sheet has no name for other types.
 pub(super) fn kind_class(kind: &str) -> &str {
     if TYPES.contains(&kind) { kind } else { "other" }
 }

@@ -1,4 +1,4 @@
-//! What was done: the events of the room, the newest first.
+//! The events of the room, the newest first.
 
 use super::{Page, agent, nothing, respond, seq, text, time};
 use crate::base::error::Result;

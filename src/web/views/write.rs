@@ -76,7 +76,7 @@ fn page(app: &App, letter: &Letter) -> Result<Page> {
     Ok(Page::new("Write", "/write", content))
 }
 
-/// Who a message reaches, for the script.
+/// The recipients of a message, for the script.
 pub(in crate::web) async fn reaches_part(
     State(app): State<Arc<App>>,
     Query(letter): Query<Letter>,
@@ -110,7 +110,7 @@ fn reaches(room: &Room, to: &str) -> Result<Markup> {
     })
 }
 
-/// What can be written to: agents, roles, topics, and agents of other rooms.
+/// The addresses: agents, roles, topics, and agents of other rooms.
 fn addresses(room: &Room) -> Result<Vec<String>> {
     let registry = room.registry()?;
     let there = registry.agents().iter().filter(|agent| !agent.is_retired());
