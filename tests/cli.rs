@@ -8,10 +8,12 @@ mod mistakes;
 mod reading;
 mod refused;
 mod retrying;
+mod room_problems;
 mod sending;
 mod sharing;
 mod spoken;
 mod standing;
+mod terminal;
 
 use crate::world::World;
 

@@ -26,6 +26,8 @@ recipients, and delivers one copy to each inbox: exactly once, also across a cra
 The daemon is optional: commands that send, read or wait also deliver. An agent
 without this program writes {\"to\": \"bob\", \"body\": \"hello\"} to outbox/alice/x.json.
 
+At a terminal, long output is shown by MAILBAG_PAGER, PAGER or less; cat turns this off.
+
 Exit status: 0 success, 1 error, 2 usage, 3 not found, 4 timeout, 65 bad data,
 75 temporary failure: try again later.";
 

@@ -33,7 +33,7 @@ pub(super) struct Global {
     pub(super) no_wait: bool,
 }
 
-/// The option that says for which agent a command runs. Commands for which another default holds say so with `mut_arg`.
+/// The option with the agent that runs a command. A command with another default changes the help with `mut_arg`.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Identity {
     /// Agent that runs the command; default: your session's agent, MAILBAG_AGENT, MAOS_AGENT_ID, or the human at a terminal
@@ -52,7 +52,7 @@ impl Identity {
         cx.who(self.given())
     }
 
-    /// The id of the agent whose mail is meant.
+    /// The id of the agent that owns the mailbox.
     pub(super) fn mailbox(&self, cx: &Context, room: &Room) -> Result<String> {
         let who = self.who(cx)?;
         mailbox(room, &room.registry()?, &who.name, Some(who.source))
@@ -69,8 +69,8 @@ impl Identity {
     }
 }
 
-/// The work of a command before it reads the room, if no router runs. A router that runs is always asked for a pass
-/// (P256).
+/// The work before a command reads the room. A running router is always asked for a pass (P256). Without a router the
+/// command does the work itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Freshness {
     /// A pass: deadlines, leases and receipts affect the answer.
@@ -126,7 +126,8 @@ impl Context {
 
     /// The caller, by a name that was given or by the session and the environment.
     pub(super) fn who(&self, asked: Option<&str>) -> Result<Who> {
-        identity::who(asked, || self.room())
+        let room = self.room()?;
+        identity::who(asked, || Ok(room))
     }
 
     /// Warns that this process cannot deliver pending messages.

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Class, Error};
 use crate::clients::git_hooks::STOPPED;
+use crate::disk::layout;
 use std::process::ExitCode;
 
 /// The exit status of a command.
@@ -33,6 +34,8 @@ impl Exit {
             Error::NotFound { .. } => Exit::NotFound,
             Error::Timeout { .. } => Exit::Timeout,
             Error::Rejected(_) => Exit::BadData,
+            // A missing file is damage of the room, not invalid input.
+            Error::State { path, .. } if layout::is_edited(path) && path.exists() => Exit::BadData,
             error if error.class() == Class::Temporary => Exit::TryAgain,
             _ => Exit::Error,
         }

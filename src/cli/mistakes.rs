@@ -65,7 +65,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("validate", "send --dry-run --file FILE"),
     ("version", "--version"),
     ("view", "read ID"),
-    ("whoami", "join"),
+    ("whoami", "agent show"),
     ("write", "send ADDRESS BODY"),
 ];
 

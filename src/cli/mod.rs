@@ -1,11 +1,11 @@
-//! The command line: parse, call a command or a query, show what it returned.
+//! The command line: parse, call a command or a query, show the result.
 //!
 //! In: the arguments and the environment. Out: data on standard output, messages on standard error, an exit status.
 //!
 //! `verbs` has one file for each command, `show` the only printer, and `watch` the live view.
 //!
-//! What does not belong here: decisions. A face only asks `query`, `commands`, `clients` and `doctor`, so that every
-//! other face gets the same answer.
+//! A decision does not belong here. The command line asks `query`, `commands`, `clients` and `doctor`, so that all faces give the
+//! same answers.
 
 mod args;
 mod completing;
@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     let mut cx = Context::new(&cli.global);
     let is_hook = matches!(cli.command, Some(Command::Hook(_)));
     let done = dispatch(cli.command, &mut cx).and_then(|exit| match cx.out.flush() {
-        // The status is an answer too.
+        // The exit status is also a result.
         Err(e) if show::output::is_closed_pipe(&e) => Ok(exit),
         flushed => flushed.map(|()| exit),
     });
@@ -56,7 +56,7 @@ pub fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(e) if show::output::is_closed_pipe(&e) => Exit::Ok.into(),
         Err(e) => {
-            // Results from before the failure are shown too.
+            // Show the results from before the failure.
             let _ = cx.out.flush();
             let e = cx.out.behind(e);
             cx.out.error(&e);
@@ -86,7 +86,7 @@ fn dispatch(command: Option<Command>, cx: &mut Context) -> Result<Exit> {
     let Some(command) = command else {
         return verbs::overview(cx);
     };
-    // The router logs for itself. Another command logs what it delivers only if it is asked to.
+    // The router always logs. Other commands log their deliveries only with -v.
     if cx.verbose > 0 && !matches!(command, Command::Run(_)) {
         verbs::run::start_logging(verbs::run::Format::Text, cx);
     }

@@ -41,8 +41,8 @@ pub struct Left {
 }
 
 /// Copies a room into a new or empty directory. The copy is durable when this returns. An incomplete copy
-/// contains the file `INCOMPLETE`, and no command uses it as a room.
-pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
+/// contains the file `INCOMPLETE`, and no command uses it as a room. `progress` gets the number of copied files.
+pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Result<Report> {
     // These locks stop archiving and routing.
     let _archive = room.lock_archive()?;
     let lock = match room.lock(Mode::Alongside, limits::LOCK_WAIT)? {
@@ -69,6 +69,7 @@ pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
         to,
         barrier,
         report,
+        progress,
     };
     run.all()?;
     let Run { lock, report, .. } = run;
@@ -124,6 +125,7 @@ struct Run<'a> {
     to: Dir,
     barrier: Barrier,
     report: Report,
+    progress: &'a mut dyn FnMut(u64),
 }
 
 impl Run<'_> {
@@ -273,6 +275,7 @@ impl Run<'_> {
                 CopyResult::Done(bytes) => {
                     self.report.files += 1;
                     self.report.bytes += bytes;
+                    (self.progress)(self.report.files);
                 }
                 CopyResult::Gone => {}
                 // The router recreates conversation files.

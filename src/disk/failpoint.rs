@@ -119,6 +119,14 @@ pub fn stray() -> std::time::Duration {
         .map_or(crate::base::limits::STRAY, std::time::Duration::from_millis)
 }
 
+/// The time before a command shows its progress. Test builds can reduce it.
+pub fn progress_delay() -> std::time::Duration {
+    shrunk("MAILBAG_TEST_PROGRESS_MS").map_or(
+        std::time::Duration::from_secs(1),
+        std::time::Duration::from_millis,
+    )
+}
+
 /// A fixed limit for the copies in a batch. Only test builds can set it.
 pub fn batch_copies() -> Option<usize> {
     shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)

@@ -237,7 +237,11 @@ impl Room {
             line,
             what: problems
                 .iter()
-                .map(|p| p.to_string())
+                .map(|problem| match line {
+                    // The line is named before the sentence.
+                    Some(_) => problem.clone().at("").to_string(),
+                    None => problem.to_string(),
+                })
                 .collect::<Vec<_>>()
                 .join("; "),
             cure: "correct the file; nothing was changed".into(),

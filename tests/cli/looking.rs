@@ -50,7 +50,9 @@ fn status_shows_blocked_items_even_with_a_broken_registry() {
     world.write("spool/waiting.json", lines.to_string());
     assert_eq!(world.json(&["status"])["blocked"][0]["reason"], reason);
     world.write("registry.json", "{");
-    let status = world.json(&["status"]);
+    let status = world.run(&["status", "--json"]);
+    assert_eq!(status.code, 65);
+    let status: Value = serde_json::from_str(&status.out).expect("JSON");
     assert!(
         status["problems"][0]
             .as_str()

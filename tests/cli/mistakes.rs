@@ -187,6 +187,7 @@ const ANSWERED: &[Mistake] = &[
     (&["answer", "2", "eighty"], "run `mailbag reply 2 eighty`"),
     (&["approve", "3"], "run `mailbag decide 3 yes`"),
     (&["show", "2"], "run `mailbag read 2`"),
+    (&["whoami"], "run `mailbag agent show`"),
     (&["follow"], "run `mailbag list --follow`"),
     (
         &["agent", "create", "zoe"],

@@ -33,7 +33,9 @@ fn mail_is_listed_read_oldest_first_and_then_seen() {
         listed,
         "listing marks nothing as read"
     );
-    let shown = world.ok(&["read", "--as", "bob"]);
+    let ran = world.run(&["read", "--as", "bob"]);
+    assert!(ran.err.contains("1 unread message left"), "{ran:?}");
+    let shown = ran.out;
     assert!(
         shown.contains("from: alice") && shown.ends_with("\n    first\n    and a second line\n"),
         "{shown}"

@@ -263,7 +263,8 @@ fn status_names_the_command_that_fixes_each_problem() {
     world.drop_file("alice", "waits.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["status"]);
     for said in [
-        "1 in outboxes, 1 in unregistered outboxes, 3 rejected",
+        "pending     1 in outboxes, 1 in unregistered outboxes\n",
+        "rejected    3 files; see `mailbag rejected`",
         "-> mailbag agent add stranger",
         &format!("-> mailbag rejected show {}", seq(&world, "two.json")),
     ] {

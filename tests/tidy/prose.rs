@@ -11,12 +11,12 @@ use std::sync::LazyLock;
 
 /// The most places in each folder; zero without an entry.
 const BUDGETS: &[(&str, usize)] = &[
-    ("README.md", 14),
+    ("README.md", 2),
     ("benches", 7),
     ("docs", 63),
     ("src", 3),
     ("src/base", 69),
-    ("src/cli", 178),
+    ("src/cli", 42),
     ("src/clients", 43),
     ("src/commands", 10),
     ("src/disk", 1),
@@ -27,7 +27,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("src/query", 6),
     ("src/room", 259),
     ("src/router", 1),
-    ("src/web", 63),
+    ("src/web", 11),
     ("tests", 127),
 ];
 

@@ -1,19 +1,25 @@
 //! The only printer: data to standard output, notes and errors to standard error.
 //!
-//! All text from agents goes through [`crate::base::sanitize`] before it is printed in a line. JSON is printed unchanged.
+//! All text from agents passes [`crate::base::sanitize`] before it is printed in a line. JSON is printed unchanged.
 //! A closed pipe is not an error.
 
+use super::fit::{cut, local};
+use super::pager::Sink;
+use super::progress::Progress;
+use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, ErrorCode, ErrorReport, Result};
 use crate::base::sanitize;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, to_the_second};
 use crate::cli::exit::Exit;
 use crate::cli::spoken::spoken;
 use anstyle::{AnsiColor, Style};
+use chrono::Local;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::io::{BufWriter, IsTerminal, Stdout, Write};
+use std::io::{IsTerminal, Stdout, Write};
+use unicode_width::UnicodeWidthStr;
 
 /// The style of plain text.
 pub(crate) const PLAIN: Style = Style::new();
@@ -39,14 +45,14 @@ const STDOUT: &str = "standard output";
 
 /// Standard output and standard error.
 pub(crate) struct Output {
-    stdout: BufWriter<Stdout>,
+    sink: Sink,
     colour: bool,
     terminal: bool,
     /// True if data is printed as JSON.
     pub(crate) json: bool,
-    /// Whether notes are left out.
+    /// True if notes are not printed.
     pub(crate) quiet: bool,
-    /// What was done, and the advice for an error that follows.
+    /// The completed work, and the advice for an error that follows.
     did: Option<(String, &'static str)>,
 }
 
@@ -56,7 +62,7 @@ impl Output {
         let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
         let terminal = stdout.is_terminal();
         Output {
-            stdout: BufWriter::with_capacity(1 << 16, stdout),
+            sink: Sink::new(),
             colour,
             terminal,
             json,
@@ -70,7 +76,7 @@ impl Output {
         self.did = Some((what.into(), cure));
     }
 
-    /// The error to show, with what was done before it.
+    /// The error to show, with the work that was done before it.
     pub(crate) fn behind(&mut self, error: Error) -> Error {
         let is_trouble = matches!(
             error,
@@ -90,12 +96,19 @@ impl Output {
         }
     }
 
-    /// Is standard output a terminal?
+    /// Shows output that is longer than the terminal in the person's pager.
+    pub(crate) fn page(&mut self) {
+        if self.terminal {
+            self.sink.hold();
+        }
+    }
+
+    /// Returns true if standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// How many columns the terminal has, where standard output is one.
+    /// The width of the terminal in columns. `None` if standard output is not a terminal.
     pub(crate) fn width(&self) -> Option<usize> {
         const USUAL: usize = 80;
         let columns =
@@ -105,12 +118,53 @@ impl Output {
             .map(|columns| if columns == 0 { USUAL } else { columns })
     }
 
-    /// Is colour wanted on standard output?
+    /// Returns true if standard output has colours.
     pub(crate) fn has_colour(&self) -> bool {
         self.colour
     }
 
-    /// A line of data. What others wrote must be made visible before.
+    /// A time without fractions of a second: local with its zone at a terminal, otherwise UTC.
+    pub(crate) fn time(&self, at: &str) -> String {
+        match Stamp::parse(at) {
+            Some(at) if self.terminal => {
+                let at = at.date_time().with_timezone(&Local);
+                at.format("%Y-%m-%d %H:%M:%S %:z").to_string()
+            }
+            _ => to_the_second(at),
+        }
+    }
+
+    /// As [`Output::time`], for a column of a table: at a terminal the shorter form of [`local`].
+    pub(crate) fn column_time(&self, at: &str) -> String {
+        if self.terminal && Stamp::parse(at).is_some() {
+            local(at).trim_start().to_owned()
+        } else {
+            to_the_second(at)
+        }
+    }
+
+    /// A line of styled pieces, which may come from anywhere. It is cut at the width of the terminal.
+    pub(crate) fn pieces<const N: usize>(&mut self, pieces: [(Style, &str); N]) -> Result<()> {
+        let texts = sanitize::pieces(pieces.map(|(_, text)| text));
+        let mut left = self.width().unwrap_or(usize::MAX);
+        let mut line = String::new();
+        for ((style, _), text) in pieces.iter().zip(&texts) {
+            let text = cut(text, left);
+            left = left.saturating_sub(text.width());
+            line += &self.styled(*style, &text);
+        }
+        self.line(line)
+    }
+
+    fn styled(&self, style: Style, text: &str) -> String {
+        if self.colour {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// A line of data. Text of agents must be made visible before.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
         let text = text.as_ref().trim_end_matches(' ');
         self.bytes(text.as_bytes()).and_then(|()| self.bytes(b"\n"))
@@ -134,7 +188,7 @@ impl Output {
         }
     }
 
-    /// What a person sees ahead of the report. `--json` leaves it out.
+    /// Prints text for a person before the report. `--json` leaves it out.
     pub(crate) fn ahead(&mut self, text: impl FnOnce(&mut Output) -> Result<()>) -> Result<()> {
         if self.json {
             Ok(())
@@ -221,30 +275,25 @@ impl Output {
 
     /// Bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stdout.write_all(bytes).doing("write to", STDOUT)
+        self.sink.write(bytes).doing("write to", STDOUT)
     }
 
-    /// Writes out what is buffered. Only a flush shows whether writing works.
+    /// Writes out the buffer, and waits for the end of the pager. Only a flush shows whether writing works.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.stdout.flush().doing("write to", STDOUT)
+        self.sink.flush().doing("write to", STDOUT)
     }
 
-    /// Has the reader of standard output ended? Otherwise only a write would show it, and there may be nothing to write.
+    /// Returns true if the reader of standard output has ended. Without this only a write would detect it.
     pub(crate) fn is_unread(&self) -> bool {
-        let stdout = self.stdout.get_ref();
-        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let stdout = std::io::stdout();
+        let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
         let gone = PollFlags::ERR | PollFlags::NVAL;
         poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().intersects(gone)
     }
 
     /// Text from elsewhere, safe for a line.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        let text = sanitize::line(text);
-        if self.colour {
-            format!("{style}{text}{style:#}")
-        } else {
-            text.into_owned()
-        }
+        self.styled(style, &sanitize::line(text))
     }
 
     /// A note for a person, besides the data.
@@ -259,11 +308,10 @@ impl Output {
         writeln!(std::io::stderr(), "{text}").doing("write to", "standard error")
     }
 
-    /// Notes while data is being written.
-    pub(crate) fn talk(&self) -> Talk {
-        Talk {
-            terminal: !self.quiet && std::io::stderr().is_terminal(),
-        }
+    /// The progress of a long command, for a terminal. JSON on the same terminal must not be mixed with it.
+    pub(crate) fn progress(&self) -> Progress {
+        let is_free = self.sink.is_direct() && !(self.json && self.terminal);
+        Progress::new(!self.quiet && is_free && std::io::stderr().is_terminal())
     }
 
     /// Returns true if a person at a terminal can answer a question.
@@ -289,15 +337,7 @@ impl Output {
         )))
     }
 
-    /// The progress of a long command: a line on a terminal that the next line replaces. An empty text removes it.
-    pub(crate) fn progress(&self, text: &str) {
-        let mut stderr = std::io::stderr();
-        if !self.quiet && !self.json && stderr.is_terminal() {
-            let _ = write!(stderr, "\r\x1b[K{}", sanitize::line(text));
-        }
-    }
-
-    /// A problem after which the command continues.
+    /// A problem that does not end the command.
     pub(crate) fn warn(&self, text: &str) {
         let _ = writeln!(
             anstream::stderr(),
@@ -369,21 +409,7 @@ impl Write for Raw {
     }
 }
 
-/// Standard error, for the progress of a command.
-pub(crate) struct Talk {
-    terminal: bool,
-}
-
-impl Talk {
-    /// The progress in a line that the next line replaces; an empty text removes it. Only at a terminal.
-    pub(crate) fn progress(&self, text: &str) {
-        if self.terminal {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", sanitize::line(text));
-        }
-    }
-}
-
-/// Is it a closed pipe, whose reader needs no more?
+/// Returns true for a closed pipe: its reader needs no more output.
 pub(crate) fn is_closed_pipe(error: &Error) -> bool {
     matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT)
         && error.errno() == Some(libc::EPIPE)

@@ -1,6 +1,6 @@
 //! Lists as tables.
 
-use super::output::Output;
+use super::output::{Output, PLAIN};
 use super::row::cut;
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -14,74 +14,82 @@ pub(crate) fn list<T: Serialize>(
     field: &str,
     items: impl IntoIterator<Item = T>,
     none: &str,
-    row: impl Fn(&T) -> Vec<String>,
+    row: impl Fn(&T, &Output) -> Vec<String>,
 ) -> Result<()> {
     let mut rows = Vec::new();
-    out.list(field, items.into_iter().map(Ok), none, |_, item| {
-        rows.push(row(&item));
+    out.list(field, items.into_iter().map(Ok), none, |out, item| {
+        rows.push(row(&item, out));
         Ok(())
     })?;
     print(out, &rows)
 }
 
-/// Prints rows with each column as wide as its widest cell. Cells carry no style, and must be made visible before.
+/// Prints rows of plain text as [`print_styled`] does.
 pub(crate) fn print(out: &mut Output, rows: &[Vec<String>]) -> Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.width())
-            .max()
-    };
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| width(column).unwrap_or(0))
-        .collect();
-    rows.iter().try_for_each(|row| {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
-        out.line(cells.collect::<Vec<_>>().join("  "))
-    })
+    let styled = |row: &Vec<String>| row.iter().map(|cell| (PLAIN, cell.clone())).collect();
+    print_styled(out, &rows.iter().map(styled).collect::<Vec<_>>())
 }
 
 /// A cell with its style. Its text may come from anywhere.
 pub(crate) type Cell = (Style, String);
 
-/// As [`print`], for cells with styles. At a terminal, each row is cut at its width.
+/// Prints rows with each column as wide as its widest cell. At a terminal, the widest columns are cut until the rows fit.
 pub(crate) fn print_styled(out: &mut Output, rows: &[Vec<Cell>]) -> Result<()> {
-    let visible = |row: &Vec<Cell>| {
-        row.iter()
+    let visible = |row: &Vec<Cell>| -> Vec<Cell> {
+        let cells = row.iter();
+        cells
             .map(|(style, text)| (*style, sanitize::line(text).into_owned()))
             .collect()
     };
     let rows: Vec<Vec<Cell>> = rows.iter().map(visible).collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|(_, cell)| cell.width())
-            .max()
-    };
-    let most = out.width().unwrap_or(usize::MAX);
-    // One long cell must not push the others out of sight.
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| width(column).unwrap_or(0).min(most / 3))
-        .collect();
-    rows.iter().try_for_each(|row| {
-        let (mut line, mut left) = (String::new(), most);
-        for (n, ((style, text), width)) in row.iter().zip(&widths).enumerate() {
-            let is_last = n + 1 == row.len();
-            let text = cut(text, if is_last { left } else { left.min(*width) });
-            let blanks = if is_last {
-                0
-            } else {
-                width.saturating_sub(text.width()) + 2
-            };
-            left = left.saturating_sub(text.width() + blanks);
-            line += &out.paint(*style, &text);
-            line += &" ".repeat(if left > 0 { blanks } else { 0 });
+    let mut widths = Vec::new();
+    for row in &rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, (_, cell)) in widths.iter_mut().zip(row) {
+            *width = cell.width().max(*width);
         }
-        out.line(line)
-    })
+    }
+    if let Some(most) = out.width() {
+        narrow(&mut widths, most);
+    }
+    for row in &rows {
+        let mut line = String::new();
+        for (n, ((style, text), width)) in row.iter().zip(&widths).enumerate() {
+            let gap = if n == 0 { "" } else { "  " };
+            let text = cut(text, *width);
+            let blanks = " ".repeat(width.saturating_sub(text.width()));
+            line += &format!("{gap}{}{blanks}", out.paint(*style, &text));
+        }
+        out.line(line)?;
+    }
+    Ok(())
+}
+
+/// Narrows the widest columns until a row fits this width.
+fn narrow(widths: &mut [usize], most: usize) {
+    let most = most
+        .saturating_sub(2 * widths.len().saturating_sub(1))
+        .max(widths.len());
+    while widths.iter().sum::<usize>() > most {
+        let Some(widest) = widths.iter_mut().max() else {
+            return;
+        };
+        *widest -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::narrow;
+
+    #[test]
+    fn the_widest_columns_are_narrowed_until_a_row_fits() {
+        let mut widths = [5, 100, 30];
+        narrow(&mut widths, 80);
+        assert_eq!(widths, [5, 41, 30]);
+        narrow(&mut widths, 24);
+        assert_eq!(widths.iter().sum::<usize>(), 20);
+        narrow(&mut widths, 0);
+        assert_eq!(widths, [1, 1, 1]);
+    }
 }

@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
-use crate::cli::show::table;
+use crate::cli::show::{frame, table};
 use crate::commands::agent::{self, Fields, Filter, LeftByAgent};
 use crate::room::Room;
 use crate::room::registry::{Agent, Status, Wake};
@@ -59,10 +59,12 @@ enum Verb {
         fields: FieldArgs,
     },
     /// Show one agent
-    #[command(after_help = "Example:\n  mailbag agent show Sintra --json")]
+    #[command(
+        after_help = "Examples:\n  mailbag agent show Sintra --json\n  mailbag agent show    # who you are"
+    )]
     Show {
-        /// Agent, by id or display name
-        id: String,
+        /// Agent, by id or display name; default: the caller
+        id: Option<String>,
     },
     /// List agents
     #[command(after_help = "Example:\n  mailbag agent list --role engineer --status online")]
@@ -195,7 +197,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                     status,
                 },
             )?;
-            table::list(&mut cx.out, "agents", agents, "no matching agents", row)?;
+            let none = "no matching agents";
+            table::list(&mut cx.out, "agents", agents, none, |agent, _| row(agent))?;
         }
         Verb::Roles => {
             let roles = agent::roles(&room)?;
@@ -205,7 +208,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             cx.out
                 .show(&roles, |out| table::print(out, &rows.collect::<Vec<_>>()))?;
         }
-        Verb::Show { id } => show(&agent::show(&room, &id)?, &room, cx)?,
+        Verb::Show { id } => {
+            let id = id.map_or_else(|| cx.who(None).map(|who| who.name), Ok)?;
+            show(&agent::show(&room, &id)?, &room, cx)?;
+        }
         Verb::Set { id, fields } => {
             let agent = agent::set(&room, &id, &fields.into())?;
             if agent.is_retired() {
@@ -275,13 +281,20 @@ fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
                 .join(", "),
             other => other.to_string(),
         };
-        vec![
-            sanitize::line(key).into_owned(),
-            sanitize::line(&text).into_owned(),
-        ]
+        (sanitize::line(key).into_owned(), text)
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    cx.out.show(&shown, |out| table::print(out, &rows))
+    let rows: Vec<(String, String)> = rows.collect();
+    cx.out.show(&shown, |out| {
+        if out.is_terminal() {
+            let mut rows = rows.iter();
+            return rows.try_for_each(|(name, value)| frame::fact(out, name, value));
+        }
+        let rows = rows.iter();
+        let rows: Vec<_> = rows
+            .map(|(name, value)| vec![name.clone(), value.clone()])
+            .collect();
+        table::print(out, &rows)
+    })
 }
 
 fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {

@@ -8,7 +8,6 @@ use crate::cli::context::Context;
 use crate::cli::show::output::Output;
 use crate::commands::archive::{self, PackedKind, Progress, Report};
 use crate::query::time;
-use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,9 +24,6 @@ log. If the command is killed, nothing is lost and the next run completes the
 work. For cron: --quiet prints only errors, and exit status 75 means that another
 `mailbag archive` is running.";
 
-/// Time before the first report of the progress, and four times the time between reports.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// Archive old messages and log segments
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -43,22 +39,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let bound = time::past(&args.older_than)?;
-    let (mut next, mut shown) = (Instant::now() + PATIENCE, false);
-    let out = &cx.out;
+    let mut progress = cx.out.progress();
     let (report, done) = archive::archive(
         &room,
         bound,
         args.dry_run,
         &mut |Progress { kind, bytes }| {
-            if Instant::now() >= next {
-                (next, shown) = (Instant::now() + PATIENCE / 4, true);
-                out.progress(&format!("packing {kind}: {} read so far", size(bytes)));
-            }
+            progress.report(|| format!("packing {kind}: {} read so far", size(bytes)));
         },
     );
-    if shown {
-        out.progress("");
-    }
+    progress.clear();
     cx.out.show(&report, |out| {
         show(&report, &args.older_than, done.is_ok(), out)
     })?;

@@ -33,7 +33,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    let report = backup(&room, &args.dir)?;
+    let mut progress = cx.out.progress();
+    let report = backup(&room, &args.dir, &mut |files| {
+        progress.report(|| format!("copied {} so far", count(files, "file")));
+    })?;
+    progress.clear();
     cx.out.show(&report, |out| show(&report, out))?;
     Ok(Exit::Ok)
 }

@@ -2,7 +2,6 @@
 
 use super::who;
 use crate::base::error::{Error, Result};
-use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
@@ -96,6 +95,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Verb::List => list(&room, cx)?,
         Verb::Show { channel, last } => {
             let mut conversation = channel::find(&room, &channel)?;
+            cx.out.page();
             match last {
                 Some(last) => conversation.last(last, &mut |line| show(line, cx))?,
                 None => conversation.each_new(&mut |line| show(line, cx))?,
@@ -116,11 +116,11 @@ fn list(room: &Room, cx: &mut Context) -> Result<()> {
         "channels",
         channel::list(room)?,
         "no channels yet",
-        |channel| {
+        |channel, out| {
             vec![
                 channel.channel.clone(),
                 channel.messages.to_string(),
-                to_the_second(&channel.last),
+                out.column_time(&channel.last),
             ]
         },
     )
@@ -205,7 +205,7 @@ fn head(said: &Line, cx: &Context) -> String {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let at = said.accepted_at().map(to_the_second).unwrap_or_default();
+    let at = said.accepted_at().map(|at| cx.out.time(at));
     let addressed: Vec<&str> = said
         .value
         .get("addressed")
@@ -221,7 +221,7 @@ fn head(said: &Line, cx: &Context) -> String {
     };
     let seq = said.seq().map(|seq| format!("#{seq}")).unwrap_or_default();
     let (at, sender, seq) = (
-        cx.out.paint(DIM, &at),
+        cx.out.paint(DIM, &at.unwrap_or_default()),
         cx.out.paint(BOLD, text("sender")),
         cx.out.paint(DIM, &seq),
     );

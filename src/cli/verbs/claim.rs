@@ -165,7 +165,7 @@ fn interrupted(
     waiting::end_by(signal, waiter)
 }
 
-/// Shows what the router decided.
+/// Shows the router's decision.
 fn report(decided: &Decided, cx: &mut Context) -> Result<Exit> {
     let Decided { status, claims, .. } = decided;
     if let Status::Skipped | Status::Withdrawn = status {

@@ -1,4 +1,4 @@
-//! `mailbag claims`: lists claims, and tells who owns a path.
+//! `mailbag claims`: lists claims, and shows the owners of paths.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -80,6 +80,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx.refresh(&room, Freshness::Complete);
         list = claims::list(&room, mine.as_deref())?;
     }
+    cx.out.page();
     cx.out
         .show(&ClaimsOutput::All(&list), |out| show(&list, out))?;
     Ok(Exit::Ok)
@@ -122,7 +123,7 @@ fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
             "owned by {} ({}) since {}",
             owner.owner,
             owner.subject,
-            local(owner.since)
+            since(owner.since, out)
         );
         out.line(format!("{path}: {}", out.paint(style, &(text + &why))))
     })
@@ -134,13 +135,14 @@ fn show(list: &ClaimList, out: &mut Output) -> Result<()> {
         return Ok(());
     }
     let now = Stamp::parse(&list.at).unwrap_or_default();
-    let mut rows: Vec<Vec<Cell>> = list.claims.iter().map(|one| owned(one, now)).collect();
-    rows.extend(list.waiting.iter().map(queued));
-    rows.extend(list.offers.iter().map(offer));
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    rows.extend(list.claims.iter().map(|one| owned(one, now, out)));
+    rows.extend(list.waiting.iter().map(|one| queued(one, out)));
+    rows.extend(list.offers.iter().map(|one| offer(one, out)));
     table::print_styled(out, &rows)
 }
 
-fn owned(one: &ListedClaim, now: Stamp) -> Vec<Cell> {
+fn owned(one: &ListedClaim, now: Stamp, out: &Output) -> Vec<Cell> {
     let left = one
         .lapses_at
         .as_deref()
@@ -157,36 +159,34 @@ fn owned(one: &ListedClaim, now: Stamp) -> Vec<Cell> {
     vec![
         (BOLD, one.claim.subject.to_string()),
         (PLAIN, one.claim.owner.to_string()),
-        (DIM, local(one.claim.since)),
+        (DIM, since(one.claim.since, out)),
         left,
         (PLAIN, one.claim.why.clone().unwrap_or_default()),
     ]
 }
 
-fn queued(one: &WaitingClaim) -> Vec<Cell> {
+fn queued(one: &WaitingClaim, out: &Output) -> Vec<Cell> {
     vec![
         (BOLD, joined(&one.subjects)),
         (PLAIN, one.agent.to_string()),
-        (DIM, local(one.since)),
+        (DIM, since(one.since, out)),
         (YELLOW, "waiting".to_owned()),
         (PLAIN, one.why.clone().unwrap_or_default()),
     ]
 }
 
-fn offer(one: &ClaimOffer) -> Vec<Cell> {
+fn offer(one: &ClaimOffer, out: &Output) -> Vec<Cell> {
     vec![
         (BOLD, joined(&one.subjects)),
         (PLAIN, one.from.to_string()),
-        (DIM, local(one.since)),
+        (DIM, since(one.since, out)),
         (YELLOW, format!("offered to {}", one.to)),
         (DIM, format!("mailbag handoff --accept {}", one.seq)),
     ]
 }
 
-fn local(at: i64) -> String {
-    crate::cli::show::row::local(&Stamp::from_micros(at).to_string())
-        .trim_start()
-        .to_owned()
+fn since(micros: i64, out: &Output) -> String {
+    out.column_time(&Stamp::from_micros(micros).to_string())
 }
 
 /// A time span in its two largest units.

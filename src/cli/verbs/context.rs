@@ -1,4 +1,4 @@
-//! `mailbag context`: what an agent needs to continue its work, within a budget.
+//! `mailbag context`: shows threads, goals, decisions and claims of an agent, within a budget.
 
 use crate::base::error::Result;
 use crate::base::limits;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let agent = args.identity.mailbox(cx, &room)?;
     let budget = args.budget.unwrap_or(limits::CONTEXT_TOKENS);
     let fitted = fit(context(&room, &agent)?, budget);
+    cx.out.page();
     cx.out.show(&fitted, |out| out.line(&fitted.text))?;
     Ok(Exit::Ok)
 }

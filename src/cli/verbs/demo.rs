@@ -92,7 +92,8 @@ fn show(demo: &Demo, out: &mut Output) -> Result<()> {
                 sanitize::line(view.kind),
                 sanitize::line(&about),
             );
-            out.line(format!("    {}  {from}  {kind}  {about}", view.time()))?;
+            let time = out.time(view.accepted_at);
+            out.line(format!("    {time}  {from}  {kind}  {about}"))?;
             // A bounce of the router explains the rejection, so it is shown whole.
             let body = view.body.filter(|_| view.kind == "error");
             for line in body.unwrap_or_default().lines() {

@@ -2,11 +2,11 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::text::to_the_second;
-use crate::base::{limits, markdown};
+use crate::base::{limits, markdown, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
-use crate::cli::show::output::Output;
+use crate::cli::show::output::{BOLD, Output, PLAIN};
+use crate::cli::show::table;
 use crate::query::digest::{self, Digest, Happened, Part};
 use crate::query::time;
 
@@ -31,88 +31,121 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let digest = digest::digest(&room, time::past(&args.since)?)?;
-    cx.out.show(&digest, |out| markdown(&digest, out))?;
+    cx.out.page();
+    cx.out.show(&digest, |out| show(&digest, out))?;
     Ok(Exit::Ok)
 }
 
-fn markdown(digest: &Digest, out: &mut Output) -> Result<()> {
-    let text = |text: &str| markdown::brief(text, limits::WORKLOG_TEXT);
-    let (since, until) = (to_the_second(&digest.since), to_the_second(&digest.until));
-    out.line(format!(
-        "# Digest of {}\n\n{since} to {until}",
-        text(&digest.room)
-    ))?;
-    let happened = |one: &Happened| {
-        format!(
-            "- #{} {} {} · {} · {}",
-            one.seq,
-            to_the_second(&one.at),
-            text(&one.from),
-            one.kind,
-            text(&one.text)
-        )
+/// A text of an agent: plain at a terminal, otherwise with escapes for Markdown.
+fn text(text: &str, out: &Output) -> String {
+    if out.is_terminal() {
+        sanitize::brief(text, limits::WORKLOG_TEXT)
+    } else {
+        markdown::brief(text, limits::WORKLOG_TEXT)
+    }
+}
+
+fn heading(level: usize, title: &str, out: &mut Output) -> Result<()> {
+    let line = if out.is_terminal() {
+        out.paint(BOLD, title)
+    } else {
+        format!("{} {title}", "#".repeat(level))
     };
+    out.line(line)
+}
+
+fn show(digest: &Digest, out: &mut Output) -> Result<()> {
+    let title = format!("Digest of {}", text(&digest.room, out));
+    heading(1, &title, out)?;
+    let (since, until) = (out.time(&digest.since), out.time(&digest.until));
+    out.line(format!("\n{since} to {until}"))?;
     part(out, "Decisions", &digest.decisions, happened)?;
     part(out, "Milestones", &digest.milestones, happened)?;
     part(out, "Escalations", &digest.escalations, happened)?;
-    part(out, "Open questions", &digest.questions, |one| {
+    part(out, "Open questions", &digest.questions, |one, out| {
         let (at, from, of) = (
-            to_the_second(&one.at),
-            text(&one.from),
-            text(&one.of.join(", ")),
+            out.time(&one.at),
+            text(&one.from, out),
+            text(&one.of.join(", "), out),
         );
-        format!("- #{} {at} {from} asks {of}: {}", one.seq, text(&one.text))
-    })?;
-    part(out, "Who owns what", &digest.owners, |one| {
-        let why = one
-            .why
-            .as_ref()
-            .map(|why| format!(": {}", text(why)))
-            .unwrap_or_default();
         format!(
-            "- {} owns {} since {}{why}",
-            text(&one.owner),
-            text(one.subject.as_str()),
-            to_the_second(&Stamp::from_micros(one.since).to_string())
-        )
-    })?;
-    part(out, "Rejected mail", &digest.rejected, |one| {
-        format!(
-            "- #{} {} {}: {}",
+            "#{} {at} {from} asks {of}: {}",
             one.seq,
-            to_the_second(&one.at),
-            text(&one.from),
-            text(&one.problem)
+            text(&one.text, out)
         )
     })?;
-    out.line("\n## Messages\n")?;
+    part(out, "Who owns what", &digest.owners, |one, out| {
+        let why = one.why.as_ref().map(|why| format!(": {}", text(why, out)));
+        let since = out.time(&Stamp::from_micros(one.since).to_string());
+        let (owner, subject) = (text(&one.owner, out), text(one.subject.as_str(), out));
+        format!(
+            "{owner} owns {subject} since {since}{}",
+            why.unwrap_or_default()
+        )
+    })?;
+    part(out, "Rejected mail", &digest.rejected, |one, out| {
+        let (at, from) = (out.time(&one.at), text(&one.from, out));
+        format!("#{} {at} {from}: {}", one.seq, text(&one.problem, out))
+    })?;
+    out.line("")?;
+    heading(2, "Messages", out)?;
+    out.line("")?;
     if digest.agents.items.is_empty() {
         return out.line("None.");
     }
-    out.line("| agent | sent | received | rejected |\n|---|---|---|---|")?;
-    for one in &digest.agents.items {
-        out.line(format!(
-            "| {} | {} | {} | {} |",
-            text(&one.agent),
-            one.sent,
-            one.received,
-            one.rejected
-        ))?;
-    }
+    agents(digest, out)?;
     more(out, &digest.agents)
+}
+
+fn happened(one: &Happened, out: &Output) -> String {
+    let (at, from) = (out.time(&one.at), text(&one.from, out));
+    format!(
+        "#{} {at} {from} · {} · {}",
+        one.seq,
+        one.kind,
+        text(&one.text, out)
+    )
+}
+
+/// The number of messages of each agent.
+fn agents(digest: &Digest, out: &mut Output) -> Result<()> {
+    let mut rows = vec![
+        ["agent", "sent", "received", "rejected"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for one in &digest.agents.items {
+        let counts = [one.sent, one.received, one.rejected].map(|count| count.to_string());
+        rows.push([vec![text(&one.agent, out)], counts.to_vec()].concat());
+    }
+    if out.is_terminal() {
+        return table::print(out, &rows);
+    }
+    for (n, row) in rows.iter().enumerate() {
+        out.line(format!("| {} |", row.join(" | ")))?;
+        if n == 0 {
+            out.line("|---|---|---|---|")?;
+        }
+    }
+    Ok(())
 }
 
 fn part<T>(
     out: &mut Output,
     title: &str,
     part: &Part<T>,
-    line: impl Fn(&T) -> String,
+    line: impl Fn(&T, &Output) -> String,
 ) -> Result<()> {
-    out.line(format!("\n## {title}\n"))?;
+    out.line("")?;
+    heading(2, title, out)?;
+    out.line("")?;
     if part.items.is_empty() {
         out.line("None.")?;
     }
-    part.items.iter().try_for_each(|one| out.line(line(one)))?;
+    for one in &part.items {
+        let line = line(one, out);
+        out.pieces([(PLAIN, "- "), (PLAIN, &line)])?;
+    }
     more(out, part)
 }
 

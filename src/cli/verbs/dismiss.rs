@@ -1,4 +1,4 @@
-//! `mailbag dismiss`: removes items from the list of what needs the caller.
+//! `mailbag dismiss`: removes pending items of the caller.
 
 use crate::base::error::Result;
 use crate::cli::Exit;

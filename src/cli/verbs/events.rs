@@ -2,11 +2,10 @@
 
 use super::channel::listen_for_the_end;
 use crate::base::error::Result;
-use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
-use crate::cli::show::output::{BOLD, DIM};
+use crate::cli::show::output::{BOLD, DIM, PLAIN};
 use crate::commands::follow;
 use crate::message::envelope::Envelope;
 use crate::query::events::{Events, Filter};
@@ -54,6 +53,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             kind: args.kind,
         },
     )?;
+    if !args.follow {
+        cx.out.page();
+    }
     for event in events.each()? {
         print(&events, event?, cx)?;
     }
@@ -89,20 +91,12 @@ fn print(events: &Events, event: Envelope, cx: &mut Context) -> Result<()> {
             serde_json::to_string(&events.event(event)).expect("an event has only text keys");
         return cx.out.json_text(&json);
     }
-    let line = line(&event, cx);
-    cx.out.line(line)
-}
-
-/// The time, the actor, the type, the number and the text of an event.
-fn line(event: &Envelope, cx: &Context) -> String {
-    let at = cx.out.paint(DIM, &to_the_second(&event.at));
-    let actor = cx.out.paint(BOLD, &sanitize::line(&event.actor));
+    let (at, seq) = (cx.out.time(&event.at), event.seq);
     let text = sanitize::brief(&event.text(), limits::WORKLOG_TEXT);
-    format!(
-        "{at}  {actor}  {}  #{}  {text}",
-        sanitize::line(&event.kind),
-        event.seq
-    )
-    .trim_end()
-    .to_owned()
+    cx.out.pieces([
+        (DIM, &at),
+        (PLAIN, "  "),
+        (BOLD, &event.actor),
+        (PLAIN, &format!("  {}  #{seq}  {text}", event.kind)),
+    ])
 }

@@ -4,6 +4,7 @@ use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::show::output::Output;
 use crate::commands::announce;
 use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::inbox::{self, Mail};
@@ -51,12 +52,12 @@ fn print(mail: &Mail, cx: &mut Context) -> Result<()> {
     cx.out
         .item(
             || serde_json::to_string(&mail.whole()).expect("a message has only text keys"),
-            |_| as_line(&View::from(mail)),
+            |out| as_line(&View::from(mail), out),
         )
         .and_then(|()| cx.out.flush())
 }
 
-fn as_line(view: &View<'_>) -> String {
+fn as_line(view: &View<'_>, out: &Output) -> String {
     if let Some(Invalid { file, problem, .. }) = &view.invalid {
         return format!(
             "{}  {}",
@@ -75,9 +76,10 @@ fn as_line(view: &View<'_>) -> String {
         (Some(change), true) => change.to_string(),
         (None, _) => about,
     };
+    let time = out.time(view.accepted_at);
     let time = view
         .age()
-        .map_or_else(|| view.time(), |age| format!("{} ({age})", view.time()));
+        .map_or_else(|| time.clone(), |age| format!("{time} ({age})"));
     let cells = [
         &*time,
         &view.number(),

@@ -184,7 +184,7 @@ pub(crate) fn read(client: Client) -> Result<Option<Event>> {
     Ok((!is_foreign || std::env::var_os(DRY_RUN).is_some()).then_some(event))
 }
 
-/// The room of `--room`, or the one where the session works. Most projects have none.
+/// The room of `--room`, or of the session's working directory. Most projects have no room.
 pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
     let from = event
         .directory

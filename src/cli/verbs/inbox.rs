@@ -48,9 +48,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let since = args.since.as_deref().map(time::past).transpose()?;
     let given = args.agent.or(args.acting);
     let who = cx.who(given.as_deref())?;
+    let since = args.since.as_deref().map(time::past).transpose()?;
     let room = cx.fresh_room(Freshness::Complete)?;
     let registry = room.registry()?;
     let agent = mailbox(
@@ -71,6 +71,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         _ if unread == 0 => format!("{agent} has no unread messages"),
         _ => String::new(),
     };
+    cx.out.page();
     if cx.out.is_terminal() {
         cx.out
             .list("messages", mails.into_iter().map(Ok), &none, |out, mail| {
@@ -78,10 +79,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                 row::print(out, &view, view.from.to_owned())
             })?;
     } else {
-        table::list(&mut cx.out, "messages", mails, &none, line)?;
+        table::list(&mut cx.out, "messages", mails, &none, |mail, _| line(mail))?;
     }
     if shown < unread && (since.is_none() || shown == limit) && !cx.out.json {
-        // Notes come after the data, also where both go to one place.
+        // Notes follow the data, even if both are written to one file.
         cx.out.flush()?;
         cx.out.note(&format!(
             "showing the newest {shown} of {unread} unread messages; --all shows all"

@@ -258,7 +258,7 @@ fn list(cx: &mut Context) -> Result<Exit> {
         "links",
         links,
         "no links; `mailbag link add` adds one",
-        |link| {
+        |link, _| {
             let LinkSettings {
                 carrier, address, ..
             } = &link.settings;

@@ -1,10 +1,11 @@
-//! `mailbag list`: lists messages of the log. Also the filters that `mailbag search` has too.
+//! `mailbag list`: lists messages of the log. `mailbag search` shares the filters.
 
 use super::follow;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::show::output::Output;
 use crate::cli::show::{row, waiting};
 use crate::query::history::{Criteria, Filter};
 use crate::query::view::View;
@@ -115,25 +116,27 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     let room = cx.fresh_room(Freshness::Messages)?;
     let filter = args.filters.filter(&room, cx)?;
+    cx.out.page();
     let usual = (!cx.out.json).then_some(limits::INBOX_SHOWN);
     let messages = list::list(&room, filter, args.last.or(usual))?;
     cx.out
         .list("messages", messages, "no matching messages", |out, past| {
             let view = View::from(&past);
-            match out.is_terminal() {
-                true => row::print(out, &view, both(&view)),
-                false => out.line(line(&view)),
+            if out.is_terminal() {
+                return row::print(out, &view, both(&view));
             }
+            let line = line(&view, out);
+            out.line(line)
         })?;
     Ok(Exit::Ok)
 }
 
 /// A message in one line.
-fn line(view: &View<'_>) -> String {
+fn line(view: &View<'_>, out: &Output) -> String {
     let mark = if view.requires_response { "?" } else { "" };
     format!(
         "{}  {}{mark}  {}  {}",
-        head(view),
+        head(view, out),
         sanitize::line(view.kind),
         view.id,
         row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS)
@@ -141,14 +144,9 @@ fn line(view: &View<'_>) -> String {
 }
 
 /// The number, accept time, sender and recipients of a message.
-pub(crate) fn head(view: &View<'_>) -> String {
-    sanitize::line(&format!(
-        "{:>6}  {}  {}",
-        view.number(),
-        view.time(),
-        both(view)
-    ))
-    .into_owned()
+pub(crate) fn head(view: &View<'_>, out: &Output) -> String {
+    let (number, time) = (view.number(), out.time(view.accepted_at));
+    sanitize::line(&format!("{number:>6}  {time}  {}", both(view))).into_owned()
 }
 
 fn both(view: &View<'_>) -> String {

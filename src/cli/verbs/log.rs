@@ -3,10 +3,10 @@
 use super::{digest, events};
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::base::text::{count, count_of, to_the_second};
+use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
-use crate::cli::show::output::Output;
+use crate::cli::show::output::{Output, PLAIN};
 use crate::commands::gap::{self, Loss};
 use crate::message::claim::Change;
 use crate::message::gap::Gap;
@@ -20,12 +20,6 @@ use crate::query::verify::{self, VerifiedGap};
 use crate::room::Room;
 use crate::room::actor::require_person;
 use serde_json::Value;
-use std::time::{Duration, Instant};
-
-/// Time before the first report of the progress.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between reports.
-const OFTEN: Duration = Duration::from_millis(200);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,7 +117,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Some(Verb::Verify { head }) => {
             let head = head.as_deref().map(Head::parse).transpose()?;
             let verified = verified(&room, head.as_ref(), cx)?;
-            cx.out.show(&verified, |out| out.line(intact(&verified)))?;
+            cx.out.show(&verified, |out| {
+                let text = intact(&verified, out);
+                out.line(text)
+            })?;
             Ok(Exit::Ok)
         }
     }
@@ -137,6 +134,7 @@ fn show_records(
     cx: &mut Context,
 ) -> Result<Exit> {
     let since = since.map(time::past).transpose()?;
+    cx.out.page();
     for entry in records::entries(room, Filter { since, event })? {
         let entry = entry?;
         let json = || {
@@ -144,7 +142,12 @@ fn show_records(
                 .trim_end_matches('\n')
                 .to_owned()
         };
-        cx.out.item(json, |_| line(&entry.record))?;
+        if cx.out.json {
+            cx.out.json_text(&json())?;
+        } else {
+            let line = line(&entry.record, &cx.out);
+            cx.out.pieces([(PLAIN, &line)])?;
+        }
     }
     Ok(Exit::Ok)
 }
@@ -191,20 +194,14 @@ fn show_loss(loss: &Loss, out: &mut Output) -> Result<()> {
 
 /// Verifies the log, with reports of the progress if that takes long.
 fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Verified> {
-    let mut due = Instant::now() + PATIENCE;
-    let verified = verify::verify_with_progress(room, head, &mut |read| {
-        if Instant::now() >= due {
-            cx.out
-                .progress(&format!("verified {} MiB so far", read >> 20));
-            due = Instant::now() + OFTEN;
-        }
-    });
-    cx.out.progress("");
-    verified
+    let mut progress = cx.out.progress();
+    verify::verify_with_progress(room, head, &mut |read| {
+        progress.report(|| format!("verified {} MiB so far", read >> 20));
+    })
 }
 
 /// The result of a verification without findings.
-fn intact(verified: &verify::Verified) -> String {
+fn intact(verified: &verify::Verified, out: &Output) -> String {
     let verify::Verified {
         records,
         segments,
@@ -226,7 +223,7 @@ fn intact(verified: &verify::Verified) -> String {
     let head = if verified.gaps.is_empty() {
         "intact".into()
     } else {
-        accepted_gaps(&verified.gaps)
+        accepted_gaps(&verified.gaps, out)
     };
     format!(
         "the log is {head}: {} in {} and {}{archived}, {}{rest}",
@@ -238,11 +235,14 @@ fn intact(verified: &verify::Verified) -> String {
 }
 
 /// The lost records that a person has given up.
-fn accepted_gaps(gaps: &[VerifiedGap]) -> String {
+fn accepted_gaps(gaps: &[VerifiedGap], out: &Output) -> String {
     let one = |gap: &VerifiedGap| {
         format!(
             "{} to {} (accepted in record {} at {})",
-            gap.from, gap.to, gap.seq, gap.at
+            gap.from,
+            gap.to,
+            gap.seq,
+            out.time(&gap.at)
         )
     };
     let gaps: Vec<String> = gaps.iter().map(one).collect();
@@ -250,7 +250,7 @@ fn accepted_gaps(gaps: &[VerifiedGap]) -> String {
 }
 
 /// A record in one line.
-fn line(record: &Record) -> String {
+fn line(record: &Record, out: &Output) -> String {
     let fields = record.message_fields().unwrap_or_default();
     let about = title_of_fields(&fields).unwrap_or_default();
     let claim = record.ownership().and_then(Change::summary);
@@ -293,7 +293,7 @@ fn line(record: &Record) -> String {
     let head = format!(
         "{:>6}  {}  {:<9}",
         record.seq,
-        to_the_second(&record.at),
+        out.time(&record.at),
         record.kind().as_str()
     );
     let settled = record

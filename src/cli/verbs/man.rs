@@ -120,7 +120,7 @@ fn add_pages(
     Ok(())
 }
 
-/// Without the command `help`, for which no page is needed.
+/// Without the command `help`, which needs no page.
 fn without_help(command: clap::Command) -> clap::Command {
     command
         .disable_help_subcommand(true)

@@ -74,7 +74,7 @@ mod who;
 /// Declares the commands, in groups: the heading in `--help`, and each command's name and module.
 macro_rules! commands {
     ($($heading:literal: $($name:ident($module:ident)),+;)+ hidden: $($hidden:ident($hidden_module:ident)),+;) => {
-        /// What to do.
+        /// The command.
         #[derive(Debug, clap::Subcommand)]
         pub(super) enum Command {
             $($($name($module::Args),)+)+

@@ -1,10 +1,9 @@
-//! `mailbag pending`: lists what needs the caller.
+//! `mailbag pending`: lists the pending items of the caller.
 
 use crate::base::error::Result;
-use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
-use crate::cli::show::output::{BOLD, DIM, Output, RED, YELLOW};
+use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
 use crate::query::pending::{self, Item, PendingList, age, left};
 use crate::room::Room;
 
@@ -60,6 +59,7 @@ pub(super) fn list_open(
 }
 
 fn show(list: &PendingList, out: &mut Output) -> Result<()> {
+    out.page();
     if list.items.is_empty() {
         return out.done(format!("nothing needs {}", list.agent));
     }
@@ -84,14 +84,13 @@ fn tell(item: &Item, out: &mut Output) -> Result<()> {
     } else {
         format!(" [{}]", item.options.join(", "))
     };
-    let line = format!(
-        "{:>6}  {} {}  {}  {}",
-        out.paint(DIM, &number),
-        out.paint(colour, &format!("{:<10}", item.kind)),
-        out.paint(BOLD, &sanitize::line(&item.from)),
-        out.paint(DIM, &about.join(", ")),
-        sanitize::line(&format!("{}{options}", item.title)),
-    );
-    out.line(line)?;
-    out.line(format!("        {}", sanitize::line(&item.command)))
+    out.pieces([
+        (DIM, &format!("{number:>6}  ")),
+        (colour, &format!("{:<10} ", item.kind)),
+        (BOLD, &item.from),
+        (DIM, &format!("  {}  ", about.join(", "))),
+        (PLAIN, &item.title),
+        (PLAIN, &options),
+    ])?;
+    out.pieces([(PLAIN, &format!("        {}", item.command))])
 }

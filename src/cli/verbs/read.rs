@@ -9,8 +9,9 @@ use crate::cli::show::frame;
 use crate::cli::show::output::{DIM, Output};
 use crate::commands::read::{self, Wanted};
 use crate::message::DECISION;
-use crate::query::inbox::Mail;
+use crate::query::inbox::{self, Mail};
 use crate::query::view::{Attachment, Invalid, View, plain};
+use crate::room::Room;
 use serde_json::json;
 
 const EXAMPLES: &str = "\
@@ -50,6 +51,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         (false, true) => Wanted::Oldest,
         (false, false) => Wanted::Named(args.ids),
     };
+    let is_next = matches!(wanted, Wanted::Oldest);
     let mut found = read::find(&room, &agent, &wanted)?;
     if found.shown_elsewhere && found.mails.is_empty() && !cx.out.json {
         cx.out.note(&format!(
@@ -66,14 +68,29 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         most if args.all && most > 0 => limit_text(&mut found.mails, most),
         _ => 0,
     };
+    cx.out.page();
     print(&agent, &found.mails, cx)?;
     read::mark_seen(&room, &agent, &found.mails)?;
     if left > 0 {
         let left = count_of(left, "unread message");
         cx.out
             .note(&format!("{left} left; run `mailbag read --all` again"));
+    } else if is_next && !cx.out.json {
+        note_others(&room, &agent, cx)?;
     }
     Ok(Exit::Ok)
+}
+
+/// Reports the number of messages that are still unread.
+fn note_others(room: &Room, agent: &str, cx: &Context) -> Result<()> {
+    let left = inbox::names(room, agent)?.len();
+    if left > 0 {
+        let left = count_of(left, "unread message");
+        cx.out.note(&format!(
+            "{left} left; `mailbag read` shows the next one, `mailbag inbox` lists them"
+        ));
+    }
+    Ok(())
 }
 
 /// Keeps the messages that fit into `most` bytes of JSON, at least one. Returns the number of the others.
@@ -85,7 +102,7 @@ fn limit_text(mails: &mut Vec<Mail>, most: usize) -> usize {
     left
 }
 
-/// Prints messages, and writes out what is buffered.
+/// Prints messages, and flushes the output.
 pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
     cx.out.show(
         &json!({ "messages": mails.iter().map(Mail::whole).collect::<Vec<_>>() }),
@@ -123,7 +140,7 @@ fn show(mail: &Mail, out: &mut Output) -> Result<()> {
         frame::fact(out, &sanitize::line(&file.to_string_lossy()), problem)?;
         return frame::text(out, text, frame::INDENT);
     }
-    for (name, value) in facts(&view) {
+    for (name, value) in facts(&view, out) {
         frame::fact(out, name, &value)?;
     }
     if let Some(body) = view.body {
@@ -138,20 +155,21 @@ fn show(mail: &Mail, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn facts(view: &View<'_>) -> Vec<(&'static str, String)> {
+fn facts(view: &View<'_>, out: &Output) -> Vec<(&'static str, String)> {
     let via = view
         .via()
         .filter(|via| *via != "direct")
         .map(|via| format!(" (via {via})"))
         .unwrap_or_default();
     let seq = view.seq.map(|seq| format!(" (#{seq})")).unwrap_or_default();
+    let time = out.time(view.accepted_at);
     let mut facts = vec![
         ("from", view.from.to_owned()),
         ("to", format!("{}{via}", view.addressed.join(", "))),
         (
             "at",
             view.age()
-                .map_or_else(|| view.time(), |age| format!("{} ({age})", view.time())),
+                .map_or_else(|| time.clone(), |age| format!("{time} ({age})")),
         ),
         ("id", format!("{}{seq}", view.id)),
         ("type", view.kind.to_owned()),

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Doing, Error, Problem, Result};
 use crate::base::sanitize;
-use crate::base::text::{count_of, to_the_second};
+use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::{Output, RED};
@@ -142,12 +142,13 @@ const NONE: &str = "no rejected files";
 fn list(which: Which, cx: &mut Context) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let all = rejected::list(&room, &which)?;
+    cx.out.page();
     let newest = all
         .first()
         .map(|newest| newest.seq)
         .filter(|_| !cx.out.json);
     table::list(&mut cx.out, "rejected", all, NONE, row)?;
-    // Notes come after the data, also where both go to one place.
+    // Notes follow the data, even if both are written to one file.
     cx.out.flush()?;
     if let Some(newest) = newest {
         cx.out
@@ -156,8 +157,8 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn row(one: &Rejected) -> Vec<String> {
-    let at = to_the_second(&one.rejected_at);
+fn row(one: &Rejected, out: &Output) -> Vec<String> {
+    let at = out.column_time(&one.rejected_at);
     let cells = [
         &format!("#{}", one.seq),
         &at,
@@ -173,6 +174,7 @@ fn row(one: &Rejected) -> Vec<String> {
 
 fn show(name: &str, cx: &mut Context) -> Result<Exit> {
     let shown = rejected::show(&cx.fresh_room(Freshness::Complete)?, name)?;
+    cx.out.page();
     cx.out.show(&shown, |out| print(&shown, out))?;
     Ok(Exit::Ok)
 }
@@ -193,7 +195,7 @@ fn print(shown: &Shown, out: &mut Output) -> Result<()> {
                 format!("{}, line {line}", one.name)
             }),
         ),
-        ("rejected", to_the_second(&one.rejected_at)),
+        ("rejected", out.time(&one.rejected_at)),
         ("kept as", place.unwrap_or_default()),
     ];
     for (name, value) in heads {
@@ -283,7 +285,7 @@ fn became(one: &Retried) -> String {
         }
         Some(_) => format!("{head}: duplicate of an accepted message, not delivered again"),
         None => format!(
-            "{head}: pending in {}; `mailbag status` shows the reason",
+            "{head}: waits in {}; `mailbag status` shows the reason",
             one.file.display()
         ),
     }
@@ -325,7 +327,8 @@ fn confirmed(meant: &[Rejected], cx: &mut Context) -> Result<bool> {
             cure: "add --yes".into(),
         });
     }
-    table::print(&mut cx.out, &meant.iter().map(row).collect::<Vec<_>>())?;
+    let rows: Vec<_> = meant.iter().map(|one| row(one, &cx.out)).collect();
+    table::print(&mut cx.out, &rows)?;
     cx.out.line(format!(
         "remove {}? [y/N]",
         if meant.len() == 1 {

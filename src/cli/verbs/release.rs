@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
-    // A claim that waits in the outbox may be released, too.
+    // The subject can be in a claim that is still in the outbox.
     let room = cx.fresh_room(Freshness::Messages)?;
     let registry = room.registry()?;
     let owner = args.of.as_deref().unwrap_or(&who.name);

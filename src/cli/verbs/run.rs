@@ -121,7 +121,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The options with which another process logs as this one does.
+/// The options that make another process log in the same way.
 fn log_options(format: Format, cx: &Context) -> Vec<&'static str> {
     let format = match format {
         Format::Text => "--log-format=text",
@@ -148,7 +148,7 @@ fn open_or_make(cx: &Context) -> Result<Room> {
     }
 }
 
-/// Logs the room and what is watched, and notifies the service manager if there is one.
+/// Logs the room and the watched directories, and notifies the service manager if there is one.
 fn say_ready(ready: &Ready) {
     let how = if ready.events {
         "by file events"
@@ -200,7 +200,7 @@ impl Write for Tame {
     }
 }
 
-/// What a change of colour begins with; others' sequences have none of it left.
+/// The beginning of a change of colour. Text of agents cannot contain it.
 const COLOUR: &str = "\u{1b}[";
 
 fn coloured(follows: bool, part: &str) -> String {
@@ -226,9 +226,9 @@ fn log_from(level: LevelFilter, format: Format, cx: &Context) {
         .with_max_level(level)
         .with_writer(move || Tame(format))
         .with_target(false);
-    // It would tell of a line that it can't write by another one, and panic where that can't be written either.
+    // The subscriber would report a failed write on standard error, and panic if that fails.
     let logging = logging.log_internal_errors(false);
-    // The client of NATS says of each connection what the carrier says of the link.
+    // The client of NATS repeats the carrier's reports about connections.
     let ours = filter_fn(move |event| {
         level == LevelFilter::TRACE || !event.target().starts_with("async_nats")
     });

@@ -2,13 +2,11 @@
 
 use super::list::{Filters, head};
 use crate::base::error::Result;
-use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
-use crate::cli::show::output::{FOUND, Talk};
-use crate::query::search::{Block, Hit, Match, Pattern, newest, search};
+use crate::cli::show::output::{FOUND, PLAIN};
+use crate::query::search::{Hit, Pattern, newest, search};
 use crate::query::view::View;
-use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,12 +23,6 @@ accept time (UTC), sender and recipients, field, match with the text around it.
 
 An agent finds the messages that it sent or received. The human, and a caller
 without an identity, finds all messages.";
-
-/// Time before the first report of the progress.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Time between reports.
-const OFTEN: Duration = Duration::from_millis(100);
 
 /// Search messages by words
 #[derive(Debug, clap::Args)]
@@ -56,58 +48,59 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.fresh_room(Freshness::Messages)?;
     let text = args.words.join(" ");
     let pattern = if args.regex {
         Pattern::regex(&text, args.ignore_case, args.field)?
     } else {
         Pattern::words(&text, args.field)?
     };
-    let room = cx.fresh_room(Freshness::Messages)?;
     let filter = args.filters.filter(&room, cx)?;
     if let Some(last) = args.last {
         return show_newest(&newest(&room, pattern, filter, last)?, cx);
     }
     let scan = search(&room, pattern, filter)?;
-    let mut progress = Progress {
-        started: Instant::now(),
-        done: 0,
-        total: scan.total(),
-        said: None,
-    };
-    if cx.out.json {
-        // Progress must not mix with JSON on the same terminal.
-        let stderr = if cx.out.is_terminal() {
-            None
+    let total = scan.total();
+    let (mut progress, mut done, mut any) = (cx.out.progress(), 0, false);
+    let blocks = scan.map(|block| {
+        let block = block?;
+        done += block.bytes;
+        any |= !block.found.is_empty();
+        if any {
+            progress.clear();
         } else {
-            Some(cx.out.talk())
-        };
-        let blocks = scan.map(|block| block.map(|block| progress.take(block, stderr.as_ref())));
+            progress.report(|| progress_text(done, total));
+        }
+        Ok(block.found)
+    });
+    if cx.out.json {
         let hits = blocks.flat_map(|found| match found {
             Ok(found) => found.into_iter().map(Ok).collect::<Vec<_>>(),
             Err(e) => vec![Err(e)],
         });
         cx.out.json_list("messages", hits)?;
-        cx.out.talk().progress("");
         return Ok(Exit::Ok);
     }
-    let mut any = false;
-    for block in scan {
-        let found = progress.take(block?, Some(&cx.out.talk()));
-        for hit in &found {
-            any = true;
-            let line = line(hit, cx);
-            cx.out.line(line)?;
-        }
-        // Only whole lines, because a report of the progress may follow.
-        if !found.is_empty() && cx.out.is_terminal() {
-            cx.out.flush()?;
+    cx.out.page();
+    for found in blocks {
+        for hit in &found? {
+            show(hit, cx)?;
         }
     }
-    cx.out.talk().progress("");
+    progress.clear();
     if !any {
         cx.out.note(NONE);
     }
     Ok(Exit::Ok)
+}
+
+fn progress_text(done: u64, total: u64) -> String {
+    let percent = done * 100 / total.max(1);
+    format!(
+        "searched {} of {} MiB ({percent} %)",
+        done >> 20,
+        total >> 20
+    )
 }
 
 const NONE: &str = "no matching messages";
@@ -117,9 +110,9 @@ fn show_newest(found: &[Hit], cx: &mut Context) -> Result<Exit> {
         cx.out.json_list("messages", found.iter().map(Ok))?;
         return Ok(Exit::Ok);
     }
+    cx.out.page();
     for hit in found {
-        let line = line(hit, cx);
-        cx.out.line(line)?;
+        show(hit, cx)?;
     }
     if found.is_empty() {
         cx.out.note(NONE);
@@ -127,53 +120,18 @@ fn show_newest(found: &[Hit], cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A message in one line, with its first match.
-fn line(hit: &Hit, cx: &Context) -> String {
-    let head = head(&View::from(&hit.past));
-    let Some(Match {
-        field,
-        before,
-        text,
-        after,
-    }) = hit.matches.first()
-    else {
-        return head;
+/// Prints a message in one line, with its first match.
+fn show(hit: &Hit, cx: &mut Context) -> Result<()> {
+    let head = head(&View::from(&hit.past), &cx.out);
+    let Some(found) = hit.matches.first() else {
+        return cx.out.pieces([(PLAIN, &head)]);
     };
-    let [field, before, text, after] =
-        sanitize::pieces([&format!("{field}: "), before, text, after]);
-    format!(
-        "{head}  {field}{before}{}{after}",
-        cx.out.paint(FOUND, &text)
-    )
-}
-
-/// The progress of the search.
-struct Progress {
-    started: Instant,
-    done: u64,
-    total: u64,
-    said: Option<Instant>,
-}
-
-impl Progress {
-    /// Takes the hits of a block. Reports the progress if the search takes long and has no hits to show.
-    fn take(&mut self, block: Block<Hit>, talk: Option<&Talk>) -> Vec<Hit> {
-        self.done += block.bytes;
-        let Some(talk) = talk else { return block.found };
-        if !block.found.is_empty() && self.said.take().is_some() {
-            talk.progress("");
-        }
-        let is_due = self.said.unwrap_or(self.started).elapsed()
-            > if self.said.is_some() { OFTEN } else { PATIENCE };
-        if block.found.is_empty() && is_due {
-            let percent = self.done * 100 / self.total.max(1);
-            talk.progress(&format!(
-                "searched {} of {} MiB ({percent} %)",
-                self.done >> 20,
-                self.total >> 20
-            ));
-            self.said = Some(Instant::now());
-        }
-        block.found
-    }
+    let field = format!("  {}: ", found.field);
+    cx.out.pieces([
+        (PLAIN, &head),
+        (PLAIN, &field),
+        (PLAIN, &found.before),
+        (FOUND, &found.text),
+        (PLAIN, &found.after),
+    ])
 }

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::to_the_second;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, Output};
@@ -148,17 +147,13 @@ fn show(status: &Status, out: &mut Output) -> Result<()> {
             )
         }
     };
-    let mut line = |name: &str, text: &str| {
-        let name = out.paint(BOLD, &format!("{name:<9}"));
-        out.line(format!("{name} {}", sanitize::line(text)))
-    };
-    line("service", &status.service)?;
-    line("file", &installed)?;
+    line(out, "service", &status.service)?;
+    line(out, "file", &installed)?;
     if let Some(running) = status.running.as_ref().filter(|_| status.installed) {
         let since = running
             .since
             .as_deref()
-            .map(|since| format!(" since {}", to_the_second(since)))
+            .map(|since| format!(" since {}", out.time(since)))
             .unwrap_or_default();
         let pid = running
             .pid
@@ -168,8 +163,13 @@ fn show(status: &Status, out: &mut Output) -> Result<()> {
         let restarts = restarts
             .map(|restarts| format!(", restarts: {restarts}"))
             .unwrap_or_default();
-        line("state", &format!("{}{since}{pid}{restarts}", running.state))?;
         line(
+            out,
+            "state",
+            &format!("{}{since}{pid}{restarts}", running.state),
+        )?;
+        line(
+            out,
             "at login",
             if running.enabled {
                 "starts"
@@ -179,7 +179,12 @@ fn show(status: &Status, out: &mut Output) -> Result<()> {
         )?;
     }
     if let Some(problem) = &status.problem {
-        line("problem", problem)?;
+        line(out, "problem", problem)?;
     }
     Ok(())
+}
+
+fn line(out: &mut Output, name: &str, text: &str) -> Result<()> {
+    let name = out.paint(BOLD, &format!("{name:<9}"));
+    out.line(format!("{name} {}", sanitize::line(text)))
 }

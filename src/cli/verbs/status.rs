@@ -1,8 +1,8 @@
-//! `mailbag status`: shows the state of the room and what is pending.
+//! `mailbag status`: shows the state of the room and pending files.
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::base::text::{count, count_of, to_the_second};
+use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
@@ -11,7 +11,7 @@ use crate::query::pending::age;
 use crate::query::programs::Startable;
 use crate::query::status::{self, SessionState, Status, Undelivered, Unloaded};
 use crate::room::settings::GuardedSetting;
-use crate::room::{Mode, Room};
+use crate::room::{Holder, Mode, Room};
 use anstyle::Style;
 
 const EXAMPLES: &str = "\
@@ -20,7 +20,8 @@ Examples:
   mailbag status --json
 
 Each problem names the command that fixes it. The command changes and delivers
-nothing.";
+nothing. Exit status 65 means that settings.toml
+or registry.json is invalid.";
 
 /// Show the state of the room and pending messages
 #[derive(Debug, clap::Args)]
@@ -61,39 +62,32 @@ fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
         problems(&status, out)?;
         pending(&status, out)
     })?;
-    Ok(Exit::Ok)
+    // A file that a person edits is invalid input.
+    let invalid = room.registry().err().or_else(|| room.settings().err());
+    Ok(invalid.map_or(Exit::Ok, |e| Exit::of(&e)))
+}
+
+fn router(holder: Option<&Holder>, out: &Output) -> String {
+    let Some(holder) = holder else {
+        return "not running; commands that send or read deliver".to_owned();
+    };
+    let (pid, since) = (holder.pid, out.time(&holder.since));
+    match holder.mode {
+        Mode::Run => format!("process {pid} since {since}"),
+        Mode::Alongside => format!("process {pid} since {since}, while it waits for mail"),
+        _ => format!("process {pid}, for one pass"),
+    }
 }
 
 fn summary(status: &Status, out: &mut Output) -> Result<()> {
-    let mut head = |name: &str, value: String| {
-        let name = out.paint(BOLD, &format!("{name:<11}"));
-        out.line(format!("{name} {}", sanitize::line(&value)))
-    };
-    head("room", status.room.display().to_string())?;
-    head(
-        "router",
-        match &status.router {
-            Some(holder) if holder.mode == Mode::Run => {
-                format!(
-                    "process {} since {}",
-                    holder.pid,
-                    to_the_second(&holder.since)
-                )
-            }
-            Some(holder) if holder.mode == Mode::Alongside => {
-                format!(
-                    "process {} since {}, while it waits for mail",
-                    holder.pid,
-                    to_the_second(&holder.since)
-                )
-            }
-            Some(holder) => format!("process {}, for one pass", holder.pid),
-            None => "not running; commands that send or read deliver".to_owned(),
-        },
-    )?;
+    say(out, BOLD, "room", status.room.display().to_string())?;
+    let router = router(status.router.as_ref(), out);
+    say(out, BOLD, "router", router)?;
     let counts = &status.counts;
-    head("agents", status.agents.to_string())?;
-    head(
+    say(out, BOLD, "agents", status.agents.to_string())?;
+    say(
+        out,
+        BOLD,
         "log",
         format!(
             "{} accepted, {}, {} rejected, {}",
@@ -110,11 +104,18 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
             claims.waiting,
             count_of(claims.offers, "open offer")
         );
-        head("claims", format!("{} owned, {waiting}", claims.owned))?;
+        say(
+            out,
+            BOLD,
+            "claims",
+            format!("{} owned, {waiting}", claims.owned),
+        )?;
     }
     if let Some(oldest) = &status.needs_human.oldest {
         let count = count_of(status.needs_human.items, "item");
-        head(
+        say(
+            out,
+            BOLD,
             "needs human",
             format!(
                 "{count}, oldest {} ago; see `mailbag pending --as human`",
@@ -124,13 +125,17 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
     }
     if let Some(oldest) = &status.questions.oldest {
         let (open, oldest) = (status.questions.items, age(oldest));
-        head(
+        say(
+            out,
+            BOLD,
             "questions",
             format!("{open} open, oldest {oldest} ago; see `mailbag log digest`"),
         )?;
     }
     if counts.decisions > 0 {
-        head(
+        say(
+            out,
+            BOLD,
             "decisions",
             format!("{}; see `mailbag log digest`", counts.decisions),
         )?;
@@ -141,7 +146,9 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
         .iter()
         .map(|(agent, count)| format!("{agent} {count}"))
         .collect();
-    head(
+    say(
+        out,
+        BOLD,
         "unread",
         if total == 0 {
             "none".into()
@@ -149,10 +156,19 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
             format!("{total}: {}", each.join(", "))
         },
     )?;
-    head("pending", held_up(status))
+    let rejected: usize = status.rejected.iter().map(|rejected| rejected.files).sum();
+    if rejected > 0 {
+        say(
+            out,
+            BOLD,
+            "rejected",
+            format!("{}; see `mailbag rejected`", count_of(rejected, "file")),
+        )?;
+    }
+    say(out, BOLD, "pending", held_up(status))
 }
 
-/// How much is not delivered, by the reason.
+/// The numbers of files and copies that are not delivered, by reason.
 fn held_up(status: &Status) -> String {
     let counts = [
         (
@@ -174,10 +190,6 @@ fn held_up(status: &Status) -> String {
                 .sum::<usize>(),
             "in unregistered outboxes",
         ),
-        (
-            status.rejected.iter().map(|rejected| rejected.files).sum(),
-            "rejected",
-        ),
     ];
     let some = counts.into_iter().filter(|(count, _)| *count > 0);
     let some: Vec<String> = some
@@ -192,19 +204,19 @@ fn held_up(status: &Status) -> String {
 
 fn problems(status: &Status, out: &mut Output) -> Result<()> {
     if let Some(stalled) = &status.stalled {
-        say(out, RED, "problem", &stalled.describe())?;
+        say(out, RED, "problem", stalled.describe())?;
         cure(out, &stalled.cure())?;
     }
     for problem in &status.problems {
         say(out, RED, "problem", problem)?;
     }
     for blocked in &status.blocked {
-        let since = to_the_second(&blocked.since);
+        let since = out.time(&blocked.since);
         say(
             out,
             YELLOW,
             "blocked",
-            &format!("{}: {} (since {since})", blocked.what, blocked.reason),
+            format!("{}: {} (since {since})", blocked.what, blocked.reason),
         )?;
         cure(out, &blocked.cure)?;
     }
@@ -229,7 +241,7 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
             out,
             YELLOW,
             "unknown",
-            &format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why),
+            format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why),
         )?;
         cure(out, &outbox.cure)?;
     }
@@ -238,7 +250,7 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
             out,
             YELLOW,
             "not trusted",
-            &format!("{agent} is not woken: you have not trusted {program}"),
+            format!("{agent} is not woken: you have not trusted {program}"),
         )?;
         cure(out, "mailbag trust")?;
     }
@@ -247,12 +259,13 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
             out,
             YELLOW,
             "not trusted",
-            &format!("{key} has no effect: you have not trusted {value}"),
+            format!("{key} has no effect: you have not trusted {value}"),
         )?;
         cure(out, "mailbag trust")?;
     }
     for one in &status.unloaded {
-        say(out, PLAIN, "not loaded", &unloaded(one))?;
+        let unloaded = unloaded(one, out);
+        say(out, PLAIN, "not loaded", unloaded)?;
         cure(out, &one.cure)?;
     }
     for stale in &status.stale {
@@ -260,13 +273,13 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
             .last_seen
             .as_deref()
             .map_or("never seen".into(), |seen| {
-                format!("seen {}", to_the_second(seen))
+                format!("seen {}", out.time(seen))
             });
         say(
             out,
             YELLOW,
             "stale",
-            &format!("{} has {} unread, {seen}", stale.id, stale.unread),
+            format!("{} has {} unread, {seen}", stale.id, stale.unread),
         )?;
         cure(out, "mailbag who")?;
     }
@@ -280,7 +293,7 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
             out,
             PLAIN,
             "pending",
-            &format!(
+            format!(
                 "{count} in outbox/{}, first {}",
                 waiting.agent, waiting.first
             ),
@@ -294,7 +307,7 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
             out,
             YELLOW,
             "undelivered",
-            &format!("#{seq} ({id}) from {from} to {to}"),
+            format!("#{seq} ({id}) from {from} to {to}"),
         )?;
         cure(out, &copy.cure)?;
     }
@@ -303,7 +316,7 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
             out,
             YELLOW,
             "rejected",
-            &format!(
+            format!(
                 "{} of {}, newest first:",
                 count_of(rejected.files, "file"),
                 rejected.agent
@@ -314,7 +327,7 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
                 out,
                 PLAIN,
                 "",
-                &format!("{}: {}", rejection.file.display(), rejection.what),
+                format!("{}: {}", rejection.file.display(), rejection.what),
             )?;
             cure(out, &rejection.cure)?;
         }
@@ -322,14 +335,18 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn say(out: &mut Output, style: Style, word: &str, text: &str) -> Result<()> {
+fn say(out: &mut Output, style: Style, word: &str, text: impl AsRef<str>) -> Result<()> {
     let word = out.paint(style, &format!("{word:<11}"));
-    out.line(format!("{word} {}", sanitize::line(text)))
+    out.line(format!("{word} {}", sanitize::line(text.as_ref())))
 }
 
 /// Why Codex does not wake an agent, and what happens instead.
-fn unloaded(one: &Unloaded) -> String {
-    let last = one.last.as_deref().map(to_the_second).unwrap_or_default();
+fn unloaded(one: &Unloaded, out: &Output) -> String {
+    let last = one
+        .last
+        .as_deref()
+        .map(|last| out.time(last))
+        .unwrap_or_default();
     let why = match one.state {
         SessionState::Unknown => "no session of Codex is known for it".to_owned(),
         SessionState::Ended => "its session of Codex has ended".to_owned(),
@@ -347,5 +364,5 @@ fn unloaded(one: &Unloaded) -> String {
 
 /// The command that fixes a problem, below the problem.
 fn cure(out: &mut Output, cure: &str) -> Result<()> {
-    say(out, PLAIN, "", &format!("  -> {cure}"))
+    say(out, PLAIN, "", format!("  -> {cure}"))
 }

@@ -3,7 +3,6 @@
 use super::read;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::base::text::to_the_second;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::waiting;
@@ -134,7 +133,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                 cure,
             });
         };
-        // A message whose lease expires meanwhile can be leased again.
+        // A lease can expire during the command. The message can then be leased again.
         let next = taking
             .next
             .and_then(|next| Instant::now().checked_add(next));
@@ -186,7 +185,7 @@ fn show_state(mail: &Mail, state: State, cx: &mut Context) -> Result<Exit> {
 
 fn tell(lapsed: &Lapsed, cx: &Context) {
     let holder = sanitize::line(lapsed.holder.as_deref().unwrap_or("an unknown process"));
-    let (file, until) = (sanitize::line(&lapsed.file), to_the_second(&lapsed.until));
+    let (file, until) = (sanitize::line(&lapsed.file), cx.out.time(&lapsed.until));
     cx.out.warn(&format!(
         "returned {file} to the inbox: the lease of {holder} expired at {until}"
     ));
@@ -205,7 +204,7 @@ fn hand(
         take::put_back(room, agent, &handed.mail.name)?;
     }
     shown?;
-    let until = to_the_second(&handed.lease.until);
+    let until = cx.out.time(&handed.lease.until);
     cx.out
         .note(&format!("leased by {} until {until}", handed.lease.holder));
     Ok(Exit::Ok)

@@ -50,6 +50,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         &args.name,
         args.last,
     )?;
+    cx.out.page();
     let mut is_first = true;
     cx.out.list(
         "messages",
@@ -67,8 +68,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut Output) -> Result<()> {
     let view = View::from(past);
-    let head = out.paint(BOLD, &head(&view));
-    out.line(head)?;
+    let head = head(&view, out);
+    out.pieces([(BOLD, &head)])?;
     let waits = if view.requires_response {
         "  requires a response"
     } else {

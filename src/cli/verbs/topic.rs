@@ -80,7 +80,7 @@ fn list(cx: &mut Context) -> Result<Exit> {
         "topics",
         topics,
         "no topics with subscribers",
-        |topic| {
+        |topic, _| {
             let followers = sanitize::line(&topic.followers.join(", ")).into_owned();
             vec![
                 sanitize::line(&format!("#{}", topic.topic)).into_owned(),

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::to_the_second;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::output::{BOLD, DIM, Output};
@@ -42,6 +41,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         .looker(cx, &room)?
         .filter(|asker| asker != id::HUMAN);
     let trace = trace::trace(&room, asker.as_deref(), &args.id)?;
+    cx.out.page();
     cx.out.show(&trace, |out| show(&trace, out))?;
     Ok(Exit::Ok)
 }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn show(trace: &Trace, out: &mut Output) -> Result<()> {
     let about = trace.subject.as_deref().unwrap_or_default();
     let name = out.paint(BOLD, &format!("{}/{}", trace.from, trace.id));
-    let at = to_the_second(&trace.accepted_at);
+    let at = out.time(&trace.accepted_at);
     let head = format!(
         "{name}  #{}  {}  {at}  {}",
         trace.seq,
@@ -84,19 +84,12 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
                 format!("decided: {option},")
             });
         let text = format!("{what} by {}/{}  #{}", answer.from, answer.id, answer.seq);
-        out.line(format!(
-            "{}  {}",
-            to_the_second(&answer.at),
-            sanitize::line(&text)
-        ))?;
+        let line = format!("{}  {}", out.time(&answer.at), sanitize::line(&text));
+        out.line(line)?;
     }
     for notice in &trace.notices {
-        out.line(format!(
-            "{}  notice to {}: {}",
-            to_the_second(&notice.at),
-            notice.agent,
-            notice.what
-        ))?;
+        let at = out.time(&notice.at);
+        out.line(format!("{at}  notice to {}: {}", notice.agent, notice.what))?;
     }
     if trace.recipients.is_empty() {
         out.note("no recipients: the message is only in its channel");
@@ -118,19 +111,19 @@ fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
         .unwrap_or_default();
     out.line(format!("{name}{now}{via}: {}", recipient.status.as_str()))?;
     for step in &recipient.statuses {
-        let at = step
-            .at
-            .as_deref()
-            .map(to_the_second)
-            .unwrap_or_else(|| "just now".into());
-        let at = out.paint(DIM, &format!("{at:<20}"));
-        out.line(format!("  {at}  {}", said(step, &recipient.agent)))?;
+        let at = step.at.as_deref().unwrap_or("just now");
+        dated(at, &said(step, &recipient.agent), out)?;
     }
     for wake in &recipient.wakes {
-        let at = out.paint(DIM, &format!("{:<20}", to_the_second(&wake.at)));
-        out.line(format!("  {at}  {}", woken(wake)))?;
+        dated(&wake.at, &woken(wake), out)?;
     }
     Ok(())
+}
+
+fn dated(at: &str, text: &str, out: &mut Output) -> Result<()> {
+    let width = if out.is_terminal() { 26 } else { 20 };
+    let at = out.paint(DIM, &format!("{:<width$}", out.time(at)));
+    out.line(format!("  {at}  {text}"))
 }
 
 fn woken(wake: &WakeRecord) -> String {

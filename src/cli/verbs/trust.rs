@@ -336,19 +336,20 @@ fn connection(connection: &Connection) -> String {
 fn list(cx: &mut Context) -> Result<Exit> {
     let rooms = trust::list()?;
     cx.out.show(&TrustOutput::Rooms { rooms: &rooms }, |out| {
-        table::print(out, &consents(&rooms))
+        let rows = consents(&rooms, out);
+        table::print(out, &rows)
     })?;
     Ok(Exit::Ok)
 }
 
-fn consents(rooms: &[Consent]) -> Vec<Vec<String>> {
+fn consents(rooms: &[Consent], out: &Output) -> Vec<Vec<String>> {
     let rows = rooms.iter().flat_map(|room: &Consent| {
         let path = sanitize::line(&room.identity.path).into_owned();
         let owner = format!("of user {}", room.identity.owner);
         let use_it = vec![
             path.clone(),
             owner,
-            room.since.clone(),
+            out.column_time(&room.since),
             "use the room".to_owned(),
         ];
         let start = room.programs.iter().map(move |agreed| {
@@ -356,7 +357,7 @@ fn consents(rooms: &[Consent]) -> Vec<Vec<String>> {
             vec![
                 path.clone(),
                 String::new(),
-                agreed.since.clone(),
+                out.column_time(&agreed.since),
                 sanitize::line(&program).into_owned(),
             ]
         });
@@ -364,7 +365,12 @@ fn consents(rooms: &[Consent]) -> Vec<Vec<String>> {
             let path = sanitize::line(&room.identity.path).into_owned();
             move |agreed| {
                 let what = format!("connect to {}", connection(&agreed.connection));
-                vec![path.clone(), String::new(), agreed.since.clone(), what]
+                vec![
+                    path.clone(),
+                    String::new(),
+                    out.column_time(&agreed.since),
+                    what,
+                ]
             }
         });
         std::iter::once(use_it).chain(start).chain(connect)

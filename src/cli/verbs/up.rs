@@ -58,7 +58,7 @@ fn names() -> impl TypedValueParser<Value = Client> {
     PossibleValuesParser::new(Client::ALL.map(Client::as_str)).try_map(|name| Client::parse(&name))
 }
 
-/// What was done, or would be with `--dry-run`.
+/// The steps, done or planned with `--dry-run`.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Report<'a> {
     #[serde(flatten)]
@@ -115,7 +115,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(exit)
 }
 
-/// A line for a step: its name, and what was done.
+/// A line for a step: its name and its result.
 fn step(name: &str, what: &str, cx: &mut Context) -> Result<()> {
     let name = cx.out.paint(BOLD, &format!("{name:<9}"));
     cx.out.done(format!("{name} {}", sanitize::line(what)))?;
@@ -227,7 +227,7 @@ fn preview(up: &Up, cx: &mut Context) -> Result<()> {
     Ok(())
 }
 
-/// Says that nothing was to be done, and why.
+/// Reports that no change was needed, and why.
 fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
     let done = up.clients.iter().filter(|client| client.trouble.is_none());
     let names = done.map(|client| client.client.name()).collect::<Vec<_>>();
@@ -252,7 +252,7 @@ fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
     cx.out.done(sanitize::line(&what))
 }
 
-/// Prints what the person has to know and to type.
+/// Prints the next steps for the person.
 fn rest(up: &Up, cx: &mut Context) -> Result<()> {
     for client in up.clients.iter().filter(|client| client.for_user) {
         step(

@@ -58,9 +58,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     use crate::commands::browse;
     use crate::room::actor::require_person;
     use crate::web::{Access, Options, serve};
+    let room = cx.room()?;
     // The page acts as the human.
     require_person("open the page")?;
-    let room = cx.room()?;
     if args.sign_out {
         return sign_out(&room, cx);
     }

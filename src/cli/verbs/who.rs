@@ -70,6 +70,7 @@ pub(super) fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
         .map(|agent| row(agent, now))
         .chain(remote)
         .collect();
+    cx.out.page();
     cx.out.show(&all, |out| table::print(out, &rows))?;
     Ok(Exit::Ok)
 }

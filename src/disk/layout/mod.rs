@@ -383,6 +383,11 @@ pub fn further(name: &std::ffi::OsStr, n: u32) -> std::ffi::OsString {
     std::ffi::OsString::from_vec([kept, end.as_bytes()].concat())
 }
 
+/// Returns true for the files of a room that people edit.
+pub fn is_edited(path: &Path) -> bool {
+    path.ends_with(SETTINGS) || path.ends_with(REGISTRY)
+}
+
 /// Returns true if a file in an outbox with this name can contain messages. It does not start with a dot, and it ends in
 /// `.json` or `.ndjson`.
 pub fn is_message_file(name: &std::ffi::OsStr) -> bool {

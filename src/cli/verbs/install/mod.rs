@@ -107,7 +107,7 @@ pub(crate) struct Place {
     user: bool,
 }
 
-/// What was changed, or would be with `--dry-run`.
+/// The changes, made or planned with `--dry-run`.
 #[derive(Serialize, JsonSchema)]
 pub(in crate::cli::verbs) struct Report<'a> {
     #[serde(flatten)]
@@ -228,7 +228,7 @@ pub(crate) fn diff(files: &[Changing], out: &mut Output) -> Result<()> {
     }
 }
 
-/// Prints what was changed.
+/// Prints the changes.
 pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
     cx.out.ahead(|out| {
         plan.files.iter().try_for_each(|file| {
@@ -251,7 +251,7 @@ pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
     })
 }
 
-/// Prints the result and what is left to do.
+/// Prints the result and the next steps.
 pub(crate) fn report(
     plan: &Plan,
     dry_run: bool,

@@ -23,7 +23,7 @@ pub(in crate::cli::verbs) struct Installed<'a> {
     git: Option<&'a git_hooks::Status>,
 }
 
-/// Prints what is installed for a client, or everywhere.
+/// Prints the installed files of one client or of all clients.
 pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Result<Exit> {
     let from = here()?;
     let homes = install::homes(&from)?;

@@ -1,0 +1,47 @@
+//! The progress of a long command, in one line of standard error that the next report replaces.
+
+use crate::base::sanitize;
+use crate::disk::failpoint;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// Time between reports.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Reports of a long command: the first one after a second. The end of the value removes the line.
+pub(crate) struct Progress {
+    is_enabled: bool,
+    next: Instant,
+    is_shown: bool,
+}
+
+impl Progress {
+    pub(super) fn new(is_enabled: bool) -> Progress {
+        Progress {
+            is_enabled,
+            next: Instant::now() + failpoint::progress_delay(),
+            is_shown: false,
+        }
+    }
+
+    /// Shows this text if a report is due.
+    pub(crate) fn report(&mut self, text: impl FnOnce() -> String) {
+        if self.is_enabled && Instant::now() >= self.next {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", sanitize::line(&text()));
+            (self.next, self.is_shown) = (Instant::now() + INTERVAL, true);
+        }
+    }
+
+    /// Removes the line, so that other output can follow.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

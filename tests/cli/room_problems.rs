@@ -1,0 +1,130 @@
+//! A missing room, and files of the room that cannot be read: each command reports them in the same way.
+
+use crate::world::World;
+
+/// Commands that send, with an agent.
+const SENDING: &[&[&str]] = &[
+    &["send", "bob", "x", "--as", "alice"],
+    &["ask", "bob", "x", "--timeout", "10ms", "--as", "alice"],
+    &["reply", "2", "x", "--as", "bob"],
+    &["claim", "src/b", "--as", "alice"],
+    &["release", "src/a", "--as", "alice"],
+    &["handoff", "bob", "--as", "alice"],
+    &["ack", "2", "--as", "bob"],
+    &["dismiss", "2", "--as", "bob"],
+    &["decide", "3", "yes", "--digest", "00", "--as", "bob"],
+    &["rejected", "retry", "--all"],
+];
+
+/// Other commands that need a room.
+const OTHERS: &[&[&str]] = &[
+    &["inbox"],
+    &["inbox", "bob", "--since", "nonsense"],
+    &["read"],
+    &["list", "--since", "nonsense"],
+    &["list", "--follow"],
+    &["search", "--regex", "("],
+    &["thread", "1"],
+    &["trace", "1"],
+    &["who"],
+    &["pending"],
+    &["decide"],
+    &["reply"],
+    &["handoff", "--accept"],
+    &["claims"],
+    &["take"],
+    &["wait"],
+    &["share", "x", "--category", "y"],
+    &["agent", "list"],
+    &["agent", "show"],
+    &["settings"],
+    &["context"],
+    &["channel", "list"],
+    &["topic", "list"],
+    &["log"],
+    &["log", "verify"],
+    &["log", "digest", "--since", "nonsense"],
+    &["log", "events"],
+    &["link", "list"],
+    &["charter"],
+    &["archive", "--older-than", "1d"],
+    &["exec", "--id", "alice", "--", "true"],
+    &["watch", "--plain"],
+    &["web"],
+    &["status"],
+];
+
+#[test]
+fn a_missing_room_is_reported_before_any_other_problem() {
+    let world = World::empty();
+    let sending = SENDING.iter().map(|words| {
+        let identity = words
+            .iter()
+            .position(|word| *word == "--as")
+            .unwrap_or(words.len());
+        &words[..identity]
+    });
+    for words in sending.chain(OTHERS.iter().copied()) {
+        let ran = world.run_with(words, |command| {
+            command
+                .env("MAILBAG_TEST_ANCESTRY", "unknown")
+                .env_remove("MAILBAG_AGENT");
+        });
+        assert_eq!(ran.code, 3, "{words:?}: {ran:?}");
+        assert!(ran.err.contains("no room found"), "{words:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&[
+        "send", "bob", "which?", "--type", "question", "--as", "alice",
+    ]);
+    world.run(&[
+        "ask",
+        "bob",
+        "deploy?",
+        "--options",
+        "yes,no",
+        "--timeout",
+        "10ms",
+        "--as",
+        "alice",
+    ]);
+    world.ok(&["claim", "src/a", "--as", "alice"]);
+    let registry = std::fs::read_to_string(world.room("registry.json")).expect("the registry");
+    for (file, content) in [
+        (
+            "settings.toml",
+            "durability = \"power\"\nanswer_within = nonsense\n",
+        ),
+        ("registry.json", "{\"agents\": [\n  {\"id\": bob}]}\n"),
+    ] {
+        world.write(file, content);
+        let place = format!("{file} line 2: ");
+        for words in SENDING {
+            let ran = world.run(words);
+            let is_decision = words[0] == "decide";
+            assert!(
+                ran.code == 65 || is_decision && ran.code != 0,
+                "{words:?}: {ran:?}"
+            );
+            assert!(
+                ran.err.contains(&place) || is_decision,
+                "{words:?}: {ran:?}"
+            );
+            assert_eq!(
+                ran.err.matches("line 2").count(),
+                usize::from(!is_decision),
+                "{words:?}: {ran:?}"
+            );
+        }
+        let status = world.run(&["status"]);
+        assert_eq!(status.code, 65, "{status:?}");
+        assert!(status.out.contains(&place), "{status:?}");
+        std::fs::remove_file(world.room(file)).expect("the file");
+        world.write("registry.json", &registry);
+    }
+    world.ok(&["status"]);
+}

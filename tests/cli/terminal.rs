@@ -1,0 +1,270 @@
+//! Output at a terminal: the pager, widths, times and progress. `script` is a real terminal of 80 columns and 24 rows.
+
+use crate::world::World;
+use std::process::Command;
+use unicode_width::UnicodeWidthStr;
+
+const LONG: &str = "a-very-long-name-of-an-agent-that-was-chosen-with-little-care";
+
+/// The output of a successful command at a terminal.
+#[track_caller]
+fn shown(world: &World, words: &[&str], with: impl FnOnce(&mut Command)) -> String {
+    let output = world.at_terminal_with(words, "", |command| {
+        command.env("TERM", "xterm").env("MAILBAG_PAGER", "cat");
+        with(command);
+    });
+    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    assert!(output.status.success(), "{words:?}: {text}");
+    text
+}
+
+/// A room with two screens of mail, an approval, claims and a rejected file, all with long names and texts.
+fn full() -> World {
+    let world = World::new();
+    world.ok(&[
+        "agent",
+        "add",
+        "alice",
+        LONG,
+        "--role",
+        "engineer",
+        "--topic",
+        "a-topic",
+        "--topic",
+        "another-topic-of-some-length",
+    ]);
+    let text = "*Which* `port` does the test server use? ".repeat(5);
+    for n in 0..30 {
+        let message =
+            serde_json::json!({"to": "alice", "subject": text, "body": text, "type": "question"});
+        world.drop_file(LONG, &format!("{n:02}.json"), message.to_string());
+    }
+    world.drop_file(
+        LONG,
+        &format!("{LONG}.json"),
+        r#"{"to": "nobody-with-this-name", "body": "x"}"#,
+    );
+    world.ok(&["run", "--once"]);
+    let subject = format!("src/{LONG}/**");
+    world.ok(&["claim", &subject, "--note", &text, "--as", LONG]);
+    world.run(&[
+        "claim",
+        &subject,
+        "--wait",
+        "--timeout",
+        "10ms",
+        "--as",
+        "alice",
+    ]);
+    world.run(&[
+        "ask",
+        "alice",
+        &text,
+        "--options",
+        "yes,no",
+        "--timeout",
+        "10ms",
+        "--as",
+        LONG,
+    ]);
+    world.ok(&["handoff", "alice", "--as", LONG]);
+    world
+}
+
+/// Commands with more than a screen of output.
+const LISTS: &[&[&str]] = &[
+    &["list"],
+    &["inbox", "alice"],
+    &["search", "port"],
+    &["log"],
+    &["pending", "--as", "alice"],
+    &["thread", "2"],
+    &["read", "--all", "--as", "alice"],
+];
+
+#[test]
+fn long_output_at_a_terminal_goes_through_the_pager() {
+    let world = full();
+    let pager = |command: &mut Command| {
+        command.env("MAILBAG_PAGER", "sed s/^/paged:/");
+    };
+    for words in LISTS
+        .iter()
+        .filter(|words| !["thread", "read"].contains(&words[0]))
+    {
+        let text = shown(&world, words, pager);
+        assert!(
+            text.lines().all(|line| line.starts_with("paged:")),
+            "{words:?}: {text}"
+        );
+        assert!(
+            !shown(&world, words, |_| {}).contains("paged:"),
+            "{words:?}"
+        );
+        assert!(
+            !world
+                .run_with(words, |command| {
+                    command.env("MAILBAG_PAGER", "sed s/^/paged:/");
+                })
+                .out
+                .contains("paged:"),
+            "{words:?} in a pipe"
+        );
+    }
+    let other = shown(&world, &["list"], |command| {
+        command
+            .env_remove("MAILBAG_PAGER")
+            .env("PAGER", "sed s/^/other:/");
+    });
+    assert!(other.starts_with("other:"), "{other}");
+    for words in [
+        &["list", "--last", "3"][..],
+        &["list", "--follow", "--idle", "10ms", "--as", "alice"],
+    ] {
+        assert!(!shown(&world, words, pager).contains("paged:"), "{words:?}");
+    }
+}
+
+#[test]
+fn read_marks_messages_as_read_after_the_pager_has_ended() {
+    let world = full();
+    let text = shown(&world, &["read", "--all", "--as", "alice"], |command| {
+        command.env(
+            "MAILBAG_PAGER",
+            "cat >/dev/null; ls .mailbag/inbox/alice/*.json | wc -l",
+        );
+    });
+    assert!(
+        text.trim().parse::<usize>().expect("a number") > 20,
+        "{text}"
+    );
+    assert!(world.inbox("alice").is_empty());
+}
+
+#[test]
+fn every_table_fits_eighty_columns() {
+    let world = full();
+    let tables: &[&[&str]] = &[
+        &["who"],
+        &["claims"],
+        &["rejected"],
+        &["agent", "list"],
+        &["agent", "show", LONG],
+        &["agent", "roles"],
+        &["topic", "list"],
+        &["channel", "list"],
+        &["link", "list"],
+        &["log", "events"],
+        &["log", "digest"],
+    ];
+    for words in tables.iter().chain(LISTS) {
+        let text = shown(&world, words, |_| {});
+        for line in text
+            .lines()
+            .filter(|line| !line.contains("mailbag rejected show"))
+        {
+            assert!(
+                line.width() <= 80,
+                "{words:?}: {} columns: {line}",
+                line.width()
+            );
+        }
+        assert!(!text.trim().is_empty(), "{words:?}");
+    }
+}
+
+#[test]
+fn times_are_local_with_a_zone_at_a_terminal_and_otherwise_utc() {
+    let world = full();
+    let lists: &[&[&str]] = &[
+        &["list"],
+        &["inbox", "alice"],
+        &["search", "port"],
+        &["log"],
+        &["log", "events"],
+        &["log", "digest"],
+        &["claims"],
+        &["rejected"],
+        &["channel", "list"],
+        &["thread", "2"],
+        &["trace", "2"],
+        &["read", "2", "--as", "alice"],
+    ];
+    let is_time =
+        |word: &str| word.len() > 7 && word.as_bytes()[2] == b':' && word.as_bytes()[5] == b':';
+    for words in lists {
+        let local = shown(&world, words, |command| {
+            command.env("TZ", "Asia/Kolkata");
+        });
+        assert!(
+            local.contains("+0530") || local.contains("+05:30"),
+            "{words:?}: {local}"
+        );
+        assert!(
+            !local
+                .split_whitespace()
+                .any(|word| word.ends_with('Z') && word.contains(':')),
+            "{words:?}: {local}"
+        );
+        let utc = world.ok(words);
+        let mut times = utc
+            .split(['T', ' ', '\n', '(', ')', ','])
+            .filter(|word| is_time(word));
+        assert!(
+            times.all(|time| time.trim_end_matches(':').len() == 9 && time.contains('Z')),
+            "{words:?}: {utc}"
+        );
+    }
+}
+
+#[test]
+fn a_digest_at_a_terminal_has_no_markdown() {
+    let world = full();
+    let text = shown(&world, &["log", "digest"], |_| {});
+    assert!(
+        !text.contains('\\') && !text.contains("# D") && !text.contains("|--"),
+        "{text}"
+    );
+    assert!(
+        world
+            .ok(&["log", "digest"])
+            .contains("## Messages\n\n| agent | sent")
+    );
+}
+
+#[test]
+fn long_commands_show_their_progress_at_a_terminal_only() {
+    let world = full();
+    world.ok(&["read", "--all", "--as", "alice"]);
+    let copy = world.path().join("copy").display().to_string();
+    let commands: &[(&[&str], &str)] = &[
+        (&["log", "verify"], "MiB so far"),
+        (&["search", "no-such-word"], "searched 0 of 0 MiB"),
+        (&["archive", "--older-than", "1d"], "read so far"),
+        (&["backup", &copy], "copied"),
+    ];
+    for (words, part) in commands {
+        let later = |command: &mut Command| {
+            command.env("MAILBAG_TEST_PROGRESS_MS", "0");
+            if words[0] == "archive" {
+                command.env("MAILBAG_TEST_NOW", "2099-01-01T00:00:00Z");
+            }
+        };
+        let text = shown(&world, words, later);
+        assert!(
+            text.contains(part) && text.contains("\u{1b}[K"),
+            "{words:?}: {text:?}"
+        );
+        std::fs::remove_dir_all(&copy).ok();
+        let mut piped = world.program(words);
+        let output = piped
+            .env("MAILBAG_TEST_PROGRESS_MS", "0")
+            .output()
+            .expect("it runs");
+        assert!(
+            !String::from_utf8_lossy(&output.stderr).contains(part),
+            "{words:?}"
+        );
+        std::fs::remove_dir_all(&copy).ok();
+    }
+}
