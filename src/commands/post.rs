@@ -215,6 +215,14 @@ fn not_processed(room: &Room) -> String {
     }
 }
 
+/// Returns true if the recipient has taken its delivered copy out of its inbox. It can do that before the result is reported to the sender.
+fn is_taken(room: &Room, record: &Record, agent: &str) -> Result<bool> {
+    let is_copy = record.copies().any(|(recipient, _)| **recipient == *agent);
+    let id = record.id().unwrap_or_default();
+    let copy = layout::delivered(record.stamp(), record.sender(), id);
+    Ok(is_copy && room.dir.sub(layout::inbox(agent))?.stat(copy)?.is_none())
+}
+
 fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
     let mut recipients = match &outcome {
         Ok(Judged { record, .. }) => reach(
@@ -236,6 +244,8 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
         for one in &mut recipients {
             if is_staged(room, record, &one.agent).unwrap_or_default() {
                 one.reach = Some(Reach::Blocked);
+            } else if is_taken(room, record, &one.agent).unwrap_or_default() {
+                one.reach = Some(Reach::Seen);
             }
         }
     }

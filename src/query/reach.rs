@@ -56,6 +56,8 @@ pub enum Reach {
     NotAnnounced,
     /// Its copy cannot be delivered now.
     Blocked,
+    /// It has taken its copy out of the inbox already.
+    Seen,
     /// It is in another room.
     Link,
 }
@@ -78,6 +80,7 @@ impl Reach {
                 to_the_second(at)
             ),
             Reach::NotAnnounced => "not announced; it waits in the inbox".into(),
+            Reach::Seen => "has it already".into(),
             Reach::Blocked => "not delivered yet; `mailbag status` shows why".into(),
             Reach::Link => "in another room; `mailbag trace` shows the delivery".into(),
         }

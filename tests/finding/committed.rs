@@ -4,10 +4,10 @@ use crate::mcp::Client;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::world::World;
-use mailbag::commands::post::delivery_after;
+use mailbag::commands::post::{Posted, delivery_after};
 use mailbag::commands::send::Sent;
 use mailbag::log::START;
-use mailbag::query::reach::Announcement;
+use mailbag::query::reach::{Announcement, Reach};
 use mailbag::room::Room;
 use mailbag::router::daemon::Passed;
 use serde_json::{Value, json};
@@ -124,8 +124,8 @@ fn no_reader_shows_a_message_before_its_sync_succeeded() {
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }
 
-/// Whether the sender learns that the message is accepted, and the number of accepted messages that `mailbag status` counts.
-fn told(world: &World) -> (bool, Value) {
+/// What the sender of the message `late` learns.
+fn posted(world: &World) -> Posted {
     let room = Room::open(&world.room("")).expect("a room");
     let file = "outbox/alice/late.json".into();
     let sent = Sent {
@@ -137,10 +137,25 @@ fn told(world: &World) -> (bool, Value) {
         announcement: Announcement::Next,
         copied: Vec::new(),
     };
-    let told = delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO)
-        .expect("it can be read");
+    delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO).expect("it can be read")
+}
+
+#[test]
+fn a_sender_learns_that_a_recipient_has_taken_the_message_already() {
+    // P443
+    let world = world();
+    late(&world);
+    world.ok(&["run", "--once"]);
+    let reach = || posted(&world).recipients[0].reach.clone();
+    assert_eq!(reach(), Some(Reach::NotRunning));
+    world.ok(&["read", "--all", "--as", "bob"]);
+    assert_eq!(reach(), Some(Reach::Seen));
+}
+
+/// Whether the sender learns that the message is accepted, and the number of accepted messages that `mailbag status` counts.
+fn told(world: &World) -> (bool, Value) {
     (
-        told.seq.is_some(),
+        posted(world).seq.is_some(),
         world.json(&["status"])["counts"]["accepted"].clone(),
     )
 }
