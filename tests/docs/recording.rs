@@ -1,11 +1,11 @@
-//! The recording in the README matches the program: it is made again and compared.
+//! The recordings in the docs. The one of two terminals is made again and compared; the one of two clients needs programs of others.
 
 use crate::world::skip;
 use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn the_recording_of_the_readme_is_what_two_terminals_show() {
+fn the_recording_of_the_tutorial_is_what_two_terminals_show() {
     if let Err(e) = Command::new("tmux").arg("-V").output() {
         return skip(format_args!("tmux does not start: {e}"));
     }
@@ -29,12 +29,17 @@ fn the_recording_of_the_readme_is_what_two_terminals_show() {
 }
 
 #[test]
-fn the_recording_is_small_and_shown() {
-    let picture = "docs/recording/two-sessions.svg";
-    assert!(
-        super::read("README.md").contains(picture),
-        "the README does not show {picture}"
-    );
-    let size = std::fs::metadata(picture).expect("the recording").len();
-    assert!(size < 60_000, "{picture} has {size} bytes");
+fn the_recordings_are_small_and_shown() {
+    for (page, picture) in [
+        ("README.md", "docs/recording/two-agents.svg"),
+        ("docs/tutorial.md", "recording/two-sessions.svg"),
+    ] {
+        assert!(
+            super::read(page).contains(picture),
+            "{page} does not show {picture}"
+        );
+        let file = Path::new(page).parent().expect("a directory").join(picture);
+        let size = std::fs::metadata(&file).expect("the recording").len();
+        assert!(size < 60_000, "{picture} has {size} bytes");
+    }
 }
