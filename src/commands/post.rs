@@ -215,7 +215,8 @@ fn not_processed(room: &Room) -> String {
     }
 }
 
-/// Returns true if the recipient has taken its delivered copy out of its inbox. It can do that before the result is reported to the sender.
+/// Returns true if the recipient has taken its delivered copy out of its inbox. It can do that before the result is reported to
+/// the sender.
 fn is_taken(room: &Room, record: &Record, agent: &str) -> Result<bool> {
     let is_copy = record.copies().any(|(recipient, _)| **recipient == *agent);
     let id = record.id().unwrap_or_default();
