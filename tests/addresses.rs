@@ -281,7 +281,7 @@ fn an_explanation_names_every_agent_with_its_reason() {
     );
     assert_eq!(
         any.addresses[0].others[1].why,
-        "comes after bob in the registry"
+        "is after bob in the registry"
     );
 }
 

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 /// The result of an operation that can fail with an [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The actor that an error needs.
+/// The class of an error, by the person who must act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// No one, or the person that can free the resource. The message is kept and retried.
+    /// No action, or the person who can free the resource. The message is kept and retried.
     Temporary,
     /// The author of the input. Retrying does not help.
     Permanent,
@@ -47,7 +47,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of the room cannot be read. It is never replaced.
-    #[error("{}{}: {what}; {cure}", path.display(), line.map(|n| format!(" line {n}")).unwrap_or_default())]
+    #[error("{}{}: {what}; {}", path.display(), line.map(|n| format!(" line {n}")).unwrap_or_default(), cure)]
     State {
         /// The file.
         path: PathBuf,
@@ -59,15 +59,15 @@ pub enum Error {
         cure: String,
     },
     /// The room was moved, replaced or changed while the router was running.
-    #[error("the room changed while the router was running: {what}; {cure}")]
+    #[error("the room changed while the router was running: {what}; {}", cure)]
     Moved {
-        /// What changed.
+        /// The change.
         what: String,
         /// The next step.
         cure: String,
     },
     /// Another process or session holds the resource.
-    #[error("{what}; {cure}")]
+    #[error("{what}; {}", cure)]
     Busy {
         /// The resource and its holder.
         what: String,
@@ -75,33 +75,33 @@ pub enum Error {
         cure: String,
     },
     /// The command line is not valid.
-    #[error("{what}; {cure}")]
+    #[error("{what}; {}", cure)]
     Usage {
-        /// What is not valid.
+        /// The invalid argument.
         what: String,
-        /// What to write instead.
+        /// A valid alternative.
         cure: String,
     },
     /// An expected event did not happen in time.
-    #[error("{what}; {cure}")]
+    #[error("{what}; {}", cure)]
     Timeout {
-        /// The event, and how long the program waited.
+        /// The event, and the waiting time.
         what: String,
         /// The next step.
         cure: String,
     },
     /// The operation succeeded, but a later step failed. Repeating the operation would do it twice.
-    #[error("{what}, but {why}; {cure}")]
+    #[error("{what}, but {why}; {}", cure)]
     Done {
         /// The operation that succeeded.
         what: String,
         /// The error of the later step.
         why: String,
-        /// What to do next, or what not to repeat.
+        /// The next step, or a step that must not be repeated.
         cure: String,
     },
     /// The named object does not exist.
-    #[error("{what}; {cure}")]
+    #[error("{what}; {}", cure)]
     NotFound {
         /// The object, and where it was searched for.
         what: String,
@@ -109,7 +109,7 @@ pub enum Error {
         cure: String,
     },
     /// The room belongs to another user, and this user has not agreed to use it.
-    #[error("{what}; {cure}")]
+    #[error("{what}; {}", cure)]
     Untrusted {
         /// The room and its owner.
         what: String,
@@ -206,7 +206,7 @@ impl From<&Error> for ErrorReport {
 }
 
 impl Error {
-    /// Who must act on this error.
+    /// The class of this error.
     pub fn class(&self) -> Class {
         match self {
             Error::Io { source, .. } if is_temporary(source) => Class::Temporary,
@@ -294,7 +294,7 @@ impl<T, E: Into<io::Error>> Doing<T> for std::result::Result<T, E> {
     }
 }
 
-/// One problem of an input: what is wrong, where, and how to correct it.
+/// One problem of an input, with its position and its correction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// A short, stable word for programs, such as `unknown_recipient`.
@@ -302,7 +302,7 @@ pub struct Problem {
     /// The position: a JSON pointer such as `/to/1`, or `line 3 column 7`. Empty for the whole input.
     #[serde(rename = "where", default, skip_serializing_if = "String::is_empty")]
     pub place: String,
-    /// What is wrong, in one sentence without a full stop.
+    /// A description in one sentence without a full stop.
     pub what: String,
     /// How to correct it, as an instruction.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -359,7 +359,7 @@ impl std::fmt::Display for Problem {
 }
 
 /// The candidates most similar to `word`, best first, for a "did you mean" hint; at most
-/// [`crate::base::limits::SUGGESTIONS`]. Letter case is ignored. A candidate matches if it differs in at most a third
+/// [`limits::SUGGESTIONS`]. Letter case is ignored. A candidate matches if it differs in at most a third
 /// of the letters, or if one word contains the other.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_ascii_lowercase();
@@ -378,10 +378,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.dedup();
     scored
         .into_iter()
-        .take(crate::base::limits::SUGGESTIONS)
+        .take(limits::SUGGESTIONS)
         .map(|(_, c)| c)
         .collect()
 }
+
 /// The next step for an error that has a known cause outside the program.
 fn next_step(source: &io::Error) -> &'static str {
     match source.raw_os_error() {

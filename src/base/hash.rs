@@ -1,4 +1,4 @@
-//! SHA-256: of bytes, of what comes in pieces, and as text.
+//! SHA-256 of bytes and of files, and its text form.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ring::digest::{Context, Digest, SHA256};
@@ -7,10 +7,10 @@ use std::io::Read;
 /// A SHA-256 hash.
 pub type Hash = [u8; 32];
 
-/// What stands for the hash before the first one of a chain.
+/// The value before the first hash of a chain.
 pub const NO_HASH: Hash = [0; 32];
 
-/// How many bytes of a file are hashed at a time.
+/// The number of bytes of a file that are hashed at a time.
 const PIECE: usize = 64 << 10;
 
 /// The hash of these bytes. Of a line of the log with its newline: `sed -n 5p log/00000001.ndjson | sha256sum`.
@@ -63,7 +63,7 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// Adds bytes behind those before.
+    /// Adds bytes at the end.
     pub fn update(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.update(bytes.as_ref());
     }
@@ -79,7 +79,7 @@ pub fn hex(hash: &Hash) -> String {
     HEXLOWER.encode(hash)
 }
 
-/// Reads the output of [`hex`], also in upper case.
+/// Reads the output of [`hex`], in either case.
 pub fn unhex(text: &str) -> Option<Hash> {
     let mut hash = NO_HASH;
     let is_whole = text.len() == 2 * hash.len();
@@ -89,7 +89,7 @@ pub fn unhex(text: &str) -> Option<Hash> {
     Some(hash)
 }
 
-/// Is this the SHA-256 hash of these bytes, in hexadecimal digits of either case?
+/// Returns true if the text is the SHA-256 hash of these bytes, in hexadecimal digits of either case.
 pub fn is_hash_of(text: &str, bytes: &[u8]) -> bool {
     unhex(text) == Some(hash(bytes))
 }
@@ -110,7 +110,9 @@ mod tests {
             let bytes: Vec<u8> = (0..length).map(|n| (n * 7 + n / 256) as u8).collect();
             let wanted: Hash = Sha256::digest(&bytes).into();
             let mut hasher = Hasher::default();
-            bytes.chunks(13).for_each(|piece| hasher.update(piece));
+            for piece in bytes.chunks(13) {
+                hasher.update(piece);
+            }
             let mut copy = Vec::new();
             assert_eq!(hash(&bytes), wanted, "{length} bytes");
             assert_eq!(hasher.finish(), wanted, "{length} bytes in pieces");

@@ -8,15 +8,17 @@ pub fn brief(text: &str, most: usize) -> String {
     escaped(&sanitize::brief(text, most))
 }
 
-/// One line without hidden characters, with the characters escaped that have a meaning in Markdown. An underscore inside
-/// a word has none.
+/// One line without hidden characters. Characters with a meaning in Markdown are escaped, except an underscore inside a
+/// word.
 fn escaped(line: &str) -> String {
     let mut escaped = String::with_capacity(line.len());
     let (mut before, mut rest) = (None, line.chars().peekable());
     while let Some(c) = rest.next() {
-        let is_inside = |c: Option<&char>| c.is_some_and(|c: &char| c.is_alphanumeric());
         let has_meaning = match c {
-            '_' => !(is_inside(before.as_ref()) && is_inside(rest.peek())),
+            '_' => {
+                !before.is_some_and(char::is_alphanumeric)
+                    || !rest.peek().is_some_and(|next| next.is_alphanumeric())
+            }
             '#' | '+' | '-' | '=' => before.is_none(),
             c => matches!(
                 c,

@@ -1,23 +1,23 @@
 //! The only sanitizer of text that agents wrote. It shows these characters as escapes: terminal controls, invisible
-//! characters, direction marks, letters that imitate those around them, and markup that a client reserves for itself. JSON
+//! characters, direction marks, letters that imitate their neighbours, and markup that a client reserves for itself. JSON
 //! for programs is not changed.
 
 use super::lookalike::ascii_twin;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// For one line: line breaks and tabs are escaped too.
+/// For one line: also escapes line breaks and tabs.
 pub fn line(text: &str) -> Cow<'_, str> {
     shown(text, |_| false)
 }
 
 /// For several lines: line breaks and tabs are kept.
 pub fn block(text: &str) -> Cow<'_, str> {
-    match text.contains("\r\n") {
-        // A Windows line break is a line break.
-        true => Cow::Owned(shown(&text.replace("\r\n", "\n"), is_layout).into_owned()),
-        false => shown(text, is_layout),
+    if !text.contains("\r\n") {
+        return shown(text, is_layout);
     }
+    // A Windows line break is a line break.
+    Cow::Owned(shown(&text.replace("\r\n", "\n"), is_layout).into_owned())
 }
 
 /// Parts of one line, sanitized together, because markup can begin in one part and end in another.
@@ -35,27 +35,24 @@ pub fn pieces<const N: usize>(pieces: [&str; N]) -> [String; N] {
 
 /// For JSON on a terminal. Hidden characters occur only in its strings, where an escape has the same meaning.
 pub fn json(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| is_hidden(c, None) && c != '\n';
-    if !text.contains(hidden) {
+    if !text.contains(is_hidden_in_json) {
         return Cow::Borrowed(text);
     }
-    let escape = |c: char| {
-        c.encode_utf16(&mut [0; 2])
-            .iter()
-            .map(|unit| format!("\\u{unit:04x}"))
-            .collect()
-    };
-    Cow::Owned(
-        text.chars()
-            .map(|c| {
-                if hidden(c) {
-                    escape(c)
-                } else {
-                    String::from(c)
-                }
-            })
-            .collect(),
-    )
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden_in_json(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                escaped += &format!("\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+fn is_hidden_in_json(c: char) -> bool {
+    is_hidden(c, None) && c != '\n'
 }
 
 /// The start of a text on one line, in quotation marks that the text cannot close.
@@ -63,11 +60,12 @@ pub fn quote(text: &str, most: usize) -> String {
     format!("“{}”", brief(text, most))
 }
 
-/// A path, a glob or a name as it is; any other text as [`quote`] shows it, because it could look like a sentence of ours.
+/// A path, a glob or a name without change. Any other text is quoted, because it could look like a sentence of ours.
 pub fn path(text: &str, most: usize) -> String {
-    let is_plain =
-        |c: char| c.is_alphanumeric() && !is_never_seen(c) || "._-/*?[]{}!,:@+~#=^".contains(c);
-    if text.chars().all(is_plain) && text.chars().count() <= most {
+    let is_path = text
+        .chars()
+        .all(|c| c.is_alphanumeric() && !is_never_seen(c) || "._-/*?[]{}!,:@+~#=^".contains(c));
+    if is_path && text.chars().count() <= most {
         text.to_owned()
     } else {
         quote(text, most)
@@ -105,12 +103,12 @@ pub fn has_hidden(text: &str) -> bool {
     text.chars().any(|c| is_hidden(c, before.replace(c)))
 }
 
-/// Is this character always invisible?
+/// Returns true if this character is always invisible.
 pub fn is_never_seen(c: char) -> bool {
     is_hidden(c, None)
 }
 
-/// Escapes the hidden characters of a text, except those that `stays` accepts.
+/// Escapes the hidden characters of a text that `stays` rejects.
 fn shown(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     show(text, 0..text.len(), None, stays)
 }
@@ -265,8 +263,8 @@ const WHOLE: [&str; 12] = [
     "context",
 ];
 
-/// Does the text begin like the markup by which a client, or a model's own format, marks the speaker? Code such as
-/// `Vec<User>` and placeholders such as `<file-name>` do not.
+/// Returns true if the text begins like the markup that a client, or a model's own format, marks the speaker with. Code
+/// such as `Vec<User>` and placeholders such as `<file-name>` do not.
 fn opens_markup(before: Option<char>, text: &str) -> bool {
     let inside = text[1..].trim_start();
     if let Some(token) = inside.strip_prefix('|') {
@@ -306,9 +304,9 @@ mod tests {
         let text = "{\n  \"a\": \"b\u{202e}c\u{9b}\u{e0001}\"\n}";
         let shown = json(text);
         assert_eq!(shown, "{\n  \"a\": \"b\\u202ec\\u009b\\udb40\\udc01\"\n}");
-        let read =
-            |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("it is JSON");
-        assert_eq!(read(&shown), read(text));
+        let [shown, text] = [&*shown, text]
+            .map(|json| serde_json::from_str::<serde_json::Value>(json).expect("it is JSON"));
+        assert_eq!(shown, text);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn count(n: impl Into<u128>, noun: &str) -> String {
     }
 }
 
-/// As [`count`], for what is counted in memory.
+/// As [`count`], for a number of values in memory.
 pub fn count_of(n: usize, noun: &str) -> String {
     count(n as u64, noun)
 }
@@ -30,7 +30,7 @@ pub fn joined(items: impl IntoIterator<Item = impl Display>) -> String {
     items.join(", ")
 }
 
-/// The first items of a list, and how many more there are: `a, b, c, d, e and 3 more`.
+/// The first items of a list, and the number of the rest: `a, b, c, d, e and 3 more`.
 pub fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
     let mut items = items.into_iter();
     let first: Vec<String> = items
@@ -54,7 +54,7 @@ pub fn named(items: &[&str]) -> String {
     }
 }
 
-/// How many tokens a text costs a model, at four bytes each.
+/// The number of tokens of a text, at four bytes each.
 pub fn tokens(text: &str) -> usize {
     text.len().div_ceil(limits::BYTES_PER_TOKEN)
 }
@@ -70,8 +70,10 @@ pub fn quoted(text: &str) -> String {
 
 /// Quotes a word for a shell.
 pub fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
+    let is_plain = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
+    if is_plain && !text.is_empty() {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))

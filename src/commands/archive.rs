@@ -364,7 +364,7 @@ fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
         )
     };
     let mut announced = HashSet::new();
-    for block in find::scan(&room.dir, (START, None), sieve, take)? {
+    for block in find::scan(&room.dir, START, None, sieve, take)? {
         announced.extend(block?.found.into_iter().flatten());
     }
     Ok(announced)

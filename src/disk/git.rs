@@ -81,7 +81,7 @@ pub fn run(
     let mut child = match git.spawn() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(Error::NotFound {
-                what: "there is no git on the PATH".into(), // prose-ok
+                what: "git is not on the PATH".into(),
                 cure: "install git, or add it to the PATH".into(),
             });
         }

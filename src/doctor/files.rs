@@ -13,8 +13,13 @@ use crate::router::projections::channels::{Behind, behind};
 use crate::router::recover;
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Registry> {
-    let failed = |e: Error| findings.push(unreadable("registry", room, layout::REGISTRY, &e));
-    room.registry().map_err(failed).ok()
+    match room.registry() {
+        Ok(registry) => Some(registry),
+        Err(e) => {
+            findings.push(unreadable("registry", room, layout::REGISTRY, &e));
+            None
+        }
+    }
 }
 
 pub(super) fn settings(room: &Room, findings: &mut Vec<Finding>) {
@@ -115,7 +120,7 @@ pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> R
     };
     let id = examined.room.id()?;
     if state.seq > 0 && id != state.room {
-        let what = "spool/ and log/ belong to different rooms, so no mail is delivered; restore the one that was replaced";
+        let what = "spool/ and log/ belong to different rooms, so no mail is delivered; restore the replaced directory";
         let cure = format!(
             "head -n 1 {}",
             shell(&examined.room.dir.at(layout::ROOM_ID))

@@ -180,42 +180,39 @@ fn decision_key(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let shown = path.display();
-    let mut add = |code, what: String, cure: String| {
-        findings.push(Finding::new(code, Severity::Problem, what, cure))
-    };
     let place = signature::place(examined.room).ok().flatten();
     let pin = examined
         .committed
         .as_ref()
         .and_then(|state| state.approvals.pin(place.as_deref()));
     let replace = "mailbag trust --decision-key".to_owned();
-    match (DecisionKey::own(), pin) {
-        (Err(e), _) => add(
-            "key_missing",
-            format!("the decision key cannot be read: {e}"),
-            replace,
-        ),
+    let missing = match (DecisionKey::own(), pin) {
+        (Err(e), _) => Some(format!("the decision key cannot be read: {e}")),
         (Ok(own), Some(pin)) if own.as_ref().is_none_or(|own| own.public() != pin.key) => {
             let pinned = signature::short(&pin.key);
-            let what = format!(
+            Some(format!(
                 "the decision key {pinned} that is pinned in this room (#{}) is not in {shown}",
                 pin.seq
-            );
-            add("key_missing", what, replace);
+            ))
         }
-        _ => {}
+        _ => None,
+    };
+    if let Some(what) = missing {
+        findings.push(Finding::new(
+            "key_missing",
+            Severity::Problem,
+            what,
+            replace,
+        ));
     }
     if signature::is_readable_by_others().unwrap_or_default() {
         let what =
             format!("other users can read the key {shown}, and sign decisions of the person");
-        add(
-            "key_readable",
-            what,
-            format!(
-                "rm {}, and then mailbag trust --decision-key",
-                quoted(shown.to_string())
-            ),
+        let cure = format!(
+            "rm {}, and then mailbag trust --decision-key",
+            quoted(shown.to_string())
         );
+        findings.push(Finding::new("key_readable", Severity::Problem, what, cure));
     }
 }
 

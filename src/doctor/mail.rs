@@ -20,7 +20,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
         );
         findings.push(match &blocked.cure {
             cure if cure.starts_with("mv ") || cure.starts_with("ls ") => {
-                let cure = format!("(cd {} && {cure})", shell(room.dir.path()));
+                let cure = in_room(room, cure);
                 Finding::new("blocked", Severity::Warning, what, cure)
             }
             _ => again("blocked", Severity::Warning, what, &status),
@@ -99,6 +99,11 @@ fn again(code: &'static str, severity: Severity, what: String, status: &Status) 
     }
 }
 
+/// A command that runs in the room's directory.
+fn in_room(room: &Room, command: &str) -> String {
+    format!("(cd {} && {command})", shell(room.dir.path()))
+}
+
 fn unrouted(room: &Room, status: &Status, findings: &mut Vec<Finding>) {
     for outbox in &status.unregistered {
         let what = format!(
@@ -107,16 +112,14 @@ fn unrouted(room: &Room, status: &Status, findings: &mut Vec<Finding>) {
             count(outbox.files, "file"),
             outbox.why
         );
-        // The cure of `status` is for a person in the room's directory, and sometimes not a command.
-        let cure = match outbox.cure.starts_with("mailbag ") {
-            true => outbox.cure.clone(),
-            false if outbox.cure.starts_with("mv ") => {
-                format!("(cd {} && {})", shell(room.dir.path()), outbox.cure)
-            }
-            false => format!(
-                "ls -la {}",
-                shell(&room.dir.at(layout::outbox(&outbox.agent)))
-            ),
+        // The next step in `status` is for a person in the room's directory, and sometimes not a command.
+        let cure = if outbox.cure.starts_with("mailbag ") {
+            outbox.cure.clone()
+        } else if outbox.cure.starts_with("mv ") {
+            in_room(room, &outbox.cure)
+        } else {
+            let outbox = room.dir.at(layout::outbox(&outbox.agent));
+            format!("ls -la {}", shell(&outbox))
         };
         findings.push(Finding::new(
             "unrouted_outbox",

@@ -21,7 +21,7 @@ mod sessions;
 mod trust;
 
 use crate::base::error::{Error, Result};
-use crate::base::text::shell_word;
+use crate::base::text::{count_of as count, shell_word};
 use crate::disk::SyncOrder;
 use crate::log::state::{self, Replayed, State};
 use crate::room::created::forget_room;
@@ -184,17 +184,12 @@ pub fn fix(request: &Request<'_>) -> Result<Report> {
     let failure = fix::fix(&Room::open(path)?);
     let mut after = examine(request)?;
     after.findings.extend(failure);
-    let remains = |was: &Finding| {
-        after
-            .findings
-            .iter()
-            .any(|is| is.code == was.code && is.what == was.what)
-    };
-    after.fixed = before
-        .findings
-        .into_iter()
-        .filter(|was| was.fixable && !remains(was))
-        .collect();
+    let mut fixed = before.findings;
+    fixed.retain(|was| {
+        let mut left = after.findings.iter();
+        was.fixable && !left.any(|is| is.code == was.code && is.what == was.what)
+    });
+    after.fixed = fixed;
     after.findings.sort_by_key(|finding| finding.severity);
     after.healthy = after
         .findings
@@ -246,9 +241,4 @@ fn quoted(text: impl AsRef<str>) -> String {
 /// Quotes a path for a shell.
 fn shell(path: &Path) -> String {
     quoted(path.to_string_lossy())
-}
-
-/// A number with its noun: `1 file`, `2 files`.
-fn count(count: usize, of: &str) -> String {
-    format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }

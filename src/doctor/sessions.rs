@@ -58,11 +58,9 @@ fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
             .as_deref()
             .or(process.variables[3].as_deref())
             .map(|place| process.directory.join(place));
-        let is_here = || {
-            room::find(place.as_deref(), &process.directory)
-                .is_ok_and(|at| room::identity(&at) == own)
-        };
-        if is_here() {
+        if room::find(place.as_deref(), &process.directory)
+            .is_ok_and(|at| room::identity(&at) == own)
+        {
             by_agent.entry(&*agent.id).or_default().push(process);
         }
     }

@@ -1,7 +1,7 @@
 //! Appending to the log: append-only NDJSON segments, one complete batch at a time.
 //!
 //! Another program can restore, replace, shorten, extend or move the log at any time. So the log is compared before each
-//! batch with the log that the previous batch left, and once more between the append and the first effect of the batch.
+//! batch with the log that the previous batch left, and again between the append and the first effect of the batch.
 
 use super::committed::Note;
 use super::{Position, Tip};
@@ -16,7 +16,7 @@ pub struct Log {
     dir: Dir,
     append: Append,
     note: Note,
-    /// Is the segment's name durable?
+    /// True if the segment's name is durable.
     named: bool,
     /// The segment that the next batch is appended to.
     segment: u32,
@@ -147,7 +147,7 @@ impl Log {
     }
 
     /// The position of the next batch. If the current segment has exceeded its size limit, this starts a new one and
-    /// makes its name durable: a batch must not be durable in a segment whose name is not.
+    /// makes its name durable: otherwise a durable batch could be lost with the segment's name.
     pub fn end(&mut self) -> Result<Position> {
         if self.append.length() >= failpoint::segment_bytes() {
             let name = layout::segment(self.segment + 1);

@@ -4,12 +4,12 @@ use super::Line;
 use crate::base::hash::{Hash, NO_HASH, hex};
 use crate::message::record::Record;
 
-/// What the next line of the log has to follow.
+/// The end of the checked part of the log, which the next line must follow.
 pub struct Chain {
     prev: Hash,
     seq: u64,
     batch: u64,
-    /// Records of the batch that are still to come.
+    /// The number of records of the batch that are missing.
     missing: u32,
 }
 
@@ -29,7 +29,7 @@ impl Chain {
         }
     }
 
-    /// Checks a line and gives its record, or says what is wrong with the line. Afterwards the next line can be checked.
+    /// Checks the next line and returns its record, or the reason why the line is damaged.
     pub fn take(&mut self, line: &Line) -> Result<Record, String> {
         if line.bytes.last() != Some(&b'\n') {
             return Err("the line is incomplete".into());
@@ -80,12 +80,12 @@ impl Chain {
         }
     }
 
-    /// Whether the last line that was taken completes its batch.
+    /// Returns true if the last line completes its batch.
     pub fn is_complete(&self) -> bool {
         self.missing == 0
     }
 
-    /// How many records of the batch are missing.
+    /// The number of records of the batch that are missing.
     pub fn missing(&self) -> u32 {
         self.missing
     }

@@ -94,18 +94,22 @@ impl Noted {
         let (once, _) = words
             .split_at_checked(7)
             .filter(|(once, again)| once == again)?;
-        let number = |n: usize| once[n].parse::<u64>().ok();
         let segment = once[0].parse().ok()?;
-        let place = |offset| Position { segment, offset };
         let tip = Tip {
-            at: place(number(2)?),
-            end: place(number(1)?),
-            seq: number(3)?,
+            at: Position {
+                segment,
+                offset: once[2].parse().ok()?,
+            },
+            end: Position {
+                segment,
+                offset: once[1].parse().ok()?,
+            },
+            seq: once[3].parse().ok()?,
             hash: unhex(once[4])?,
         };
         Some(Noted {
             tip,
-            seal: (number(5)?, once[6].parse().ok()?),
+            seal: (once[5].parse().ok()?, once[6].parse().ok()?),
         })
     }
 }
@@ -249,10 +253,10 @@ fn ends(room: &Dir, from: Position) -> Result<Option<Ends>> {
             return Ok(None);
         }
         let is_whole = line.bytes.ends_with(b"\n");
-        let record = serde_json::from_slice::<Record>(&line.bytes)
-            .ok()
-            .filter(|_| is_whole);
-        let count = record.and_then(|record| record.count);
+        let mut count = None;
+        if is_whole && let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) {
+            count = record.count;
+        }
         // A batch is committed if another batch begins after it, even an incomplete one.
         if missing == 0 && begins {
             ends.followed = ends.whole;

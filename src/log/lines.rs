@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, Read};
 pub struct Position {
     /// The segment's number, from 1.
     pub segment: u32,
-    /// The byte at which a line begins, or the length of the segment.
+    /// The first byte of a line, or the length of the segment.
     pub offset: u64,
 }
 
@@ -88,7 +88,7 @@ pub fn now(room: &Dir) -> Result<Position> {
 /// first existing segment, because the owner may have moved the archive away.
 pub fn read(room: &Dir, from: Position) -> Result<Lines> {
     let mut lines = Lines::of(room, segments::from(room, from.segment)?, from);
-    lines.wanted = Some(from.segment).filter(|_| from != START);
+    lines.wanted = (from != START).then_some(from.segment);
     Ok(lines)
 }
 
@@ -140,7 +140,7 @@ pub fn read_one(room: &Dir, at: Position) -> Result<Option<Line>> {
     line_at(room, Segment::open(room, at.segment)?, at)
 }
 
-/// The record at a position. `None` if there is no line, or one that is no record.
+/// The record at a position. `None` if no line begins there, or if the line is not a record.
 pub fn read_record(room: &Dir, at: Position) -> Result<Option<Record>> {
     Ok(read_one(room, at)?.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
 }
@@ -174,7 +174,7 @@ impl Records {
         }
     }
 
-    /// The record at a position. `None` if there is no line, or one that is no record.
+    /// The record at a position. `None` if no line begins there, or if the line is not a record.
     pub fn at(&mut self, at: Position) -> Result<Option<&Record>> {
         if self.last.as_ref().is_none_or(|(known, _)| *known != at) {
             self.last = self.read(at)?.map(|record| (at, record));
@@ -183,7 +183,7 @@ impl Records {
     }
 
     fn read(&mut self, at: Position) -> Result<Option<Record>> {
-        if !self.lines.go_on(at)? {
+        if !self.lines.skip_to(at)? {
             let Some(segment) = Segment::open(&self.lines.room, at.segment)? else {
                 return Ok(None);
             };
@@ -247,8 +247,8 @@ impl Lines {
         Some(opened)
     }
 
-    /// Goes forward to a position in the open segment. `false` if it is not there.
-    fn go_on(&mut self, to: Position) -> Result<bool> {
+    /// Skips to a position in the open segment. Returns false if the position is not after the current one.
+    fn skip_to(&mut self, to: Position) -> Result<bool> {
         let Some((reader, at)) = &mut self.open else {
             return Ok(false);
         };

@@ -5,8 +5,7 @@
 //! [`Log`] appends and commits; only the router has one. All other readers use committed batches (`committed`,
 //! `lines`), and resolve references with `lookup` only.
 //!
-//! What does not belong here: the registry, inboxes and other files of the room (`room`), and what a caller wants to
-//! show (`query`).
+//! Not here: the registry, inboxes and other files of the room (`room`), and the content of views (`query`).
 
 mod append;
 mod chain;

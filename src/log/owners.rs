@@ -23,7 +23,7 @@ struct Content<T> {
     claims: T,
 }
 
-/// The record up to which the file is true.
+/// The last record that the file includes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upto {
     /// Its number.
@@ -77,7 +77,7 @@ pub fn text(state: &State) -> Vec<u8> {
     text
 }
 
-/// The record up to which the file is true. `None` if there is no such file for this log.
+/// The last record that the file includes. `None` without a file for this log.
 pub fn written(room: &Dir) -> Result<Option<Upto>> {
     let Some(bytes) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES)? else {
         return Ok(None);
@@ -97,14 +97,14 @@ pub fn owners(room: &Dir) -> Result<Claims> {
             tracing::debug!("{e}; the log is read instead");
             None
         });
-    // Twice, because one reader for both would keep a copy of the whole file.
+    // Parsed twice: a single pass would buffer the whole file.
     let content = bytes.and_then(|bytes| {
         let upto: Upto = serde_json::from_slice(&bytes).ok()?;
         Some((upto, serde_json::from_slice::<Claims>(&bytes).ok()?))
     });
     match content {
         Some((upto, claims)) if upto.fits(room)? => after(room, claims, upto.end),
-        // A room whose log has no change of ownership has no file.
+        // A room without changes of ownership has no file.
         _ => Ok(state::committed(room)?.claims),
     }
 }

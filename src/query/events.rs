@@ -95,7 +95,7 @@ impl Events {
                     .ok()?;
             Envelope::of(&record).filter(|event| filter.fits(event))
         };
-        Ok(find::scan(&self.room.dir, (self.from, Some(self.end)), None, take)?.values())
+        Ok(find::scan(&self.room.dir, self.from, Some(self.end), None, take)?.values())
     }
 
     /// A reader of the records after these events.

@@ -65,7 +65,7 @@ fn scan(
 ) -> Result<Scan<LoggedMessage>> {
     let filter = filter.clone();
     let sieve = Sieve::of(&Vec::from_iter(filter.sieve()))?;
-    find::scan(&room.dir, span, sieve, move |line| {
+    find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))
     })
 }

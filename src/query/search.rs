@@ -189,7 +189,7 @@ fn not_a_regex(text: &str, error: &regex::Error) -> Error {
 pub fn search(room: &Room, mut pattern: Pattern, filter: Filter) -> Result<Scan<Hit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
-    find::scan(&room.dir, span, sieve, move |line| {
+    find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         let past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
         (!matches.is_empty()).then_some(Hit { past, matches })

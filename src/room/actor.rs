@@ -98,10 +98,10 @@ impl Actor {
                 "the environment has {name}, as in an automated run"
             ));
         }
-        match terminal::has_controlling_terminal() {
-            true => Actor::Person,
-            false => Actor::unknown("this process has no controlling terminal"),
+        if terminal::has_controlling_terminal() {
+            return Actor::Person;
         }
+        Actor::unknown("this process has no controlling terminal")
     }
 
     fn agent(evidence: impl Into<String>) -> Actor {
@@ -214,15 +214,11 @@ fn programs(parent: &ParentProcess) -> impl Iterator<Item = &str> {
 
 /// The words of a command line. A program that sets its own title has all in one argument.
 fn words(parent: &ParentProcess) -> impl Iterator<Item = &str> {
-    let title = parent
-        .arguments
-        .first()
-        .filter(|_| parent.arguments.len() == 1);
-    let arguments = parent.arguments.iter().filter(move |_| title.is_none());
-    title
-        .into_iter()
-        .flat_map(|title| title.split_whitespace())
-        .chain(arguments.map(String::as_str))
+    let words: Vec<&str> = match parent.arguments.as_slice() {
+        [title] => title.split_whitespace().collect(),
+        arguments => arguments.iter().map(String::as_str).collect(),
+    };
+    words.into_iter()
 }
 
 fn base_name(path: &str) -> &str {
@@ -264,8 +260,8 @@ fn shown(parent: &ParentProcess) -> String {
     )
 }
 
-/// The evidence that a hook recorded a parent as an agent's session, in a room of a directory in which this process or a
-/// parent works.
+/// The evidence that a hook recorded a parent as an agent's session. Searches the rooms of the working directories of
+/// this process and its parents.
 fn recorded_parent(parents: &[ParentProcess]) -> Option<Evidence> {
     let named = named_by_environment();
     let directories: BTreeSet<PathBuf> = parents
@@ -307,10 +303,8 @@ fn hidden_parent(lineage: &Lineage) -> Option<Evidence> {
     if lineage.parents.iter().any(is_login_service) {
         return None;
     }
-    if let Some(reason) = lineage
-        .hidden
-        .as_ref()
-        .filter(|_| !lineage.parents.last().is_some_and(is_manager))
+    if let Some(reason) = &lineage.hidden
+        && !lineage.parents.last().is_some_and(is_manager)
     {
         return Some(Evidence(reason.clone()));
     }

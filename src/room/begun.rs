@@ -1,4 +1,4 @@
-//! A room that can be removed again: it is begun with a mark, and removed only while nothing of anybody is in it.
+//! A room that can be removed again: it gets a mark, and is removed only while it has no content of agents or people.
 //!
 //! Both happen under another name beside the room, so that a kill leaves no half of a room under its own name.
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The result of [`Room::take_back`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removal {
-    /// There was no room.
+    /// The room did not exist.
     Absent,
     /// The room was removed.
     Removed,
@@ -22,7 +22,7 @@ pub enum Removal {
     Kept(String),
 }
 
-/// What a router and hooks write although nobody has sent anything.
+/// Files that a router and hooks write without any message.
 const DERIVED: [&str; 6] = [
     layout::ROSTER,
     layout::COMMITTED,
@@ -46,7 +46,7 @@ impl Room {
     /// Room::begin(&path)?;
     /// assert_eq!(Room::take_back(&path)?, Removal::Removed);
     /// Room::init(&path)?;
-    /// assert!(matches!(Room::take_back(&path)?, Removal::Kept(_)), "somebody else's room");
+    /// assert!(matches!(Room::take_back(&path)?, Removal::Kept(_)), "another program's room");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin(path: &Path) -> Result<(Room, Made)> {
@@ -60,7 +60,7 @@ impl Room {
         dir.make(layout::SPOOL)?;
         dir.replace(layout::BEGUN, b"")?;
         match rename(&draft, path) {
-            // Another process made the room meanwhile.
+            // Another process has made the room since the check.
             Err(_) if is_there(path)? => clear_draft(path)?,
             renamed => renamed?,
         }
@@ -86,7 +86,7 @@ impl Room {
         })
     }
 
-    /// Removes a room that [`Room::begin`] created, unless somebody has put anything into it.
+    /// Removes a room that [`Room::begin`] created, unless it has content of agents or people.
     pub fn take_back(path: &Path) -> Result<Removal> {
         let removal = Room::removal(path)?;
         clear_draft(path)?;
@@ -95,7 +95,7 @@ impl Room {
         }
         let draft = layout::room_draft(path);
         rename(path, &draft)?;
-        // Somebody may have sent a message since the look.
+        // A message may have been sent since the check.
         if let Some(found) = first_content(&Dir::open(&draft)?)? {
             rename(&draft, path)?;
             return Ok(Removal::Kept(contains(&found)));
@@ -119,13 +119,13 @@ impl Room {
 }
 
 fn contains(found: &Path) -> String {
-    match found == Path::new(layout::REGISTRY) {
-        true => "agents are registered in it".into(),
-        false => format!("it contains {}", found.display()),
+    if found == Path::new(layout::REGISTRY) {
+        return "agents are registered in it".into();
     }
+    format!("it contains {}", found.display())
 }
 
-/// The first file that somebody has put into a room.
+/// The first file of a room that an agent or a person wrote.
 fn first_content(room: &Dir) -> Result<Option<PathBuf>> {
     let mut open = vec![PathBuf::new()];
     while let Some(at) = open.pop() {
@@ -140,7 +140,7 @@ fn first_content(room: &Dir) -> Result<Option<PathBuf>> {
                 Some(meta) if meta.is_directory() => open.push(path),
                 Some(meta)
                     if meta.kind == FileType::RegularFile
-                        && is_nobodys(room, &path, meta.size)? => {}
+                        && is_generated(room, &path, meta.size)? => {}
                 Some(_) => return Ok(Some(path)),
                 None => {}
             }
@@ -149,28 +149,27 @@ fn first_content(room: &Dir) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Does a file contain only what mailbag writes by itself?
-fn is_nobodys(room: &Dir, path: &Path, size: u64) -> Result<bool> {
-    let has = |text: &str| {
-        Ok(room.read(path, limits::REGISTRY_BYTES)?.as_deref() == Some(text.as_bytes()))
-    };
+/// Returns true if a file contains only text that mailbag writes by itself.
+fn is_generated(room: &Dir, path: &Path, size: u64) -> Result<bool> {
     let Some(name) = path.to_str() else {
         return Ok(false);
     };
-    let is_ours = |above: &str| above.is_empty() || above == layout::SPOOL;
-    match name {
-        _ if size == 0 && LOCKS.iter().any(|above| path.starts_with(above)) => Ok(true),
-        layout::GITIGNORE => has("*\n"),
-        layout::REGISTRY => has(&Registry::empty().to_json()),
-        // What a kill leaves of a file that was being replaced.
+    let generated = match name {
+        _ if size == 0 && LOCKS.iter().any(|above| path.starts_with(above)) => return Ok(true),
+        layout::GITIGNORE => "*\n".to_owned(),
+        layout::REGISTRY => Registry::empty().to_json(),
+        // A kill during a replacement leaves a temporary file.
         _ if name.ends_with(".tmp") => {
-            Ok(path.parent().and_then(Path::to_str).is_some_and(is_ours))
+            let above = path.parent().and_then(Path::to_str);
+            return Ok(matches!(above, Some("" | layout::SPOOL)));
         }
-        _ => Ok(DERIVED.contains(&name) || path.starts_with(layout::FIRED)),
-    }
+        _ => return Ok(DERIVED.contains(&name) || path.starts_with(layout::FIRED)),
+    };
+    let content = room.read(path, limits::REGISTRY_BYTES)?;
+    Ok(content.as_deref() == Some(generated.as_bytes()))
 }
 
-/// Removes what a killed process left of a room that was being begun or removed.
+/// Removes the draft of a room that a killed process left.
 fn clear_draft(path: &Path) -> Result<()> {
     let draft = layout::room_draft(path);
     if !is_there(&draft)? {

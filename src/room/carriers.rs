@@ -1,4 +1,4 @@
-//! The carrier of a link: the lock that admits one, and what it says of itself.
+//! The carrier of a link: the lock that admits one carrier, and the carrier's note about its state.
 
 use super::Room;
 use crate::base::clock::Stamp;
@@ -8,13 +8,13 @@ use crate::disk::{LockFile, layout};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What a carrier does.
+/// The state of a carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CarrierState {
     /// It has a connection to the other room.
     Connected,
-    /// It has none, and tries again.
+    /// It has no connection, and tries again.
     Waiting,
     /// The person has not agreed to the link.
     Untrusted,
@@ -26,9 +26,9 @@ pub enum CarrierState {
 /// it is connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarrierNote {
-    /// What it does.
+    /// Its state.
     pub state: CarrierState,
-    /// Since when, RFC 3339.
+    /// The time of the note, RFC 3339.
     pub since: String,
     /// Its process.
     pub pid: u32,
@@ -50,7 +50,7 @@ impl Room {
             })
     }
 
-    /// Notes what the carrier of a link does now.
+    /// Notes the state of a link's carrier.
     pub fn note_carrier(&self, tag: &str, state: CarrierState, why: Option<&str>) -> Result<()> {
         let note = CarrierNote {
             state,
@@ -64,7 +64,7 @@ impl Room {
             .show(layout::CARRIER, text.as_bytes())
     }
 
-    /// What the carrier of a link noted last. `None` if there was none, or if the note is damaged.
+    /// The last note of a link's carrier. `None` without a note, or if the note is damaged.
     pub fn carrier(&self, tag: &str) -> Result<Option<CarrierNote>> {
         let note = self
             .dir

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub fn reason(room: &Path, from: &Path) -> String {
     let from = resolved(from);
     let room = resolved(room);
-    let Some(directory) = room.parent().filter(|_| room.ends_with(layout::ROOM)) else {
+    let Some(directory) = directory_of(&room) else {
         return "named by you".into();
     };
     let shown = directory.display();
@@ -41,6 +41,15 @@ pub fn reason(room: &Path, from: &Path) -> String {
     }
 }
 
+/// The directory of a room with the default name.
+fn directory_of(room: &Path) -> Option<&Path> {
+    if room.ends_with(layout::ROOM) {
+        room.parent()
+    } else {
+        None
+    }
+}
+
 fn kind_of(worktree: &Worktree) -> &'static str {
     if worktree.is_submodule() {
         "git submodule"
@@ -62,7 +71,7 @@ impl Competing {
     /// The competing room of a new room, if there is one.
     pub fn of(room: &Path) -> Option<Competing> {
         let room = resolved(room);
-        let directory = room.parent().filter(|_| room.ends_with(layout::ROOM))?;
+        let directory = directory_of(&room)?;
         let used = find(None, directory).ok()?;
         if identity(&used) != identity(&room) {
             return Some(Competing::Preferred(used));

@@ -1,5 +1,5 @@
 //! Consent: the rooms of other users that a person agreed to use, the programs that a person agreed to start, and the
-//! links over which a person agreed to connect.
+//! connections that a person agreed to make.
 //!
 //! Consent is recorded outside all rooms, so that a room cannot grant it itself.
 
@@ -38,7 +38,7 @@ pub struct Consent {
     pub since: String,
     /// The programs that may be started.
     pub programs: Vec<Agreed>,
-    /// The links over which the room may connect to others.
+    /// The links that the room may use to connect to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<AgreedLink>,
     /// The settings that may take effect.
@@ -46,16 +46,16 @@ pub struct Consent {
     pub settings: Vec<GuardedSetting>,
 }
 
-/// A connection to another room: all that decides where mail goes, and for whom it counts there.
+/// A connection to another room: all values that decide the target of mail, and its sender there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connection {
     /// The tag of the other room.
     pub link: String,
-    /// What connects.
+    /// The carrier.
     pub carrier: String,
     /// Where the other room is.
     pub address: String,
-    /// The tag by which the other room knows this one.
+    /// This room's tag in the other room.
     #[serde(rename = "as")]
     pub known_as: Option<String>,
     /// The file with the credentials.
@@ -79,7 +79,7 @@ pub struct AgreedLink {
 /// A program that may be started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreed {
-    /// The program for display: its arguments, or the word that stands for it.
+    /// The program for display: its arguments, or the word in the registry.
     pub program: Value,
     /// The digest that identifies it.
     pub sha256: String,
@@ -118,7 +118,7 @@ impl Consents {
             .find(|consent| consent.identity == *identity)
     }
 
-    /// May the program with this digest be started for this room?
+    /// Returns true if the program with this digest may be started for this room.
     pub fn agrees(&self, identity: &Identity, sha256: &str) -> bool {
         self.of(identity).is_some_and(|consent| {
             consent
@@ -134,7 +134,7 @@ impl Consents {
             .is_some_and(|consent| consent.settings.contains(setting))
     }
 
-    /// May this room make exactly this connection?
+    /// Returns true if this room may make exactly this connection.
     pub fn agrees_to_link(&self, identity: &Identity, connection: &Connection) -> bool {
         self.of(identity).is_some_and(|consent| {
             consent
@@ -163,14 +163,13 @@ pub fn agree(
         let known = here
             .into_iter()
             .find(|consent: &Consent| consent.identity == *identity);
-        let new = || Consent {
+        let mut consent = known.unwrap_or_else(|| Consent {
             identity: identity.clone(),
             since: now.clone(),
             programs: Vec::new(),
             links: Vec::new(),
             settings: Vec::new(),
-        };
-        let mut consent = known.unwrap_or_else(new);
+        });
         for (program, sha256) in programs {
             if !consent
                 .programs
@@ -231,7 +230,7 @@ pub fn file() -> Result<PathBuf> {
 
 pub(super) fn directory() -> Result<PathBuf> {
     layout::trust_directory().ok_or_else(|| Error::Usage {
-        what: "there is no directory for recorded consent".into(),
+        what: "no directory for recorded consent is known".into(),
         cure: format!(
             "set HOME, or {} to an absolute path",
             layout::TRUST_DIRECTORY
@@ -252,23 +251,22 @@ fn read(own: &UserDirectory) -> Result<Consents> {
     let Some(bytes) = own.read(layout::TRUST, limits::REGISTRY_BYTES)? else {
         return Ok(Consents::none());
     };
-    let wrong = |what: String| Error::State {
+    let what = match serde_json::from_slice::<Consents>(&bytes) {
+        Ok(consents) if consents.version == VERSION => return Ok(consents),
+        Ok(Consents { version, .. }) => {
+            format!("has version {version}, but this program supports {VERSION}")
+        }
+        Err(e) => format!("cannot be read: {e}"),
+    };
+    Err(Error::State {
         path: file().unwrap_or_default(),
         line: None,
         what,
         cure: "move it to another place; mailbag then asks for consent again".into(),
-    };
-    let consents: Consents =
-        serde_json::from_slice(&bytes).map_err(|e| wrong(format!("cannot be read: {e}")))?;
-    match consents.version {
-        VERSION => Ok(consents),
-        other => Err(wrong(format!(
-            "has version {other}, but this program supports {VERSION}"
-        ))),
-    }
+    })
 }
 
-/// A path as it is recorded. A path that is not UTF-8 is an error, because it could be confused with another.
+/// The recorded form of a path. A path that is not UTF-8 is an error, because it could be confused with another.
 pub fn path_text(path: &Path) -> Result<String> {
     path.to_str()
         .map(str::to_owned)

@@ -1,5 +1,5 @@
-//! The rooms that this user created on this machine, recorded outside all rooms. A room that came with a repository, or that was
-//! copied, is not among them, although its files belong to the user.
+//! The rooms that this user created on this machine, recorded outside all rooms. A room from a repository, or a copied
+//! room, is not recorded, although its files belong to the user.
 
 use super::consent::{self, Identity};
 use crate::base::error::Result;

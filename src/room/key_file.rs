@@ -1,5 +1,5 @@
-//! Files outside any room on which a connection depends. Consent holds for their content, because a repository can bring
-//! another content to the same path.
+//! Files outside any room that a connection depends on. Consent holds for their content, because a repository can place
+//! other content at the same path.
 
 use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
@@ -19,7 +19,7 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// The file as it is now.
+    /// Reads the current state of the file.
     pub fn look(path: &str) -> KeyFile {
         let content = content(path).ok().flatten();
         KeyFile {
@@ -33,7 +33,7 @@ impl KeyFile {
         layout::of_person(&self.path)
     }
 
-    /// May other users of this machine read it?
+    /// Returns true if other users of this machine may read it.
     pub fn is_open_to_others(&self) -> bool {
         let file = UserFile::read(&self.place(), limits::KEY_FILE);
         file.is_ok_and(|file| file.mode().is_some_and(|mode| mode & 0o077 != 0))
@@ -41,16 +41,17 @@ impl KeyFile {
 
     /// Its content, if that is still the same.
     pub fn read(&self) -> Result<Vec<u8>> {
-        let wrong = |what: &str, cure: &str| Error::Usage {
+        let (what, cure) = match content(&self.path)? {
+            Some(content) if self.sha256.as_ref() == Some(&digest(&content)) => {
+                return Ok(content);
+            }
+            Some(_) => ("has changed", "`mailbag trust` asks again"),
+            None => ("is missing", "put it there, or change the link"),
+        };
+        Err(Error::Usage {
             what: format!("the file {} {what}", self.path),
             cure: cure.into(),
-        };
-        let content = content(&self.path)?
-            .ok_or_else(|| wrong("is missing", "put it there, or change the link"))?;
-        match self.sha256.as_ref() == Some(&digest(&content)) {
-            true => Ok(content),
-            false => Err(wrong("has changed", "`mailbag trust` asks again")),
-        }
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Leases of claims: when the claims of an owner lapse, and what has to be done about it at a given time.
+//! Leases of claims: the time when the claims of an owner lapse, and the steps that are due at a given time.
 //!
 //! A claim lives as long as its owner is active. A lock that a process of the session holds counts as activity. A process
 //! id does not: a sandbox or a container hides it.
@@ -12,24 +12,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is known of the activity of agents.
+/// Signs of activity of agents.
 pub struct Signs<'a> {
     /// The last activity of an agent that the log shows.
     pub last_seen: &'a dyn Fn(&str) -> Option<Stamp>,
     /// The sessions of the room.
     pub calls: &'a Calls,
-    /// Agents whose mail is being routed at this moment: they are active.
+    /// Returns true for an agent with mail that is routed at this moment: it is active.
     pub active: &'a dyn Fn(&str) -> bool,
 }
 
-/// What has to be done about the claims of a room.
+/// The due steps for the claims of a room.
 #[derive(Debug, Default)]
 pub struct Review {
     /// Owners with claims that lapse.
     pub lapsed: Vec<Lapsed>,
     /// Waiting claims of agents without activity.
     pub skipped: Vec<WaitingClaim>,
-    /// Owners whose session is known to have ended, and when their claims lapse.
+    /// Owners with an ended session, and the times when their claims lapse.
     pub ended: Vec<(Arc<str>, Stamp)>,
     /// Owners that were inactive for most of their lease.
     pub warned: Vec<Warned>,
@@ -72,7 +72,7 @@ pub struct Warned {
     pub lapses: Stamp,
 }
 
-/// How long a claim lives.
+/// The end of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
     /// As long as the session of its owner runs.
@@ -81,7 +81,7 @@ pub enum Life {
     Until(Stamp),
 }
 
-/// How long a claim lives, for a reader.
+/// The end of a claim, for a reader.
 pub fn life(claims: &Claims, held: &OwnedClaim, signs: &Signs<'_>) -> Life {
     let seen = signs.seen(&held.owner, held.renewed);
     if signs.calls.run(&held.owner, seen) == Run::Running {
@@ -106,21 +106,22 @@ fn lapses(held: &OwnedClaim, seen: Stamp, cut: Option<Cut>) -> Stamp {
 pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stamp) -> Review {
     let mut review = Review::default();
     let mut owners: BTreeMap<&Arc<str>, Vec<&OwnedClaim>> = BTreeMap::new();
-    claims
-        .held()
-        .iter()
-        .for_each(|held| owners.entry(&held.owner).or_default().push(held));
+    for held in claims.held() {
+        owners.entry(&held.owner).or_default().push(held);
+    }
     for (owner, held) in owners {
-        match is_registered(registry, owner) {
-            true => review.owner(claims, signs, (owner, &held), now),
-            false => review.lapse(owner, held, Reason::Retired),
+        if is_registered(registry, owner) {
+            review.owner(claims, signs, &held, now);
+        } else {
+            review.lapse(owner, held, Reason::Retired);
         }
     }
     for waiting in claims.waiting() {
-        let alive = signs.alive_until(&waiting.agent, waiting.since, limits::CLAIM_WAITER, now);
-        match alive.filter(|_| is_registered(registry, &waiting.agent)) {
-            Some(until) if until > now => review.due(until),
-            _ => review.skipped.push(waiting.clone()),
+        let until = signs.alive_until(&waiting.agent, waiting.since, limits::CLAIM_WAITER, now);
+        if until > now && is_registered(registry, &waiting.agent) {
+            review.due(until);
+        } else {
+            review.skipped.push(waiting.clone());
         }
     }
     review.void.extend(
@@ -134,13 +135,9 @@ pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stam
 }
 
 impl Review {
-    fn owner(
-        &mut self,
-        claims: &Claims,
-        signs: &Signs<'_>,
-        (owner, held): (&Arc<str>, &[&OwnedClaim]),
-        now: Stamp,
-    ) {
+    /// Reviews all claims of one owner.
+    fn owner(&mut self, claims: &Claims, signs: &Signs<'_>, held: &[&OwnedClaim], now: Stamp) {
+        let owner = &held[0].owner;
         let renewed = held
             .iter()
             .map(|held| held.renewed)
@@ -158,28 +155,26 @@ impl Review {
         if let (None, Run::Ended(at)) = (cut, run) {
             let at = at.filter(|at| *at > seen && *at <= now).unwrap_or(now);
             let until = at.after(limits::CLAIM_AFTER_SESSION);
-            match until > now {
-                true => self.ended.push((owner.clone(), until)),
+            if until > now {
+                self.ended.push((owner.clone(), until));
+            } else {
                 // No router ran in the meantime.
-                false => {
-                    cut = Some(Cut {
-                        at: at.micros(),
-                        until: until.micros(),
-                    })
-                }
+                cut = Some(Cut {
+                    at: at.micros(),
+                    until: until.micros(),
+                });
             }
             self.due(until);
         }
-        let lapses = |held: &OwnedClaim| lapses(held, seen, cut);
         let (over, alive): (Vec<&OwnedClaim>, Vec<&OwnedClaim>) =
-            held.iter().partition(|held| lapses(held) <= now);
+            held.iter().partition(|held| lapses(held, seen, cut) <= now);
         if !over.is_empty() {
             let reason = cut.map_or(Reason::Silent(seen), |cut| {
                 Reason::Ended(Stamp::from_micros(cut.at))
             });
             self.lapse(owner, over, reason);
         }
-        let Some(first) = alive.iter().map(|held| lapses(held)).min() else {
+        let Some(first) = alive.iter().map(|held| lapses(held, seen, cut)).min() else {
             return;
         };
         self.due(first);
@@ -189,13 +184,14 @@ impl Review {
                 * (100 - limits::CLAIM_WARNING)
                 / 100;
             let warning = Stamp::from_micros(first.micros() - left as i64);
-            match warning <= now {
-                true => self.warned.push(Warned {
+            if warning > now {
+                self.due(warning);
+            } else {
+                self.warned.push(Warned {
                     owner: owner.clone(),
                     since: seen,
                     lapses: first,
-                }),
-                false => self.due(warning),
+                });
             }
         }
         // A session can end without an event.
@@ -223,11 +219,12 @@ impl Signs<'_> {
         seen.unwrap_or_default().max(Stamp::from_micros(since))
     }
 
-    fn alive_until(&self, agent: &str, since: i64, span: Duration, now: Stamp) -> Option<Stamp> {
+    fn alive_until(&self, agent: &str, since: i64, span: Duration, now: Stamp) -> Stamp {
         let seen = self.seen(agent, since);
-        match (self.active)(agent) || self.calls.run(agent, seen) == Run::Running {
-            true => Some(now.after(limits::CLAIM_CHECK)),
-            false => Some(seen.after(span)),
+        if (self.active)(agent) || self.calls.run(agent, seen) == Run::Running {
+            now.after(limits::CLAIM_CHECK)
+        } else {
+            seen.after(span)
         }
     }
 }

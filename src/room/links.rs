@@ -1,7 +1,7 @@
-//! The files of links: how far a room says it is, and the items on their way.
+//! The files of links: the state of each room, and the items between the rooms.
 //!
-//! A carrier mirrors `out/` of one room into `in/` of the other: the items behind what the other room has, and
-//! `state.json`. It decides nothing: each router judges the state of the other room, and takes only the item that follows.
+//! A carrier mirrors `out/` of one room into `in/` of the other: `state.json`, and the items that the other room does not
+//! have. It decides nothing: each router judges the state of the other room, and takes only the next item.
 
 use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, hex, unhex};
@@ -18,27 +18,27 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What to do about a link that has stopped.
+/// The next step for a stopped link.
 pub fn cure(link: &str) -> String {
     format!("compare both rooms, then run `mailbag link rebind {link}` in both")
 }
 
-/// How far a room is with one link, as it tells the other room.
+/// The state of one link that a room reports to the other room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndState {
     /// The id of the room.
     pub room: String,
-    /// What it has committed of the items that came to it.
+    /// The items from the other room that it has committed.
     #[serde(rename = "in")]
     pub came: Option<Came>,
-    /// What it has sent.
+    /// The items that it has sent.
     pub out: Option<Sent>,
-    /// Its agents, if it tells them.
+    /// Its agents, if it reports them.
     #[serde(default, skip_serializing_if = "no_agents")]
     pub agents: Arc<[FarAgent]>,
 }
 
-/// An agent, as its room tells another one of it.
+/// An agent of the other room, as that room reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarAgent {
     /// Its id in its room.
@@ -51,7 +51,7 @@ pub struct FarAgent {
     pub role: Option<String>,
 }
 
-/// What a room has committed of a stream.
+/// The part of a stream that a room has committed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Came {
     /// The id of the stream.
@@ -62,19 +62,19 @@ pub struct Came {
     pub digest: String,
 }
 
-/// What a room has sent.
+/// The stream of items that a room has sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// The id of the stream.
     pub stream: String,
     /// The number of the last item.
     pub n: u64,
-    /// The number up to which the other room has confirmed the items.
+    /// The number of the last item that the other room has confirmed.
     pub acked: u64,
 }
 
 impl Came {
-    /// The digest. `None` if it is none.
+    /// The digest. `None` if the text is not a digest.
     pub fn hash(&self) -> Option<Hash> {
         unhex(&self.digest)
     }
@@ -119,39 +119,37 @@ fn no_agents(agents: &Arc<[FarAgent]>) -> bool {
     agents.is_empty()
 }
 
-/// The agents of this room that other rooms are told of: the first ones of all that mail to `all` reaches.
+/// The agents that this room reports to other rooms: the first ones that mail to `all` reaches.
 pub fn roster(registry: &Registry) -> Arc<[FarAgent]> {
-    let told = |agent: &Agent| FarAgent {
-        id: agent.id.clone(),
-        name: agent.name.clone(),
-        role: agent.role.clone(),
-    };
-    registry
-        .everybody()
-        .iter()
-        .take(limits::ROSTER_OF_LINK)
-        .map(|at| told(registry.at(*at)))
-        .collect()
+    let first = registry.everybody().iter().take(limits::ROSTER_OF_LINK);
+    first.map(|at| FarAgent::of(registry.at(*at))).collect()
 }
 
 impl FarAgent {
-    /// Are these words that can be a name, a display name and a role?
+    fn of(agent: &Agent) -> FarAgent {
+        FarAgent {
+            id: agent.id.clone(),
+            name: agent.name.clone(),
+            role: agent.role.clone(),
+        }
+    }
+
+    /// Returns true if the id, the display name and the role are valid.
     pub fn is_valid(&self) -> bool {
-        let is_role = |role: &String| id::is_name(role);
         id::is_name(&self.id)
             && self.name.as_deref().is_none_or(is_display_name)
-            && self.role.as_ref().is_none_or(is_role)
+            && self.role.as_deref().is_none_or(id::is_name)
     }
 }
 
-/// What the other room's state says about the stream to it.
+/// The other room's state of the stream to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     /// Nothing new.
     Nothing,
     /// It has committed all items up to this number.
     Acked(u64),
-    /// It does not fit what this room has sent.
+    /// It does not match the items that this room has sent.
     Stopped(String),
 }
 
@@ -163,7 +161,6 @@ pub fn judge(
     digest: impl FnOnce(u64) -> Result<Option<Hash>>,
 ) -> Result<Heard> {
     let out = links.out(tag);
-    let stopped = |what: String| Ok(Heard::Stopped(what));
     let (out, came) = match (out, &far.came) {
         (None, None) => return Ok(Heard::Nothing),
         (None, Some(_)) => {
@@ -204,10 +201,14 @@ pub fn judge(
     match digest(came.n)? {
         Some(digest) if Some(digest) == came.hash() => Ok(Heard::Acked(came.n)),
         _ => stopped(format!(
-            "item {} in the room {tag} is not the one that this room sent",
+            "item {} in the room {tag} differs from the item that this room sent",
             came.n
         )),
     }
+}
+
+fn stopped(what: String) -> Result<Heard> {
+    Ok(Heard::Stopped(what))
 }
 
 /// The other room of a link within this machine. Fails if the person did not agree to the link.
@@ -221,28 +222,26 @@ pub fn open_other(tag: &str, link: &LinkSettings) -> Result<Room> {
     })
 }
 
-/// The tag under which a room on this machine, with these settings, has a link to the room with this directory. In a container
-/// the other room may know this one by a path that leads nowhere here: then it is the link with the tag `known_as`.
+/// The tag of a link from another room on this machine, with these settings, to the room with this directory. In a
+/// container the other room may have a path for this room that does not exist here: then it is the link with the tag
+/// `known_as`.
 pub fn tag_of_room<'s>(
     settings: &'s Settings,
     own: &Meta,
     known_as: Option<&str>,
 ) -> Option<&'s str> {
-    let at = |address: &str| Dir::open(Path::new(address)).and_then(|dir| dir.meta());
-    let leads_here = |address: &str| at(address).is_ok_and(|meta| meta.is_same_file(own));
-    let leads_nowhere = |address: &str| at(address).is_err_and(|e| e.errno() == Some(libc::ENOENT));
-    let is_named = |(tag, link): &(&String, &LinkSettings)| {
-        known_as == Some(tag.as_str())
-            && link.carrier == Carrier::Dir
-            && leads_nowhere(&link.address)
-    };
-    let found = settings
-        .links
-        .iter()
-        .find(|(_, link)| leads_here(&link.address));
-    found
-        .or_else(|| settings.links.iter().find(is_named))
-        .map(|(tag, _)| tag.as_str())
+    for (tag, link) in &settings.links {
+        if directory_meta(&link.address).is_ok_and(|meta| meta.is_same_file(own)) {
+            return Some(tag);
+        }
+    }
+    let (tag, link) = settings.links.get_key_value(known_as?)?;
+    let is_missing = directory_meta(&link.address).is_err_and(|e| e.errno() == Some(libc::ENOENT));
+    (link.carrier == Carrier::Dir && is_missing).then_some(tag)
+}
+
+fn directory_meta(path: &str) -> Result<Meta> {
+    Dir::open(Path::new(path))?.meta()
 }
 
 /// The names of all items in one of a link's directories, with their numbers, in order.

@@ -109,7 +109,7 @@ impl Room {
         }
     }
 
-    /// Does this process run as the user of an agent, in a room of another user?
+    /// Returns true if this process runs as the user of an agent, in a room of another user.
     fn is_agents_user(&self) -> Result<bool> {
         let user = Some(rustix::process::geteuid().as_raw());
         Ok(!self.is_own()?
@@ -148,7 +148,7 @@ impl Room {
         }
     }
 
-    /// Is a starting router waiting for the lock?
+    /// Returns true if a starting router waits for the lock.
     pub fn is_wanted(&self) -> bool {
         self.is_locked(layout::WANTED)
     }
@@ -179,36 +179,34 @@ impl Room {
     /// The holder of a lock that is held. The second lock shows whether the holder runs continuously. The file contains
     /// the rest, unless the disk was full.
     fn who_holds(&self, file: &mut File) -> Holder {
-        let goes_on = self.is_locked(layout::ROUTING);
+        let is_continuous = self.is_locked(layout::ROUTING);
         let said = Holder::read(file);
-        let mode = match (goes_on, said.as_ref().map(|holder| holder.mode)) {
+        let mode = match (is_continuous, said.as_ref().map(|holder| holder.mode)) {
             (false, _) => Mode::Pass,
             (true, Some(Mode::Run)) => Mode::Run,
             (true, _) => Mode::Alongside,
         };
-        // A full disk took no text. The second lock's file has the time of the start, the first one the time of the last step.
-        let begun = || {
-            self.dir
-                .stat(if goes_on {
-                    layout::ROUTING
-                } else {
-                    layout::LOCK
-                })
-                .ok()
-                .flatten()
+        if let Some(holder) = said {
+            return Holder { mode, ..holder };
+        }
+        // A full disk took no text. The second lock's file has the time of the start, the first one the time of the last
+        // step.
+        let begun = if is_continuous {
+            layout::ROUTING
+        } else {
+            layout::LOCK
         };
-        let since = || {
-            begun().map_or(String::new(), |meta| {
-                Stamp::from_micros((meta.modified / 1000) as i64).to_string()
-            })
-        };
-        let unknown = || Holder {
+        let since = self
+            .dir
+            .stat(begun)
+            .ok()
+            .flatten()
+            .map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
+        Holder {
             pid: machine::lock_holder(file).unwrap_or_default(),
             mode,
-            since: since(),
-        };
-        said.map(|holder| Holder { mode, ..holder })
-            .unwrap_or_else(unknown)
+            since: since.unwrap_or_default(),
+        }
     }
 
     pub(super) fn is_locked(&self, name: &str) -> bool {
@@ -287,7 +285,11 @@ impl LockNote {
     /// same content.
     fn reject_if_alive(&self, dir: &Dir) -> Result<()> {
         let is_here = self.boot.is_some() && self.boot == machine::boot();
-        let lives = self.process.filter(|_| is_here).and_then(Process::lives);
+        let lives = if is_here {
+            self.process.and_then(Process::lives)
+        } else {
+            None
+        };
         let is_own = self.process.is_some() && self.process == Process::own();
         let is_alive = match lives {
             Some(lives) => lives && !is_own,
@@ -311,23 +313,18 @@ impl LockNote {
     /// Returns true if a router on another machine or in another container writes to the lock file.
     fn beats(&self, dir: &Dir) -> Result<bool> {
         let text = self.text();
-        let look = || {
-            Ok((
-                dir.stat(layout::LOCK)?
-                    .map(|meta| (meta.modified, meta.size)),
-                read_lock(dir)?,
-            ))
-        };
-        let before: (_, Option<String>) = look()?;
+        let before = (dir.stat(layout::LOCK)?, read_lock(dir)?);
         let deadline = Instant::now() + beat() * 3;
         while Instant::now() < deadline {
             std::thread::sleep(limits::LOCK_LOOK);
-            let now = look()?;
+            let (meta, now) = (dir.stat(layout::LOCK)?, read_lock(dir)?);
             // It has ended.
-            if now.1.as_deref().unwrap_or_default().trim().is_empty() {
+            if now.as_deref().unwrap_or_default().trim().is_empty() {
                 return Ok(false);
             }
-            if now != before || now.1.is_some_and(|now| now != text) {
+            let is_touched = meta.map(|meta| (meta.modified, meta.size))
+                != before.0.map(|meta| (meta.modified, meta.size));
+            if is_touched || now != before.1 || now.is_some_and(|now| now != text) {
                 return Ok(true);
             }
         }
@@ -413,8 +410,8 @@ impl Lock {
         Ok(())
     }
 
-    /// Notes that the holder makes progress, at most once a second. A lock that is no longer the room's stays as it is: the
-    /// check before the next batch fails.
+    /// Notes that the holder makes progress, at most once a second. A lock that is no longer the room's lock is not
+    /// changed: the check before the next batch fails.
     pub fn note_step(&mut self) {
         if self.step.elapsed() < limits::IDLE || self.check().is_err() {
             return;
@@ -435,7 +432,7 @@ impl Lock {
         self.write()
     }
 
-    /// How long the holder waits for a backup. Only a continuous router waits long.
+    /// The time that the holder waits for a backup. Only a continuous router waits long.
     pub fn patience(&self) -> Duration {
         if self.mode == Mode::Run {
             limits::PAUSE_WAIT
@@ -448,8 +445,9 @@ impl Lock {
     /// cleaned or replaced, and another router may hold the new file; or the lock does not work between two routers.
     pub fn check(&self) -> Result<()> {
         let there = self.dir.stat(layout::LOCK)?;
-        let same = |there: &Meta| there.is_same_file(&self.left) || !has_stable_inodes(&self.dir);
-        let Some(there) = there.filter(same) else {
+        let Some(there) =
+            there.filter(|there| there.is_same_file(&self.left) || !has_stable_inodes(&self.dir))
+        else {
             return Err(Error::Moved {
                 what: format!(
                     "{} was removed or replaced",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The largest file of git that is read; such a file contains a path.
 const POINTER: u64 = 64 << 10;
-/// How many subdirectories of the working directory are examined.
+/// The most subdirectories of the working directory that are examined.
 const BELOW: usize = 1000;
 
 /// A room near a directory.
@@ -21,39 +21,38 @@ pub struct Near {
     pub by: &'static str,
 }
 
-/// Every room near a directory, each once. The room that commands use comes first.
+/// Every room near a directory, each once. The room that commands use is the first.
 pub fn near(from: &Path) -> Vec<Near> {
-    let mut all: Vec<Near> = Vec::new();
-    let mut known = Vec::new();
-    let mut add = |path: PathBuf, by| {
-        let Some(identity) = identity(&path) else {
-            return;
-        };
-        if !known.contains(&identity) {
-            known.push(identity);
-            all.push(Near { path, by });
-        }
-    };
+    let mut places: Vec<(PathBuf, &'static str)> = Vec::new();
     if let Ok(path) = find(None, from) {
-        add(path, "found from the working directory");
+        places.push((path, "found from the working directory"));
     }
-    add(from.join(layout::ROOM), "in the working directory");
+    places.push((from.join(layout::ROOM), "in the working directory"));
     for directory in from.ancestors() {
-        add(directory.join(layout::ROOM), "in a parent directory");
+        places.push((directory.join(layout::ROOM), "in a parent directory"));
         for worktree in worktrees(directory) {
-            add(
-                worktree.join(layout::ROOM),
-                "in a worktree of the same repository",
-            );
+            let path = worktree.join(layout::ROOM);
+            places.push((path, "in a worktree of the same repository"));
         }
     }
     for directory in below(from) {
-        add(directory.join(layout::ROOM), "in a subdirectory");
+        places.push((directory.join(layout::ROOM), "in a subdirectory"));
     }
-    all
+    let mut known = Vec::new();
+    places.retain(|(path, _)| match identity(path) {
+        Some(identity) if !known.contains(&identity) => {
+            known.push(identity);
+            true
+        }
+        _ => false,
+    });
+    places
+        .into_iter()
+        .map(|(path, by)| Near { path, by })
+        .collect()
 }
 
-/// The device and inode of a room, which identify it under any path. `None` if there is no room.
+/// The device and inode of a room, which identify it under any path. `None` if the path is not a room.
 pub fn identity(path: &Path) -> Option<(u64, u64)> {
     let dir = Dir::open(path).ok()?;
     dir.sub(layout::SPOOL).ok()?;

@@ -23,7 +23,7 @@ pub struct Room {
     read: Arc<Mutex<Option<ReadSettings>>>,
 }
 
-/// Settings, and the versions of their file and of the recorded consent: `None` if there is no file.
+/// Settings, and the versions of their file and of the recorded consent: `None` for a missing file.
 type ReadSettings = ([Option<Meta>; 2], Arc<Settings>);
 
 /// The result of [`Room::init`].
@@ -57,21 +57,21 @@ impl Room {
     /// As [`Room::open`], but without the check of the owner, for commands that only describe the room. A directory is
     /// a room only if it contains `spool/`.
     pub fn look(path: &Path) -> Result<Room> {
-        let none = || Error::NotFound {
-            what: format!("no room at {}", path.display()),
-            cure: format!("create one with `mailbag init {}`", path.display()),
-        };
         let dir = match Dir::open_room(path) {
             Err(e) if e.errno() == Some(libc::EACCES) => return Err(e),
-            dir => dir.map_err(|_| none())?,
+            dir => dir.ok(),
         };
-        match dir
-            .stat(layout::SPOOL)?
-            .is_some_and(|spool| spool.is_directory())
+        if let Some(dir) = dir
+            && dir
+                .stat(layout::SPOOL)?
+                .is_some_and(|spool| spool.is_directory())
         {
-            true => Room::of(dir).check_finished(),
-            false => Err(none()),
+            return Room::of(dir).check_finished();
         }
+        Err(Error::NotFound {
+            what: format!("no room at {}", path.display()),
+            cure: format!("create one with `mailbag init {}`", path.display()),
+        })
     }
 
     fn of(dir: Dir) -> Room {
@@ -82,7 +82,7 @@ impl Room {
     }
 
     /// Creates a room at a directory, or completes a partial one. Existing files are not changed, because a harness may
-    /// have created inboxes and outboxes before. It can be repeated at any time, also after a kill.
+    /// have created inboxes and outboxes before. It can be repeated at any time, for example after a kill.
     ///
     /// ```
     /// use mailbag::room::{Made, Room};
@@ -134,7 +134,7 @@ impl Room {
         if room.dir.stat(layout::ROOM_ID)?.is_none() {
             room.dir
                 .replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
-            // Settings that were there before came from elsewhere, and need consent.
+            // Settings that existed before are from another source, and need consent.
             if room.dir.stat(layout::SETTINGS)?.is_none() {
                 let _ = room.note_created().inspect_err(|e| tracing::debug!("{e}"));
             }
@@ -349,7 +349,8 @@ pub fn check_not_a_link(room: PathBuf) -> Result<PathBuf> {
     })
 }
 
-/// Is this directory a room? A room that this user may not enter counts too; otherwise it would be reported as missing.
+/// Returns true if this directory is a room. A room that this user may not enter also counts; otherwise it would be
+/// reported as missing.
 pub fn is_room(path: &Path) -> bool {
     match Dir::open(path).and_then(|dir| dir.stat(layout::SPOOL)) {
         Ok(spool) => spool.is_some_and(|spool| spool.is_directory()),

@@ -1,7 +1,7 @@
 //! Agents with their own system user: the directories and files that belong to that user.
 //!
-//! An agent's user owns its outbox and its inbox, and nothing else in the room. Only root can change the owner of
-//! files. In a room whose router runs as another user, everything belongs to the router's user.
+//! An agent's user owns only its outbox and its inbox. Only root can change the owner of files. If the router runs as
+//! another user, everything belongs to the router's user.
 
 use super::Room;
 use crate::base::error::Result;
@@ -21,10 +21,9 @@ impl Room {
     /// readable for these users, because commands need them.
     pub fn give_to_owners(&self, registry: &Registry) -> Result<()> {
         let owner = self.dir.meta()?.uid;
-        let has_own_user =
-            |agent: &&Agent| !agent.is_retired() && agent.uid.is_some_and(|uid| uid != owner);
-        let mut agents = registry.agents().iter().filter(has_own_user).peekable();
-        if agents.peek().is_none() {
+        let mut agents: Vec<&Agent> = registry.agents().iter().collect();
+        agents.retain(|agent| !agent.is_retired() && agent.uid.is_some_and(|uid| uid != owner));
+        if agents.is_empty() {
             return Ok(());
         }
         self.dir.let_others(PASS | LIST)?;
@@ -35,7 +34,9 @@ impl Room {
             self.dir.let_others_read(file)?;
         }
         if may_give() {
-            agents.try_for_each(|agent| self.give_directories(agent))?;
+            for agent in agents {
+                self.give_directories(agent)?;
+            }
         }
         Ok(())
     }
@@ -94,7 +95,7 @@ impl Room {
 pub struct Readers(HashMap<Arc<str>, Option<Owner>>);
 
 impl Readers {
-    /// Who should own a copy for this agent, if this process can change the owner.
+    /// The owner of a copy for this agent, if this process can change the owner.
     pub fn of(&mut self, room: &Room, agent: &Agent) -> Option<Owner> {
         if !may_give() {
             return None;

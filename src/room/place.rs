@@ -4,7 +4,7 @@ use super::Room;
 use super::created::CreatedRoom;
 use crate::base::error::Result;
 use crate::base::test_variable;
-use crate::disk::{Dir, layout};
+use crate::disk::layout;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ struct Place {
 pub struct CopiedRoom {
     /// The recorded location.
     pub from: PathBuf,
-    /// Is there a room with the same id?
+    /// True if a room with the same id is there.
     pub exists: bool,
 }
 
@@ -33,10 +33,10 @@ impl CopiedRoom {
     /// A description for people.
     pub fn describe(&self) -> String {
         let from = self.from.display();
-        match self.exists {
-            true => format!("this room is a copy of {from}, and both may deliver the same mail"),
-            false => format!("this room is a copy of {from}, or was restored from a copy"),
+        if self.exists {
+            return format!("this room is a copy of {from}, and both may deliver the same mail");
         }
+        format!("this room is a copy of {from}, or was restored from a copy")
     }
 }
 
@@ -65,14 +65,15 @@ impl Room {
         if known == here {
             return Ok(None);
         }
-        let is_there = |dir: &Dir| {
-            dir.meta()
-                .is_ok_and(|there| self.dir.meta().is_ok_and(|own| !own.is_same_file(&there)))
-        };
+        let own = self.dir.meta()?;
         // A file system snapshot keeps inodes. It is a copy if the other location has a room with the same id.
-        let other = Room::open(&known.path)
-            .ok()
-            .filter(|other| is_there(&other.dir) && other.id().ok() == self.id().ok());
+        let other = Room::open(&known.path).ok().filter(|other| {
+            let is_another = other
+                .dir
+                .meta()
+                .is_ok_and(|there| !there.is_same_file(&own));
+            is_another && other.id().ok() == self.id().ok()
+        });
         let is_copy = known.inode != here.inode || (known.path != here.path && other.is_some());
         Ok(is_copy.then(|| CopiedRoom {
             from: known.path,

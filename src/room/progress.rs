@@ -46,10 +46,8 @@ impl StalledRouter {
 
     /// The command that lets mail be delivered again.
     pub fn cure(&self) -> String {
-        match self.stopped {
-            true => format!("kill -CONT {}", self.pid),
-            false => format!("kill {}", self.pid),
-        }
+        let signal = if self.stopped { "-CONT " } else { "" };
+        format!("kill {signal}{}", self.pid)
     }
 }
 

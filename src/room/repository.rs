@@ -1,8 +1,8 @@
 //! Paths as claims name them: relative to their repository, with symbolic links resolved.
 //!
 //! The repository of the room's parent directory is the room's own, in all its worktrees, and has no name. Any other
-//! repository is named by its directory. A room whose parent is in no repository has files of its own, too: those in no
-//! repository, relative to the room's parent.
+//! repository is named by its directory. If the room's parent is in no repository, the room's own paths are the files in
+//! no repository, relative to the room's parent.
 
 use super::Room;
 use crate::base::error::{Error, Problem, Result};
@@ -33,7 +33,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What the room's paths are relative to.
+/// The base of the room's paths.
 pub struct Ground {
     /// The top of the room's repository, or the room's parent.
     top: PathBuf,
@@ -119,7 +119,9 @@ impl Ground {
             repository: None,
             path: format!("{above}/{path}"),
         });
-        places.extend(outer.filter(|_| places[0].repository.is_some()));
+        if places[0].repository.is_some() {
+            places.extend(outer);
+        }
         places
     }
 
@@ -152,7 +154,7 @@ impl Ground {
 }
 
 /// The subject that a person at `from` means by a word: `task:<name>`, `lane:<name>`, `<repository>:<path>`, or a path or
-/// glob relative to `from`. A path of an existing file is taken literally, also if it contains wildcards.
+/// glob relative to `from`. A path of an existing file is taken literally, even if it contains wildcards.
 pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
     if word.trim().is_empty() {
         let problem = Problem::new("bad_claim", "a subject is empty");
@@ -161,8 +163,6 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
         ]));
     }
     let ground = Ground::of(room);
-    let parse =
-        |text: &str| Subject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]));
     let is_literal = git::exists(&layout::below(from, word.as_ref()));
     if let Some((prefix, rest)) = word
         .split_once(':')
@@ -172,7 +172,7 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
             .own
             .as_ref()
             .is_some_and(|own| name(own).eq_ignore_ascii_case(prefix));
-        return parse(if is_own { rest } else { word });
+        return parse_subject(if is_own { rest } else { word });
     }
     let mut parts = Path::new(word).components().peekable();
     let mut base = from.to_path_buf();
@@ -182,15 +182,14 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
     let rest: Vec<_> = parts
         .map(|part| part.as_os_str().to_string_lossy())
         .collect();
-    let outside = || Error::Usage {
+    let place = ground.place(&base).ok_or_else(|| Error::Usage {
         what: format!(
             "{} is in no repository and outside {}",
             quoted(word),
             ground.top.display()
         ),
         cure: "name a path in a repository, or below the room's parent directory".into(),
-    };
-    let place = ground.place(&base).ok_or_else(outside)?;
+    })?;
     let path: Vec<String> = [literal(&place.path)]
         .into_iter()
         .chain(rest.into_iter().map(Into::into))
@@ -206,24 +205,19 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
     } else {
         path
     };
-    parse(&Place { path, ..place }.to_string())
+    parse_subject(&Place { path, ..place }.to_string())
+}
+
+fn parse_subject(text: &str) -> Result<Subject> {
+    Subject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]))
 }
 
 /// The name of a repository in claims. Characters that a name cannot have become `-`.
 fn name(worktree: &Worktree) -> String {
-    let allowed = |c: char| {
-        if c.is_ascii_alphanumeric() || "._-".contains(c) {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = worktree
-        .repository()
-        .unwrap_or_default()
-        .chars()
-        .map(allowed)
-        .collect();
+    let name = worktree.repository().unwrap_or_default().replace(
+        |c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c),
+        "-",
+    );
     let name = name
         .trim_start_matches(|c: char| !c.is_ascii_alphanumeric())
         .to_lowercase();

@@ -63,7 +63,7 @@ impl DecisionKey {
         let mut seed = [0; limits::KEY];
         SystemRandom::new()
             .fill(&mut seed)
-            .map_err(|_| broken(user, "cannot be made: there is no randomness"))?;
+            .map_err(|_| broken(user, "cannot be made: the system has no randomness"))?;
         own.replace(
             layout::KEY,
             format!("{}\n", HEXLOWER.encode(&seed)).as_bytes(),
@@ -92,8 +92,9 @@ impl DecisionKey {
 impl Signed<'_> {
     /// Returns true if the signature is from the private half of this public key.
     pub fn is_signed_by(self, key: &str, signature: &str) -> bool {
-        let decode = |text: &str| HEXLOWER_PERMISSIVE.decode(text.as_bytes());
-        let (Ok(key), Ok(signature)) = (decode(key), decode(signature)) else {
+        let [Ok(key), Ok(signature)] =
+            [key, signature].map(|text| HEXLOWER_PERMISSIVE.decode(text.as_bytes()))
+        else {
             return false;
         };
         UnparsedPublicKey::new(&ED25519, key)
@@ -172,7 +173,7 @@ fn directory(user: u32) -> Result<PathBuf> {
         .map(|home| layout::key_directory(&home))
         .ok_or_else(|| Error::Usage {
             what: format!(
-                "{} has no home directory in the user database, so there is no decision key",
+                "{} has no home directory in the user database for a decision key",
                 machine::user(user)
             ),
             cure: "run it as a user with a home directory".into(),

@@ -73,7 +73,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Removes staged files whose records were not written.
+    /// Removes staged files if their records were not written.
     pub fn unstage<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             if let Err(e) = self.stage.remove(name) {
@@ -112,7 +112,9 @@ impl Spool {
             Err(e) if e.errno() == Some(libc::ENOENT) && self.claims.stat(claim)?.is_none() => {}
             done => done?,
         }
-        if let Some(claimed) = open.claimed().filter(|_| !failpoint::on(Failpoint::Claim)) {
+        if let Some(claimed) = open.claimed()
+            && !failpoint::on(Failpoint::Claim)
+        {
             self.room
                 .sub(layout::outbox(claimed.agent))?
                 .remove(claimed.original)?;

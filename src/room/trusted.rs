@@ -15,7 +15,7 @@ impl Room {
         Ok(self.dir.meta()?.uid)
     }
 
-    /// Does the room belong to the current user?
+    /// Returns true if the room belongs to the current user.
     pub fn is_own(&self) -> Result<bool> {
         Ok(self.owner()? == rustix::process::geteuid().as_raw())
     }
@@ -67,12 +67,12 @@ impl Room {
     }
 
     /// Withholds the settings that lead out of the room. In a room that the user created here, all take effect. In any
-    /// other room, which came with a repository or was copied, each needs the person's consent.
+    /// other room, for example from a repository or a copy, each needs the person's consent.
     pub(super) fn withhold(&self, settings: &mut Settings) {
         if self.is_created_here() {
             return;
         }
-        // Without a readable record there is no consent.
+        // An unreadable record grants no consent.
         let consents = Consents::read().ok().zip(self.identity().ok());
         settings.withhold(|setting| {
             consents

@@ -11,9 +11,9 @@ pub struct Turn {
     room: Dir,
     lock: LockFile,
     wanted: LockFile,
-    /// Did another process want to pause the room when the turn was released?
+    /// True if another process wanted to pause the room when the turn was released.
     is_wanted: bool,
-    /// Since when another process has the turn.
+    /// The time since another process has the turn.
     since: Option<Instant>,
 }
 

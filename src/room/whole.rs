@@ -41,8 +41,7 @@ impl Room {
         room.registry_alone()?;
         let (id, state) = (room.id()?, state::committed(&room.dir)?);
         if id.is_none() || state.seq > 0 && id != state.room {
-            let known = |id: &Option<String>| id.clone().unwrap_or_else(|| "no room".into());
-            let (id, logged) = (known(&id), known(&state.room));
+            let [id, logged] = [&id, &state.room].map(|id| id.as_deref().unwrap_or("no room"));
             return Err(room.incomplete(format!(
                 "{} names {id}, and the log names {logged}",
                 layout::ROOM_ID

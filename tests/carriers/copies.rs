@@ -22,7 +22,7 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     let carriers = Running::start(command, copy.path());
     let status = |world: &World| world.run(&["link", "status"]).out;
     wait("the copy stops", || {
-        status(&copy).contains("item 2 in the room po is not the one that this room sent")
+        status(&copy).contains("item 2 in the room po differs from the item that this room sent")
     });
     wait("the other room says why", || {
         status(&pair.po).contains("the room fit has 1 items, and had 2: it is an older copy")

@@ -187,7 +187,7 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
     assert!(
         world
             .fails(1, &["handoff", "--accept", "--as", "carol"])
-            .contains("no such open offer")
+            .contains("no such offer is open")
     );
     assert_eq!(
         (owner(&world, "src"), owner(&world, "docs")),

@@ -124,7 +124,7 @@ fn closed_outputs_and_a_missing_git_stop_nothing_wrongly() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success()
-            && said.contains("may belong to other agents: there is no git on the PATH"),
+            && said.contains("may belong to other agents: git is not on the PATH"),
         "{said}"
     );
 }

@@ -448,7 +448,7 @@ fn without_a_repository_or_git_it_says_so() {
     let ran = world.run_with(&["install", "git"], |command| {
         command.env("PATH", "/nowhere");
     });
-    assert!(ran.fails(3, &[]).contains("there is no git on the PATH"));
+    assert!(ran.fails(3, &[]).contains("git is not on the PATH"));
     let desk = Desk::new();
     assert!(
         desk.run(&["install", "git", "--user"])

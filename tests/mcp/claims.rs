@@ -82,7 +82,7 @@ fn a_wrong_call_of_claim_work_gets_a_helpful_error() {
     assert!(
         alice
             .fails("claim_work", json!({"action": "accept"}))
-            .contains("no such open offer")
+            .contains("no such offer is open")
     );
     assert!(
         alice

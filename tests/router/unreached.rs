@@ -62,7 +62,7 @@ fn the_sender_of_a_message_that_reaches_no_agent_is_notified_with_the_nearest_na
             "only_sender",
             "the only agent with this capability",
         ),
-        ("quiet", "no_target", "quiet stands for #silence"),
+        ("quiet", "no_target", "quiet means #silence"),
     ] {
         let world = room();
         drop_and_route(&world, &json!({"id": "m-1", "to": to, "body": "hello"}));

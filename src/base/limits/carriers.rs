@@ -10,11 +10,11 @@ const _: () = assert!(FLYING_ITEMS <= ITEMS_AHEAD);
 pub const FLYING_BYTES: u64 = 16 << 20;
 /// The largest frame. No item is larger, so that the router can reject a message that is larger than its room takes.
 pub const FRAME_BYTES: u64 = 4 << 20;
-/// The interval at which a carrier looks at the files of its link if no event reports a change.
+/// The interval of a carrier's checks of the files of its link if no event reports a change.
 pub const CARRIER_LOOK: Duration = Duration::from_millis(500);
-/// The interval at which a carrier reports the state of its room if nothing changes.
+/// The interval of a carrier's reports of the state of its room if nothing changes.
 pub const CARRIER_BEAT: Duration = Duration::from_secs(15);
-/// The silence of a peer after which a carrier ends the connection.
+/// A carrier ends the connection if its peer is silent for this time.
 pub const CARRIER_SILENCE: Duration = Duration::from_secs(60);
 const _: () = assert!(CARRIER_SILENCE.as_secs() >= 4 * CARRIER_BEAT.as_secs());
 /// An item that is missing for this time is asked for again.
@@ -61,7 +61,7 @@ pub const NATS_FLYING: usize = 256;
 pub const NATS_BATCH: usize = 100;
 /// The number of messages that NATS servers send before this room has committed them.
 pub const NATS_OPEN: i64 = 4 * FLYING_ITEMS as i64;
-/// The time after which NATS servers send uncommitted messages again.
+/// NATS servers send uncommitted messages again after this time.
 pub const NATS_REPEAT: Duration = Duration::from_secs(300);
 /// If the other room speaks, and commits nothing for this time, everything is sent to it again. It doubles up to
 /// [`NATS_STUCK_MOST`].

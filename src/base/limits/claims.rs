@@ -31,11 +31,11 @@ pub const CLAIM_WAITER: Duration = Duration::from_secs(10 * 60);
 pub const CLAIM_CHECK: Duration = Duration::from_secs(30);
 /// The owner is warned after this part of its lease, in percent, has passed without activity.
 pub const CLAIM_WARNING: u64 = 80;
-/// How often the process that watches a session checks whether its client still runs, where the system does not tell.
+/// The interval of checks whether the client of a watched session still runs, if the system does not report its end.
 pub const WATCH_CLIENT: Duration = Duration::from_millis(500);
-/// How often it checks whether there is still something to watch it for.
+/// The interval of checks whether the session must still be watched.
 pub const WATCH_CHECK: Duration = Duration::from_secs(10);
-/// The time after a call of a session in which the log can show the call's effect.
+/// The log shows the effect of a session's call within this time.
 pub const CALL_TO_RECORD: Duration = Duration::from_secs(60);
 /// If two agents edit a file within this time, each gets a message about the other.
 pub const SAME_FILE: Duration = Duration::from_secs(30);

@@ -1,8 +1,8 @@
 //! The limits of the context that an agent gets.
 
-/// The default budget, in tokens. A client takes 10,000 characters from a hook, and mail comes first.
+/// The default budget, in tokens. A client takes 10,000 characters from a hook, and mail has precedence.
 pub const CONTEXT_TOKENS: usize = 1000;
-/// The smallest budget. It has room for the heading, and for what was left out.
+/// The smallest budget. It has room for the heading and the note about omitted parts.
 pub const CONTEXT_LEAST: usize = 100;
 const _: () =
     assert!(CONTEXT_TOKENS * BYTES_PER_TOKEN + super::BRIEFING < super::HOOK_SAYS as usize);

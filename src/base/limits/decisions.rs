@@ -11,7 +11,7 @@ pub const OPTION: usize = 80;
 pub const APPROVALS_OF_ASKER: usize = 100;
 /// The number of decided approvals that the state keeps.
 pub const DECIDED: usize = 1000;
-/// The most open questions and rejections that one agent causes and that are listed; the oldest go.
+/// The most open questions and rejections in the list for each causing agent; the oldest are dropped.
 pub const ITEMS_OF_AGENT: usize = 100;
 /// A message is listed for at most this many recipients.
 pub const ITEM_RECIPIENTS: usize = 1000;
@@ -23,9 +23,9 @@ pub const PENDING_OF_AGENT: usize = 50;
 pub const PENDING_ITEMS: usize = 2000;
 /// `pending.json` is written at most once in this time.
 pub const PENDING: Duration = Duration::from_millis(200);
-/// And at most in this part of the router's time: one of so many.
+/// Writing it takes at most this part of the router's time: 1 of 40.
 pub const PENDING_SHARE: u32 = 40;
-/// The most threads with proposals that the state keeps; the oldest go.
+/// The most threads with proposals that the state keeps; the oldest are dropped.
 pub const DISPUTES: usize = 1000;
 /// The most messages and parties of a disagreement.
 pub const POSITIONS: usize = 100;

@@ -1,8 +1,8 @@
-//! How long the router waits for a file, and when it looks again.
+//! The waiting times and scan intervals of the router's intake.
 
 use std::time::Duration;
 
-/// The time without changes, by the monotonic clock, after which an unfinished file is rejected.
+/// An unfinished file is rejected if it does not change for this time, by the monotonic clock.
 pub const UNCHANGED_FOR: Duration = Duration::from_secs(2);
 /// The first delay before a file that a program has open for writing is looked at again. The system reports that a file was
 /// closed a moment before it stops counting the program as a writer.

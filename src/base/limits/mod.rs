@@ -136,7 +136,7 @@ pub const PACK_LEVEL: i32 = 9;
 pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
 /// The smallest shared text that is compressed when it is old. Compressing smaller files saves little space.
 pub const ARTIFACT_BYTES: u64 = 64 << 10;
-/// The number of skipped files that one run of the archiver lists.
+/// The most skipped files in the list of one archiver run.
 pub const PACK_LEFT: usize = 20;
 
 /// The largest number of files and directories that are synced one by one, as for a lone message to one recipient. For
@@ -156,14 +156,14 @@ pub const TAIL_LOOK: u64 = 64 << 10;
 pub const COMMITTED_LOOK: u64 = 64 << 10;
 /// The number of alternative names that are tried if the name of a file is already used.
 pub const FURTHER_NAMES: u32 = 1000;
-/// The number of messages that one command locks while it shows them. Each lock is an open file.
+/// The most messages that a command locks while it shows them. Each lock is an open file.
 pub const HELD_MESSAGES: usize = 256;
 
 /// How often a command that follows a conversation checks it for new lines.
 pub const FOLLOW: Duration = Duration::from_millis(100);
-/// The idle time after which the router records settled messages.
+/// The router records settled messages when it is idle for this time.
 pub const IDLE: Duration = Duration::from_secs(1);
-/// The time in which the router collects observed receipts before it records them together.
+/// The router collects observed receipts for this time before it records them together.
 pub const RECEIPTS: Duration = Duration::from_millis(40);
 /// The largest accepted difference between the file system's clock and the machine's clock.
 pub const CLOCKS_APART: Duration = Duration::from_secs(10);
@@ -189,7 +189,7 @@ pub const ONLINE: Duration = Duration::from_secs(5 * 60);
 /// An agent that was active within this time is idle.
 pub const IDLE_PRESENCE: Duration = Duration::from_secs(3600);
 const _: () = assert!(ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
-/// The time in which the router collects changes of the roster before it writes the roster.
+/// The router collects changes of the roster for this time before it writes the roster.
 pub const ROSTER: Duration = Duration::from_secs(1);
 /// The shortest interval between two writes of `claims.json`.
 pub const CLAIMS: Duration = Duration::from_millis(200);
@@ -270,11 +270,11 @@ pub const HOOK_BYTES: u64 = 64 << 20;
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// The age of an unlocked draft in an outbox that a killed command left.
 pub const DRAFT_AGE: Duration = Duration::from_secs(600);
-/// The number of directory levels below an inbox in which recovery searches for a copy that is also staged.
+/// The directory levels below an inbox that recovery searches for a copy that is also staged.
 pub const INBOX_DEPTH: usize = 8;
 /// How often a waiting command checks whether the router has ended, and whether its own reader has ended.
 pub const TAKE_OVER: Duration = Duration::from_secs(2);
-/// The silence of background processes of an ended command after which its output is complete.
+/// The output of an ended command is complete if its background processes are silent for this time.
 pub const LEFT_RUNNING: Duration = Duration::from_secs(2);
 /// The longest subject in characters, as in the schema.
 pub const SUBJECT: usize = 1000;
@@ -344,7 +344,7 @@ pub const CREATED_ROOMS: usize = 1000;
 pub const HOOK_READS: u64 = 128 << 20;
 /// The time limit of a git hook in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
-/// The most directory entries that one search for hard links reads.
+/// The most directory entries in one search for hard links.
 pub const HARD_LINK_NAMES: usize = 20_000;
 /// The number of files of other agents that the guard lists one by one.
 pub const GUARD_LINES: usize = 10;

@@ -13,7 +13,7 @@ const _: () = assert!(NAME_WAIT.as_secs() < super::HOOK_TIME.as_secs());
 
 /// The time that the name of an ended session is kept for it while the pool has other names.
 pub const NAME_KEPT: Duration = Duration::from_secs(86_400);
-/// The number of agents for which a session start searches the log for open threads.
+/// The number of agents that a session start searches open threads for.
 pub const NAMES_SEARCHED: usize = 2;
 /// How often a session that starts tries another name, because a session took the name in this moment.
 pub const NAMES_TRIED: usize = 16;

@@ -8,7 +8,7 @@ pub const READER_WAIT: Duration = Duration::from_millis(200);
 pub const WRITER_WAIT: Duration = Duration::from_secs(2);
 /// The longest interval between two looks whether the router has answered. The first looks come sooner.
 pub const ROUTER_LOOK: Duration = Duration::from_millis(4);
-/// The most recipients for which a sending command reports how they will receive the message.
+/// A sending command reports the way of delivery for at most this number of recipients.
 pub const REACHED: usize = 100;
 /// The most requests for a pass that a scan of an outbox keeps.
 pub const PASS_REQUESTS: usize = 1000;

@@ -12,7 +12,7 @@ const _: () = assert!(WAITER_RENEWS.as_secs() < SESSION_LEASE.as_secs());
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
 /// The number of replies in a conversation that wake an agent without delay, within this many times its `every`.
 pub const WAKE_ANSWERS: u32 = 10;
-/// The time after a message in which a reply continues the exchange of two agents.
+/// A reply within this time after a message continues the exchange of two agents.
 pub const EXCHANGE: Duration = Duration::from_secs(10 * 60);
 /// The size of the log that is searched for such mail.
 pub const EXCHANGE_BYTES: u64 = 1 << 20;
@@ -21,16 +21,16 @@ pub const WAKE_WITHIN: Duration = Duration::from_secs(30);
 /// The highest time limit that the registry may set for it.
 pub const WAKE_WITHIN_MOST: Duration = Duration::from_secs(10 * 60);
 const _: () = assert!(WAKE_WITHIN.as_secs() <= WAKE_WITHIN_MOST.as_secs());
-/// The time in which new mail is collected before its agent is woken.
+/// New mail is collected for this time before its agent is woken.
 pub const WAKE_COALESCE: Duration = Duration::from_secs(1);
-/// The time without further mail after which the collected mail is complete.
+/// The collected mail is complete if no further mail arrives for this time.
 pub const WAKE_QUIET: Duration = Duration::from_millis(200);
 const _: () = assert!(WAKE_QUIET.as_millis() < WAKE_COALESCE.as_millis());
-/// The time after its last hook in which an agent is busy. Its next hook announces the mail, so it is not woken.
+/// An agent is busy for this time after its last hook. Its next hook announces the mail, so it is not woken.
 pub const BUSY: Duration = Duration::from_secs(2 * 60);
 /// The same for a session with a background hook. Such a session also accepts a wake during a turn.
 pub const WAITER_BUSY: Duration = Duration::from_secs(10);
-/// The time after the start of a session in which the start hook can announce mail.
+/// The start hook can announce mail for this time after the start of a session.
 pub const STARTING: Duration = Duration::from_secs(2);
 /// The time that the background hook of a new session waits for the end of the previous session's hook in the same
 /// process.

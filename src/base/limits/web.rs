@@ -27,7 +27,7 @@ pub const WEB_BROWSERS: usize = 64;
 pub const WEB_STATE_BYTES: u64 = 64 << 10;
 /// The longest silence of an event stream.
 pub const WEB_BEAT: Duration = Duration::from_secs(15);
-/// The interval at which the page reads a room without file events of the log.
+/// The interval of the page's reads of a room without file events of the log.
 pub const WEB_LOOK: Duration = Duration::from_secs(2);
 /// The largest number of records in one part of a stream of events.
 pub const WEB_STREAM_RECORDS: usize = 64;

@@ -37,10 +37,9 @@ pub fn head(line: &[u8]) -> Option<Head> {
     let (seq, rest) = rest.split_at(digits);
     let rest = rest.strip_prefix(b",\"at\":\"")?;
     let end = rest.iter().take(64).position(|&byte| byte == b'"')?;
-    let text = |bytes| std::str::from_utf8(bytes).ok();
     Some(Head {
-        seq: text(seq)?.parse().ok()?,
-        at: Stamp::parse(text(&rest[..end])?)?,
+        seq: std::str::from_utf8(seq).ok()?.parse().ok()?,
+        at: Stamp::parse(std::str::from_utf8(&rest[..end]).ok()?)?,
     })
 }
 
@@ -120,7 +119,7 @@ pub fn last_seq(room: &Dir) -> Result<u64> {
     }
 }
 
-/// The first line that satisfies `reached`. All later lines satisfy it too.
+/// The position of the first line that satisfies `reached`. All later lines also satisfy it.
 fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     let Some(segment) = segment_before(room, reached)? else {
         return Ok(START);
@@ -136,7 +135,7 @@ fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     Ok(end)
 }
 
-/// The last segment whose first line does not satisfy `reached`. `None` if there is no such segment.
+/// The last segment with a first line that does not satisfy `reached`.
 fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<u32>> {
     let segments = log::segments(room)?;
     let (mut low, mut high) = (0, segments.len());
@@ -248,9 +247,10 @@ mod tests {
                         at: stamp(seq)
                     })
                 );
-                let just = |micros| Stamp::from_micros(stamp(seq).micros() + micros);
-                let found = [-1, 0, 1]
-                    .map(|micros| seq_at(&dir, since(&dir, just(micros)).expect("it is read")));
+                let found = [-1, 0, 1].map(|micros| {
+                    let near = Stamp::from_micros(stamp(seq).micros() + micros);
+                    seq_at(&dir, since(&dir, near).expect("it is read"))
+                });
                 assert_eq!(
                     found,
                     [Some(seq), Some(seq), (seq < records).then_some(seq + 1)]

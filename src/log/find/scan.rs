@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// The size of one read. A block that stays in the processor's cache is searched fastest.
 const BLOCK: usize = 1 << 17;
-/// How many blocks a reader may be ahead of the consumer.
+/// The most blocks that a reader may be ahead of the consumer.
 const BLOCKS_AHEAD: usize = 64;
 /// The most reader threads. With more of them, memory bandwidth is the limit.
 const READERS: usize = 8;
@@ -64,14 +64,17 @@ type Blocks<T> = SyncSender<Result<Block<T>>>;
 /// `take`, which runs in several threads.
 pub fn scan<T: Send + 'static>(
     room: &Dir,
-    (from, to): (Position, Option<Position>),
+    from: Position,
+    to: Option<Position>,
     sieve: Option<Sieve>,
     take: impl Fn(Candidate<'_>) -> Option<T> + Send + Sync + 'static,
 ) -> Result<Scan<T>> {
     let end = log::committed(room)?;
     let to = to.map_or(end, |to| to.min(end));
-    let is_asked = |&segment: &u32| segment >= from.segment && segment <= to.segment;
-    let left: VecDeque<u32> = log::segments(room)?.into_iter().filter(is_asked).collect();
+    let left: VecDeque<u32> = log::segments(room)?
+        .into_iter()
+        .filter(|segment| (from.segment..=to.segment).contains(segment))
+        .collect();
     let mut total = 0;
     for &segment in &left {
         total += log::length(room, segment)?.unwrap_or(limits::SEGMENT_BYTES);
@@ -129,13 +132,12 @@ impl<T: Send + 'static> Scan<T> {
             };
             let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
             let job = self.job.clone();
-            let read = move || {
-                if let Err(e) = job.segment(segment, &sender) {
-                    let _ = sender.send(Err(e));
-                }
-            };
             std::thread::Builder::new()
-                .spawn(read)
+                .spawn(move || {
+                    if let Err(e) = job.segment(segment, &sender) {
+                        let _ = sender.send(Err(e));
+                    }
+                })
                 .doing("start a reader of", layout::segment(segment))?;
             self.readers.push_back(receiver);
         }
@@ -153,7 +155,9 @@ impl<T: Send + 'static> Iterator for Scan<T> {
             }
             match self.readers.front()?.recv() {
                 Ok(block) => return Some(block),
-                Err(_) => drop(self.readers.pop_front()),
+                Err(_) => {
+                    self.readers.pop_front();
+                }
             }
         }
     }

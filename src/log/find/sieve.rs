@@ -8,15 +8,15 @@ const MANY: usize = 250;
 /// Up to this number, one search for each text is faster than one search for all of them.
 const FEW: usize = 4;
 
-/// Passes each line in which one of its expressions matches.
+/// Passes a line if an expression matches it.
 pub struct Sieve {
     /// Each expression, with the number of its part.
     any: Vec<(usize, Regex)>,
 }
 
 impl Sieve {
-    /// Passes the lines with one of these texts. `None`, which passes every line, if there is no text or there are too
-    /// many.
+    /// A sieve for the lines with one of these texts. `None`, which passes every line, without texts or with more than
+    /// [`MANY`].
     pub fn of(texts: &[String]) -> Result<Option<Sieve>> {
         if texts.is_empty() || texts.len() > MANY {
             return Ok(None);

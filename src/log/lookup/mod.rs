@@ -95,12 +95,15 @@ pub fn find(
         (None, Some(known)) => known.ids.open_to_read(room) && log::archived(room)?.is_empty(),
         (None, None) => false,
     };
-    let is_sought = |n: usize| !are_all_ids_known || found[n].is_empty();
-    let sought = |(n, reference): (usize, &Option<Reference>)| {
-        Some((n, reference.clone()?))
-            .filter(|(n, reference)| reference.id().is_some() && is_sought(*n))
-    };
-    let sought: Vec<(usize, Reference)> = parsed.iter().enumerate().filter_map(sought).collect();
+    let mut sought: Vec<(usize, Reference)> = Vec::new();
+    for (n, reference) in parsed.into_iter().enumerate() {
+        if let Some(reference) = reference
+            && reference.id().is_some()
+            && (!are_all_ids_known || found[n].is_empty())
+        {
+            sought.push((n, reference));
+        }
+    }
     if !sought.is_empty() {
         let began = pace.begin()?;
         for (n, fit, placed) in in_whole_log(room, viewer, sought)? {
@@ -153,9 +156,11 @@ fn one(
 ) -> std::result::Result<LocatedMessage, Unresolved> {
     // For a reader who may see all messages, its own messages take precedence.
     for fit in [Fit::Whole, Fit::Beginning] {
-        let own = |(of, (past, _)): &(Fit, LocatedMessage)| *of == fit && viewer.is_own(past);
-        if found.iter().any(own) {
-            found.retain(|one| one.0 != fit || own(one));
+        let has_own = found
+            .iter()
+            .any(|(of, (past, _))| *of == fit && viewer.is_own(past));
+        if has_own {
+            found.retain(|(of, (past, _))| *of != fit || viewer.is_own(past));
         }
     }
     match choose(found) {
@@ -174,19 +179,9 @@ fn nearby(
     viewer: &Viewer,
     reference: &Reference,
 ) -> Result<Vec<(Fit, LocatedMessage)>> {
-    let mut found: Vec<(Fit, LocatedMessage)> = Vec::new();
-    let mut add = |line: Option<Line>| {
-        let Some(line) = line else { return };
-        let Some(past) = LoggedMessage::read(&line.bytes).filter(|past| viewer.see(past)) else {
-            return;
-        };
-        let is_it = reference.fit(&past.from, &past.id, Some(past.seq)) == Some(Fit::Whole);
-        if is_it && !found.iter().any(|(_, (other, _))| other.seq == past.seq) {
-            found.push((Fit::Whole, (past, line.at)));
-        }
-    };
+    let mut lines: Vec<Line> = Vec::new();
     if let Some(seq) = reference.seq() {
-        add(find::by_seq(room, seq)?);
+        lines.extend(find::by_seq(room, seq)?);
     }
     if let (Some(state), Some(id)) = (state, reference.id())
         && state.ids.open_to_read(room)
@@ -202,8 +197,20 @@ fn nearby(
             senders.filter(|sender| reference.sender().is_none_or(|wanted| wanted == *sender))
         {
             for place in state.ids.places(sender, id)? {
-                add(log::read_one(room, place)?);
+                lines.extend(log::read_one(room, place)?);
             }
+        }
+    }
+    let mut found: Vec<(Fit, LocatedMessage)> = Vec::new();
+    for line in lines {
+        let Some(past) = LoggedMessage::read(&line.bytes) else {
+            continue;
+        };
+        if viewer.see(&past)
+            && reference.fit(&past.from, &past.id, Some(past.seq)) == Some(Fit::Whole)
+            && !found.iter().any(|(_, (other, _))| other.seq == past.seq)
+        {
+            found.push((Fit::Whole, (past, line.at)));
         }
     }
     Ok(found)
@@ -220,18 +227,24 @@ fn in_whole_log(
         .filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?)))
         .collect();
     let (viewer, begun) = (viewer.clone(), AtomicUsize::new(0));
-    let take = move |line: Candidate<'_>| {
+    let sieve = find::Sieve::of(&texts)?;
+    let matches = find::scan(room, START, None, sieve, move |line: Candidate<'_>| {
         let past = LoggedMessage::read(line.bytes).filter(|past| viewer.see(past))?;
-        let fits = |(n, reference): &(usize, Reference)| {
-            Some((*n, reference.fit(&past.from, &past.id, None)?))
-        };
-        let mut fits: Vec<(usize, Fit)> = sought.iter().filter_map(fits).collect();
-        let is_enough = || begun.fetch_add(1, Ordering::Relaxed) >= limits::BEGINNINGS;
-        fits.retain(|(_, fit)| *fit == Fit::Whole || !is_enough());
+        let mut fits: Vec<(usize, Fit)> = Vec::new();
+        for (n, reference) in &sought {
+            fits.extend(
+                reference
+                    .fit(&past.from, &past.id, None)
+                    .map(|fit| (*n, fit)),
+            );
+        }
+        fits.retain(|(_, fit)| {
+            *fit == Fit::Whole || begun.fetch_add(1, Ordering::Relaxed) < limits::BEGINNINGS
+        });
         (!fits.is_empty()).then_some((fits, (past, line.at)))
-    };
+    })?;
     let mut found = Vec::new();
-    for block in find::scan(room, (START, None), find::Sieve::of(&texts)?, take)? {
+    for block in matches {
         for (fits, placed) in block?.found {
             found.extend(fits.into_iter().map(|(n, fit)| (n, fit, placed.clone())));
         }

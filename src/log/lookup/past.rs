@@ -35,14 +35,14 @@ pub struct LoggedMessage {
     pub preview: Option<String>,
     /// Its thread.
     pub thread_id: Option<String>,
-    /// The message to which it replies.
+    /// The message that it replies to.
     pub in_reply_to: Option<String>,
     /// The record of the message that it answers, as the router found it.
     #[serde(skip)]
     pub answers: Option<u64>,
-    /// Does its sender want an answer?
+    /// True if its sender wants an answer.
     pub requires_response: bool,
-    /// What it changes about claims or approvals, in few words.
+    /// A short description of its change of claims or approvals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// Every field as it was sent.
@@ -65,12 +65,6 @@ impl LoggedMessage {
             return None;
         }
         let (name, message) = (record.name()?, record.message_fields()?);
-        let text = |field: &str| {
-            message
-                .get(field)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
         Some(LoggedMessage {
             change: record
                 .ownership()
@@ -85,16 +79,17 @@ impl LoggedMessage {
             accepted_at: record.at.clone(),
             id: name.id.clone(),
             from: name.from.clone(),
-            kind: text("type").unwrap_or_else(|| "message".into()),
-            priority: text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
-            channel: text("channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
-            subject: text("subject").or_else(|| record.decision()?.question().map(str::to_owned)),
-            preview: text("body")
+            kind: text_of(&message, "type").unwrap_or_else(|| "message".into()),
+            priority: text_of(&message, "priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
+            channel: text_of(&message, "channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
+            subject: text_of(&message, "subject")
+                .or_else(|| record.decision()?.question().map(str::to_owned)),
+            preview: text_of(&message, "body")
                 .as_deref()
                 .and_then(first_line)
                 .map(str::to_owned),
-            thread_id: text("thread_id"),
-            in_reply_to: text("in_reply_to"),
+            thread_id: text_of(&message, "thread_id"),
+            in_reply_to: text_of(&message, "in_reply_to"),
             requires_response: message
                 .get("requires_response")
                 .and_then(Value::as_bool)
@@ -103,7 +98,7 @@ impl LoggedMessage {
         })
     }
 
-    /// Did this agent send it or receive a copy?
+    /// Returns true if this agent sent it or received a copy.
     pub fn concerns(&self, agent: &str) -> bool {
         &*self.from == agent
             || self
@@ -116,6 +111,13 @@ impl LoggedMessage {
     pub fn name(&self) -> String {
         format!("{}/{}", self.from, self.id)
     }
+}
+
+fn text_of(message: &Map<String, Value>, field: &str) -> Option<String> {
+    message
+        .get(field)
+        .and_then(Value::as_str)
+        .map(str::to_owned)
 }
 
 /// The view of a reader: an agent sees the messages that it sent or received; the human, and a reader without a name,
@@ -156,12 +158,12 @@ impl Viewer {
         self
     }
 
-    /// May this reader see the message?
+    /// Returns true if this reader may see the message.
     pub fn see(&self, past: &LoggedMessage) -> bool {
         self.all || self.is_own(past)
     }
 
-    /// Did this reader send the message or receive a copy?
+    /// Returns true if this reader sent the message or received a copy.
     pub fn is_own(&self, past: &LoggedMessage) -> bool {
         self.names.iter().any(|name| past.concerns(name))
     }
@@ -171,12 +173,12 @@ impl Viewer {
         &self.names
     }
 
-    /// Did this reader send the message?
+    /// Returns true if this reader sent the message.
     pub fn sent(&self, past: &LoggedMessage) -> bool {
         self.names.iter().any(|name| **name == *past.from)
     }
 
-    /// Did this reader receive a copy?
+    /// Returns true if this reader received a copy.
     pub fn received(&self, past: &LoggedMessage) -> bool {
         past.recipients
             .iter()
@@ -185,11 +187,17 @@ impl Viewer {
 
     /// The agent, if the reader sees only its own messages.
     pub fn only_of(&self) -> Option<&str> {
-        self.names.first().map(String::as_str).filter(|_| !self.all)
+        if self.all {
+            return None;
+        }
+        self.names.first().map(String::as_str)
     }
 
     /// The only name of the agent, if the reader sees only its own messages.
     pub fn only_name(&self) -> Option<&str> {
-        self.only_of().filter(|_| self.names.len() == 1)
+        match self.names.as_slice() {
+            [name] if !self.all => Some(name),
+            _ => None,
+        }
     }
 }

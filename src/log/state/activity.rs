@@ -76,18 +76,16 @@ impl Activity {
         if id::tag_of(agent).is_some() {
             return;
         }
-        let read = || record.message_fields();
         let Some(fields) = message
             .map(Cow::Borrowed)
-            .or_else(|| read().map(Cow::Owned))
+            .or_else(|| record.message_fields().map(Cow::Owned))
         else {
             return;
         };
-        match Commit::of_fields(&fields, at) {
-            Some(commit) => self.life(agent).commit = Some(commit),
-            None => WorkReport::of_fields(&fields, at)
-                .into_iter()
-                .for_each(|doing| self.life(agent).doing = Some(doing)),
+        if let Some(commit) = Commit::of_fields(&fields, at) {
+            self.life(agent).commit = Some(commit);
+        } else if let Some(doing) = WorkReport::of_fields(&fields, at) {
+            self.life(agent).doing = Some(doing);
         }
     }
 
@@ -165,17 +163,16 @@ impl Commit {
     /// The commit in the fields of a message.
     fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Commit> {
         let metadata = fields.get("metadata")?;
-        let text = |field: &str| {
-            metadata
-                .get(field)?
-                .as_str()
-                .filter(|text| !text.is_empty())
-        };
-        let id = text("commit").filter(|id| is_commit(id))?.to_owned();
-        let branch =
-            text("branch").map(|branch| branch.chars().take(limits::REPORT_TEXT).collect());
+        let id = metadata
+            .get("commit")?
+            .as_str()
+            .filter(|id| is_commit(id))?;
+        let branch = metadata.get("branch").and_then(Value::as_str);
+        let branch = branch
+            .filter(|branch| !branch.is_empty())
+            .map(|branch| branch.chars().take(limits::REPORT_TEXT).collect());
         Some(Commit {
-            id,
+            id: id.to_owned(),
             branch,
             at: at.micros(),
         })

@@ -105,17 +105,19 @@ impl State {
             (OVERDUE_AT_LAST, Some(seq)) => self.timers.notified(seq, at, true),
             (UNREACHED, _) => {}
             (LOOP, Some(seq)) => self.loops.reported(seq),
-            _ => drop(self.notices.insert(about.to_owned())),
+            _ => {
+                self.notices.insert(about.to_owned());
+            }
         }
     }
 
     /// The message that a notice passes on, unless no reply to it is missing.
     pub(super) fn passed_on(&self, record: &Record) -> Option<PassedOn> {
         let (what, seq) = record.about()?.split_once(' ')?;
-        let seq = seq
-            .parse()
-            .ok()
-            .filter(|_| [OVERDUE, OVERDUE_AT_LAST].contains(&what))?;
+        if ![OVERDUE, OVERDUE_AT_LAST].contains(&what) {
+            return None;
+        }
+        let seq = seq.parse().ok()?;
         let timed = self
             .timers
             .get(seq)
@@ -127,18 +129,15 @@ impl State {
     /// named message has precedence over messages that share a thread or reference with the reply. The oldest one counts.
     pub fn answered_by(&self, message: &Message, to: &[Group]) -> Option<u64> {
         let reply = Reply::of(message)?;
-        let goes_to_asker = |asked: &Asked<'_>| {
-            let asker = self.holder(asked.from);
-            to.iter()
-                .flat_map(|group| &group.agents)
-                .any(|to| id::answers_for(asker, to))
-        };
         let named = self.first_owed(message.from(), &reply.names(), &|asked| {
             asked.is_named_by(&reply)
         });
         named.or_else(|| {
-            let is_meant = |asked: &Asked<'_>| asked.is_shared_by(&reply) && goes_to_asker(asked);
-            self.first_owed(message.from(), &reply.shared_names(), &is_meant)
+            self.first_owed(message.from(), &reply.shared_names(), &|asked| {
+                let asker = self.holder(asked.from);
+                let mut recipients = to.iter().flat_map(|group| &group.agents);
+                asked.is_shared_by(&reply) && recipients.any(|to| id::answers_for(asker, to))
+            })
         })
     }
 

@@ -11,7 +11,7 @@ use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
 use crate::message::decision::{self, Step, Terms};
 use crate::message::record::Group;
-use crate::message::reference::{Chosen, Fit, Reference, choose};
+use crate::message::reference::{Chosen, Reference, choose};
 use crate::message::status::{Receipt, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -140,14 +140,10 @@ impl Approvals {
             Step::Decide {
                 approval, option, ..
             } => {
-                self.close(
-                    approval,
-                    Some(option.clone()),
-                    (Some(from.clone()), seq, at),
-                );
+                self.close(approval, Some(option.clone()), Some(from.clone()), seq, at);
             }
             Step::Expire { approval, option } => {
-                self.close(approval, option.clone(), (None, seq, at))
+                self.close(approval, option.clone(), None, seq, at)
             }
             Step::Escalate {
                 approval,
@@ -187,26 +183,21 @@ impl Approvals {
     pub fn withdraw(&mut self, receipts: &[Receipt], record: Source<'_>) {
         for name in self.withdrawn(receipts, record.from) {
             self.changed = record.seq;
-            self.close(
-                &name,
-                None,
-                (Some(record.from.clone()), record.seq, record.at.micros()),
-            );
+            let by = Some(record.from.clone());
+            self.close(&name, None, by, record.seq, record.at.micros());
         }
     }
 
     /// The open approvals of an asker that these receipts withdraw or supersede.
     pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
-        let is_gone =
-            |receipt: &&Receipt| [Status::Withdrawn, Status::Superseded].contains(&receipt.status);
-        let withdrawn = receipts.iter().filter(is_gone);
-        let seqs: Vec<u64> = withdrawn
+        let seqs: Vec<u64> = receipts
+            .iter()
+            .filter(|receipt| matches!(receipt.status, Status::Withdrawn | Status::Superseded))
             .flat_map(|receipt| receipt.seqs.iter().copied())
             .collect();
-        let is_named = |open: &&Approval| *open.from == *from && seqs.contains(&open.seq);
         self.open
             .iter()
-            .filter(is_named)
+            .filter(|open| *open.from == *from && seqs.contains(&open.seq))
             .map(|open| open.approval.clone())
             .collect()
     }
@@ -311,7 +302,9 @@ impl Approvals {
         &mut self,
         approval: &str,
         option: Option<String>,
-        (by, seq, at): (Option<Arc<str>>, u64, i64),
+        by: Option<Arc<str>>,
+        seq: u64,
+        at: i64,
     ) {
         let Some(n) = self.open.iter().position(|open| open.approval == *approval) else {
             return;
@@ -343,9 +336,9 @@ fn named<'a, T>(reference: &str, all: impl Iterator<Item = (&'a str, u64, T)>) -
     let Some(reference) = Reference::parse(reference) else {
         return Chosen::None;
     };
-    let fit = |(name, seq, one): (&str, u64, T)| -> Option<(Fit, T)> {
+    let fits = all.filter_map(|(name, seq, one)| {
         let (from, id) = name.split_once('/')?;
         Some((reference.fit(from, id, Some(seq))?, one))
-    };
-    choose(all.filter_map(fit).collect())
+    });
+    choose(fits.collect())
 }

@@ -182,7 +182,7 @@ fn read(file: &[u8]) -> Option<State> {
         claims: head.claims,
         approvals: head.approvals,
         disputes: head.disputes,
-        items: Items::of(head.items),
+        items: Items::of(head.items.0, head.items.1),
         wakes: head.wakes,
         links: head.links,
         loops: head.loops,

@@ -130,27 +130,26 @@ impl Disputes {
 
     /// The disagreement of a message with this thread and this reference.
     pub fn of(&self, thread: Option<&str>, in_reply_to: Option<&str>) -> Option<&Dispute> {
-        let by_thread = || self.0.iter().find(|one| thread == Some(&*one.thread));
-        let reference = in_reply_to.and_then(Reference::parse);
-        let is_named = |one: &&Dispute| {
-            let fits = |name: &String| {
+        if let Some(one) = thread.and_then(|thread| self.get(thread)) {
+            return Some(one);
+        }
+        let reference = in_reply_to.and_then(Reference::parse)?;
+        self.0.iter().find(|one| {
+            one.names.iter().any(|name| {
                 let (from, id) = name.split_once('/').unwrap_or_default();
-                reference
-                    .as_ref()
-                    .is_some_and(|reference| reference.fit(from, id, None) == Some(Fit::Whole))
-            };
-            one.names.iter().any(fits)
-        };
-        by_thread().or_else(|| self.0.iter().find(is_named))
+                reference.fit(from, id, None) == Some(Fit::Whole)
+            })
+        })
     }
 
     /// Moves the positions of one agent to another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
         for one in &mut self.0 {
-            one.positions
-                .iter_mut()
-                .filter(|position| *position.from == *of)
-                .for_each(|one| one.from = to.clone());
+            for position in &mut one.positions {
+                if *position.from == *of {
+                    position.from = to.clone();
+                }
+            }
             renames::replace(&mut one.asked, of, to);
             renames::replace(&mut one.since_round, of, to);
         }
@@ -207,9 +206,8 @@ impl Disputes {
         if one.names.len() < limits::POSITIONS {
             one.names.push(position.message.clone());
         }
-        let same =
-            |other: &Position| other.from == position.from && other.proposes == position.proposes;
-        one.positions.retain(|other| !same(other));
+        one.positions
+            .retain(|other| (&other.from, other.proposes) != (&position.from, position.proposes));
         if one.positions.len() < limits::POSITIONS {
             one.positions.push(position);
         }

@@ -54,6 +54,11 @@ pub struct Item {
     pub about: Option<PassedOn>,
 }
 
+/// Returns true if the agent answers for one of `of`.
+pub(super) fn owes(of: &[Arc<str>], agent: &str) -> bool {
+    of.iter().any(|of| id::answers_for(agent, of))
+}
+
 /// All open items.
 #[derive(Debug, Clone, Default)]
 pub struct Items {
@@ -69,9 +74,11 @@ pub struct Items {
 
 impl Items {
     /// Restores the items from a checkpoint.
-    pub(super) fn of((items, changed): (Vec<Item>, u64)) -> Items {
+    pub(super) fn of(items: Vec<Item>, changed: u64) -> Items {
         let mut all = Items::default();
-        items.into_iter().for_each(|item| all.add(item));
+        for item in items {
+            all.add(item);
+        }
         all.changed = changed;
         all
     }
@@ -86,10 +93,11 @@ impl Items {
         self.changed = self.changed.max(item.seq);
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
         own.insert(item.seq);
-        let oldest = own
-            .first()
-            .copied()
-            .filter(|_| own.len() > limits::ITEMS_OF_AGENT);
+        let oldest = if own.len() > limits::ITEMS_OF_AGENT {
+            own.first().copied()
+        } else {
+            None
+        };
         self.asked.add(item.asked());
         if let Some(about) = &item.about {
             self.passed_on.add(about.asked());
@@ -99,7 +107,9 @@ impl Items {
                 .insert(item.seq);
         }
         self.open.insert(item.seq, item);
-        oldest.into_iter().for_each(|seq| self.remove(seq));
+        if let Some(seq) = oldest {
+            self.remove(seq);
+        }
     }
 
     /// Moves all times, in the record `seq`.
@@ -112,7 +122,9 @@ impl Items {
 
     /// Adds the item of a record, if it makes one.
     pub(super) fn extend(&mut self, item: Option<Item>) {
-        item.into_iter().for_each(|item| self.add(item));
+        if let Some(item) = item {
+            self.add(item);
+        }
     }
 
     /// All items, in the order of the log.
@@ -125,23 +137,22 @@ impl Items {
         self.changed
     }
 
-    /// The first message with one of these names that the agent has to answer, or with an escalation that names the agent. It
-    /// fulfils the condition.
+    /// The first message with one of these names that fulfils the condition, and that the agent has to answer or that has
+    /// an escalation to the agent.
     pub(super) fn first_owed(
         &self,
         agent: &str,
         names: &[Name],
         is_meant: &dyn Fn(&Asked<'_>) -> bool,
     ) -> Option<u64> {
-        let owes = |of: &[Arc<str>]| of.iter().any(|of| id::answers_for(agent, of));
         let own = self.asked.first(names, |seq| {
             self.open
                 .get(&seq)
-                .is_some_and(|item| owes(&item.of) && is_meant(&item.asked()))
+                .is_some_and(|item| owes(&item.of, agent) && is_meant(&item.asked()))
         });
         let passed_on = self.passed_on.first(names, |seq| {
             self.passed_on_as(seq)
-                .any(|one| owes(&one.of) && is_meant(&one.asked()))
+                .any(|one| owes(&one.of, agent) && is_meant(&one.asked()))
         });
         own.into_iter().chain(passed_on).min()
     }
@@ -201,15 +212,17 @@ impl Items {
 
     /// Moves the items of one agent to another, in the record `at`.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
-        self.open
+        for about in self
+            .open
             .values_mut()
             .filter_map(|item| item.about.as_mut())
-            .for_each(|about| about.rename(of, to));
-        let is_theirs = |item: &&Item| item.of.iter().any(|one| **one == *of);
+        {
+            about.rename(of, to);
+        }
         let seqs: Vec<u64> = self
             .open
             .values()
-            .filter(is_theirs)
+            .filter(|item| item.of.iter().any(|one| **one == *of))
             .map(|item| item.seq)
             .collect();
         for seq in seqs {

@@ -74,7 +74,9 @@ impl Links {
         if let Some(change) = record.link() {
             self.change(change);
         }
-        record.acked.iter().for_each(|acked| self.acked(acked));
+        for acked in &record.acked {
+            self.acked(acked);
+        }
         if let Some(arrived) = record.arrived() {
             self.arrived(arrived, record.seq);
         }

@@ -186,8 +186,9 @@ impl Loops {
     pub(super) fn apply(&mut self, seq: u64, accepted: &Accepted, head: &Head<'_>, now: Stamp) {
         let from = &accepted.name.from;
         if **from == *id::HUMAN {
-            let to = accepted.to.iter().flat_map(|group| &group.agents);
-            to.for_each(|agent| drop(self.heard.remove(agent)));
+            for agent in accepted.to.iter().flat_map(|group| &group.agents) {
+                self.heard.remove(agent);
+            }
             return;
         }
         let Some(talk) = Talk::of(from, &accepted.to, head) else {

@@ -74,15 +74,10 @@ impl Mailboxes {
             return Vec::new();
         };
         let mailbox = self.0.entry(to.clone()).or_default();
-        let is_there = |at: i64| {
-            mailbox
-                .unread
-                .binary_search_by_key(&at, |&(at, _)| at)
-                .is_ok()
-        };
-        let (twice, new): (Vec<_>, Vec<_>) = unread
-            .into_iter()
-            .partition(|&(at, seq)| had.contains(&seq) || is_there(at));
+        let (twice, new): (Vec<_>, Vec<_>) = unread.into_iter().partition(|&(at, seq)| {
+            let there = mailbox.unread.binary_search_by_key(&at, |&(at, _)| at);
+            had.contains(&seq) || there.is_ok()
+        });
         mailbox.unread.extend(new);
         mailbox.unread.make_contiguous().sort_unstable();
         for (seq, status) in reached {
@@ -113,13 +108,10 @@ impl Mailboxes {
 
     /// Returns true if this copy is unread.
     pub fn is_unread(&self, agent: &str, seq: u64) -> bool {
-        let find = |mailbox: &Mailbox| {
-            mailbox
-                .unread
-                .binary_search_by_key(&seq, |&(_, seq)| seq)
-                .is_ok()
-        };
-        self.0.get(agent).is_some_and(find)
+        self.0.get(agent).is_some_and(|mailbox| {
+            let found = mailbox.unread.binary_search_by_key(&seq, |&(_, seq)| seq);
+            found.is_ok()
+        })
     }
 
     /// The agent's unread copies, oldest first: accept time and record.
@@ -217,7 +209,9 @@ mod tests {
     #[test]
     fn a_copy_that_left_is_not_unread_and_one_that_was_acked_still_is() {
         let (mut all, bob) = (Mailboxes::default(), Arc::from("bob"));
-        (1..=3).for_each(|seq| all.deliver(&bob, Stamp::from_micros(seq as i64 * 10), seq));
+        for seq in 1..=3 {
+            all.deliver(&bob, Stamp::from_micros(seq as i64 * 10), seq);
+        }
         all.advance(&bob, 2, Status::Seen, true);
         all.advance(&bob, 3, Status::Acknowledged, false);
         assert_eq!(

@@ -49,7 +49,7 @@ pub use wakes::{FailedWake, LastWake, Wakes};
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::disk::layout;
-use crate::log::Position;
+use crate::log::{Position, Tip};
 use crate::message::REPORTS;
 use crate::message::envelope::{CHARTER, Envelope};
 use crate::message::link::{Arrived, FarReceipt};
@@ -209,43 +209,30 @@ impl Default for State {
 }
 
 impl State {
-    /// Applies the next record, accepted at `stamp`, of the line at `at`. The router gives the message that it has checked.
-    pub fn apply(
-        &mut self,
-        record: Record,
-        stamp: Stamp,
-        message: Option<&Message>,
-        (at, length): (Position, u64),
-        hash: Hash,
-    ) {
+    /// Applies the next record, accepted at `stamp`, with its place in the log. The router passes the message that it has
+    /// checked.
+    pub fn apply(&mut self, record: Record, stamp: Stamp, message: Option<&Message>, tip: Tip) {
         let time = self.follow_clock(&record, stamp);
-        (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, hash);
-        (self.last, self.end) = (
-            at,
-            Position {
-                offset: at.offset + length,
-                ..at
-            },
-        );
+        let at = tip.at;
+        (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, tip.hash);
+        (self.last, self.end) = (at, tip.end);
         let number = record
             .claim()
             .and_then(layout::read_claim)
             .map_or(0, |claim| claim.number);
         self.claim = self.claim.max(number);
-        record
-            .settled
-            .iter()
-            .for_each(|&(from, to)| self.settle(from, to));
+        for &(from, to) in &record.settled {
+            self.settle(from, to);
+        }
         self.advance(&record.receipts, true);
-        let seen = record
-            .receipts
-            .iter()
-            .filter(|receipt| receipt.status == Status::Seen);
-        seen.for_each(|receipt| self.activity.read(&receipt.agent, time));
-        record
-            .wakes
-            .iter()
-            .for_each(|waking| self.wakes.apply(waking, record.seq, time));
+        for receipt in &record.receipts {
+            if receipt.status == Status::Seen {
+                self.activity.read(&receipt.agent, time);
+            }
+        }
+        for waking in &record.wakes {
+            self.wakes.apply(waking, record.seq, time);
+        }
         self.change(&record, time);
         let renamed = self.rename(&record);
         self.links.apply(&record, time, at);
@@ -415,13 +402,15 @@ impl State {
             conversation.last = record.seq;
             conversation.last_at = at.micros();
         }
-        if let Some(from) = record.from().filter(|_| REPORTS.contains(&&*kind)) {
+        if let Some(from) = record.from()
+            && REPORTS.contains(&&*kind)
+        {
             self.activity
                 .report(from, record, message.map(Message::fields), at);
         }
     }
 
-    // Starts or updates the progress of a picked-up file with several lines.
+    /// Starts or updates the progress of a picked-up file with several lines.
     fn count_line(&mut self, record: &Record) {
         let Some(Origin {
             claim,
@@ -436,13 +425,13 @@ impl State {
         if before.is_none() && !more {
             return;
         }
-        let open = || {
+        let before = before.unwrap_or_else(|| {
             self.open
                 .values()
                 .rev()
                 .take_while(|open| open.claim.as_ref() == Some(claim))
-        };
-        let before = before.unwrap_or_else(|| open().all(|open| open.event == EventKind::Rejected));
+                .all(|open| open.event == EventKind::Rejected)
+        });
         let rejected = before && record.kind() == EventKind::Rejected;
         self.begun.insert(
             claim.clone(),
@@ -492,7 +481,9 @@ impl State {
             .range(from..=to.max(from))
             .map(|(&seq, _)| seq)
             .collect();
-        inside.iter().for_each(|seq| drop(self.open.remove(seq)));
+        for seq in inside {
+            self.open.remove(&seq);
+        }
         self.begun
             .retain(|_, begun| begun.more || !(from..=to.max(from)).contains(&begun.seq));
     }

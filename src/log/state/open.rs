@@ -80,27 +80,18 @@ impl Place {
 }
 
 impl State {
-    /// Was everything in this record's picked-up file rejected? The records of lines from one batch are consecutive,
-    /// and all stay open until the first of them is retired.
+    /// Returns true if everything in this record's picked-up file was rejected. The records of lines from one batch are
+    /// consecutive, and all stay open until the first of them is retired.
     pub fn is_all_refused(&self, open: &Open) -> bool {
         if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
             return begun.rejected;
         }
-        let same = |other: &&Open| other.claim == open.claim;
-        let before = self
-            .open
-            .range(..open.seq)
-            .rev()
-            .map(|(_, open)| open)
-            .take_while(same);
-        let behind = self
-            .open
-            .range(open.seq..)
-            .map(|(_, open)| open)
-            .take_while(same);
+        let before = self.open.range(..open.seq).rev();
+        let after = self.open.range(open.seq..);
         before
-            .chain(behind)
-            .all(|open| open.event == EventKind::Rejected)
+            .take_while(|(_, other)| other.claim == open.claim)
+            .chain(after.take_while(|(_, other)| other.claim == open.claim))
+            .all(|(_, open)| open.event == EventKind::Rejected)
     }
 }
 
@@ -120,8 +111,12 @@ impl Open {
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let claimed = self.claimed();
         let number = claimed.map_or(0, |claim| claim.number);
-        let is_explained = self.event == EventKind::Rejected && !self.is_item();
-        let explanation = claimed.filter(|_| is_explained).map(|claim| Delivery {
+        let explained = if self.event == EventKind::Rejected && !self.is_item() {
+            claimed
+        } else {
+            None
+        };
+        let explanation = explained.map(|claim| Delivery {
             staged: layout::staged_explanation(self.seq, number),
             place: Place::Rejected,
             agent: claim.agent.into(),
@@ -132,11 +127,12 @@ impl Open {
         });
         let name: Arc<str> =
             layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
-        let copies = self
-            .to
-            .iter()
-            .filter(|_| self.event != EventKind::Duplicate)
-            .flat_map(|group| &group.agents);
+        let groups = if self.event == EventKind::Duplicate {
+            &[]
+        } else {
+            self.to.as_slice()
+        };
+        let copies = groups.iter().flat_map(|group| &group.agents);
         let copies = copies.filter(|agent| id::tag_of(agent).is_none());
         let copies = copies.map(move |agent| Delivery {
             staged: layout::staged(self.seq, number, agent),

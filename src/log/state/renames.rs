@@ -53,10 +53,9 @@ impl State {
             {
                 renamed.to = to.clone();
             }
-            open.now
-                .values_mut()
-                .filter(|now| *now == of)
-                .for_each(|now| *now = to.clone());
+            for now in open.now.values_mut().filter(|now| *now == of) {
+                *now = to.clone();
+            }
             if open.to.iter().any(|group| group.agents.contains(of)) {
                 open.now.entry(of.clone()).or_insert_with(|| to.clone());
             }
@@ -74,8 +73,9 @@ pub(super) fn replace(agents: &mut Vec<Arc<str>>, of: &str, to: &Arc<str>) {
     let Some(at) = agents.iter().position(|one| **one == *of) else {
         return;
     };
-    match agents.contains(to) {
-        true => drop(agents.remove(at)),
-        false => agents[at] = to.clone(),
+    if agents.contains(to) {
+        agents.remove(at);
+    } else {
+        agents[at] = to.clone();
     }
 }

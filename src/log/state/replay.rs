@@ -111,9 +111,14 @@ fn replay_from(
             seq: first.seq,
         });
         for (line, record) in batch {
-            let hash = line.hash();
+            let tip = Tip {
+                at: line.at,
+                end: line.end(),
+                seq: record.seq,
+                hash: line.hash(),
+            };
             let at = record.stamp();
-            state.apply(record, at, None, (line.at, line.bytes.len() as u64), hash);
+            state.apply(record, at, None, tip);
         }
     }
     Ok(Replayed {

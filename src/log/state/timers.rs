@@ -4,6 +4,7 @@
 
 use super::asked_index::AskedIndex;
 use super::clock::Shift;
+use super::items::owes;
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::log::Position;
@@ -63,8 +64,6 @@ impl Timed {
         stamp: Stamp,
         place: Position,
     ) -> Option<Timed> {
-        let micros =
-            |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
         let times = &accepted.times;
         let (answer, ack) = (micros(&times.answer_by), micros(&times.ack_by));
         let wanted = answer.or(ack).map(|due| Wanted {
@@ -79,24 +78,22 @@ impl Timed {
             notified: false,
         });
         let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
-        let expires = micros(&times.expires_at).filter(|_| !accepted.to.is_empty());
+        let expires = if accepted.to.is_empty() {
+            None
+        } else {
+            micros(&times.expires_at)
+        };
         if wanted.is_none() && expires.is_none() {
             return None;
         }
-        let (at, from, id) = (
-            stamp.micros(),
-            accepted.name.from.clone(),
-            accepted.name.id.clone(),
-        );
-        let (shares, urgent) = (head.shares(), head.is_urgent());
         Some(Timed {
             seq: record.seq,
-            at,
+            at: stamp.micros(),
             place,
-            from,
-            id,
-            shares,
-            urgent,
+            from: accepted.name.from.clone(),
+            id: accepted.name.id.clone(),
+            shares: head.shares(),
+            urgent: head.is_urgent(),
             expires,
             wanted,
         })
@@ -112,6 +109,10 @@ impl Timed {
     }
 }
 
+fn micros(text: &Option<String>) -> Option<i64> {
+    text.as_deref().and_then(Stamp::parse).map(Stamp::micros)
+}
+
 /// All deadlines.
 #[derive(Debug, Clone, Default)]
 pub struct Timers {
@@ -124,7 +125,9 @@ impl Timers {
     /// Restores the deadlines from a checkpoint.
     pub(super) fn of(timed: Vec<Timed>) -> Timers {
         let mut timers = Timers::default();
-        timed.into_iter().for_each(|one| timers.insert(one));
+        for one in timed {
+            timers.insert(one);
+        }
         timers
     }
 
@@ -137,7 +140,9 @@ impl Timers {
 
     /// Adds the deadlines of a message, if it has any.
     pub(super) fn extend(&mut self, timed: Option<Timed>) {
-        timed.into_iter().for_each(|timed| self.insert(timed));
+        if let Some(timed) = timed {
+            self.insert(timed);
+        }
     }
 
     fn line_up(&mut self, timed: &Timed) {
@@ -179,7 +184,11 @@ impl Timers {
             .range(..=(now.micros(), u64::MAX))
             .map(|(_, seq)| seq);
         let mut seqs: Vec<u64> = Vec::new();
-        due.for_each(|seq| seqs.extend((!seqs.contains(seq)).then_some(seq)));
+        for seq in due {
+            if !seqs.contains(seq) {
+                seqs.push(*seq);
+            }
+        }
         seqs.iter()
             .filter_map(|seq| self.timed.get(seq))
             .cloned()
@@ -198,13 +207,12 @@ impl Timers {
         names: &[Name],
         is_meant: &dyn Fn(&Asked<'_>) -> bool,
     ) -> Option<u64> {
-        let owes = |wanted: &Wanted| wanted.of.iter().any(|of| id::answers_for(agent, of));
         self.asked.first(names, |seq| {
-            let timed = self
-                .timed
-                .get(&seq)
-                .filter(|timed| timed.wanted.as_ref().is_some_and(owes));
-            timed.is_some_and(|timed| is_meant(&timed.asked()))
+            let Some(timed) = self.timed.get(&seq) else {
+                return false;
+            };
+            let wanted = timed.wanted.as_ref();
+            wanted.is_some_and(|wanted| owes(&wanted.of, agent)) && is_meant(&timed.asked())
         })
     }
 
@@ -233,25 +241,10 @@ impl Timers {
 
     /// Moves the answers of one agent to another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
-        let is_theirs = |timed: &&Timed| {
-            timed
-                .wanted
-                .iter()
-                .any(|wanted| wanted.of.iter().any(|one| **one == *of))
-        };
-        let seqs: Vec<u64> = self
-            .timed
-            .values()
-            .filter(is_theirs)
-            .map(|timed| timed.seq)
-            .collect();
-        for seq in seqs {
-            self.change(seq, |timed| {
-                timed
-                    .wanted
-                    .iter_mut()
-                    .for_each(|wanted| renames::replace(&mut wanted.of, of, to))
-            });
+        for timed in self.timed.values_mut() {
+            if let Some(wanted) = &mut timed.wanted {
+                renames::replace(&mut wanted.of, of, to);
+            }
         }
     }
 

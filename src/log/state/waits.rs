@@ -18,10 +18,10 @@ pub struct Wait {
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.of.is_empty() {
-            true => f.write_str(&self.what),
-            false => write!(f, "{}: {}", self.of.join(", "), self.what),
+        if self.of.is_empty() {
+            return f.write_str(&self.what);
         }
+        write!(f, "{}: {}", self.of.join(", "), self.what)
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) fn newest(
     }
     let room = source.room;
     let take = move |line: Candidate<'_>| LoggedMessage::read(line.bytes).filter(&is_it);
-    for block in find::scan(&room.dir, (START, None), sieve(names)?, take)?.newest_first() {
+    for block in find::scan(&room.dir, START, None, sieve(names)?, take)?.newest_first() {
         if let Some(past) = block?.found.pop() {
             return Ok(Some(past));
         }
@@ -131,7 +131,7 @@ pub(super) fn search(source: &Source<'_>, names: BTreeSet<String>) -> Result<Vec
             .filter(|all| !all.is_empty())
             .map(|all| Found::Reply(all, line.at))
     };
-    for block in find::scan(&room.dir, (START, None), sieve, take)? {
+    for block in find::scan(&room.dir, START, None, sieve, take)? {
         for line in block?.found {
             match line {
                 Found::Named(past) => replies.add(*past),
@@ -259,7 +259,8 @@ pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
     let mut all = Vec::new();
     for block in find::scan(
         &room.dir,
-        (START, None),
+        START,
+        None,
         Sieve::of(&ANSWERS.map(str::to_owned))?,
         take,
     )? {

@@ -43,7 +43,10 @@ pub fn artifacts(
             let Ok(name) = entry?.name.into_string() else {
                 continue;
             };
-            let Some(meta) = dir.stat(&name)?.filter(|_| !name.starts_with('.')) else {
+            if name.starts_with('.') {
+                continue;
+            }
+            let Some(meta) = dir.stat(&name)? else {
                 continue;
             };
             let below = layout::below(&path, name.as_ref());

@@ -200,13 +200,13 @@ impl Archive {
                 (layout::archived(month, &name), weight, size)
             }
         };
-        let left = match logs.remove_if_same(&live, &meta)? {
-            true => Vec::new(),
-            false => vec![Left {
+        let mut left = Vec::new();
+        if !logs.remove_if_same(&live, &meta)? {
+            left.push(Left {
                 path: layout::live_segment(number),
                 why: "it changed while it was packed".into(),
-            }],
-        };
+            });
+        }
         self.barrier.dir(&logs);
         self.barrier.pass()?;
         Ok(Packed {
@@ -250,7 +250,7 @@ impl Archive {
         }
     }
 
-    /// Durably notes the pack whose sources will be removed next. A partial note names no pack, and then no source was
+    /// Durably notes the pack before its sources are removed. A partial note names no pack, and then no source was
     /// removed.
     fn note(&mut self, pack: &Path) -> Result<()> {
         let path = self.room.at(layout::ARCHIVE_LOCK);

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How many bytes of a pack are read at a time.
+/// The number of bytes of a pack that are read at a time.
 const PIECE: usize = 1 << 18;
 
 /// The file's metadata at the time of packing.
@@ -107,14 +107,15 @@ pub(super) fn pack_files<W: Write>(
     Ok((packer.finish().doing("write", path)?, members))
 }
 
+const BUSY: &str = "a program is writing it; the next run packs it";
+
 /// The content of a file, with its metadata, if it did not change during the read. `None` if the file no longer exists.
 fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
     let file = match dir.look(&source.name) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
         file => file.map_err(|e| e.to_string())?,
     };
-    let look = || file_meta(&file).map_err(|e| e.to_string());
-    let meta = look()?;
+    let meta = file_meta(&file).map_err(|e| e.to_string())?;
     if meta.kind != FileType::RegularFile {
         return Err("it is not a regular file".into());
     }
@@ -124,17 +125,17 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
             meta.size
         ));
     }
-    let busy = || "a program is writing it; the next run packs it".to_owned();
     if lease(&file) == ReadLease::Writer {
-        return Err(busy());
+        return Err(BUSY.into());
     }
     let mut bytes = Vec::with_capacity(meta.size as usize + 1);
     (&file)
         .take(meta.size + 1)
         .read_to_end(&mut bytes)
         .map_err(|e| e.to_string())?;
-    if look()? != meta || bytes.len() as u64 != meta.size {
-        return Err(busy());
+    let now = file_meta(&file).map_err(|e| e.to_string())?;
+    if now != meta || bytes.len() as u64 != meta.size {
+        return Err(BUSY.into());
     }
     Ok(Some((meta, bytes)))
 }

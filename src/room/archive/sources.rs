@@ -25,7 +25,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Sent, Kind::Seen, Kind::Expired, Kind::Rejected];
 
-    /// The name of the kind, with which the names of its packs begin.
+    /// The name of the kind, and the beginning of its packs' names.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Sent => "sent",
@@ -67,8 +67,8 @@ impl Kind {
         }
     }
 
-    /// Since when a file exists. For mail this is the accept time in its name, for other files their modification time.
-    /// A file cannot be younger than its entry in the directory.
+    /// The age of a file: for mail from the accept time in its name, for other files from their modification time. A file
+    /// cannot be younger than its entry in the directory.
     fn age(self, name: &std::ffi::OsStr, meta: &Meta) -> Stamp {
         let accepted = match self {
             Kind::Seen | Kind::Expired => layout::read_delivered(name),
@@ -126,7 +126,7 @@ pub fn each(
         let path = kind.directory(&agent);
         let dir = match room.sub(&path) {
             Ok(dir) => dir,
-            // There is no such directory, or there is a file in its place.
+            // The directory is missing, or a file is in its place.
             Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
             Err(e) => {
                 take(Err(Left {
@@ -210,9 +210,8 @@ mod tests {
 
     #[test]
     fn only_what_was_packed_may_be_removed_by_the_word_of_a_pack() {
-        let of = |path: &str| Kind::of(Path::new(path));
-        assert_eq!(of("sent/alice"), Some(Kind::Sent));
-        assert_eq!(of("inbox/alice/seen"), Some(Kind::Seen));
+        assert_eq!(Kind::of(Path::new("sent/alice")), Some(Kind::Sent));
+        assert_eq!(Kind::of(Path::new("inbox/alice/seen")), Some(Kind::Seen));
         for path in [
             "inbox/alice",
             "outbox/alice",
@@ -223,7 +222,7 @@ mod tests {
             "inbox/alice/taken",
             "/sent/alice",
         ] {
-            assert_eq!(of(path), None, "{path}");
+            assert_eq!(Kind::of(Path::new(path)), None, "{path}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `charter.md`: the goals, lanes and acceptance criteria of a room, in Markdown that people write.
 //!
-//! A charter that has mistakes is still read: what is wrong is a [`Problem`] with its line, and the rest counts.
+//! A charter that has mistakes is still read: each mistake is a [`Problem`] with its line, and the rest counts.
 
 mod parse;
 
@@ -15,18 +15,18 @@ use serde::Serialize;
 /// The word before the name of a lane in an address.
 const LANE: &str = "lane:";
 
-/// What a charter says.
+/// The content of a charter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Charter {
-    /// What the room wants to achieve.
+    /// The goals of the room.
     pub goals: Vec<String>,
     /// The areas of work with their owners.
     pub lanes: Vec<Lane>,
     /// When the work is done.
     pub criteria: Vec<String>,
-    /// What the agents of the room agreed on.
+    /// The agreements of the room's agents.
     pub settings: Vec<Agreed>,
-    /// What cannot be read, with its line.
+    /// Mistakes, each with its line.
     pub problems: Vec<Problem>,
 }
 
@@ -55,7 +55,7 @@ pub struct Agreed {
     pub value: String,
 }
 
-/// The file `charter.md`, as it is now.
+/// The current file `charter.md`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CharterFile {
     /// There is none.
@@ -81,14 +81,15 @@ impl Charter {
     }
 }
 
+fn unreadable(code: &str, what: String, fix: &str) -> CharterFile {
+    CharterFile::Unreadable(Problem::new(code, what).fix(fix))
+}
+
 impl CharterFile {
     /// Reads the file. Only a file that cannot be read now, but perhaps later, is an error.
     pub fn read(room: &Dir) -> Result<CharterFile> {
         let Some(meta) = room.stat(layout::CHARTER)? else {
             return Ok(CharterFile::Missing);
-        };
-        let wrong = |code: &str, what: String, fix: &str| {
-            CharterFile::Unreadable(Problem::new(code, what).fix(fix))
         };
         let kind = match meta.kind {
             FileType::RegularFile => None,
@@ -99,7 +100,11 @@ impl CharterFile {
         };
         if let Some((code, kind)) = kind {
             let fix = "move it away, and write the charter as a regular file";
-            return Ok(wrong(code, format!("{} is {kind}", layout::CHARTER), fix));
+            return Ok(unreadable(
+                code,
+                format!("{} is {kind}", layout::CHARTER),
+                fix,
+            ));
         }
         if meta.size > limits::CHARTER_BYTES {
             let what = format!(
@@ -108,10 +113,10 @@ impl CharterFile {
                 meta.size,
                 limits::CHARTER_BYTES
             );
-            return Ok(wrong(
+            return Ok(unreadable(
                 "too_large",
                 what,
-                "keep what is long in context/, and name it in the charter",
+                "move long texts to files in context/, and name the files in the charter",
             ));
         }
         let bytes = room.read(layout::CHARTER, limits::CHARTER_BYTES)?;
@@ -123,12 +128,12 @@ impl CharterFile {
                     1 + memchr::memchr_iter(b'\n', &e.as_bytes()[..e.utf8_error().valid_up_to()])
                         .count();
                 let what = format!("{} is not UTF-8 in line {line}", layout::CHARTER);
-                wrong("invalid_utf8", what, "save it as UTF-8")
+                unreadable("invalid_utf8", what, "save it as UTF-8")
             }
         })
     }
 
-    /// The lanes of the file; none if there is no text.
+    /// The lanes of the file; none without a text.
     pub fn lanes(&self) -> Vec<Lane> {
         match self {
             CharterFile::Text(text) => Charter::parse(text).lanes,
@@ -136,7 +141,7 @@ impl CharterFile {
         }
     }
 
-    /// What identifies this version in the log: the SHA-256 of the text, or why there is none.
+    /// The id of this version in the log: the SHA-256 of the text, or the reason why the text is missing.
     pub fn version(&self) -> String {
         match self {
             CharterFile::Missing => MISSING.to_owned(),

@@ -98,7 +98,7 @@ fn line_of(problem: &Problem) -> usize {
         .unwrap_or_default()
 }
 
-/// The line without comments, which can continue over lines. `comment` is the line in which an open comment began.
+/// The line without comments. A comment can continue over lines; `comment` is the line where the open comment began.
 fn outside_comments(line: &str, number: usize, comment: &mut Option<usize>) -> String {
     let (mut kept, mut rest) = (String::new(), line);
     loop {

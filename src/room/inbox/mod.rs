@@ -53,18 +53,19 @@ pub fn deliver(
     Ok(failed)
 }
 
-// An error of one file in a directory applies to the other files too. Each gets the reason without another attempt. The
-// error belongs to this agent's directory only.
+/// Gives all remaining files of an agent's directory the error of one file, without another attempt.
 fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
     let what = e.to_string();
     let mut first = Some(e);
-    let again = || Error::Busy {
-        what: what.clone(),
-        cure: "the mail is kept and retried".into(),
-    };
-    deliveries
-        .map(|delivery| (delivery, first.take().unwrap_or_else(again)))
-        .collect()
+    let mut failed = Vec::new();
+    for delivery in deliveries {
+        let error = first.take().unwrap_or_else(|| Error::Busy {
+            what: what.clone(),
+            cure: "the mail is kept and retried".into(),
+        });
+        failed.push((delivery, error));
+    }
+    failed
 }
 
 /// The names of an agent's unread mail, oldest first, like `ls inbox/<agent>/*.json`.
@@ -155,14 +156,13 @@ fn move_file(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<b
     Ok(false)
 }
 
-// Files that cannot be read do not count as equal.
+/// Returns true if both files have the same content. Files that cannot be read do not count as equal.
 fn is_same(one: &Dir, name: &OsStr, other: &Dir, new: &OsStr) -> bool {
-    let bytes = |dir: &Dir, name: &OsStr| {
-        dir.read(name, limits::MESSAGE_BYTES_MOST * 2)
-            .ok()
-            .flatten()
-    };
-    bytes(one, name).is_some_and(|bytes_of_one| bytes(other, new) == Some(bytes_of_one))
+    let most = limits::MESSAGE_BYTES_MOST * 2;
+    match (one.read(name, most), other.read(new, most)) {
+        (Ok(Some(one)), Ok(Some(other))) => one == other,
+        _ => false,
+    }
 }
 
 /// A lock on a message that is being shown. While it exists, [`hold`] returns this message to no other process. A kill
@@ -233,7 +233,7 @@ pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result
         .fold(Ok(()), Result::and)
 }
 
-/// Was the message announced to the agent, or is it being announced?
+/// Returns true if the message was announced to the agent, or an announcement is in progress.
 pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     match room.sub(layout::announced(agent)) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
@@ -241,7 +241,7 @@ pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     }
 }
 
-/// Those of these messages that were announced, or are being announced, to the agent.
+/// Selects the messages with a complete or unfinished announcement to the agent.
 pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<OsString>> {
     let markers = match room.sub(layout::announced(agent)) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(HashSet::new()),

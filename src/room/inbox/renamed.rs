@@ -7,9 +7,9 @@ use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::Renamed;
 use std::ffi::OsString;
 
-/// Moves the unread and leased copies that came until a time, with their markers and leases, to the agent that has them now.
-/// A message of which that agent has a copy of its own goes aside instead. Made again after a kill, it moves the rest. The
-/// moves are durable at the next barrier.
+/// Moves the unread and leased copies that arrived until a time, with their markers and leases, to their new agent. If
+/// that agent has its own copy of a message, the other copy is moved aside. After a kill, a second call moves the rest.
+/// The moves are durable at the next barrier.
 pub fn pass_on(room: &Dir, renamed: &Renamed, until: Stamp, barrier: &mut Barrier) -> Result<()> {
     let Renamed { of, to, .. } = renamed;
     for (from, into) in [
@@ -51,7 +51,9 @@ pub fn pass_on(room: &Dir, renamed: &Renamed, until: Stamp, barrier: &mut Barrie
             if is_told {
                 announce(room, to, &name)?;
             }
-            if let Some(lease) = layout::lease(&name).filter(|_| !is_inbox) {
+            if let Some(lease) = layout::lease(&name)
+                && !is_inbox
+            {
                 move_file(&from, &lease, &into, "move to")?;
             }
             move_file(&from, &name, &into, "move to")?;
@@ -65,7 +67,7 @@ pub fn pass_on(room: &Dir, renamed: &Renamed, until: Stamp, barrier: &mut Barrie
     Ok(())
 }
 
-/// The delivered files of a directory that came until a time, in the order of their arrival.
+/// The delivered files of a directory that arrived until a time, in the order of their arrival.
 fn until_then(dir: &Dir, until: Stamp) -> Result<Vec<(Stamp, OsString)>> {
     let mut names = Vec::new();
     for entry in dir.list()? {

@@ -20,7 +20,7 @@ use std::time::Duration;
 pub struct MessageLease {
     /// The holder.
     pub holder: String,
-    /// Did the holder choose its name? Otherwise the name is that of the process.
+    /// True if the holder chose its name. Otherwise the name describes the process.
     #[serde(default)]
     pub named: bool,
     /// The start of the lease, RFC 3339.

@@ -33,9 +33,10 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
             .filter(|(_, number)| *number > behind)
             .collect(),
     );
-    let content = match left.is_empty() {
-        true => Content::One(Err(changed(behind))),
-        false => Content::Lines(left),
+    let content = if left.is_empty() {
+        Content::One(Err(changed(behind)))
+    } else {
+        Content::Lines(left)
     };
     Ok(Look::Ready(Box::new(Ready {
         content,

@@ -41,12 +41,12 @@ pub struct Line {
     pub text: Vec<u8>,
 }
 
-/// Is the content of a file complete?
+/// The content of a file, and whether it is complete.
 pub enum Whole {
     /// It is.
     Yes(Content),
-    /// The file is empty or incomplete: its writer may not have finished. If the file does not change any more, this is
-    /// its content.
+    /// The file is empty or incomplete: its writer may not have finished. If the file no longer changes, this is its
+    /// content.
     NotYet(Content),
 }
 

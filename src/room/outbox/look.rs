@@ -23,7 +23,9 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
         return Ok(ready(Err(problem), meta));
     }
     if meta.links > 1 {
-        if let Some(wait) = patience.wait(dir, name, &meta).filter(|_| !terms.claimed) {
+        if let Some(wait) = patience.wait(dir, name, &meta)
+            && !terms.claimed
+        {
             return Ok(Look::Later(
                 "it has a second name (a hard link)",
                 Some(wait),
@@ -64,7 +66,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     } else {
         lines::one(&bytes)
     };
-    // After any line the file looks complete. Only its writer knows, and here the system does not report writers.
+    // The file looks complete after each line, and the system does not report writers here.
     let may_grow =
         has_lines && lease == ReadLease::Unknown && !terms.claimed && patience.can_wait();
     let content = match whole {
@@ -73,7 +75,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
             Some(wait) => return Ok(Look::Later("it may still be written", Some(wait))),
             None => content,
         },
-        // A claim has no name by which its sender could write to it again, so without a writer it stays as it is.
+        // The sender has no name for a picked-up file, so without an open writer the file no longer changes.
         Whole::NotYet(content) if terms.claimed && lease == ReadLease::Free => content,
         Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
             Some(wait) => return Ok(Look::Later("it is empty or incomplete", Some(wait))),
@@ -119,14 +121,6 @@ fn look_at_unopenable(
     e: crate::base::error::Error,
     patience: &mut Patience,
 ) -> Result<Look> {
-    let reject = |code, what: &str, fix: &str| {
-        let content = Content::One(Err(Problem::new(code, what).fix(fix)));
-        Ok(Look::Ready(Box::new(Ready {
-            content,
-            bytes: 0,
-            meta: None,
-        })))
-    };
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),
         Some(libc::ELOOP) => reject(
@@ -165,6 +159,14 @@ fn look_at_unopenable(
             _ => Err(e),
         },
     }
+}
+
+fn reject(code: &str, what: &str, fix: &str) -> Result<Look> {
+    Ok(Look::Ready(Box::new(Ready {
+        content: Content::One(Err(Problem::new(code, what).fix(fix))),
+        bytes: 0,
+        meta: None,
+    })))
 }
 
 pub(super) fn unfit(meta: &Meta, terms: &Terms) -> Option<Problem> {

@@ -93,12 +93,12 @@ impl Outboxes {
         }
     }
 
-    /// Sets the picked-up file with which this sender continues before its outbox is scanned again.
+    /// Sets the picked-up file that this sender continues with before its outbox is scanned again.
     pub fn begin(&mut self, agent: &Arc<str>, claim: Option<String>) {
         self.boxes.entry(agent.clone()).or_default().begun = claim;
     }
 
-    /// The picked-up file with which this sender continues.
+    /// The picked-up file that this sender continues with.
     pub fn begun(&self, agent: &str) -> Option<&str> {
         self.boxes.get(agent)?.begun.as_deref()
     }
@@ -122,12 +122,12 @@ impl Outboxes {
         self.turns.len()
     }
 
-    /// Is this sender in the queue?
+    /// Returns true if this sender is in the queue.
     pub fn is_in_line(&self, agent: &str) -> bool {
         self.boxes.get(agent).is_some_and(|outbox| outbox.in_line)
     }
 
-    /// Is the queue empty?
+    /// Returns true if the queue is empty.
     pub fn is_idle(&self) -> bool {
         self.turns.is_empty()
     }

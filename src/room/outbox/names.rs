@@ -1,4 +1,4 @@
-//! The names of one outbox's files, in the order in which they are taken.
+//! The names of one outbox's files, in the order of their pickup.
 
 use crate::base::error::Result;
 use crate::base::limits;
@@ -8,28 +8,28 @@ use std::ffi::OsString;
 
 /// The most queued names of an outbox. With more names, the outbox is scanned instead.
 const QUEUED: usize = 1024;
-/// How many outboxes with more files may have [`SORTED`] queued names, in order. Of the others, the first names that a scan
-/// finds are queued.
+/// The most outboxes with [`SORTED`] queued names, in order. Any other outbox with more than [`QUEUED`] files queues the
+/// first names that a scan finds.
 const SCANS: usize = 16;
-/// How many names of an outbox are put in order at a time, the first ones.
+/// The number of first names of an outbox that are sorted at a time.
 const SORTED: usize = 1 << 16;
-/// How many names a scan reads in one turn, so that an outbox with very many files holds up no other sender.
+/// The most names that a scan reads in one turn, so that an outbox with very many files delays no other sender.
 const READ: usize = 1 << 14;
 
-/// The outboxes that may queue more than [`QUEUED`] names, counted.
+/// The number of outboxes that may queue more than [`QUEUED`] names.
 #[derive(Default)]
 pub(super) struct Places(usize);
 
-/// The names of one outbox: those that are queued, and whether the directory is to be read for more.
+/// The queued names of one outbox, and the scan for more.
 #[derive(Default)]
 pub(super) struct Names {
     queued: VecDeque<OsString>,
     scan: Scan,
-    /// The last name of those before, behind which the next scan goes on. So files that stay are read once.
+    /// The last name of the previous scan. The next scan continues after it, so that each file is read once.
     behind: Option<OsString>,
-    /// May a file have arrived that the scans in progress do not find?
+    /// True if a file may have arrived that the scans in progress do not find.
     missed: bool,
-    /// Does this outbox have one of the places for many names?
+    /// True if this outbox may queue many names.
     has_place: bool,
     /// Some of the names that the router never takes.
     strays: Vec<OsString>,
@@ -45,15 +45,15 @@ enum Scan {
     Open(Open),
 }
 
-/// A scan in progress. It reads the directory twice: of the files that arrive during a reading, any may be missed. So the
-/// first reading tells only up to which name the second one finds all that was dropped in order.
+/// A scan in progress. It reads the directory twice, because a reading can miss files that arrive during it. Up to the
+/// last name of the first reading, the second reading finds all files that were dropped in order.
 struct Open {
     listing: Listing,
     /// The last name that the first reading has found. `None` during that reading.
     until: Option<OsString>,
-    /// The first names that this reading has found, the last of them on top.
+    /// The first names that this reading has found. The last one is on top.
     found: BinaryHeap<OsString>,
-    /// Does the outbox have files that come after those?
+    /// True if the outbox has files after `found`.
     has_more: bool,
 }
 
@@ -67,11 +67,12 @@ impl Open {
         })
     }
 
-    /// The second reading, behind a first one that has found something.
+    /// Begins the second reading, if the first one has ended and found a file.
     fn again(&self, dir: &Dir) -> Result<Option<Open>> {
-        let last = self.found.peek().filter(|_| self.until.is_none());
-        last.map(|last| Open::new(dir, Some(last.clone())))
-            .transpose()
+        match (self.found.peek(), &self.until) {
+            (Some(last), None) => Open::new(dir, Some(last.clone())).map(Some),
+            _ => Ok(None),
+        }
     }
 }
 
@@ -79,14 +80,14 @@ impl Names {
     /// Notes that this file may have arrived.
     pub(super) fn arrived(&mut self, name: OsString) {
         if self.queued.len() >= QUEUED || !matches!(self.scan, Scan::None) {
-            // The scan finds it, in its order.
+            // A scan finds it, in order.
             self.want_scan();
         } else {
             self.queued.push_back(name);
         }
     }
 
-    /// Wants a scan from the beginning, behind what is in progress.
+    /// Requests a scan from the beginning, after the scan in progress.
     pub(super) fn want_scan(&mut self) {
         match self.scan {
             Scan::None => self.start_again(),
@@ -130,14 +131,17 @@ impl Names {
             }
         }
         self.queued = open.found.into_sorted_vec().into();
-        self.behind = self.queued.back().filter(|_| open.has_more).cloned();
+        self.behind = None;
+        if open.has_more {
+            self.behind = self.queued.back().cloned();
+        }
         if open.has_more || std::mem::take(&mut self.missed) {
             self.scan = Scan::Wanted;
         }
         Ok(())
     }
 
-    /// Takes up to this many names out of the queue.
+    /// Takes at most `most` names out of the queue.
     pub(super) fn take(&mut self, most: usize, places: &mut Places) -> Vec<OsString> {
         let taken = self.queued.drain(..self.queued.len().min(most)).collect();
         if self.queued.len() <= QUEUED {
@@ -146,15 +150,14 @@ impl Names {
         taken
     }
 
-    /// Returns names. They come first again.
+    /// Returns names to the front of the queue.
     pub(super) fn put_back(&mut self, names: Vec<OsString>) {
-        names
-            .into_iter()
-            .rev()
-            .for_each(|name| self.queued.push_front(name));
+        for name in names.into_iter().rev() {
+            self.queued.push_front(name);
+        }
     }
 
-    /// Keeps no more than each outbox may have.
+    /// Keeps at most [`QUEUED`] names.
     pub(super) fn shrink(&mut self, places: &mut Places) {
         self.leave_place(places);
         if self.queued.len() > QUEUED || !matches!(self.scan, Scan::None) {
@@ -163,22 +166,22 @@ impl Names {
         self.queued.truncate(QUEUED);
     }
 
-    /// Leaves the place for many names, if this outbox has one.
+    /// Gives up the right to queue many names.
     pub(super) fn leave_place(&mut self, places: &mut Places) {
         places.0 -= usize::from(std::mem::take(&mut self.has_place));
     }
 
-    /// Are no names queued?
+    /// Returns true if the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
 
-    /// Is a scan in progress?
+    /// Returns true if a scan is in progress.
     pub(super) fn is_scanning(&self) -> bool {
         matches!(self.scan, Scan::Open(_))
     }
 
-    /// Is no name queued, and no scan wanted?
+    /// Returns true if the queue is empty and no scan is requested.
     pub(super) fn is_done(&self) -> bool {
         self.queued.is_empty() && matches!(self.scan, Scan::None)
     }
@@ -204,7 +207,7 @@ impl Names {
         self.has_place
     }
 
-    /// A scan has found this name. Of very many, the first ones are kept.
+    /// Records a name that a scan has found. If there are very many, the first ones are kept.
     fn find(&mut self, open: &mut Open, name: OsString) {
         if layout::is_pass_request(&name) {
             if self.requests.len() < limits::PASS_REQUESTS {

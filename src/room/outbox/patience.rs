@@ -1,4 +1,4 @@
-//! How long files that are not ready have been unchanged.
+//! The time since the last change of files that are not ready.
 
 use crate::base::limits;
 use crate::disk::{Dir, Meta};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Remembers the metadata of files that are not ready, and since when it has not changed.
 pub struct Patience {
-    /// The unfinished files, which no program has open as far as the system tells.
+    /// The unfinished files that no program has open, as far as the system reports it.
     stood: Unchanged,
     /// The files that a program has open for writing.
     open: Unchanged,
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(
             wait(&file, Duration::from_secs(9)),
             limits::OPEN_FIRST,
-            "what it wrote since may be all of it"
+            "the rest may be written now"
         );
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Stray {
     /// Its path relative to the room.
     pub place: String,
-    /// Since when it has not changed.
+    /// The time of its last change.
     pub since: Stamp,
     /// Why it is not taken.
     pub why: &'static str,
@@ -77,20 +77,17 @@ fn renamed(name: &str) -> String {
 /// The command for a file beside the outboxes: it moves the file to the outbox of the agent in its `from`, if that
 /// agent is registered.
 pub fn cure_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> String {
-    let read = || {
-        let message: Value =
-            serde_json::from_slice(&room.read(place, limits::MESSAGE_BYTES).ok()??).ok()?;
-        let from = message
-            .get("from")?
-            .as_str()?
-            .trim_start_matches('@')
-            .to_owned();
-        is_agent(&from).then_some(from)
-    };
-    match read() {
+    match read_sender(room, place).filter(|from| is_agent(from)) {
         Some(from) => format!("mv {place} {}/", layout::outbox(&from).display()),
         None => format!("ls -la {}", layout::OUTBOXES),
     }
+}
+
+fn read_sender(room: &Dir, place: &str) -> Option<String> {
+    let bytes = room.read(place, limits::MESSAGE_BYTES).ok()??;
+    let message: Value = serde_json::from_slice(&bytes).ok()?;
+    let from = message.get("from")?.as_str()?;
+    Some(from.trim_start_matches('@').to_owned())
 }
 
 /// Some of the names in this directory that the router may never take.

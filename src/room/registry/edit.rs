@@ -120,8 +120,11 @@ impl Registry {
             .unwrap_or_default()
             .split('_')
             .collect();
-        let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if let Some(n) = parts.iter().skip(1).position(is_number).map(|n| n + 1) {
+        let number = parts
+            .iter()
+            .skip(1)
+            .position(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+        if let Some(n) = number.map(|n| n + 1) {
             let role = parts[..n].join("_");
             if id::is_name(&role) {
                 agent.role = Some(role);

@@ -25,15 +25,12 @@ impl Groups {
 
     /// The members of a group that can be extended. A new group is empty.
     pub(super) fn group(&mut self, name: &str) -> &mut Vec<u32> {
-        let new = || Group {
+        let entry = self.0.entry(name.to_ascii_lowercase());
+        let group = entry.or_insert_with(|| Group {
             name: name.to_owned(),
             members: Vec::new(),
-        };
-        &mut self
-            .0
-            .entry(name.to_ascii_lowercase())
-            .or_insert_with(new)
-            .members
+        });
+        &mut group.members
     }
 
     /// All groups: name and members.

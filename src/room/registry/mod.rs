@@ -32,7 +32,7 @@ pub struct Registry {
     document: Map<String, Value>,
     agents: Vec<Agent>,
     aliases: Vec<(String, Vec<String>)>,
-    /// The lanes of the charter, which are names too.
+    /// The lanes of the charter. They are also names.
     lanes: Arc<[Lane]>,
     /// The linked rooms.
     links: Arc<LinkTags>,
@@ -70,7 +70,7 @@ pub struct Agent {
     pub rest: Map<String, Value>,
 }
 
-/// The status of an agent. Only [`Status::Retired`] changes what is delivered.
+/// The status of an agent. Only [`Status::Retired`] has an effect on delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Status {
     /// Running and listening.
@@ -152,7 +152,7 @@ impl Registry {
         }
     }
 
-    /// All agents in the order of the file. If the human is not in the file, it comes last.
+    /// All agents in the order of the file. A human that is not in the file is the last one.
     pub fn agents(&self) -> &[Agent] {
         &self.agents
     }
@@ -188,7 +188,7 @@ impl Registry {
         &self.links
     }
 
-    /// The tag of a room to which there is a link, by the tag in any letter case.
+    /// The tag of a linked room, by the tag in any letter case.
     pub fn link(&self, tag: &str) -> Option<&str> {
         self.links
             .keys()
@@ -272,16 +272,16 @@ impl Registry {
     pub(crate) fn similar_names(&self, word: &str) -> Vec<&str> {
         // Comparing names is slow, and lengths that differ by more cannot match.
         let far = word.len() / 3 + 1;
-        let close = |name: &&str| {
-            name.len().abs_diff(word.len()) <= far || name.contains(word) || word.contains(*name)
-        };
         let living = self.agents.iter().filter(|a| !a.is_retired());
         let names = living
             .flat_map(|a| [Some(&*a.id), a.name.as_deref()])
             .flatten();
         let aliases = self.aliases.iter().map(|(alias, _)| alias.as_str());
         let lanes = self.lanes.iter().map(|lane| lane.address.as_str());
-        nearest(word, names.chain(aliases).chain(lanes).filter(close))
+        let near = names.chain(aliases).chain(lanes).filter(|name| {
+            name.len().abs_diff(word.len()) <= far || name.contains(word) || word.contains(name)
+        });
+        nearest(word, near)
     }
 
     /// An alias in any letter case, with its addresses.
@@ -310,7 +310,7 @@ impl Registry {
         None
     }
 
-    /// The names in place of which an alias means this agent: it may have had them before.
+    /// The former names of an agent: aliases that now mean only this agent.
     pub fn former(&self, id: &str) -> Vec<String> {
         let names = self.aliases.iter().map(|(alias, _)| alias);
         names
@@ -356,12 +356,12 @@ impl Agent {
         }
     }
 
-    /// Is it retired?
+    /// Returns true if it is retired.
     pub fn is_retired(&self) -> bool {
         self.status == Status::Retired
     }
 
-    /// Does the router start a program to wake it?
+    /// Returns true if the router starts a program to wake it.
     pub fn is_woken_by_a_program(&self) -> bool {
         self.wake
             .as_ref()
@@ -373,7 +373,7 @@ impl Agent {
         self.session.is_some() && self.status == Status::Offline
     }
 
-    /// Is it the human?
+    /// Returns true for the human.
     pub fn is_human(&self) -> bool {
         &*self.id == id::HUMAN
     }
@@ -453,7 +453,7 @@ impl Status {
         Status::Retired,
     ];
 
-    /// The word in the file. `unknown` stands for an absent status.
+    /// The word in the file. `unknown` is an absent status.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Online => "online",

@@ -76,20 +76,14 @@ pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Pro
 /// takes a millisecond, so only a document that does not fit pays for it.
 fn misfits(document: Map<String, Value>) -> Vec<Problem> {
     let problems = schema::check_registry(&Value::Object(document));
-    let unnamed = || {
-        vec![
-            Problem::new("wrong_type", "registry.json does not fit its schema")
-                .fix("see `mailbag generate schema registry`"),
-        ]
-    };
-    if problems.is_empty() {
-        unnamed()
-    } else {
-        problems
+    if !problems.is_empty() {
+        return problems;
     }
+    let problem = Problem::new("wrong_type", "registry.json does not fit its schema");
+    vec![problem.fix("see `mailbag generate schema registry`")]
 }
 
-/// Reads a document: whether it fits the schema, and what is wrong that the schema cannot say.
+/// Reads a document, and collects the problems that the schema cannot express.
 struct Reader {
     fits: bool,
     problems: Vec<Problem>,
@@ -270,7 +264,9 @@ impl Reader {
         holder: Holder,
     ) {
         let of_human = matches!(holder, Holder::Agent { at, .. } if agents[at as usize].is_human());
-        if let Some(word) = address::reserved(name).filter(|_| !(of_human && name == id::HUMAN)) {
+        if let Some(word) = address::reserved(name)
+            && !(of_human && name == id::HUMAN)
+        {
             let what = format!("{} uses the reserved word `{word}`", holder.entry(name));
             self.problems.push(
                 Problem::new("reserved_name", what)
@@ -280,7 +276,9 @@ impl Reader {
             return;
         }
         match index.by_lower_case.entry(name.to_ascii_lowercase()) {
-            Entry::Vacant(free) => drop(free.insert(holder)),
+            Entry::Vacant(free) => {
+                free.insert(holder);
+            }
             // An agent's display name may equal its own id in any letter case.
             Entry::Occupied(mut taken) if taken.get().is_name_of(holder) => {
                 taken.insert(holder);
@@ -306,31 +304,35 @@ impl Reader {
 impl Index {
     fn groups(&mut self, agent: &Agent, at: u32) {
         let counts = !agent.is_human() && !agent.is_retired() && !agent.is_left();
-        let join = |group: &mut Vec<u32>| {
-            if counts && group.last() != Some(&at) {
-                group.push(at);
-            }
-        };
-        join(&mut self.everybody);
-        // A group of which no member counts is known, but empty.
-        if let Some(role) = agent.role.as_ref().filter(|_| !agent.is_human()) {
-            join(self.roles.group(role));
+        let member = counts.then_some(at);
+        join(&mut self.everybody, member);
+        // A group without an active member is known, but empty.
+        if let Some(role) = &agent.role
+            && !agent.is_human()
+        {
+            join(self.roles.group(role), member);
         }
-        agent
-            .capabilities
-            .iter()
-            .for_each(|c| join(self.capabilities.group(c)));
-        agent.topics.iter().for_each(|t| join(self.topics.group(t)));
+        for capability in &agent.capabilities {
+            join(self.capabilities.group(capability), member);
+        }
+        for topic in &agent.topics {
+            join(self.topics.group(topic), member);
+        }
+    }
+}
+
+fn join(group: &mut Vec<u32>, member: Option<u32>) {
+    if member.is_some_and(|at| group.last() != Some(&at)) {
+        group.extend(member);
     }
 }
 
 impl Holder {
     fn is_name_of(self, other: Holder) -> bool {
-        let agent = |holder| match holder {
-            Holder::Agent { at, .. } => Some(at),
-            Holder::Alias(_) => None,
-        };
-        agent(self).is_some() && agent(self) == agent(other)
+        match (self, other) {
+            (Holder::Agent { at, .. }, Holder::Agent { at: other, .. }) => at == other,
+            _ => false,
+        }
     }
 
     /// The name of an entry in a conflict, such as `agents/3 "Bob"`.
@@ -354,11 +356,10 @@ impl Holder {
         match self {
             Holder::Agent { at, is_name } => {
                 let agent = &agents[at as usize];
-                agent
-                    .name
-                    .as_deref()
-                    .filter(|_| is_name)
-                    .unwrap_or(&agent.id)
+                match &agent.name {
+                    Some(name) if is_name => name,
+                    _ => &agent.id,
+                }
             }
             Holder::Alias(at) => &aliases[at as usize].0,
         }

@@ -20,7 +20,7 @@ pub struct Wake {
     pub document: Map<String, Value>,
 }
 
-/// The means by which an agent is woken.
+/// The way to wake an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {
     /// Its own hook in Claude Code: `mailbag wait --rewake`.
@@ -33,8 +33,8 @@ pub enum By {
     Nobody,
 }
 
-/// A program that the router starts, in the form in which a person consents to it: with all arguments, before
-/// placeholders are replaced.
+/// A program that the router starts. A person consents to this form: with all arguments, before placeholders are
+/// replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program(Value);
 
@@ -114,13 +114,12 @@ impl Wake {
 
     /// Reads command-line input: one of [`By::WORDS`], an object, or an array with a program and its arguments.
     pub fn parse(text: &str) -> Result<Wake, String> {
-        let word = || Value::Object(Map::from_iter([("by".to_owned(), Value::from(text))]));
         let value = match serde_json::from_str::<Value>(text) {
             Ok(argv @ Value::Array(_)) => {
                 Value::Object(Map::from_iter([("argv".to_owned(), argv)]))
             }
             Ok(value) => value,
-            Err(_) => word(),
+            Err(_) => Value::Object(Map::from_iter([("by".to_owned(), Value::from(text))])),
         };
         Wake::read(&value)
     }

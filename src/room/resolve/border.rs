@@ -24,14 +24,13 @@ struct Crossing<'a> {
 
 impl<'a> Border<'a> {
     pub(super) fn around(registry: &'a Registry, from: Option<&'a str>) -> Border<'a> {
-        let crossing = |tag| Crossing {
+        Border(from.and_then(tag_of).map(|tag| Crossing {
             tag,
             accept: registry.links().get(tag).map_or(&[][..], Vec::as_slice),
-        };
-        Border(from.and_then(tag_of).map(crossing))
+        }))
     }
 
-    /// Returns true if the message came from another room.
+    /// Returns true if the message is from another room.
     pub(super) fn is_crossed(&self) -> bool {
         self.0.is_some()
     }

@@ -16,10 +16,10 @@ use crate::room::settings::Accept;
 use serde_json::json;
 use std::cmp::Reverse;
 
-/// The most globs in one message, including those in aliases. Each glob is compared with every name.
+/// The most globs in one message, including globs in aliases. Each glob is compared with every name.
 pub(super) const GLOBS: usize = 32;
 
-/// What an address reaches.
+/// The target of an address.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Reach<'r> {
     /// An agent of this room, by its position in the registry.
@@ -86,10 +86,9 @@ impl<'a, 's> Expansion<'a, 's> {
     /// end a sentence. Ids match in any letter case, because a mention can begin a sentence.
     pub(super) fn mentioned<'t>(&self, text: &'t str) -> Option<Address> {
         let bare = text.strip_prefix('@').unwrap_or(text);
-        let trimmed = |text: &'t str| text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
         // Without a link of this tag, the colon is the writer's.
         let near = bare.split_once(':').map_or(bare, |(near, _)| near);
-        [bare, trimmed(bare), near, trimmed(near)]
+        [bare, without_end(bare), near, without_end(near)]
             .into_iter()
             .find_map(|handle| match Address::parse(&format!("@{handle}")).ok()? {
                 Address::At(word) => match self.registry.find_position(&word) {
@@ -116,20 +115,20 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn expand(&mut self, address: &Address, each: Each<'_>) -> Result<(), Vec<Problem>> {
-        let one = |result: Result<(), Problem>| result.map_err(|p| vec![p]);
-        match address {
-            Address::All => one(self.all(each)),
-            Address::Role(role) => one(self.role(address, role, each)),
-            Address::Any(role) => one(self.any(address, role, each)),
-            Address::At(word) => self.word(address, word, true, each),
-            Address::Word(word) => self.word(address, word, false, each),
-            Address::Glob(pattern) => one(self.glob(pattern, each)),
-            Address::Topic(topic) => one(self.topic(topic, each)),
-            Address::Capability(capability) => one(self.capability(address, capability, each)),
-            Address::Owner(subject) => one(self.owner(subject, each)),
-            Address::Lane(lane) => self.lane(lane, each),
-            Address::Remote { tag, who } => one(self.remote(tag, who, each)),
-        }
+        let expanded = match address {
+            Address::At(word) => return self.word(address, word, true, each),
+            Address::Word(word) => return self.word(address, word, false, each),
+            Address::Lane(lane) => return self.lane(lane, each),
+            Address::All => self.all(each),
+            Address::Role(role) => self.role(address, role, each),
+            Address::Any(role) => self.any(address, role, each),
+            Address::Glob(pattern) => self.glob(pattern, each),
+            Address::Topic(topic) => self.topic(topic, each),
+            Address::Capability(capability) => self.capability(address, capability, each),
+            Address::Owner(subject) => self.owner(subject, each),
+            Address::Remote { tag, who } => self.remote(tag, who, each),
+        };
+        expanded.map_err(|problem| vec![problem])
     }
 
     fn all(&self, each: Each<'_>) -> Result<(), Problem> {
@@ -167,7 +166,7 @@ impl<'a, 's> Expansion<'a, 's> {
             found => return Err(self.empty_role(address, role, found.is_some())),
         };
         let others = members.iter().filter(|at| Some(**at) != self.sender);
-        let rank = |at: &&u32| {
+        let chosen = others.min_by_key(|at| {
             let id = &self.registry.at(**at).id;
             let there = Reverse((self.standing.online(id), self.standing.was_seen(id)));
             (
@@ -176,8 +175,8 @@ impl<'a, 's> Expansion<'a, 's> {
                 self.standing.last_active(id),
                 **at,
             )
-        };
-        let Some(chosen) = others.min_by_key(rank) else {
+        });
+        let Some(chosen) = chosen else {
             let what = format!("{address} reaches no agent: you are the only agent with this role");
             return Err(
                 Problem::new("empty_role", what).fix("name another agent, or do the work yourself")
@@ -187,8 +186,8 @@ impl<'a, 's> Expansion<'a, 's> {
         Ok(())
     }
 
-    /// Id, display name, alias, with `@` also role, and last a lane of the charter: whoever may edit the charter must not
-    /// take the mail of a name in the registry.
+    /// Id, display name, alias, with `@` also role, and last a lane of the charter: an edit of the charter must not take
+    /// the mail of a name in the registry.
     fn word(
         &mut self,
         address: &Address,
@@ -214,12 +213,9 @@ impl<'a, 's> Expansion<'a, 's> {
         if with_at && role_named(registry, word).is_some() {
             return self.role(address, word, each).map_err(|p| vec![p]);
         }
-        match registry
-            .lane(word)
-            .filter(|_| role_named(registry, word).is_none())
-        {
-            Some(lane) => self.lane(&lane.name, each),
-            None => Err(vec![self.unknown(address, word)]),
+        match registry.lane(word) {
+            Some(lane) if role_named(registry, word).is_none() => self.lane(&lane.name, each),
+            _ => Err(vec![self.unknown(address, word)]),
         }
     }
 
@@ -385,13 +381,12 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn empty_role(&self, address: &Address, role: &str, known: bool) -> Problem {
-        let what = match known {
-            true => format!("{address} reaches no agent: all agents with this role are retired"),
-            false => format!(
-                "{address} reaches no agent: no agent has the role {}",
-                quoted(role)
-            ),
+        let why = if known {
+            "all agents with this role are retired".to_owned()
+        } else {
+            format!("no agent has the role {}", quoted(role))
         };
+        let what = format!("{address} reaches no agent: {why}");
         let roles = self.registry.roles();
         let there = roles
             .iter()
@@ -440,7 +435,7 @@ impl<'a, 's> Expansion<'a, 's> {
         };
         if self.border.is_crossed() {
             let what = format!(
-                "{} is in a third room, and mail that came by a link is not passed on",
+                "{} is in a third room, and mail from a link is not passed on",
                 far(tag, who)
             );
             return Err(Problem::new("not_passed_on", what).fix("write to an agent of this room"));
@@ -451,7 +446,7 @@ impl<'a, 's> Expansion<'a, 's> {
 
     fn no_link(&self, tag: &str, who: &str) -> Problem {
         let what = format!(
-            "there is no link to the room {tag}, so {} cannot be reached",
+            "this room has no link to the room {tag}, so {} cannot be reached",
             quoted(&far(tag, who))
         );
         let near = nearest(tag, self.registry.links().keys().map(String::as_str));
@@ -526,4 +521,9 @@ fn behind(alias: &str, mut problem: Problem) -> Problem {
         problem.what = format!("the {kind} {alias} has an invalid target: {}", problem.what);
     }
     problem
+}
+
+/// A mention without the punctuation at its end.
+fn without_end(text: &str) -> &str {
+    text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())
 }

@@ -16,7 +16,7 @@ pub struct Explanation {
     pub from: Option<String>,
     /// The explanation of each address, in order.
     pub addresses: Vec<Explained>,
-    /// The agents that would get one copy each. Empty if any address is invalid.
+    /// The agents that would get one copy each. Empty if an address is invalid.
     pub recipients: Vec<Recipient>,
 }
 
@@ -98,7 +98,7 @@ fn rule(registry: &Registry, text: &str) -> String {
         }
         Ok(Address::Any(role)) => format!("one agent with the role {}", role_text(registry, &role)),
         Ok(Address::Glob(_)) => {
-            "all agents whose id or display name matches the pattern".to_owned()
+            "all agents with an id or display name that matches the pattern".to_owned()
         }
         Ok(Address::Topic(topic)) => format!("the subscribers of {topic}"),
         Ok(Address::Capability(capability)) => {
@@ -123,13 +123,11 @@ fn word_rule(registry: &Registry, word: &str, with_at: bool) -> String {
                 "display name"
             }
         )),
-        (None, Some((alias, targets))) => Some(format!(
-            "the alias {alias}, which stands for {}",
-            targets.join(", ")
-        )),
-        (None, None) => role
-            .filter(|_| with_at)
-            .map(|(role, _)| format!("all agents with the role {role}")),
+        (None, Some((alias, targets))) => {
+            Some(format!("the alias {alias} for {}", targets.join(", ")))
+        }
+        (None, None) if with_at => role.map(|(role, _)| format!("all agents with the role {role}")),
+        (None, None) => None,
     };
     match (named, registry.lane(word)) {
         (Some(named), Some(lane)) => format!("{named}; the lane of this name is {}", lane.address),
@@ -171,7 +169,6 @@ fn others(
         }
         other => other.clone(),
     };
-    let is_sender = |at: usize| sender == u32::try_from(at).ok();
     let left = registry
         .agents()
         .iter()
@@ -183,12 +180,16 @@ fn others(
             registry,
             &asked,
             agent,
-            is_sender(at),
+            sender == u32::try_from(at).ok(),
             &reached.list,
             standing,
         ),
     })
     .collect()
+}
+
+fn lacks(of: &str, name: &str, has: bool) -> Option<String> {
+    (!has).then(|| format!("does not have the {of} {name}"))
 }
 
 fn why_not(
@@ -199,8 +200,6 @@ fn why_not(
     reached: &[Recipient],
     standing: &dyn Availability,
 ) -> String {
-    let lacks =
-        |of: &str, name: &str, has: bool| (!has).then(|| format!("does not have the {of} {name}"));
     let not_in_it = match address {
         Address::All => None,
         Address::Role(role) | Address::Any(role) => {
@@ -255,5 +254,5 @@ fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Availability
     if standing.last_active(mine) != standing.last_active(theirs) {
         return format!("was active later than {theirs}");
     }
-    format!("comes after {theirs} in the registry")
+    format!("is after {theirs} in the registry")
 }

@@ -1,4 +1,4 @@
-//! Resolving addresses to recipients: who receives a message and by which rule, or why the message is rejected.
+//! Resolving addresses: the recipients of a message, each with its rule, or the reasons to reject the message.
 //!
 //! The recipients are determined once, when the message is accepted. An agent that several addresses reach gets one
 //! copy, with the rule that reached it first. A direct address takes precedence over a group, so that `["all", "bob"]`
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The most addresses in one message. For more recipients there are roles, topics and `all`.
 pub const ADDRESSES: usize = 10_000;
 
-/// The rule by which a recipient was reached.
+/// The rule that reached a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Via {
     /// By id or display name.
@@ -121,13 +121,13 @@ pub struct Recipient {
     pub via: Via,
 }
 
-/// The data by which `any_<role>` and `owner:<claim>` choose.
+/// The data that `any_<role>` and `owner:<claim>` use to choose.
 pub trait Availability {
-    /// The number of an agent's unread messages, including those of this batch.
+    /// The number of an agent's unread messages, including messages of this batch.
     fn unread(&self, agent: &str) -> usize;
-    /// Can it be online, according to the registry?
+    /// Returns true if it can be online, according to the registry.
     fn online(&self, agent: &str) -> bool;
-    /// Was it active within the last hour?
+    /// Returns true if it was active within the last hour.
     fn was_seen(&self, _agent: &str) -> bool {
         false
     }
@@ -206,14 +206,14 @@ fn resolve_all(
             }),
             None => expansion.address(text, &mut |reach, via| reached.add(reach, via)),
         };
-        let place = || place(n, addresses.len(), mention);
+        let place = place(n, addresses.len(), mention);
         match result {
-            Err(found) => problems.extend(found.into_iter().map(|p| p.at(place()))),
+            Err(found) => problems.extend(found.into_iter().map(|p| p.at(&place))),
             Ok(()) if reached.calls == 0 && unreached.len() < limits::PROBLEMS => {
                 unreached.extend(
                     expansion
                         .explain_unreached(text, mention)
-                        .map(|p| p.at(place())),
+                        .map(|p| p.at(&place)),
                 );
             }
             Ok(()) => {}
@@ -226,11 +226,11 @@ fn resolve_all(
     if !problems.is_empty() {
         return Err(problems);
     }
-    reached
-        .list
-        .iter()
-        .filter(|r| r.via != Via::Link)
-        .for_each(|r| standing.taken(&r.agent));
+    for recipient in &reached.list {
+        if recipient.via != Via::Link {
+            standing.taken(&recipient.agent);
+        }
+    }
     Ok(Resolved {
         recipients: reached.list,
         unreached,

@@ -70,41 +70,35 @@ impl Expansion<'_, '_> {
     }
 
     fn why_unreached(&self, address: &Address) -> Problem {
-        let only_you = |what: &str| {
-            let problem = Problem::new(
-                ONLY_SENDER,
-                format!("{address} reaches no other agent: {what}"),
-            );
-            problem.fix("name another agent; `mailbag agent list` lists the agents")
-        };
-        match address {
+        let why = match address {
             Address::All => {
-                let problem = Problem::new(ALONE, "there is no other agent in this room");
-                problem.fix("add one with `mailbag agent add NAME`")
+                let problem = Problem::new(ALONE, "this room has no other agent");
+                return problem.fix("add one with `mailbag agent add NAME`");
             }
-            Address::Topic(topic) => self.no_subscriber(topic),
-            Address::Role(_) => only_you("you are the only agent with this role"),
-            Address::Glob(_) => only_you("the pattern matches only you"),
-            Address::Capability(_) => only_you("you are the only agent with this capability"),
-            Address::Owner(_) => only_you("you own it"),
+            Address::Topic(topic) => return self.no_subscriber(topic),
+            Address::Role(_) => "you are the only agent with this role",
+            Address::Glob(_) => "the pattern matches only you",
+            Address::Capability(_) => "you are the only agent with this capability",
+            Address::Owner(_) => "you own it",
             Address::At(word) | Address::Word(word) => match self.registry.alias(word) {
-                Some((alias, targets)) => no_target(alias, targets),
-                None => match self
-                    .registry
-                    .lane(word)
-                    .filter(|_| role_named(self.registry, word).is_none())
-                {
-                    Some(lane) => no_target(&lane.address, &lane.owners),
-                    None => only_you("you are the only agent with this role"),
+                Some((alias, targets)) => return no_target(alias, targets),
+                None => match self.registry.lane(word) {
+                    Some(lane) if role_named(self.registry, word).is_none() => {
+                        return no_target(&lane.address, &lane.owners);
+                    }
+                    _ => "you are the only agent with this role",
                 },
             },
             Address::Lane(name) => match self.registry.lane(name) {
-                Some(lane) => no_target(&lane.address, &lane.owners),
-                None => only_you("you are the only owner"),
+                Some(lane) => return no_target(&lane.address, &lane.owners),
+                None => "you are the only owner",
             },
             // Each of them reaches an agent, or is rejected.
-            Address::Any(_) | Address::Remote { .. } => only_you("no other agent is there"),
-        }
+            Address::Any(_) | Address::Remote { .. } => "no other agent is there",
+        };
+        let what = format!("{address} reaches no other agent: {why}");
+        Problem::new(ONLY_SENDER, what)
+            .fix("name another agent; `mailbag agent list` lists the agents")
     }
 
     fn no_subscriber(&self, topic: &str) -> Problem {
@@ -159,7 +153,7 @@ impl Expansion<'_, '_> {
 
 fn no_target(alias: &str, targets: &[String]) -> Problem {
     let what = format!(
-        "{alias} stands for {}, which reaches no agent but you",
+        "{alias} means {}, which reaches only you",
         targets.join(", ")
     );
     Problem::new("no_target", what).fix("name an agent; `mailbag agent list` lists the agents")

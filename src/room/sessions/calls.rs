@@ -1,4 +1,4 @@
-//! What the sessions of a room show about their agents: for the roster, and for agents that leave their mail unread.
+//! The activity of agents, as their sessions show it: for the roster, and for agents that leave their mail unread.
 
 use super::{holds, read};
 use crate::base::clock::Stamp;
@@ -14,7 +14,7 @@ pub enum Run {
     Running,
     /// The session is known to have ended, at this time if that is known, and the agent was not active since.
     Ended(Option<Stamp>),
-    /// Only the last call is known, if any.
+    /// The end of the session is not known.
     Unknown,
 }
 
@@ -43,14 +43,14 @@ impl Calls {
             .last()
     }
 
-    /// The last call of the session that speaks for this agent, without those of its background waiter.
+    /// The last call of the session that speaks for this agent. Calls of its background waiter do not count.
     pub fn active(&self, agent: &str) -> Option<Stamp> {
         read(self.sessions.as_ref()?, agent)
             .filter(|lease| !lease.ended)?
             .active()
     }
 
-    /// Does a session speak for this agent that is not known to have ended?
+    /// Returns true if a session speaks for this agent and is not known to have ended.
     pub fn is_alive(&self, agent: &str) -> bool {
         let lease = self
             .sessions
@@ -62,14 +62,14 @@ impl Calls {
         })
     }
 
-    /// Does a session speak for this agent, or did one until it ended?
+    /// Returns true if a session speaks for this agent, or spoke for it until it ended.
     pub fn has_session(&self, agent: &str) -> bool {
         self.sessions
             .as_ref()
             .is_some_and(|sessions| read(sessions, agent).is_some())
     }
 
-    /// Does the session of this agent run? `seen` is the agent's last activity.
+    /// Finds out whether the session of this agent runs. `seen` is the agent's last activity.
     pub fn run(&self, agent: &str, seen: Stamp) -> Run {
         if self.held().contains(agent) {
             return Run::Running;
@@ -83,13 +83,14 @@ impl Calls {
         };
         let is_last = Stamp::parse(&lease.last)
             .is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
-        let left = || holds::was_left(&self.room, &lease);
-        match lease.ended {
-            _ if !is_last => Run::Unknown,
-            true => Run::Ended(left().flatten()),
-            false if lease.is_gone(&self.room) => Run::Ended(left().flatten()),
-            false => left().map_or(Run::Unknown, Run::Ended),
+        if !is_last {
+            return Run::Unknown;
         }
+        let left = holds::was_left(&self.room, &lease);
+        if lease.ended || lease.is_gone(&self.room) {
+            return Run::Ended(left.flatten());
+        }
+        left.map_or(Run::Unknown, Run::Ended)
     }
 
     /// The agents with a running process that waits, watches or serves tools.

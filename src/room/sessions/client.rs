@@ -15,7 +15,7 @@ const KIMI: &str = "kimi";
 /// The name of the process of Kimi CLI, which gives no variable to its commands.
 const KIMI_PROCESS: &str = "kimi-code";
 
-/// A client by which a process can be recognised. See `docs/hooks.md`.
+/// A client, and the signs that identify its processes. See `docs/hooks.md`.
 #[derive(Debug)]
 pub struct KnownClient {
     /// Its name on the command line and in leases.
@@ -130,7 +130,7 @@ pub struct Caller {
     pub session: Option<String>,
     /// The client's process, if the system reports it.
     pub process: Option<Process>,
-    /// The directory in which it works, if known.
+    /// Its working directory, if known.
     pub directory: Option<PathBuf>,
 }
 
@@ -170,8 +170,8 @@ impl Caller {
         })
     }
 
-    /// The session whose client started this program as a server. Such a server can outlive its first session, because
-    /// Claude Code and Qwen Code start the next one in the same process. So only the process identifies it.
+    /// The session that this program serves, if a client started it as a server. A server can outlive its first session,
+    /// because Claude Code and Qwen Code start the next one in the same process. So only the process identifies it.
     pub fn of_server() -> Result<Caller> {
         let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
         match client_above() {
@@ -190,23 +190,25 @@ impl Caller {
 
     /// A text that identifies the session.
     pub fn key(&self) -> String {
-        let process = || self.process.map(|process| process.pid.to_string());
-        format!(
-            "{}:{}",
-            self.client,
-            self.session.clone().or_else(process).unwrap_or_default()
-        )
+        let id = match (&self.session, self.process) {
+            (Some(session), _) => session.clone(),
+            (None, process) => process.map_or(String::new(), |process| process.pid.to_string()),
+        };
+        format!("{}:{id}", self.client)
     }
 
-    /// Can this session be distinguished from others?
+    /// Returns true if this session can be distinguished from others.
     pub fn is_known(&self) -> bool {
         self.session.is_some() || self.process.is_some()
     }
 
     /// The session in the environment, otherwise the process of the client.
     pub fn from_environment() -> Option<Caller> {
-        let value = |name| std::env::var(name).ok().filter(|id| is_session(id));
-        match session_variables().find_map(|(name, client)| Some((value(name)?, client))) {
+        let named = session_variables().find_map(|(name, client)| {
+            let id = std::env::var(name).ok().filter(|id| is_session(id))?;
+            Some((id, client))
+        });
+        match named {
             Some((id, client)) => Caller::here(client, Some(id)).ok(),
             None if std::env::var_os(IN_GEMINI).is_some() => Caller::here(GEMINI, None).ok(),
             None if client_above().is_some_and(|(_, name)| name == KIMI_PROCESS) => {
@@ -217,8 +219,8 @@ impl Caller {
     }
 }
 
-/// Does another client run the hook of this client? Copilot CLI does so with those of Claude Code, and would wait for the one
-/// that waits for mail. Claude Code itself, also in the shell of Copilot CLI, names the session to its hooks.
+/// Returns true if another client runs the hook of this client. Copilot CLI runs the hooks of Claude Code, and would wait
+/// for the hook that waits for mail. Claude Code itself, even in the shell of Copilot CLI, names the session to its hooks.
 pub fn is_run_by_another(client: &str, session: Option<&str>) -> bool {
     let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
     client == CLAUDE && std::env::var_os(IN_COPILOT).is_some() && own.as_deref() != session
@@ -232,6 +234,8 @@ fn client_above() -> Option<(Process, String)> {
 }
 
 fn is_session(id: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':');
-    (1..=limits::SESSION_ID).contains(&id.len()) && id.chars().all(plain)
+    (1..=limits::SESSION_ID).contains(&id.len())
+        && id
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-:".contains(&b))
 }

@@ -1,4 +1,4 @@
-//! Which agent edited which file a moment ago, to notice two agents in one file. Losing the file loses notices only.
+//! The files that agents edited a moment ago, to notice two agents in one file. Losing the record loses notices only.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -22,10 +22,10 @@ pub fn note_edits(room: &Room, agent: &str, files: &[String]) -> Option<Vec<(Str
         .unwrap_or_default();
     let now = Stamp::now().micros();
     let window = now - limits::SAME_FILE.as_micros() as i64..=now;
-    edits
-        .values_mut()
-        .for_each(|agents| agents.retain(|_, at| window.contains(at)));
-    edits.retain(|_, agents| !agents.is_empty());
+    edits.retain(|_, agents| {
+        agents.retain(|_, at| window.contains(at));
+        !agents.is_empty()
+    });
     let mut met = Vec::new();
     for file in files.iter().take(limits::TOLD_ENTRIES) {
         let agents = edits.entry(file.clone()).or_default();

@@ -1,4 +1,4 @@
-//! The times at which each client's hooks last ran in this room, to show whether they run at all.
+//! The last run times of each client's hooks in this room, to show whether the hooks run.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -54,8 +54,13 @@ pub fn fired(room: &Room) -> Result<Vec<Fired>> {
         dir => dir?,
     };
     let names = dir.list()?.collect::<Result<Vec<_>>>()?;
-    let read = |name| serde_json::from_slice(&dir.read(name, limits::SESSION_BYTES).ok()??).ok();
-    let mut fired: Vec<Fired> = names.iter().filter_map(|entry| read(&entry.name)).collect();
+    let mut fired: Vec<Fired> = names
+        .iter()
+        .filter_map(|entry| {
+            let bytes = dir.read(&entry.name, limits::SESSION_BYTES).ok()??;
+            serde_json::from_slice(&bytes).ok()
+        })
+        .collect();
     fired.sort_by(|a, b| (&a.client, &a.event).cmp(&(&b.client, &b.event)));
     Ok(fired)
 }

@@ -56,7 +56,7 @@ pub struct Hold {
     agent: String,
     session: Named,
     lasting: bool,
-    /// Does the file stay when the lock is given up?
+    /// True if the file stays when the lock is released.
     is_left: bool,
     lock: LockFile,
 }
@@ -66,10 +66,10 @@ pub struct Hold {
 struct Content {
     #[serde(flatten)]
     session: Named,
-    /// Does the process run as long as its session? Then an unlocked file shows that the session was killed.
+    /// True if the process ends with its session. Then an unlocked file shows that the session was killed.
     #[serde(default)]
     lasting: bool,
-    /// When the process saw the session end, RFC 3339.
+    /// The time when the process saw the session end, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended: Option<String>,
 }
@@ -87,7 +87,7 @@ impl Hold {
 
     fn new(room: &Room, agent: &str, session: &Named, lasting: bool) -> Result<Hold> {
         let name = layout::hold(agent, &id::mint());
-        let (dir, lock) = Hold::lock(room, &name, agent, (session, lasting))?;
+        let (dir, lock) = Hold::lock(room, &name, agent, session, lasting)?;
         Ok(Hold {
             dir,
             name,
@@ -103,7 +103,8 @@ impl Hold {
         room: &Room,
         name: &str,
         agent: &str,
-        (session, lasting): (&Named, bool),
+        session: &Named,
+        lasting: bool,
     ) -> Result<(Dir, LockFile)> {
         // While the session files are locked, no other process removes an unlocked hold file.
         let _held = Held::open(room)?;
@@ -127,7 +128,7 @@ impl Hold {
         if file_meta(&self.lock).is_ok_and(|meta| meta.links > 0) {
             return;
         }
-        match Hold::lock(room, &self.name, &self.agent, (&self.session, self.lasting)) {
+        match Hold::lock(room, &self.name, &self.agent, &self.session, self.lasting) {
             Ok(held) => (self.dir, self.lock) = held,
             Err(e) => tracing::debug!("{e}"),
         }
@@ -145,21 +146,20 @@ impl Hold {
 
     /// Holds an agent for a process that waits or watches, so that the agent counts as present. A failure is ignored.
     pub fn of_waiting(room: &Room, agent: &str) -> Option<Hold> {
+        if let Some(hold) = Hold::of_this_session(room) {
+            return Some(hold);
+        }
         let no_session = Named {
             client: COMMAND.into(),
             session: None,
             process: None,
         };
-        let take = || {
-            Hold::take(room, agent, &no_session)
-                .inspect_err(|e| tracing::debug!("{e}"))
-                .ok()
-        };
-        Hold::of_this_session(room).or_else(take)
+        Hold::take(room, agent, &no_session)
+            .inspect_err(|e| tracing::debug!("{e}"))
+            .ok()
     }
 
-    /// Records that the session ended at this time. The file stays as a sign of it when the lock is given up. A failure is
-    /// ignored.
+    /// Records that the session ended at this time. The file stays when the lock is released. A failure is ignored.
     pub fn leave(&mut self, at: Stamp) {
         let content = Content {
             session: self.session.clone(),
@@ -189,13 +189,13 @@ impl Drop for Hold {
     }
 }
 
-/// Does a running process hold this lease for its session?
+/// Returns true if a running process holds this lease for its session.
 pub fn is_held(room: &Dir, lease: &Lease) -> bool {
     let session = lease.named();
     each(room, &lease.agent).any(|(_, held)| held.is_some_and(|held| held.is(&session)))
 }
 
-/// Does a process that runs as long as this lease's session hold it?
+/// Returns true if a process that runs as long as this lease's session holds it.
 pub fn is_watched(room: &Dir, lease: &Lease) -> bool {
     of_lease(room, lease, true).any(|(_, is_locked)| is_locked)
 }
@@ -205,15 +205,16 @@ pub fn is_waiting(room: &Dir, lease: &Lease) -> bool {
     of_lease(room, lease, false).any(|(_, is_locked)| is_locked)
 }
 
-/// Did a process that runs as long as this lease's session end without removing its hold? If so, the time at which it saw
-/// the session end, if it could.
+/// The abandoned hold of a process that runs as long as this lease's session, with the end of the session if the process
+/// recorded it. `None` if no such hold is left.
 pub(super) fn was_left(room: &Dir, lease: &Lease) -> Option<Option<Stamp>> {
     let left = of_lease(room, lease, true).filter(|(_, is_locked)| !is_locked);
     left.map(|(content, _)| content.ended.as_deref().and_then(Stamp::parse))
         .max()
 }
 
-/// The holds of this lease's session, and whether each is locked: of processes that run as long as the session, or of others.
+/// The holds of this lease's session, and whether each is locked. `lasting` selects processes that run as long as the
+/// session.
 fn of_lease(room: &Dir, lease: &Lease, lasting: bool) -> impl Iterator<Item = (Content, bool)> {
     let (dir, session) = (room.sub(layout::HOLDS).ok(), lease.named());
     let names = dir.as_ref().map(names).unwrap_or_default();
@@ -225,11 +226,11 @@ fn of_lease(room: &Dir, lease: &Lease, lasting: bool) -> impl Iterator<Item = (C
         let dir = dir.as_ref()?;
         let content = content(dir, &name)
             .filter(|content| content.lasting == lasting && content.session.is(&session))?;
-        Some((content, whose(dir, &name).is_some()))
+        Some((content, locked_session(dir, &name).is_some()))
     })
 }
 
-/// Is there such a hold on an agent?
+/// Returns true if a hold with this name on the agent is locked.
 pub(super) fn is_there(room: &Dir, agent: &str, name: &str) -> bool {
     each(room, agent).any(|(there, held)| there == name && held.is_some())
 }
@@ -252,7 +253,7 @@ pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
     let mut held = BTreeSet::new();
     for name in names(&dir) {
         if let Some(agent) = layout::read_hold(&name).filter(|agent| !held.contains(*agent))
-            && whose(&dir, &name).is_some()
+            && locked_session(&dir, &name).is_some()
         {
             held.insert(agent.to_owned());
         }
@@ -269,7 +270,7 @@ fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<Named>)
         .filter(|name| layout::read_hold(name) == Some(agent))
         .collect();
     ours.into_iter().map(move |name| {
-        let held = dir.as_ref().and_then(|dir| whose(dir, &name));
+        let held = dir.as_ref().and_then(|dir| locked_session(dir, &name));
         (name, held)
     })
 }
@@ -283,7 +284,7 @@ fn names(dir: &Dir) -> Vec<String> {
         .collect()
 }
 
-fn whose(dir: &Dir, name: &str) -> Option<Named> {
+fn locked_session(dir: &Dir, name: &str) -> Option<Named> {
     let file = dir.look(name).ok()?;
     if !is_locked(&file) {
         return None;

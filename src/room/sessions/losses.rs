@@ -41,7 +41,7 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// The sessions to notify when another session than this lease's gets the agent. The most recent loss comes last.
+/// The sessions to notify when another session than this lease's gets the agent. The most recent loss is the last one.
 pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
     let mut lost: Vec<Lost> = lease
         .lost
@@ -60,19 +60,13 @@ pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
 /// The agent that a session lost without being notified, if the session has no other agent.
 pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
     let (leases, caller) = (all(room)?, Named::from(caller));
-    let lost = |lease: &Lease| {
-        lease
-            .lost
-            .iter()
-            .find(|lost| lost.by.is(&caller))
-            .map(|lost| lost.at.clone())
-    };
     let losses = leases.iter().filter(|lease| !lease.named().is(&caller));
     let losses = losses.filter_map(|lease| {
+        let lost = lease.lost.iter().find(|lost| lost.by.is(&caller))?;
         Some(Loss {
             agent: lease.agent.clone(),
             holder: lease.holder(),
-            at: lost(lease)?,
+            at: lost.at.clone(),
         })
     });
     Ok(losses.max_by_key(|loss| Stamp::parse(&loss.at)))

@@ -23,7 +23,10 @@ pub struct SessionLock {
 impl SessionLock {
     /// The lock of this session. `None` if its client does not hold one now.
     pub(super) fn of(client: &str, session: Option<&str>) -> Option<SessionLock> {
-        let session = session.filter(|_| client == CODEX)?;
+        let session = session?;
+        if client != CODEX {
+            return None;
+        }
         let home = std::env::var_os("CODEX_HOME")
             .filter(|home| !home.is_empty())
             .map(PathBuf::from);

@@ -39,7 +39,7 @@ use std::time::Duration;
 pub const EXEC: &str = "exec";
 /// The variable that gives a command under `mailbag exec` the name of its hold.
 pub const HOLD: &str = "MAILBAG_HOLD";
-/// The event name of a call in which a session identifies itself.
+/// The event name of a call that identifies a session.
 pub const JOIN: &str = "join";
 /// The event name of any other command.
 pub const COMMAND: &str = "command";
@@ -49,8 +49,8 @@ pub const IDLE: &str = "idle";
 const START: &str = "SessionStart";
 /// The event name of a turn that the person interrupted. Only Codex has such an event.
 pub const INTERRUPT: &str = "Interrupt";
-/// The events after which a session waits for its next turn. Clients use these names for the start of a session and the end
-/// of a turn.
+/// The events of a session that waits for its next turn. Clients use these names for the start of a session and the end of
+/// a turn.
 const RESTING: [&str; 5] = [IDLE, START, INTERRUPT, "Stop", "AfterAgent"];
 
 /// The lease of a session on an agent.
@@ -69,7 +69,7 @@ pub struct Lease {
     /// The lock of its client on the session, if the client has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<SessionLock>,
-    /// The directory in which it works, if known.
+    /// Its working directory, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     /// The start of the lease, RFC 3339.
@@ -79,20 +79,20 @@ pub struct Lease {
     /// The kind of the last call: the event of a hook, or a word for another call.
     #[serde(default)]
     pub event: String,
-    /// Since when only the background waiter of an idle session calls, RFC 3339.
+    /// The last call before the background waiter of an idle session became the only caller, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<String>,
-    /// Did the person interrupt its last turn? Codex then holds all messages until the next prompt of the person.
+    /// True if the person interrupted its last turn. Codex then holds all messages until the next prompt of the person.
     #[serde(default, skip_serializing_if = "is_not")]
     pub interrupted: bool,
     /// The lines that hooks have shown it.
     #[serde(default)]
     pub told: ShownLines,
-    /// Did the session identify itself? Then no other source of an agent's name overrides it.
+    /// True if the session identified itself. Then no other source of an agent's name overrides it.
     #[serde(default, skip_serializing_if = "is_not")]
     pub joined: bool,
-    /// Has the session ended? Then any session may take the agent. Until one does, the session gets the agent back when
-    /// it is resumed.
+    /// True if the session has ended. Then any session may take the agent. Until one does, the session gets the agent
+    /// back when it is resumed.
     #[serde(default, skip_serializing_if = "is_not")]
     pub ended: bool,
     /// Sessions that lost the agent and have not been notified.
@@ -104,7 +104,7 @@ fn is_not(flag: &bool) -> bool {
     !flag
 }
 
-/// How many lines hooks have shown an agent in the current window.
+/// The lines that hooks have shown an agent in the current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ShownLines {
     /// The start of the window, in microseconds since 1970.
@@ -118,7 +118,7 @@ pub struct ShownLines {
 pub enum Takeover {
     /// If the other session is no longer alive.
     Free,
-    /// Also from the previous session of the same process, because a client runs one session at a time.
+    /// As `Free`, or from the previous session of the same process, because a client runs one session at a time.
     Successor,
     /// Always: a person requested it.
     Force,
@@ -134,32 +134,30 @@ impl Lease {
         }
     }
 
-    /// Does this session hold the lease?
+    /// Returns true if this session holds the lease.
     pub fn is_of(&self, caller: &Caller) -> bool {
         self.named().is(&Named::from(caller))
     }
 
-    /// Is its session alive? Either it called within `lease`, or a process holds a lock for it; and it is not known to
-    /// have ended. For a command, only the lock counts.
+    /// Returns true if its session is alive: it is not known to have ended, and it called within `lease`, or a process
+    /// holds a lock for it. For a command, only the lock counts.
     pub fn is_live(&self, room: &Dir, lease: Duration) -> bool {
-        let called =
-            || Stamp::parse(&self.last).is_some_and(|last| last.is_within(lease, Stamp::now()));
-        !self.ended && !self.is_gone(room) && (called() || is_held(room, self))
+        if self.ended || self.is_gone(room) {
+            return false;
+        }
+        let last = Stamp::parse(&self.last);
+        last.is_some_and(|last| last.is_within(lease, Stamp::now())) || is_held(room, self)
     }
 
-    /// Is its session known to have ended?
+    /// Returns true if its session is known to have ended.
     pub fn is_gone(&self, room: &Dir) -> bool {
         if self.client == EXEC {
             return !is_held(room, self);
         }
-        let is_unloaded = || {
-            self.lock
-                .as_ref()
-                .is_some_and(|lock| lock.is_held() == Some(false))
-        };
+        let lock = self.lock.as_ref();
         self.process
             .is_some_and(|process| process.lives() == Some(false))
-            || is_unloaded()
+            || lock.is_some_and(|lock| lock.is_held() == Some(false))
     }
 
     /// Returns true if the end of its session can be seen, even if the session is killed.
@@ -172,21 +170,22 @@ impl Lease {
         RESTING.contains(&&*self.event)
     }
 
-    /// Can a program reach its session through this client? Not if the session is unknown, of another client, or has ended.
+    /// Returns true if a program can reach its session through this client: the session is known and has not ended.
     pub fn may_be_loaded(&self, room: &Dir, client: &str) -> bool {
         self.client == client && self.session.is_some() && !self.ended && !self.is_gone(room)
     }
 
-    /// Does a `mailbag exec` around this process hold the lease? The environment says so; if a client starts its
-    /// servers without the environment, the parent processes do.
+    /// Returns true if a `mailbag exec` around this process holds the lease, by the environment or, if a client starts its
+    /// servers without the environment, by the parent processes.
     fn is_around_us(&self, room: &Dir) -> bool {
-        let told = || holds::is_there(room, &self.agent, &std::env::var(HOLD).unwrap_or_default());
-        let above = || {
-            machine::ancestors(limits::ANCESTORS)
+        if self.client != EXEC {
+            return false;
+        }
+        let hold = std::env::var(HOLD).unwrap_or_default();
+        holds::is_there(room, &self.agent, &hold)
+            || machine::ancestors(limits::ANCESTORS)
                 .into_iter()
                 .any(|(above, _)| self.process == Some(above))
-        };
-        self.client == EXEC && (told() || above())
     }
 
     /// The time of the last call. `None` if the clock was set back since.
@@ -194,7 +193,7 @@ impl Lease {
         past(&self.last)
     }
 
-    /// The time of the last call that was not one of its background waiter.
+    /// The time of the last call. Calls of its background waiter do not count.
     pub fn active(&self) -> Option<Stamp> {
         past(self.idle_since.as_ref().unwrap_or(&self.last))
     }
@@ -240,7 +239,7 @@ impl Held {
         Ok(Held { dir, _lock: lock })
     }
 
-    // Not synced: after a power cut the next call writes it again.
+    /// Writes a lease. Not synced: after a power cut the next call writes it again.
     fn write(&self, lease: &Lease) -> Result<()> {
         let mut text = serde_json::to_vec_pretty(lease).expect("a lease is plain data");
         text.push(b'\n');
@@ -268,7 +267,7 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     Ok(last_of(room, agent)?.filter(|lease| !lease.ended))
 }
 
-/// As [`of`], also of a session that has ended.
+/// As [`of`], even if the session has ended.
 pub fn last_of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     match room.dir.sub(layout::SESSIONS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
@@ -276,7 +275,7 @@ pub fn last_of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     }
 }
 
-/// The lease of the agent for which a session speaks, or spoke before it ended: it may have been resumed.
+/// The lease of the agent that a session speaks for, or spoke for before it ended: it may have been resumed.
 pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
     let ours = all(room)?.into_iter().filter(|lease| lease.is_of(caller));
     Ok(ours.max_by(|a, b| (!a.ended, &a.last).cmp(&(!b.ended, &b.last))))
@@ -284,12 +283,10 @@ pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
 
 /// The lease of the previous session in the same process: a client that clears its context starts a new session.
 pub fn before(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
-    let same =
-        |lease: &Lease| !lease.ended && lease.process.is_some() && lease.process == caller.process;
-    Ok(all(room)?
+    let same = all(room)?
         .into_iter()
-        .filter(same)
-        .max_by(|a, b| a.last.cmp(&b.last)))
+        .filter(|lease| !lease.ended && lease.process.is_some() && lease.process == caller.process);
+    Ok(same.max_by(|a, b| a.last.cmp(&b.last)))
 }
 
 fn read(dir: &Dir, agent: &str) -> Option<Lease> {
@@ -334,16 +331,20 @@ pub fn bind(
         held.write(&lease)?;
         return Ok(lease);
     }
-    let ours = before.as_ref().is_some_and(|lease| lease.is_of(caller));
-    let other = before.as_ref().filter(|_| !ours);
+    let (ours, other) = match &before {
+        Some(lease) if lease.is_of(caller) => (Some(lease), None),
+        other => (None, other.as_ref()),
+    };
     let successor = claim == Takeover::Successor
         && other.is_some_and(|other| other.process.is_some() && other.process == caller.process);
     if let Some(other) = other
-        .filter(|other| claim != Takeover::Force && !successor && other.is_live(&room.dir, within))
+        && claim != Takeover::Force
+        && !successor
+        && other.is_live(&room.dir, within)
     {
         return Err(taken(other));
     }
-    if !ours {
+    if ours.is_none() {
         for lease in all(room)?
             .iter()
             .filter(|lease| lease.agent != agent && lease.is_of(caller))
@@ -352,20 +353,19 @@ pub fn bind(
         }
         holds::tidy(&room.dir, agent);
     }
-    let kept = before.as_ref().filter(|_| ours || successor);
-    let lost = match &before {
-        Some(lease) if ours || successor => lease.lost.clone(),
-        Some(lease) => losses::after(lease, &now),
-        None => Vec::new(),
+    let kept = if successor { other } else { ours };
+    let lost = match (kept, other) {
+        (Some(lease), _) => lease.lost.clone(),
+        (None, Some(lease)) => losses::after(lease, &now),
+        (None, None) => Vec::new(),
     };
     let named = Named::from(caller);
-    let ours = before.as_ref().filter(|_| ours);
     let lease = Lease {
         agent: agent.to_owned(),
-        client: ours
-            .filter(|_| caller.session.is_none())
-            .map_or(&caller.client, |lease| &lease.client)
-            .clone(),
+        client: match ours {
+            Some(lease) if caller.session.is_none() => lease.client.clone(),
+            _ => caller.client.clone(),
+        },
         session: caller.session.clone().or_else(|| ours?.session.clone()),
         process: process(ours, caller, event),
         lock: lock(ours, caller, event),
@@ -373,9 +373,12 @@ pub fn bind(
         since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
         event: event.to_owned(),
-        idle_since: ours
-            .filter(|_| event == IDLE)
-            .map(|lease| lease.idle_since.as_ref().unwrap_or(&lease.last).clone()),
+        idle_since: match ours {
+            Some(lease) if event == IDLE => {
+                Some(lease.idle_since.as_ref().unwrap_or(&lease.last).clone())
+            }
+            _ => None,
+        },
         interrupted: event == INTERRUPT
             || event == IDLE && ours.is_some_and(|lease| lease.interrupted),
         // The budget belongs to the agent, whichever session speaks for it.
@@ -410,7 +413,10 @@ fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process
 fn lock(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<SessionLock> {
     let known = ours.and_then(|lease| lease.lock.clone());
     let is_hook = ![JOIN, COMMAND, IDLE].contains(&event);
-    known.or_else(|| SessionLock::of(&caller.client, caller.session.as_deref()).filter(|_| is_hook))
+    if known.is_some() || !is_hook {
+        return known;
+    }
+    SessionLock::of(&caller.client, caller.session.as_deref())
 }
 
 /// A command can run in any directory; a hook and a join run where the session works.

@@ -1,4 +1,4 @@
-//! What sessions were told already, so that a remark that repeats is made once. Losing the file repeats remarks only.
+//! The remarks that sessions have already got, so that each is made once. Losing the record repeats remarks only.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -7,8 +7,7 @@ use crate::room::Room;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Is this the first time that a session is told this? Remembers that it was, for a day. `None` if that cannot be
-/// remembered.
+/// Returns true if a session has not got this remark, and records it for a day. `None` if it cannot be recorded.
 pub fn first_time(room: &Room, session: &str, what: &str) -> Option<bool> {
     first_time_within(room, session, what, limits::TOLD)
 }

@@ -1,4 +1,4 @@
-//! The setting `links`: the rooms to which this room has a link.
+//! The setting `links`: the links of this room to other rooms.
 
 use super::nats::{self, NatsAddress, NatsSettings};
 use super::ssh::SshAddress;
@@ -8,24 +8,24 @@ use crate::message::id;
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A link, as the settings describe it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LinkSettings {
-    /// What brings the mail there.
+    /// The carrier of the mail.
     pub carrier: Carrier,
     /// Where the other room is, in the form of the carrier.
     pub address: String,
-    /// The tag by which the other room knows this one. By default it is this room's own tag.
+    /// This room's tag in the other room. By default it is this room's own tag.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
-    /// Which addresses of this room its mail may have.
+    /// The addresses of this room that its mail may have.
     pub accept: Vec<Accept>,
     /// The budget of all its senders together.
     #[serde(skip_serializing_if = "LinkBudget::is_default")]
     pub budget: LinkBudget,
-    /// What only a link over NATS has.
+    /// Settings of a link over NATS.
     #[serde(flatten)]
     pub nats: NatsSettings,
     /// Whether the person did not agree that this room writes into the other one, on the same machine.
@@ -58,7 +58,7 @@ impl LinkBudget {
     }
 }
 
-/// What brings mail to another room.
+/// The carrier of mail to another room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
@@ -66,7 +66,7 @@ pub enum Carrier {
     Dir,
     /// The system's SSH client.
     Ssh,
-    /// The servers of a NATS cluster, to which both rooms connect.
+    /// The servers of a NATS cluster. Both rooms connect to them.
     Nats,
     /// None of this room: the other room connects.
     None,
@@ -93,7 +93,7 @@ pub enum Accept {
 /// The tags of links, each with the kinds of addresses that mail from there may have.
 pub type LinkTags = BTreeMap<String, Vec<Accept>>;
 
-/// What is accepted unless the settings say otherwise.
+/// The addresses that are accepted by default.
 const DEFAULT: [Accept; 2] = [Accept::Agents, Accept::Roles];
 
 impl Carrier {
@@ -153,7 +153,7 @@ impl Accept {
 }
 
 impl LinkSettings {
-    /// A link with the default of what is accepted.
+    /// A link that accepts the default addresses.
     pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
         LinkSettings {
             carrier,
@@ -260,14 +260,8 @@ pub(super) fn read_links<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, LinkSettings>, D::Error> {
     let links = BTreeMap::<String, LinkSettings>::deserialize(deserializer)?;
-    let are_different = |tag: &String| {
-        links
-            .keys()
-            .filter(|other| other.eq_ignore_ascii_case(tag))
-            .count()
-            == 1
-    };
-    if links.keys().all(|tag| is_tag(tag) && are_different(tag)) {
+    let lower: BTreeSet<String> = links.keys().map(|tag| tag.to_ascii_lowercase()).collect();
+    if lower.len() == links.len() && links.keys().all(|tag| is_tag(tag)) {
         Ok(links)
     } else {
         Err(D::Error::custom(

@@ -233,8 +233,10 @@ impl Settings {
         let (table, syntax) = DeTable::parse_recoverable(text);
         match Settings::deserialize(toml::de::Deserializer::from(table.clone())) {
             Ok(settings) if syntax.is_empty() => {
-                let is_given = |key: &&SettingKey| table.get_ref().contains_key(key.key);
-                let given = KEYS.iter().filter(is_given).map(|key| key.key).collect();
+                let keys = KEYS.iter().map(|key| key.key);
+                let given = keys
+                    .filter(|key| table.get_ref().contains_key(*key))
+                    .collect();
                 Ok(Settings { given, ..settings })
             }
             _ => Err(problems::problems_of(text, &table, &syntax)),
@@ -257,8 +259,8 @@ impl Settings {
         path.starts_with('/') || path.split('/').any(|part| part == "..")
     }
 
-    /// Resets the settings that lead out of the room, and disables links to other rooms of this machine, except those to
-    /// whose exact value the person has agreed.
+    /// Resets the settings that lead out of the room, and disables links to other rooms of this machine. Keeps a value
+    /// that the person has agreed to.
     pub(super) fn withhold(&mut self, is_agreed: impl Fn(&GuardedSetting) -> bool) {
         let values = self.values();
         for key in KEYS {
@@ -348,13 +350,14 @@ fn is_context(path: &str) -> bool {
 }
 
 fn read_attach_from<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let are_absolute = |paths: &Vec<String>| {
-        paths
-            .iter()
-            .all(|path| path.starts_with('/') && path != "/" && !path.contains('\0'))
-    };
     let wanted = "an array of absolute paths, none of them \"/\"";
     read_checked(deserializer, are_absolute, wanted)
+}
+
+fn are_absolute(paths: &Vec<String>) -> bool {
+    paths
+        .iter()
+        .all(|path| path.starts_with('/') && path != "/" && !path.contains('\0'))
 }
 
 fn read_message_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
@@ -410,14 +413,17 @@ enum WorklogValue {
 
 fn read_worklog<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let wanted = "true, false, or a relative path that ends in \".md\", without .. and without names that begin with a dot";
-    let is_valid = |value: &WorklogValue| match value {
-        WorklogValue::Switch(_) => true,
-        WorklogValue::Path(path) => is_worklog(path),
-    };
-    read_checked(deserializer, is_valid, wanted).map(|value| match value {
+    read_checked(deserializer, is_worklog_value, wanted).map(|value| match value {
         WorklogValue::Switch(is_on) => is_on.then(|| WORKLOG.to_owned()),
         WorklogValue::Path(path) => Some(path),
     })
+}
+
+fn is_worklog_value(value: &WorklogValue) -> bool {
+    match value {
+        WorklogValue::Switch(_) => true,
+        WorklogValue::Path(path) => is_worklog(path),
+    }
 }
 
 fn is_worklog(path: &str) -> bool {
@@ -460,11 +466,11 @@ mod tests {
 
     #[test]
     fn the_listing_of_the_defaults_is_valid_and_equal_to_them() {
-        let given = |setting: &Setting| {
+        let mut text = String::new();
+        for setting in Settings::default().listing() {
             let mark = if setting.value.is_empty() { "#" } else { "" };
-            format!("{mark}{} = {}\n", setting.key, setting.value)
-        };
-        let text: String = Settings::default().listing().iter().map(given).collect();
+            text += &format!("{mark}{} = {}\n", setting.key, setting.value);
+        }
         let again = Settings::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         assert_eq!(again.values(), Settings::default().values());
         assert!(KEYS.len() <= 18);

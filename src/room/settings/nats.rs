@@ -4,21 +4,21 @@ use super::values::read_checked;
 use schemars::JsonSchema;
 use serde::{Deserializer, Serialize};
 
-/// How many servers an address may have.
+/// The most servers of an address.
 const SERVERS_MOST: usize = 16;
-/// On how many servers JetStream keeps a stream at most.
+/// The most servers that JetStream keeps a stream on.
 pub const REPLICAS_MOST: u8 = 5;
 
-/// What a link over NATS has beside its address.
+/// The settings of a link over NATS, except its address.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct NatsSettings {
     /// The file with this room's credentials for the servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<String>,
-    /// The file with the certificates that the servers' certificates must come from. By default, those of the system.
+    /// The file with the certificates that must have issued the servers' certificates. By default, the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
-    /// On how many servers a stream that is made is kept.
+    /// The number of servers that keep a new stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u8>,
 }
@@ -69,12 +69,12 @@ impl NatsAddress {
 
 const TLS: &str = "tls://";
 
-/// The stream that has what is for the room with this tag.
+/// The stream of items for the room with this tag.
 pub fn stream_of(tag: &str) -> String {
     format!("mailbag_{}", token(tag))
 }
 
-/// A tag as one word of a subject. The character that stands for the dot is in no tag.
+/// A tag as one word of a subject. The character in place of the dot is in no tag.
 pub fn token(tag: &str) -> String {
     tag.replace('.', "%2E")
 }

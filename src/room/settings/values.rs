@@ -20,7 +20,7 @@ pub(super) fn read_checked<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         .ok_or_else(|| D::Error::custom(format_args!("expected {wanted}")))
 }
 
-/// Reads one word of an enum. The error lists the words, also for a value that is not text.
+/// Reads one word of an enum. The error lists the words, even for a value that is not text.
 pub(super) fn read_word<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -71,7 +71,7 @@ pub(super) fn write_span<S: Serializer>(span: &Duration, serializer: S) -> Resul
     serializer.serialize_str(&clock::span_text(*span))
 }
 
-/// The TOML of a value on one line. Empty if there is no value.
+/// The TOML of a value on one line. Empty without a value.
 pub(super) fn to_toml(value: &impl Serialize) -> String {
     serde_json::to_value(value)
         .map(|value| json_to_toml(&value))

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::base::hash::{Hash, hash};
+use crate::base::hash::hash;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::State;
@@ -56,32 +56,13 @@ pub struct Tally {
 /// The lines of a batch and their positions in the log.
 pub(crate) struct Lines {
     bytes: Vec<u8>,
-    places: Vec<LinePlace>,
-    /// The number of the last record.
-    last: u64,
+    tips: Vec<Tip>,
 }
 
-/// The position, the length and the hash of a line.
-#[derive(Clone, Copy)]
-pub(crate) struct LinePlace(Position, u64, Hash);
-
 impl Lines {
-    /// The places of the lines, in order.
-    pub(crate) fn places(&self) -> impl Iterator<Item = LinePlace> {
-        self.places.iter().copied()
-    }
-
-    fn tip(&self) -> Option<Tip> {
-        let &LinePlace(at, length, hash) = self.places.last()?;
-        Some(Tip {
-            at,
-            end: Position {
-                offset: at.offset + length,
-                ..at
-            },
-            seq: self.last,
-            hash,
-        })
+    /// The position of each line, in order.
+    pub(crate) fn tips(&self) -> impl Iterator<Item = Tip> {
+        self.tips.iter().copied()
     }
 }
 
@@ -152,7 +133,7 @@ impl Journal {
     ) -> Result<Lines> {
         let (end, count, batch) = (self.log.end()?, records.len() as u32, self.state.batch + 1);
         let (mut bytes, mut prev) = (Vec::with_capacity(records.len() * 1024), self.state.prev);
-        let (mut places, mut last) = (Vec::with_capacity(records.len()), self.state.seq);
+        let mut tips = Vec::with_capacity(records.len());
         for (n, record) in records.enumerate() {
             (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
             let line = record.line();
@@ -161,15 +142,15 @@ impl Journal {
                 offset: end.offset + bytes.len() as u64,
                 ..end
             };
-            places.push(LinePlace(at, line.len() as u64, prev));
             bytes.extend(line);
-            last = record.seq;
+            let end = Position {
+                offset: end.offset + bytes.len() as u64,
+                ..end
+            };
+            let (seq, hash) = (record.seq, prev);
+            tips.push(Tip { at, end, seq, hash });
         }
-        Ok(Lines {
-            bytes,
-            places,
-            last,
-        })
+        Ok(Lines { bytes, tips })
     }
 
     /// Appends the lines of a batch. They have no effect before [`Journal::commit`].
@@ -180,17 +161,11 @@ impl Journal {
     /// Commits the appended lines. They survive a power cut if `durable`.
     pub(crate) fn commit(&mut self, lines: &Lines, durable: bool) -> Result<()> {
         self.log
-            .commit(lines.tip().unwrap_or(self.state.tip()), durable)
+            .commit(lines.tips().last().unwrap_or(self.state.tip()), durable)
     }
 
     /// Applies a committed record to the state, with its line and its checked message.
-    pub(crate) fn apply(
-        &mut self,
-        record: Record,
-        at: Stamp,
-        message: Option<&Message>,
-        line: LinePlace,
-    ) {
+    pub(crate) fn apply(&mut self, record: Record, at: Stamp, message: Option<&Message>, tip: Tip) {
         match record.kind() {
             EventKind::Accepted => {
                 self.tally.accepted += 1;
@@ -200,8 +175,7 @@ impl Journal {
             EventKind::Duplicate => self.tally.duplicates += 1,
             _ => {}
         }
-        let LinePlace(place, length, hash) = line;
-        self.state.apply(record, at, message, (place, length), hash);
+        self.state.apply(record, at, message, tip);
     }
 
     /// Removes the expiry of a message that needs no notice.

@@ -126,9 +126,9 @@ pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
     let lines = journal.lines(records.iter_mut())?;
     journal.append(&lines)?;
     journal.commit(&lines, true)?;
-    for (record, line) in records.into_iter().zip(lines.places()) {
+    for (record, tip) in records.into_iter().zip(lines.tips()) {
         let at = record.stamp();
-        journal.apply(record, at, None, line);
+        journal.apply(record, at, None, tip);
     }
     // The earlier checkpoint belongs to records that the log does not have.
     journal.write_checkpoint(&room.dir)?;

@@ -82,7 +82,7 @@ impl Commit<'_> {
         }
         self.journal.commit(&lines, self.config.is_durable())?;
         self.storage.log_synced();
-        for (entry, line) in entries.into_iter().zip(lines.places()) {
+        for (entry, tip) in entries.into_iter().zip(lines.tips()) {
             let Entry {
                 mut record,
                 at,
@@ -110,7 +110,7 @@ impl Commit<'_> {
             }
             let wakes = record.wakes.clone();
             let (seq, time) = (record.seq, std::mem::take(&mut record.at));
-            self.journal.apply(record, at, message.as_deref(), line);
+            self.journal.apply(record, at, message.as_deref(), tip);
             self.wakes
                 .committed(&wakes, self.journal.state(), self.config.dir());
             committed.accepted.extend(message.map(|message| Accepted {

@@ -75,9 +75,9 @@ impl Index {
     fn places(&self, held: &[OwnedClaim]) -> &BTreeMap<String, Vec<usize>> {
         self.0.get_or_init(|| {
             let mut places = BTreeMap::new();
-            held.iter()
-                .enumerate()
-                .for_each(|(at, held)| put(&mut places, held, at));
+            for (at, held) in held.iter().enumerate() {
+                put(&mut places, held, at);
+            }
             places
         })
     }

@@ -83,31 +83,34 @@ impl Claims {
                 lease,
                 why,
                 wait,
-            } => self.judge_claim(agent, &subjects, (lease, why, wait)),
+            } => {
+                let terms = Terms {
+                    claims: texts(&subjects),
+                    lease,
+                    why,
+                };
+                self.judge_claim(agent, &subjects, terms, wait)
+            }
             Ask::Release { of, subjects } if subjects.is_empty() => {
                 let claims: Vec<String> =
                     self.of(&of).map(|held| held.subject.to_string()).collect();
                 let waiting: Vec<String> =
                     self.waits_of(&of).map(|one| one.claim.clone()).collect();
-                match claims.is_empty() && waiting.is_empty() {
-                    true => Err(vec![owns_nothing(&of)]),
-                    false => Ok(Change::Release {
-                        of,
-                        claims,
-                        waiting,
-                    }),
+                if claims.is_empty() && waiting.is_empty() {
+                    return Err(vec![owns_nothing(&of)]);
                 }
+                Ok(Change::Release {
+                    of,
+                    claims,
+                    waiting,
+                })
             }
             Ask::Release { of, subjects } => {
-                let waits = |one: &&WaitingClaim| {
-                    one.subjects
-                        .iter()
-                        .any(|subject| subjects.contains(subject))
-                };
-                let waiting: Vec<&WaitingClaim> = self.waits_of(&of).filter(waits).collect();
-                let is_waited_for =
-                    |subject: &Subject| waiting.iter().any(|one| one.subjects.contains(subject));
-                let claims = self.owned(&of, &subjects, is_waited_for)?;
+                let mut waiting: Vec<&WaitingClaim> = self.waits_of(&of).collect();
+                waiting.retain(|one| one.subjects.iter().any(|own| subjects.contains(own)));
+                let claims = self.owned(&of, &subjects, |subject| {
+                    waiting.iter().any(|one| one.subjects.contains(subject))
+                })?;
                 let waiting = waiting.iter().map(|one| one.claim.clone()).collect();
                 Ok(Change::Release {
                     of,
@@ -133,10 +136,10 @@ impl Claims {
         answer: Answer,
         reference: Option<&str>,
     ) -> Result<String, Vec<Problem>> {
-        let may_answer = |one: &&ClaimOffer| {
-            *one.to == *agent || answer == Answer::Decline && *one.from == *agent
-        };
-        let mine = self.offered.iter().filter(may_answer);
+        let mine = self
+            .offered
+            .iter()
+            .filter(|one| *one.to == *agent || answer == Answer::Decline && *one.from == *agent);
         let chosen = match reference {
             None => choose(mine.map(|one| (Fit::Whole, one)).collect()),
             Some(text) => {
@@ -155,7 +158,7 @@ impl Claims {
                 "name the message of the offer in in_reply_to",
             ),
             Chosen::None => (
-                "there is no such open offer",
+                "no such offer is open",
                 "`mailbag claims` lists open offers; an offer ends when it is accepted or declined, or when its \
                  subjects are released",
             ),
@@ -169,11 +172,15 @@ impl Claims {
         &self,
         agent: &Arc<str>,
         subjects: &[Subject],
-        (lease, why, wait): (u64, Option<String>, bool),
+        terms: Terms,
+        wait: bool,
     ) -> Judged {
         // The subjects that the agent owns are only renewed, although others may wait for them.
-        let is_new = |subject: &&Subject| self.owned_by(agent, subject).is_none();
-        let new: Vec<Subject> = subjects.iter().filter(is_new).cloned().collect();
+        let new: Vec<Subject> = subjects
+            .iter()
+            .filter(|subject| self.owned_by(agent, subject).is_none())
+            .cloned()
+            .collect();
         if self.of(agent).count() + new.len() > limits::CLAIMS_OF_AGENT {
             let what = format!(
                 "{agent} would own more than {} subjects",
@@ -181,14 +188,9 @@ impl Claims {
             );
             return Err(vec![too_many(
                 what,
-                "claim a directory or a glob, and release what is done",
+                "claim a directory or a glob, and release finished claims",
             )]);
         }
-        let terms = Terms {
-            claims: texts(subjects),
-            lease,
-            why,
-        };
         let in_the_way = self.in_the_way(agent, &new, self.waiting.len());
         // A waiting claim needs all claims before it.
         let in_the_way: Vec<InTheWay> = in_the_way
@@ -240,12 +242,12 @@ impl Claims {
                     .fix("name the agent that takes over the work"),
             ]);
         }
-        let claims = match subjects.is_empty() {
-            true => self
-                .of(agent)
+        let claims = if subjects.is_empty() {
+            self.of(agent)
                 .map(|held| held.subject.to_string())
-                .collect(),
-            false => self.owned(agent, subjects, |_| false)?,
+                .collect()
+        } else {
+            self.owned(agent, subjects, |_| false)?
         };
         if claims.is_empty() {
             return Err(vec![owns_nothing(agent)]);
@@ -274,10 +276,10 @@ impl Claims {
         if let Some(problem) = self.kept_in_part(&one.from, &one.subjects) {
             return Err(vec![problem]);
         }
-        match self.accept_closes_a_circle(one) {
-            true => Err(vec![circle(&one.from)]),
-            false => Ok(Change::Accept { offer }),
+        if self.accept_closes_a_circle(one) {
+            return Err(vec![circle(&one.from)]);
         }
+        Ok(Change::Accept { offer })
     }
 
     /// The open offers that an agent can accept.
@@ -292,10 +294,9 @@ impl Claims {
         subjects: &'a [Subject],
         before: usize,
     ) -> impl Iterator<Item = InTheWay<'a>> {
-        let meets = move |other: &Subject| subjects.iter().any(|own| own.conflicts(other));
-        let held = self
-            .near(subjects)
-            .filter(move |held| &*held.owner != agent && meets(&held.subject));
+        let held = self.near(subjects).filter(move |held| {
+            &*held.owner != agent && subjects.iter().any(|own| own.conflicts(&held.subject))
+        });
         let held = held.map(
             |OwnedClaim {
                  owner,
@@ -316,6 +317,7 @@ impl Claims {
             .iter()
             .take(before)
             .filter(move |one| &*one.agent != agent);
+        let wanted = subjects;
         let waiting = waiting.filter_map(
             move |WaitingClaim {
                       agent,
@@ -324,7 +326,9 @@ impl Claims {
                       why,
                       ..
                   }| {
-                let subject = subjects.iter().find(|subject| meets(subject))?;
+                let subject = subjects
+                    .iter()
+                    .find(|other| wanted.iter().any(|own| own.conflicts(other)))?;
                 Some(InTheWay {
                     agent,
                     claim: subject,
@@ -420,7 +424,7 @@ impl Claims {
         }
     }
 
-    // If another agent owned these subjects, a subject that the owner keeps would overlap them, and have two owners.
+    /// The problem if the owner would keep a subject that overlaps these: it would then have two owners.
     fn kept_in_part(&self, owner: &str, subjects: &[Subject]) -> Option<Problem> {
         let of_owner = self.near(subjects).filter(|held| &*held.owner == owner);
         let mut kept = of_owner.filter(|held| !subjects.contains(&held.subject));
@@ -430,7 +434,7 @@ impl Claims {
                 .any(|subject| subject.conflicts(&held.subject))
         })?;
         let what = format!(
-            "{owner} would keep {}, which overlaps what is offered",
+            "{owner} would keep {}, which overlaps the offered subjects",
             held.subject
         );
         Some(
@@ -469,8 +473,7 @@ impl InTheWay<'_> {
 }
 
 fn circle(owner: &str) -> Problem {
-    let what =
-        format!("{owner} waits for what you own, so neither of you would get what it waits for");
+    let what = format!("{owner} waits for your claims, so both of you would wait forever");
     Problem::new("circular_wait", what)
         .at("/claims")
         .fix("release your claims first, or hand one over to the other agent")

@@ -141,8 +141,11 @@ impl Claims {
             }
             Change::Queue(Terms { claims, lease, why }) => {
                 let (subjects, lease, why) = (parsed(claims), *lease, why.clone());
-                let same = |one: &&mut WaitingClaim| one.agent == *from && one.subjects == subjects;
-                match self.waiting.iter_mut().find(same) {
+                let queued = self
+                    .waiting
+                    .iter_mut()
+                    .find(|one| one.agent == *from && one.subjects == subjects);
+                match queued {
                     // It keeps its place.
                     Some(one) => (one.lease, one.why) = (lease, why.or(one.why.take())),
                     None => {
@@ -266,16 +269,11 @@ impl Claims {
 
     /// The first waiting claim that can be granted now. A claim also waits for conflicting claims before it.
     pub fn grantable(&self) -> Option<&WaitingClaim> {
-        let free = |&(n, one): &(usize, &WaitingClaim)| {
-            self.in_the_way(&one.agent, &one.subjects, n)
-                .next()
-                .is_none()
-        };
-        self.waiting
-            .iter()
-            .enumerate()
-            .find(free)
-            .map(|(_, one)| one)
+        let (_, first) = self.waiting.iter().enumerate().find(|(n, one)| {
+            let mut others = self.in_the_way(&one.agent, &one.subjects, *n);
+            others.next().is_none()
+        })?;
+        Some(first)
     }
 
     /// Every owned subject, in the order of the grants.
@@ -362,12 +360,11 @@ impl Claims {
         self.index.removed();
         // An offer of a subject that its sender no longer owns is void.
         let (held, index) = (&self.held, &self.index);
-        let owns = |from: &str, subject: &Subject| index.find(held, from, subject).is_some();
         self.offered.retain(|offer| {
             offer
                 .subjects
                 .iter()
-                .all(|subject| owns(&offer.from, subject))
+                .all(|subject| index.find(held, &offer.from, subject).is_some())
         });
         if !self.held.iter().any(|held| &*held.owner == owner) {
             self.cuts.remove(owner);
@@ -375,18 +372,19 @@ impl Claims {
         freed
     }
 
-    // What two agents own never overlaps, so one agent can own both.
+    /// Moves the claims of one agent to another. The claims of two agents never overlap, so one agent can own both.
     fn rename(&mut self, of: &Arc<str>, to: &Arc<str>) {
-        let own = |agent: &mut Arc<str>| {
+        let owners = self.held.iter_mut().map(|held| &mut held.owner);
+        let waiting = self.waiting.iter_mut().map(|one| &mut one.agent);
+        let offered = self
+            .offered
+            .iter_mut()
+            .flat_map(|one| [&mut one.from, &mut one.to]);
+        for agent in owners.chain(waiting).chain(offered) {
             if agent == of {
                 *agent = to.clone();
             }
-        };
-        self.held.iter_mut().for_each(|held| own(&mut held.owner));
-        self.waiting.iter_mut().for_each(|one| own(&mut one.agent));
-        self.offered
-            .iter_mut()
-            .for_each(|one| [&mut one.from, &mut one.to].into_iter().for_each(own));
+        }
         self.offered.retain(|one| one.from != one.to);
         self.cuts.remove(of);
         self.index.removed();
@@ -403,7 +401,7 @@ impl Claims {
     }
 }
 
-// A record has only subjects that were parsed before it was written.
+/// The subjects of a record. They were parsed before the record was written.
 fn parsed(claims: &[String]) -> Vec<Subject> {
     claims
         .iter()
