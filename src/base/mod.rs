@@ -5,7 +5,7 @@
 //! A module belongs here if it knows nothing of messages, rooms or files. The one clock and the one sanitiser of the
 //! program are here, so that no caller can choose another.
 //!
-//! What does not belong here: file calls (`disk`), the names of agents and messages (`message`), printing (`cli`).
+//! This does not belong here: file calls (`disk`), the names of agents and messages (`message`), printing (`cli`).
 
 pub mod clock;
 pub mod error;

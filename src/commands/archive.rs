@@ -193,7 +193,7 @@ impl Run<'_> {
                 Some(open) => self.leave(Left {
                     path: layout::live_segment(number),
                     why: format!(
-                        "record {open} in it is not settled: `mailbag status` shows what is pending"
+                        "record {open} in it is not settled: `mailbag status` lists the pending items"
                     ),
                 }),
                 None => {

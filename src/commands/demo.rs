@@ -135,7 +135,7 @@ fn mistake(room: &Room) -> Result<Step> {
     room.dir.replace(&file, TEXT.as_bytes())?;
     let command = format!("echo '{TEXT}' > {}", file.display());
     Ok(Step {
-        shows: "to a misspelled name: the message is rejected, and the sender is told",
+        shows: "to a misspelled name: the message is rejected, and the sender is notified",
         command,
     })
 }

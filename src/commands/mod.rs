@@ -6,7 +6,7 @@
 //! A command drops a file into an outbox, moves a file, or edits a file that people may edit. Only the router delivers: if
 //! none runs, the command makes one router pass.
 //!
-//! What does not belong here: questions that change nothing (`query`), agent clients (`clients`), options and output
+//! This does not belong here: questions that change nothing (`query`), agent clients (`clients`), options and output
 //! (`cli`).
 
 pub mod ack;

@@ -38,7 +38,7 @@ pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
     }
 }
 
-/// The messages with these references, read or unread. A message that is neither unread nor in `seen/` comes from the log.
+/// The messages with these references, read or unread. A message outside the inbox and `seen/` is read from the log.
 pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
     let sought: Vec<Sought<'_>> = names.iter().map(|name| Sought::new(room, name)).collect();
     let unread = inbox::list_those(room, agent, &mut |file| is_sought(&sought, file))?;

@@ -83,7 +83,7 @@ pub enum Operation {
 }
 
 impl Consumer {
-    /// With the given name, or a name derived from the calling process.
+    /// The given name, or a name derived from the calling process.
     pub fn new(name: Option<String>) -> Consumer {
         let named = name.is_some();
         Consumer {

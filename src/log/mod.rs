@@ -5,7 +5,8 @@
 //! [`Log`] appends and commits; only the router has one. All other readers use committed batches (`committed`,
 //! `lines`), and resolve references with `lookup` only.
 //!
-//! Not here: the registry, inboxes and other files of the room (`room`), and the content of views (`query`).
+//! This does not belong here: the registry, inboxes and other files of the room (`room`), and the content of views
+//! (`query`).
 
 mod append;
 mod chain;

@@ -5,7 +5,7 @@
 //!
 //! All results depend only on the input.
 //!
-//! What does not belong here: file calls (`disk`), the registry and the recipients of an address
+//! This does not belong here: file calls (`disk`), the registry and the recipients of an address
 //! (`room`), the delivery of a message (`router`).
 
 pub mod address;

@@ -4,7 +4,7 @@
 //!
 //! Each module answers one question, reads only committed records, and changes nothing.
 //!
-//! What does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
+//! This does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
 
 pub mod channel;
 pub mod charter;

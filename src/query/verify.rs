@@ -219,7 +219,7 @@ impl Verifier<'_> {
             .find(|one| one.hash.is_some_and(|hash| hash != self.chain.hash()))
         {
             let what = format!(
-                "record {} differs from the one that {} shows",
+                "record {} differs from the hash in {}",
                 record.seq,
                 other.file.display()
             );

@@ -6,7 +6,7 @@
 //! Each module is the only one that knows the format of its part. [`Room`] opens, finds and creates a room. A [`Lock`]
 //! gives the right to change it.
 //!
-//! Not here: the order of changes (`router`, `commands`), and the log (`log`).
+//! This does not belong here: the order of changes (`router`, `commands`), and the log (`log`).
 
 pub mod actor;
 pub mod archive;

@@ -37,7 +37,7 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     });
     let said = once.fails(75, &["link run --once"]);
     assert!(
-        said.contains("the link po has stopped: item 2 in the room po is not the one"),
+        said.contains("the link po has stopped: item 2 in the room po differs from the item"),
         "{said}"
     );
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Which system calls count, and what each one touches.
+//! The system calls that count, and the paths of each.
 //!
 //! A call **changes** something when a kill before it and a kill after it can leave different files: creating or
 //! truncating opens, writes and copies, renames, links, removals, directories, lengths, modes, owners, times,
@@ -19,29 +19,29 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Call {
     /// Its place among the calls that change something, over all threads, from 1; `None` for one that only looks.
     pub(crate) number: Option<usize>,
-    /// Who makes it.
+    /// The calling thread.
     pub(crate) thread: pid_t,
-    /// As the kernel names it.
+    /// The kernel's name of the call.
     pub(crate) name: &'static str,
-    /// What it touches, absolute: one path, or where from and where to.
+    /// Its absolute paths: one path, or source and target.
     pub(crate) paths: Vec<PathBuf>,
-    /// How many bytes it was asked to write or copy.
+    /// The number of bytes to write or copy.
     pub(crate) bytes: Option<u64>,
-    /// Where it writes, if it says so, or the length to which it cuts a file.
+    /// The given position of a write, or the new length of a truncated file.
     pub(crate) at: Option<u64>,
-    /// What the program got for it: negative for an error, `None` if it did not live to see it, or only looked.
+    /// The result for the program: negative for an error, `None` if the program ended before, or if the call changes nothing.
     pub(crate) result: Option<i64>,
 }
 
 impl Call {
-    /// What it touches, seen from `room`; `from -> to` where there are two.
+    /// Its paths relative to `room`; `from -> to` if there are two.
     pub(crate) fn shown(&self, room: &Path) -> String {
         let shown = self.paths.iter().map(|path| path.strip_prefix(room).unwrap_or(path).display().to_string());
         shown.collect::<Vec<_>>().join(" -> ")
     }
 }
 
-/// A call as decoded at its entry, with what it takes to cut it in half.
+/// A call as decoded at its entry, with the data to cut it in half.
 pub(crate) struct Decoded {
     pub(crate) name: &'static str,
     pub(crate) paths: Vec<PathBuf>,
@@ -52,7 +52,7 @@ pub(crate) struct Decoded {
     args: [u64; 6],
 }
 
-/// Where a call says how many bytes it wants.
+/// The place of the number of bytes in the arguments of a call.
 #[derive(Clone, Copy)]
 enum Length {
     None,
@@ -62,7 +62,7 @@ enum Length {
     Buffers,
 }
 
-/// Which arguments say what is touched.
+/// The arguments with the paths of a call.
 enum Target {
     /// A descriptor.
     Fd(usize),
@@ -84,9 +84,9 @@ enum Effect {
     Looks,
     /// It does if the flags in this argument create or truncate.
     Flags(usize),
-    /// The same with the flags behind the pointer in this argument.
+    /// The same, with the flags in the memory that this argument points to.
     FlagsBehind(usize),
-    /// It does if this argument is the advice to drop what is cached.
+    /// It does if this argument is the advice to drop cached pages.
     Advice(usize),
 }
 
@@ -96,7 +96,7 @@ const AWAITED: u64 =
 
 struct Rule(&'static str, Target, Effect, Length);
 
-/// What the call that `pid` is entering does to the directory `room`, or to a pipe if these count; `None` if nothing.
+/// Decodes the call that `pid` is entering. `None` if it does not concern the directory `room`, or a pipe if pipes count.
 pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], (room, pipes): (&Path, bool)) -> Option<Decoded> {
     let Rule(name, target, effect, length) = rule(number)?;
     let paths = touched(pid, &target, &args, (room, pipes))?;
@@ -123,7 +123,7 @@ pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], (room, pipes): 
 }
 
 impl Decoded {
-    /// Makes the call, which `pid` is entering, write half of what it was asked to; `false` for what has no half.
+    /// Makes the call that `pid` is entering write half of its bytes. Returns false for a call without a half.
     pub(crate) fn halve(&self, pid: pid_t) -> bool {
         let half = self.bytes.unwrap_or_default() / 2;
         match self.length {
@@ -216,7 +216,7 @@ fn old_rule(_: c_long) -> Option<Rule> {
     None
 }
 
-/// What is touched, if any of it lies inside the room, or is a pipe that counts.
+/// The paths of a call, if one of them is inside the room or is a pipe that counts.
 fn touched(pid: pid_t, target: &Target, args: &[u64; 6], (room, pipes): (&Path, bool)) -> Option<Vec<PathBuf>> {
     let here = AT_FDCWD as u64;
     let paths = match *target {
@@ -243,7 +243,7 @@ fn at(pid: pid_t, dir: u64, path: u64) -> Option<PathBuf> {
     Some(if path.as_os_str().is_empty() { dir } else { dir.join(path) })
 }
 
-/// What a descriptor stands for: a path, or something like `pipe:[…]` that lies inside no directory.
+/// The path of a descriptor, or a text such as `pipe:[…]`, which is inside no directory.
 fn descriptor(pid: pid_t, fd: u64) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/fd/{}", fd as c_int)).ok()
 }

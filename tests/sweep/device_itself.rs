@@ -1,4 +1,4 @@
-//! The power cut tried by hand: what was synced stays, what was not does not, and no device is left over.
+//! Tests of the power cut: synced data stays, other data is lost, and no device is left over.
 
 use super::device::{Cut, KINDS, Kind, PowerDevice};
 use crate::world::skip;
@@ -127,7 +127,7 @@ fn nothing_is_left_over_even_after_a_panic() -> Done {
     })
 }
 
-/// The files behind the loop devices in use.
+/// The image files of the loop devices in use.
 fn loops() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut files = Vec::new();
     for device in fs::read_dir("/sys/block")? {

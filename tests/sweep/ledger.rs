@@ -1,4 +1,4 @@
-//! What the recipients took, kept outside the room, and what is wrong with it in the end.
+//! The mail that recipients took, kept outside the room, and its check in the end.
 
 use super::letters::Letter;
 use serde_json::Value;
@@ -11,24 +11,24 @@ struct Taken {
     recipient: String,
     name: String,
     bytes: Vec<u8>,
-    /// The power went before anything made the taking durable, so the same file may stand there once more.
+    /// The power was cut before a sync made the taking durable, so the same file may be there again.
     may_return: bool,
     /// A sync has made the taking durable.
     firm: bool,
 }
 
-/// What the recipients took.
+/// The mail that the recipients took.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     taken: Vec<Taken>,
     figures: Figures,
 }
 
-/// What a sweep found, and its line of figures.
+/// The results of a sweep, and its line of figures.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Figures {
     pub(crate) points: usize,
-    /// How many points were reached: at the others the program had ended before.
+    /// The number of reached points: the program ended before the others.
     pub(crate) reached: usize,
     pub(crate) lost: usize,
     pub(crate) duplicated: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Figures {
     pub(crate) undone: usize,
     /// Files that recovery rightly put aside: ends of the log that were never committed.
     pub(crate) set_aside: usize,
-    /// What is wrong, and where.
+    /// The failures, each with its place.
     pub(crate) complaints: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ impl Ledger {
         self.taken.len() + self.figures.undone
     }
 
-    /// What is wrong: every letter has to have come to each of its recipients, once and whole.
+    /// Checks that every letter has reached each of its recipients, once and whole.
     pub(crate) fn figures(&self, letters: &[Letter]) -> Figures {
         let mut figures = self.figures.clone();
         let known: BTreeMap<&str, &Letter> =

@@ -1,17 +1,17 @@
-//! The crash sweeps: the real program is killed, unplugged or refused at every step, and must still keep its promise.
+//! The crash sweeps: kills, power cuts and errors at every step of the real program, which must still keep its promise.
 //!
 //! - `cargo test --all-features sweep -- --nocapture`: a few hundred points, chosen from all phases of a run; each sweep
 //!   prints its line of figures.
 //! - `MAILBAG_SWEEP=full cargo test --release --all-features sweep -- --nocapture`: every point there is; hours.
 //! - `MAILBAG_SWEEP=full:3/8 …`: the third of eight parts of them.
 //!
-//! `tracer` ends a program at an exact system call (`calls` says which count, `ptrace` is its raw side), `device` cuts
-//! the power of a real file system, `weak` that of one which keeps no order, and `twice` that of one which
-//! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
-//! the mail, the agents, and what they got, `shown` what the conversation shows, `entries` what the worklog shows, `originals` what senders keep, `receipts` what the log says was seen;
-//! `story` plays one point, and `sweeps` chooses the points. The proved properties are in `promise`, `order`, `errors`, `accidents`, `archive`,
-//! `backup`, `cut`, `records`, `requests`, `sending` and `up`;
-//! `controls` shows that each sweep turns red when a protection is missing.
+//! `tracer` ends a program at an exact system call (`calls` lists the calls, `ptrace` has the raw calls). `device` cuts the
+//! power of a real file system, `weak` simulates a file system without order, and `twice` a file system that keeps both
+//! names of a moved file. `letters` has the mail, `scenario` the agents, and `ledger` the received copies. `shown` checks the
+//! conversation, `entries` the worklog, `originals` the senders' files, and `receipts` the receipts in the log. `story` plays
+//! one point, and `sweeps` chooses the points. The properties are in `promise`, `order`, `errors`, `accidents`, `archive`,
+//! `backup`, `cut`, `records`, `requests`, `sending` and `up`. `controls` shows that each sweep fails if a protection is
+//! missing.
 //!
 //! They need Linux's ptrace; elsewhere one test is skipped in their place.
 

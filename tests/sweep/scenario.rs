@@ -19,9 +19,9 @@ use std::time::Duration;
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mailbag");
 /// A run without a tracer ends in milliseconds; one that doesn't is hung.
 const HUNG: Duration = Duration::from_secs(60);
-/// So many clean runs have to be enough.
+/// The number of clean runs that must be enough.
 const RUNS: usize = 8;
-/// At every so manieth call of the router the recipients take what is there …
+/// The recipients take their mail at every 41st call of the router …
 const TAKE_EVERY: usize = 41;
 /// … at every so manieth they sync their inboxes, where they do …
 const SYNC_EVERY: usize = 7;
@@ -30,7 +30,7 @@ const WAVE_EVERY: usize = 100;
 /// In front of every file that its sender has not dropped yet; the router leaves names with a dot alone.
 const DRAFT: &str = ".draft-";
 
-/// The room, its agents, and what they hold.
+/// The room, its agents, and their mail.
 pub(crate) struct World {
     room: PathBuf,
     log: PathBuf,
@@ -98,7 +98,7 @@ impl World {
         Ok(world)
     }
 
-    /// The router, as it is to be disturbed.
+    /// The router that the sweep disturbs.
     pub(crate) fn command(&mut self) -> Command {
         self.stays = self.setting.stays && self.calls == 0;
         if self.stays { self.program(&["run"]) } else { self.program(&["run", "--once"]) }
@@ -150,7 +150,7 @@ impl World {
         self.room.join("outbox").join(letter.sender).join(format!("{DRAFT}{n}"))
     }
 
-    /// Everybody drops what is due. A name that is still taken is waited for.
+    /// All agents drop their due letters. If a name is still in use, its letter waits.
     fn drop_letters(&mut self) -> io::Result<()> {
         for (n, letter) in self.letters.iter().enumerate().filter(|(_, letter)| letter.wave <= self.wave) {
             let draft = self.draft(n, letter);
@@ -180,7 +180,7 @@ impl World {
         self.drop_letters()
     }
 
-    /// Everybody takes its mail: some read it and delete it, some move it to `seen/`.
+    /// All agents take their mail: some read it and delete it, some move it to `seen/`.
     fn collect(&mut self) -> io::Result<()> {
         if self.dark {
             return Ok(());
@@ -212,7 +212,7 @@ impl World {
         Ok(())
     }
 
-    /// What happens in the room while the router stands at the entry of this call.
+    /// The actions of agents while the router is stopped at the entry of this call.
     pub(crate) fn act(&mut self, call: &Call) {
         if let Err(error) = self.try_to_act(call) {
             self.figures.damaged(format!("the agents can't work: {error}"));
@@ -267,7 +267,7 @@ impl World {
         fs::write(to, SQUATTER)
     }
 
-    /// Between two runs the agents go on, and now and then something makes all they did durable.
+    /// The agents continue between two runs, and with `sync` all their changes become durable.
     pub(crate) fn between(&mut self, sync: bool) -> io::Result<()> {
         receipts::check(&self.room, &mut self.figures)?;
         self.collect()?;
@@ -322,7 +322,7 @@ impl World {
         Ok(())
     }
 
-    /// How far the agents are, and what waits in the room: for a router that does not end.
+    /// The progress of the agents and the waiting files, for the report about a router that does not end.
     pub(crate) fn stands(&self) -> String {
         let waits = self.left_over().map_or_else(|e| e.to_string(), |left| left.join(" "));
         format!("after wave {} of {WAVES}, {} calls and {waits:?}", self.wave, self.calls)
@@ -333,7 +333,7 @@ impl World {
         self.figures.damaged(what);
     }
 
-    /// Runs the router undisturbed until nothing happens any more.
+    /// Runs the router without disturbance until it has no work.
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         while self.wave < WAVES {
             self.next_wave()?;
@@ -420,10 +420,10 @@ fn recorded(log: &Path) -> io::Result<BTreeSet<u64>> {
     Ok(seqs)
 }
 
-/// What a squatter writes.
+/// The content of a squatter's file.
 const SQUATTER: &[u8] = b"{\"mine\": true}\n";
 
-/// The names in a directory, in order; none if there is no such directory.
+/// The names in a directory, in order. None if the directory does not exist.
 fn names(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -15,20 +15,20 @@ use std::io;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// What happens to the power at a strike.
+/// The power cut of a strike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Power {
     /// It stays on.
     On,
-    /// It goes at the very moment of the plan, and with it what this kind of cut takes.
+    /// A cut of this kind at the moment of the plan.
     Cut(Cut),
-    /// It goes once the program is dead, on a file system that keeps no order among what was not synced: a part of
+    /// A cut after the program's end, on a file system that keeps no order of unsynced changes: a part of
     /// that, chosen by this seed, is undone.
     Unordered(u64),
-    /// It goes once the program is dead, on a file system with a journal that keeps all names in order, and with them
-    /// no bytes that were not written back: up to a place chosen by this seed, the names stand.
+    /// A cut after the program's end, on a file system with a journal that keeps all names in order, and that loses the
+    /// bytes that were not written back: the names are kept up to a place that this seed chooses.
     Journal(u64),
-    /// It goes once the program is dead, on a file system that leaves both names of what was moved and half synced.
+    /// A cut after the program's end, on a file system that keeps both names of a moved file if one directory was synced.
     BothNames,
 }
 
@@ -65,7 +65,7 @@ impl Strike {
 }
 
 impl Ground {
-    /// A plain directory, in memory where there is such a place: what is not synced is not lost in it anyway.
+    /// A plain directory, in memory if possible: it loses no unsynced data.
     pub(crate) fn directory() -> io::Result<Ground> {
         let memory = std::path::Path::new("/dev/shm");
         Ok(Ground::Directory(if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? }))
@@ -110,7 +110,7 @@ pub(crate) fn play(ground: &mut Ground, setting: &Setting, strikes: &[Strike]) -
     Ok(figures)
 }
 
-/// What the sweep itself could not do, which says nothing of the program.
+/// A failure of the sweep itself, not of the program.
 fn at(step: impl fmt::Display, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("the sweep itself, at {step}: {error}"))
 }

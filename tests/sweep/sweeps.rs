@@ -15,17 +15,17 @@ use std::thread;
 
 pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
 
-/// How many stories are played side by side.
+/// The number of stories that are played at the same time.
 pub(crate) const WORKERS: usize = 2;
-/// How much of what is wrong is shown; a sweep that has found this much need not go on.
+/// The most failures that are shown; a sweep with this number of failures ends.
 const ENOUGH: usize = 20;
 
-/// Is this a run with every point, or with a part of all of them?
+/// Returns true for a run with every point, or with a part of all points.
 pub(crate) fn full() -> bool {
     part().is_some()
 }
 
-/// Which points of a full run are played: with `full:3/8` the third one and then each eighth, so that eight runs play all.
+/// The part of a full run: with `full:3/8` the third point and then each eighth, so that eight runs play all.
 fn part() -> Option<(usize, usize)> {
     let size = std::env::var("MAILBAG_SWEEP").ok()?;
     let part = size.strip_prefix("full")?;
@@ -71,7 +71,7 @@ impl Points {
         phases.sort_by_key(Vec::len);
         for phase in phases {
             let share = (left / phases_left.max(1)).min(phase.len());
-            // One point from each of so many equal stretches.
+            // One point from each of `share` equal ranges.
             for n in 0..share {
                 let (from, to) = (n * phase.len() / share, (n + 1) * phase.len() / share);
                 let at = if n == 0 { 0 } else if n + 1 == share { to - 1 } else { from + random.below(to - from) };
@@ -89,7 +89,7 @@ impl Points {
         self.points.iter().filter(|(number, _)| calls.contains(number)).copied().collect()
     }
 
-    /// The last so many points: what the router does when it is idle, and how it ends.
+    /// The last points: the router is idle, and then ends.
     pub(crate) fn last(&self, most: usize) -> &[(usize, Moment)] {
         &self.points[self.points.len().saturating_sub(most)..]
     }
@@ -101,7 +101,7 @@ impl Points {
     }
 }
 
-/// Both sides of every call, and the middle of those that have one.
+/// Both sides of every call, and its middle if it has one.
 pub(crate) fn sides(outcome: &Outcome) -> Vec<(usize, Moment)> {
     let mut points = Vec::new();
     for call in outcome.changes() {
@@ -115,7 +115,7 @@ pub(crate) fn sides(outcome: &Outcome) -> Vec<(usize, Moment)> {
     points
 }
 
-/// The name of a call and the directories it touches, without those of single agents.
+/// The name of a call and its directories, without the names of agents.
 fn kind(call: &Call) -> String {
     let known =
         ["outbox", "inbox", "sent", "rejected", "claim", "stage", "log", "spool", "quarantine", "archive"];
@@ -126,7 +126,7 @@ fn kind(call: &Call) -> String {
     format!("{} {}", call.name, directories.collect::<Vec<_>>().join(" "))
 }
 
-/// Plays all stories, each in a room of its own, and adds up what they found.
+/// Plays all stories, each in its own room, and adds up their results.
 pub(crate) fn sweep(
     ground: impl Fn() -> io::Result<Ground> + Sync,
     setting: &Setting,
@@ -135,7 +135,7 @@ pub(crate) fn sweep(
     sweep_until(ENOUGH, ground, setting, stories)
 }
 
-/// The same, up to so many complaints.
+/// As [`sweep`], up to `enough` complaints.
 pub(crate) fn sweep_until(
     enough: usize,
     ground: impl Fn() -> io::Result<Ground> + Sync,
@@ -145,7 +145,7 @@ pub(crate) fn sweep_until(
     on_grounds(WORKERS, stories, enough, ground, |ground, _, story| play(ground, setting, &story))
 }
 
-/// Plays all stories, so many at a time, until so many complaints are found, and adds up what they found.
+/// Plays all stories, `workers` at a time, until `enough` complaints are found, and adds up their results.
 pub(crate) fn side_by_side<S: Send>(
     workers: usize,
     stories: Vec<S>,
@@ -183,7 +183,7 @@ fn on_grounds<G, S: Send>(
     Ok(total.into_inner().expect("all workers are done").0)
 }
 
-/// Prints the line of figures, and fails with what is wrong.
+/// Prints the line of figures, and fails if there are complaints.
 pub(crate) fn green(name: &str, figures: &Figures) -> Done {
     println!("{name}: {figures}");
     if figures.is_green() && figures.points > 0 {
@@ -218,8 +218,7 @@ fn during_recovery(random: &mut Random) -> Strike {
     Strike::kill(1 + random.below(most), moment)
 }
 
-/// Points of a run at which the power goes, in turn: alone, with a commit just before, and after a kill, during the
-/// recovery from it.
+/// Power cuts at points of a run, in turn: alone, with a commit just before, and after a kill, during the recovery.
 pub(crate) fn cuts(points: &[(usize, Moment)], seed: u64) -> Vec<Vec<Strike>> {
     let mut random = Random(seed);
     let ways = [

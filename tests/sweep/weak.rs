@@ -1,13 +1,13 @@
-//! A power cut on a file system that promises nothing but what was synced, played on any directory.
+//! A power cut on a file system that keeps only synced data, simulated in any directory.
 //!
 //! The journals of ext4 and xfs keep all names in order, so a missing sync often goes unnoticed on them. Here a name
-//! stands only once the directories it was made in or moved between were synced, and bytes only once their file was;
-//! of the rest a part that the seed chooses is undone. What happens to one name keeps its order: where a step is
-//! undone, so are the later steps on the same paths. Directories themselves are taken as made at once.
+//! is durable only after a sync of the directories where it was made or moved, and bytes only after a sync of their file.
+//! The seed chooses a part of the rest that is undone. The steps of one name keep their order: if a step is undone, the
+//! later steps on the same paths are also undone. New directories are durable immediately.
 //!
-//! The same steps can be undone as a file system with a journal does it, as ext4 and xfs are known to: all names stand up
-//! to some place, which is not before the last commit, and the bytes of a file that was neither synced nor written back
-//! may be missing. A sync commits the journal, but one of the content alone does so only if the file has grown.
+//! The same steps can be undone as ext4 and xfs do it with their journal: all names are kept up to a place that is not
+//! before the last commit, and the bytes of a file that was neither synced nor written back may be missing. A sync commits
+//! the journal, but a sync of the content alone does so only if the file has grown.
 
 use super::calls::Call;
 use super::letters::Random;
@@ -17,12 +17,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What the router did, over several runs, with what it takes to undo it.
+/// The steps of the router over several runs, with the data to undo them.
 #[derive(Default)]
 pub(crate) struct Unsynced {
-    /// What happened, in order.
+    /// The steps in order.
     steps: Vec<Step>,
-    /// What the present run did or was about to do, by the numbers of its calls.
+    /// The steps of the present run, by the numbers of its calls. The last ones may not have happened.
     present: Vec<(usize, Step)>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Unsynced {
 enum Step {
     /// Names were made, moved or removed: what stood at each path before.
     Names(Vec<(PathBuf, Option<Vec<u8>>)>),
-    /// Bytes of a file were written or cut off: what it held before.
+    /// Bytes of a file were written or cut off. `before` is the previous content.
     Bytes { path: PathBuf, before: Vec<u8>, grows: bool },
     SyncFile(PathBuf),
     SyncContent(PathBuf),
@@ -50,7 +50,7 @@ struct Loose<'a> {
 }
 
 impl Unsynced {
-    /// To be called before each call, while what it is going to change still stands.
+    /// Must be called before each call, with the old content in place.
     pub(crate) fn about_to(&mut self, call: &Call) {
         let (Some(number), Some(first)) = (call.number, call.paths.first().cloned()) else { return };
         let step = match call.name {
@@ -75,7 +75,7 @@ impl Unsynced {
         self.present.push((number, step));
     }
 
-    /// The program has ended: of what it was about to do, that stays which happened.
+    /// The program has ended: only steps that happened are kept.
     pub(crate) fn ended(&mut self, outcome: &Outcome) {
         let happened: BTreeMap<_, _> = outcome.changes().map(|call| (call.number, call.result)).collect();
         let done = |number| matches!(happened.get(&Some(number)), Some(Some(0..)));
@@ -87,7 +87,7 @@ impl Unsynced {
         self.steps.clear();
     }
 
-    /// Undoes a part of what was not synced: the power is gone.
+    /// Cuts the power: undoes a part of the unsynced steps.
     pub(crate) fn undo(&mut self, random: &mut Random) -> io::Result<()> {
         let steps = std::mem::take(&mut self.steps);
         let mut loose = Vec::new();
@@ -203,7 +203,7 @@ impl Loose<'_> {
     }
 }
 
-/// Marks what is to be undone: everything, all bytes, or what the dice say.
+/// Marks the steps to undo: all steps, all bytes, or a random choice.
 fn choose(loose: &mut [Loose], random: &mut Random) {
     let kind = random.below(4);
     let mut gone: BTreeSet<PathBuf> = BTreeSet::new();

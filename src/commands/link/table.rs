@@ -1,4 +1,4 @@
-//! Adds and removes the table of a link in the text of `settings.toml`, and leaves the rest of the text as it is.
+//! Adds and removes the table of a link in the text of `settings.toml` and keeps the rest of the text.
 
 use crate::base::error::Result;
 use crate::room::settings::{Accept, LinkBudget, LinkSettings, NatsSettings};

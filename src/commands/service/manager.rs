@@ -167,7 +167,7 @@ impl<'a> Control<'a> {
         Err(Error::Busy {
             what,
             cure: format!(
-                "`journalctl --user -u {}` shows what the router said",
+                "`journalctl --user -u {}` shows the output of the router",
                 self.name
             ),
         })

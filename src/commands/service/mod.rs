@@ -61,7 +61,7 @@ pub struct Status {
     pub installed: bool,
     /// Whether `mailbag service install` would write the same file now.
     pub current: bool,
-    /// The state. `None` if there is no service manager.
+    /// The state. `None` without a service manager.
     pub running: Option<Running>,
     /// Why the service manager says nothing.
     pub problem: Option<String>,
@@ -86,7 +86,7 @@ impl Service {
             }
         };
         let file = file.ok_or_else(|| Error::Usage {
-            what: "there is no directory for services".into(),
+            what: "no directory for services was found".into(),
             cure: "set HOME to an absolute path".into(),
         })?;
         Ok(Service {

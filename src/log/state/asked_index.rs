@@ -1,7 +1,9 @@
 //! An index of the messages that want a reply.
 
 use crate::message::answer::{Asked, Name};
+use crate::message::id;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Finds messages that want a reply by the names that replies use.
 #[derive(Debug, Clone, Default)]
@@ -33,4 +35,9 @@ impl AskedIndex {
         seqs.filter_map(|seqs| seqs.iter().copied().find(|seq| holds(*seq)))
             .min()
     }
+}
+
+/// Returns true if the agent answers for one of `of`.
+pub(super) fn owes(of: &[Arc<str>], agent: &str) -> bool {
+    of.iter().any(|of| id::answers_for(agent, of))
 }

@@ -2,7 +2,7 @@
 //! state of their own.
 
 use super::answers::PassedOn;
-use super::asked_index::AskedIndex;
+use super::asked_index::{AskedIndex, owes};
 use super::clock::Shift;
 use super::renames;
 use crate::base::clock::Stamp;
@@ -52,11 +52,6 @@ pub struct Item {
     /// The message that it passes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<PassedOn>,
-}
-
-/// Returns true if the agent answers for one of `of`.
-pub(super) fn owes(of: &[Arc<str>], agent: &str) -> bool {
-    of.iter().any(|of| id::answers_for(agent, of))
 }
 
 /// All open items.

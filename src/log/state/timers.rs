@@ -2,9 +2,8 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that all answers have arrived.
 
-use super::asked_index::AskedIndex;
+use super::asked_index::{AskedIndex, owes};
 use super::clock::Shift;
-use super::items::owes;
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::log::Position;

@@ -111,7 +111,7 @@ impl Recipients {
             (&self.nobody, given.iter().find(|address| !is_all(address)))
         {
             let what = format!(
-                "{} is null, which means all agents, but the message is also for {other}",
+                "{} is null, which means all agents, but the message also has the address {other}",
                 &place[1..]
             );
             return Err(contradiction(

@@ -213,8 +213,8 @@ fn ranges(inside: &str) -> Vec<(char, char)> {
     ranges
 }
 
-/// The number of position pairs that one comparison may visit. A sender chooses both patterns, so
-/// the time must be bounded.
+/// The number of position pairs that one comparison may visit. The time must have a limit, because a sender chooses both
+/// patterns.
 pub(super) struct Fuel(u32);
 
 impl Fuel {

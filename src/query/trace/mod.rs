@@ -435,7 +435,7 @@ impl<'a> Tracing<'a> {
     fn finish(mut self, state: &State) -> Result<Trace> {
         let record = self.record.take().ok_or_else(|| Error::NotFound {
             what: format!("record {} is missing from the log", self.meant.seq),
-            cure: "run `mailbag log verify` to see what is wrong with the log".into(),
+            cure: "run `mailbag log verify` to find the damage of the log".into(),
         })?;
         let recipients = self.recipients(&record, state);
         Ok(Trace {

@@ -3,8 +3,7 @@
 //!
 //! - `cargo test --all-features carriers::nats::kills`: a few messages, and one server.
 //! - `MAILBAG_SWEEP=full cargo test --release --all-features carriers::nats::kills -- --nocapture`: 5,000 messages
-//!   in each direction over three servers. The leader of a stream is killed, or so many servers that the others
-//!   cannot continue.
+//!   in each direction over three servers. The leader of a stream is killed, or enough servers to stop the others.
 //! - `MAILBAG_SWEEP=servers`: the same with 400 each way.
 
 use super::super::kills::{Dice, NextKill, SENDERS, arrived, got};
