@@ -192,7 +192,7 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     is_rolled_back(&world, &["--head", &head], "the given head");
     let other = format!("{} {} {}", words[0], "0".repeat(64), words[2]);
     let said = world.fails(65, &["log", "verify", "--head", &other]);
-    assert!(said.contains("differs from the one"), "{said}");
+    assert!(said.contains("differs from the hash"), "{said}");
     let said = used().fails(65, &["log", "verify", "--head", &head]);
     assert!(said.contains("the head is of room"), "{said}");
     assert!(

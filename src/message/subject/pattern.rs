@@ -213,8 +213,7 @@ fn ranges(inside: &str) -> Vec<(char, char)> {
     ranges
 }
 
-/// The number of position pairs that one comparison may visit. The time must have a limit, because a sender chooses both
-/// patterns.
+/// The number of position pairs per comparison. A sender chooses both patterns, so the time must be bounded.
 pub(super) struct Fuel(u32);
 
 impl Fuel {

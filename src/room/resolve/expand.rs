@@ -84,7 +84,7 @@ impl<'a, 's> Expansion<'a, 's> {
 
     /// The address that a mention means. Punctuation at the end counts only if it belongs to a name, because a mention can
     /// end a sentence. Ids match in any letter case, because a mention can begin a sentence.
-    pub(super) fn mentioned<'t>(&self, text: &'t str) -> Option<Address> {
+    pub(super) fn mentioned(&self, text: &str) -> Option<Address> {
         let bare = text.strip_prefix('@').unwrap_or(text);
         // Without a link of this tag, the colon is the writer's.
         let near = bare.split_once(':').map_or(bare, |(near, _)| near);

@@ -351,10 +351,14 @@ fn is_context(path: &str) -> bool {
 
 fn read_attach_from<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let wanted = "an array of absolute paths, none of them \"/\"";
-    read_checked(deserializer, are_absolute, wanted)
+    read_checked(
+        deserializer,
+        |paths: &Vec<String>| are_absolute(paths),
+        wanted,
+    )
 }
 
-fn are_absolute(paths: &Vec<String>) -> bool {
+fn are_absolute(paths: &[String]) -> bool {
     paths
         .iter()
         .all(|path| path.starts_with('/') && path != "/" && !path.contains('\0'))
