@@ -1,4 +1,4 @@
-"""Terminals in tmux that are typed into, and a picture of what they showed: an animated SVG."""
+"""Types into terminals in tmux, and draws their output as an animated SVG."""
 
 import contextlib
 import html
@@ -75,7 +75,7 @@ def directory(parent=None):
 
 
 class Film:
-    """The lines of each terminal, and the seconds in the picture at which each line appeared and disappeared."""
+    """The lines of each terminal, with the seconds when each line appears and disappears in the picture."""
 
     def __init__(self, terminals):
         self.terminals = terminals
@@ -83,7 +83,7 @@ class Film:
         self.rows = {name: {} for name in terminals.names}
 
     def look(self, second):
-        """Adds what the terminals show now, from this second on."""
+        """Adds the present lines of the terminals, from this second on."""
         for name, rows in self.rows.items():
             for row, text in enumerate(self.terminals.screen(name)):
                 texts = rows.setdefault(row, [])
@@ -91,7 +91,7 @@ class Film:
                     texts.append((text, second))
 
     def lines(self, name):
-        """Each line that was shown: its row, text, first second, and the second at which it was gone, or None."""
+        """Each shown line: its row, text, first second, and the second of its removal, or None."""
         for row, texts in sorted(self.rows[name].items()):
             for (text, first), following in zip(texts, [*texts[1:], None]):
                 if plain(text):

@@ -1,4 +1,5 @@
-//! The recordings in the docs. The one of two terminals is made again and compared; the one of two clients needs programs of others.
+//! The recordings in the docs. The recording of two terminals is made again and compared. The recording of two clients
+//! needs the clients' own programs.
 
 use crate::world::skip;
 use std::path::Path;

@@ -124,7 +124,7 @@ fn no_reader_shows_a_message_before_its_sync_succeeded() {
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }
 
-/// What the sender of the message `late` learns.
+/// The notice for the sender of the message `late`.
 fn posted(world: &World) -> Posted {
     let room = Room::open(&world.room("")).expect("a room");
     let file = "outbox/alice/late.json".into();
