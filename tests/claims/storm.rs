@@ -4,6 +4,7 @@
 use super::ledger::Ledger;
 use crate::town::{Town, python, so_within};
 use crate::world::World;
+use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -77,9 +78,12 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
     };
     let mut daemon = router(&world);
     let end = Instant::now() + Duration::from_secs(time);
-    let mut strikes = 0;
+    let (mut strikes, mut size) = (0, 0);
     while Instant::now() < end {
         so_within(Duration::from_millis(150), || false);
+        // On a slow machine, a router killed too early would deliver nothing.
+        so_within(Duration::from_secs(10), || log_size(&world) > size);
+        size = log_size(&world);
         strikes += 1;
         let n = strikes % count;
         kill(&mut running[n]);
@@ -100,6 +104,13 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
         ledger.changes, ledger.grants
     );
     assert!(ledger.grants > 5, "only {} grants", ledger.grants);
+}
+
+fn log_size(world: &World) -> u64 {
+    let segments = fs::read_dir(world.room("log")).expect("a log").flatten();
+    segments
+        .filter_map(|segment| Some(segment.metadata().ok()?.len()))
+        .sum()
 }
 
 fn kill(child: &mut Child) {
