@@ -21,6 +21,20 @@ fn the_first_session_of_the_readme_runs_as_shown() {
 }
 
 #[test]
+fn the_readme_names_every_command() {
+    let table = section(&read("README.md"), "Which command do I need?");
+    let command = mailbag::cli::command();
+    let visible = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let missing: Vec<&str> = visible
+        .map(clap::Command::get_name)
+        .filter(|name| {
+            !table.contains(&format!("`{name}`")) && !table.contains(&format!("`{name} "))
+        })
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
 fn the_project_of_the_readme_is_set_up_as_shown() {
     run_as_shown(
         "README.md",

@@ -5,6 +5,7 @@ use crate::base::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -347,15 +348,39 @@ impl Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
+        let place = in_words(&self.place);
+        let mut what = self.what.as_str();
+        if !place.is_empty() {
+            write!(f, "{place}: ")?;
+            // The sentence can begin with the field, which is already named.
+            let rest = what.strip_prefix(&*place);
+            what = rest.and_then(|rest| rest.strip_prefix(' ')).unwrap_or(what);
         }
-        write!(f, "{}", self.what)?;
+        write!(f, "{what}")?;
         if !self.fix.is_empty() {
             write!(f, "; {}", self.fix)?;
         }
         Ok(())
     }
+}
+
+/// A position for people: a JSON pointer as field names, such as `to[1]`. Other positions are unchanged.
+pub fn in_words(place: &str) -> Cow<'_, str> {
+    let Some(pointer) = place.strip_prefix('/') else {
+        return place.into();
+    };
+    let mut words = String::new();
+    for part in pointer.split('/') {
+        if part.parse::<usize>().is_ok() {
+            words.push_str(&format!("[{part}]"));
+        } else {
+            if !words.is_empty() {
+                words.push('.');
+            }
+            words.push_str(&part.replace("~1", "/").replace("~0", "~"));
+        }
+    }
+    words.into()
 }
 
 /// The candidates most similar to `word`, best first, for a "did you mean" hint; at most
@@ -390,5 +415,26 @@ fn next_step(source: &io::Error) -> &'static str {
             "; if this is a sandbox, allow it to write to the whole room, or run the command outside the sandbox"
         }
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(place: &str, what: &str) -> String {
+        Problem::new("x", what).at(place).to_string()
+    }
+
+    #[test]
+    fn a_problem_names_its_field_once_and_in_words() {
+        for (place, what, expected) in [
+            ("/to/1", "no such agent", "to[1]: no such agent"),
+            ("/agents/4/id", "id is long", "agents[4].id: id is long"),
+            ("/priority", "priority is odd", "priority: is odd"),
+            ("line 3", "invalid JSON", "line 3: invalid JSON"),
+        ] {
+            assert_eq!(described(place, what), expected);
+        }
     }
 }

@@ -130,7 +130,47 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
                 cure: example(named, &name),
             })
         }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let value = text(error, ContextKind::InvalidValue)?;
+            let option = text(error, ContextKind::InvalidArg)?;
+            Some(invalid_value(
+                error,
+                &value,
+                &option,
+                &example(named, &name),
+            ))
+        }
+        ErrorKind::ArgumentConflict => {
+            let argument = text(error, ContextKind::InvalidArg)?;
+            let other = error.get(ContextKind::PriorArg)?.to_string();
+            Some(Error::Usage {
+                what: format!(
+                    "`{argument}` and `{}` cannot be used together",
+                    sanitize::line(&other)
+                ),
+                cure: format!("usage: {}", usage_line(named, &name)),
+            })
+        }
         _ => None,
+    }
+}
+
+/// The answer to a value that an option cannot have: a similar value, all values, or an example.
+fn invalid_value(error: &clap::Error, value: &str, option: &str, example: &str) -> Error {
+    let values = texts(error, ContextKind::ValidValue);
+    let why = match std::error::Error::source(error) {
+        Some(why) if why.is::<std::num::ParseIntError>() => ": a number is needed".to_owned(),
+        Some(why) => format!(": {}", sanitize::line(&why.to_string())),
+        None => String::new(),
+    };
+    let cure = match nearest(value, values.iter().map(String::as_str)).first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if values.is_empty() => example.to_owned(),
+        None => format!("write one of {}", values.join(", ")),
+    };
+    Error::Usage {
+        what: format!("`{value}` is not valid for `{option}`{why}"),
+        cure,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::base::error::Problem;
 /// sentence shows it.
 const FIELDS: &[(&str, &str)] = &[
     ("action", "--action"),
+    ("agents", ""),
     ("attachments", "--attach"),
     ("body", "the text"),
     ("channel", "--channel"),
@@ -20,7 +21,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("option", ""),
     ("options", "--options"),
     ("priority", "--priority"),
-    ("refs", "--ref"),
+    ("refs", ""),
     ("subject", "--subject"),
     ("thread_id", "--thread"),
     ("to", ""),
@@ -31,6 +32,12 @@ const FIELDS: &[(&str, &str)] = &[
 /// A problem of a message in the words of the command line: an option or an argument instead of a JSON pointer.
 pub(super) fn spoken(problem: &Problem) -> Problem {
     let mut spoken = problem.clone();
+    if problem.code == "no_content" {
+        "the message has no text".clone_into(&mut spoken.what);
+        "write it after the address, such as `mailbag send bob 'hello'`, or on standard input"
+            .clone_into(&mut spoken.fix);
+        return spoken;
+    }
     let mut places = problem.place.trim_start_matches('/').split('/');
     let field = places.next().unwrap_or_default();
     let name = FIELDS.iter().find(|(known, _)| *known == field);

@@ -55,18 +55,23 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> 
         (is_context || !is_private(&below)).then_some((root, below, is_context))
     });
     let Some((root, below, is_context)) = found else {
+        let is_withheld = settings.withheld.iter().any(|one| one.key == "attach_from");
         return Err(Error::Usage {
             what: format!(
                 "cannot attach {}: it is outside the repository and the room's context",
                 shown()
             ),
             cure: format!(
-                "copy it below {}, ask a person to attach it, or add its directory to `attach_from` in {}",
+                "copy it below {}, ask a person to attach it, or {}",
                 context
                     .as_deref()
                     .unwrap_or(Path::new("the room's context"))
                     .display(),
-                layout::SETTINGS
+                if is_withheld {
+                    "trust the room's `attach_from` with `mailbag trust`".to_owned()
+                } else {
+                    format!("add its directory to `attach_from` in {}", layout::SETTINGS)
+                }
             ),
         });
     };

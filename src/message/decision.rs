@@ -2,6 +2,7 @@
 
 use super::checked::text_items;
 use super::claim::rfc3339;
+use super::priority::Priority;
 use crate::base::clock::{self, Stamp};
 use crate::base::limits;
 use serde::{Deserialize, Serialize};
@@ -105,6 +106,9 @@ pub struct Terms {
     pub deadline: Option<i64>,
     /// The outcome at the deadline.
     pub on_deadline: OnDeadline,
+    /// The priority of its message.
+    #[serde(default, skip_serializing_if = "Priority::is_normal")]
+    pub priority: Priority,
     /// True if a decision needs a signature.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub signed: bool,

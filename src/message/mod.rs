@@ -26,6 +26,7 @@ pub mod id;
 pub mod link;
 pub mod mentions;
 pub(crate) mod print;
+mod priority;
 pub mod record;
 pub mod reference;
 pub mod schema;
@@ -40,6 +41,7 @@ pub use checked::{
     DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, URGENT,
     is_decision, is_offer, unknown,
 };
+pub use priority::Priority;
 pub use types::{
     ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION,
     REPORTS, ROUTER_TYPES, TYPES, TypeSenders, goes_to_all, is_acted_on, is_announced,

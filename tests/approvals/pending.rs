@@ -34,7 +34,38 @@ fn room() -> World {
 }
 
 #[test]
-fn items_come_by_deadline_then_by_who_is_blocked_then_by_age() {
+fn an_item_of_higher_priority_comes_first_and_a_deadline_before_it() {
+    // P137
+    let world = room();
+    let (bob, high) = (
+        json!("bob"),
+        json!({"priority": "high", "subject": "High?"}),
+    );
+    let messages = [
+        json!({"to": "bob", "type": "question", "body": "Normal?"}),
+        json!({"to": "bob", "type": "question", "body": "Low?", "priority": "low"}),
+        json!({"to": "bob", "type": "escalation", "subject": "Urgent", "priority": "P0"}),
+        approval("high", bob.clone(), high),
+        approval("dated", bob, json!({"deadline": "3h", "subject": "Dated?"})),
+    ];
+    for (minute, message) in messages.into_iter().enumerate() {
+        say(&world, minute as u64, "alice", message);
+    }
+    let wanted = [
+        ("approval", "Dated?"),
+        ("escalation", "Urgent"),
+        ("approval", "High?"),
+        ("question", "Normal?"),
+        ("question", "Low?"),
+    ];
+    assert_eq!(pending(&world, 10, "bob"), items(&wanted));
+    let file: Value = world.read("pending.json");
+    let priority = |n: usize| file["pending"]["bob"][n]["priority"].clone();
+    assert_eq!((priority(1), priority(2)), (json!("urgent"), json!("high")));
+}
+
+#[test]
+fn items_of_equal_priority_come_by_deadline_then_by_who_is_blocked_then_by_age() {
     // P137
     let world = room();
     say(

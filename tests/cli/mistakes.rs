@@ -188,6 +188,36 @@ const ANSWERED: &[Mistake] = &[
     (&["approve", "3"], "run `mailbag decide 3 yes`"),
     (&["show", "2"], "run `mailbag read 2`"),
     (&["whoami"], "run `mailbag agent show`"),
+    (
+        &["wait", "--timeout", "x", "--as", "bob"],
+        "`x` is not valid for `--timeout <TIME>`: \"x\" is not a duration",
+    ),
+    (
+        &["send", "bob", "hi", "--metadata", "x", "--as", "alice"],
+        "`x` is not valid for `--metadata <KEY=VALUE>`: expected KEY=VALUE; for example",
+    ),
+    (
+        &["web", "--port", "x"],
+        "`--port <PORT>`: a number is needed",
+    ),
+    (&["install", "claud"], "did you mean `claude`?"),
+    (
+        &["inbox", "bob", "--as", "alice"],
+        "cannot be used together; usage: mailbag inbox",
+    ),
+    (
+        &["ack", "99", "--as", "alice"],
+        "error: alice neither sent nor received a message \"99\"",
+    ),
+    (
+        &["dismiss", "99", "--as", "alice"],
+        "error: alice neither sent nor received a message \"99\"",
+    ),
+    (
+        &["send", "bob", "--as", "alice"],
+        "error: the message has no text; write it after the address",
+    ),
+    (&["agent", "add", "a b"], "error: id must be 1 to 64"),
     (&["follow"], "run `mailbag list --follow`"),
     (
         &["agent", "create", "zoe"],

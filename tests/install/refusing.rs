@@ -238,7 +238,7 @@ fn the_command_line_says_what_it_needs() {
     assert!(
         desk.world
             .fails(2, &["install", "cursor"])
-            .contains("possible values: claude, codex, gemini")
+            .contains("write one of claude, codex, gemini")
     );
     assert!(
         desk.world

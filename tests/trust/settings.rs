@@ -156,4 +156,6 @@ fn a_session_attaches_nothing_by_a_setting_from_elsewhere() {
     arrive(&world);
     let said = attach(&world);
     assert!(said.code != 0 && world.inbox("bob").is_empty(), "{said:?}");
+    let advice = "trust the room's `attach_from` with `mailbag trust`";
+    assert!(said.err.contains(advice), "{said:?}");
 }

@@ -95,7 +95,7 @@ fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepte
         "{lines:?}"
     );
     assert!(
-        lines[2].contains("  bob  rejected  y.json: /to: ")
+        lines[2].contains("  bob  rejected  y.json: to: ")
             && lines[2].contains("did you mean alice"),
         "{lines:?}"
     );

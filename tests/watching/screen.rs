@@ -80,7 +80,7 @@ fn watch_wraps_entries_to_the_width_and_redraws_them_after_a_change() {
     assert!(
         lines
             .iter()
-            .any(|line| line.starts_with("    /to: unknown recipient \"bbo\"; did you mean bob?"))
+            .any(|line| line.starts_with("    to: unknown recipient \"bbo\"; did you mean bob?"))
     );
     terminal.resize(200, 24);
     let whole = format!("    {LONG}");

@@ -16,7 +16,7 @@ Examples:
 
 Listed are approvals, questions, offers of claims, escalations, agents that wait for
 work that you own, your rejected messages, and for the human also failed wakes.
-Order: by deadline, then whether the sender is blocked, then by age. Below each item
+Order: by deadline, priority, whether the sender is blocked, and age. Below each item
 is a command that settles it. \"inactive\" means that its sender shows no activity.
 With --json, an approval has its complete text, and the digest that `mailbag decide`
 needs from a program.
@@ -78,6 +78,9 @@ fn tell(item: &Item, out: &mut Output) -> Result<()> {
     };
     let mut about = vec![format!("{} ago", age(&item.since))];
     about.extend(item.deadline.as_deref().map(left));
+    if !item.priority.is_normal() {
+        about.push(item.priority.as_str().to_owned());
+    }
     about.extend(item.inactive.then(|| "inactive".to_owned()));
     let options = if item.options.is_empty() {
         String::new()

@@ -156,15 +156,6 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
             format!("{total}: {}", each.join(", "))
         },
     )?;
-    let rejected: usize = status.rejected.iter().map(|rejected| rejected.files).sum();
-    if rejected > 0 {
-        say(
-            out,
-            BOLD,
-            "rejected",
-            format!("{}; see `mailbag rejected`", count_of(rejected, "file")),
-        )?;
-    }
     say(out, BOLD, "pending", held_up(status))
 }
 
@@ -327,7 +318,7 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
                 out,
                 PLAIN,
                 "",
-                format!("{}: {}", rejection.file.display(), rejection.what),
+                format!("#{} {}", rejection.seq, rejection.what),
             )?;
             cure(out, &rejection.cure)?;
         }

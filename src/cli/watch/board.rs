@@ -287,6 +287,7 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Priority;
 
     fn list(seqs: &[u64]) -> PendingList {
         let item = |seq: &u64| Item {
@@ -300,6 +301,7 @@ mod tests {
             options: Vec::new(),
             digest: None,
             text: None,
+            priority: Priority::default(),
             blocked: true,
             inactive: false,
             command: String::new(),

@@ -282,6 +282,7 @@ pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Priority;
     use crate::query::pending::{Item, PendingList};
 
     fn item(kind: &'static str, seq: u64, options: &[&str]) -> Item {
@@ -297,6 +298,7 @@ mod tests {
             options: options.iter().map(|option| text(option)).collect(),
             digest: None,
             text: None,
+            priority: Priority::default(),
             blocked: true,
             inactive: false,
             command: text("mailbag release src --of bob"),

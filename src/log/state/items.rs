@@ -11,7 +11,7 @@ use crate::message::answer::{Asked, Name, Shared};
 use crate::message::claim::rfc3339;
 use crate::message::record::{EventKind, Head, MessageName, Record};
 use crate::message::status::Status;
-use crate::message::{self, APPROVAL, ESCALATION, id};
+use crate::message::{self, APPROVAL, ESCALATION, Priority, id};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,9 @@ pub struct Item {
     pub since: i64,
     /// The title.
     pub title: String,
+    /// The priority of the message.
+    #[serde(default, skip_serializing_if = "Priority::is_normal")]
+    pub priority: Priority,
     /// The thread and the reference that its answers can share.
     pub shares: Shared,
     /// The message that it passes on.
@@ -313,6 +316,10 @@ impl Item {
                 .map(|message| title(message.get()))
                 .unwrap_or_default(),
         };
+        let priority = record
+            .message()
+            .map(|message| Priority::of(message.get()))
+            .unwrap_or_default();
         let MessageName { from, id, .. } = record.name()?;
         let (seq, from, id, since) = (record.seq, from.clone(), id.clone(), at.micros());
         let (title, shares) = (
@@ -327,6 +334,7 @@ impl Item {
             of,
             since,
             title,
+            priority,
             shares,
             about,
         })

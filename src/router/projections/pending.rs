@@ -9,12 +9,13 @@ use crate::disk::layout;
 use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
 use crate::log::state::items::{self, Kind};
 use crate::log::state::{self, State};
-use crate::message::{claim, id};
+use crate::message::{Priority, claim, id};
 use crate::room::sessions::Calls;
 use crate::router::projections::View;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Item {
     /// The time of the decision without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
+    /// The priority of its message.
+    pub priority: Priority,
     /// The options of the decision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
@@ -73,7 +76,7 @@ pub struct Key<'i> {
     pub owned: Option<(&'i str, &'i str)>,
 }
 
-/// The items of this agent, most urgent first: by deadline, then blocked senders, then by age.
+/// The items of this agent, most urgent first: by deadline, priority, blocked senders and age.
 pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
     let mine = everything(state).filter(|(of, _)| of.iter().any(|one| &**one == agent));
     let mut items: Vec<Item> = mine.map(|(_, item)| item).collect();
@@ -133,10 +136,11 @@ impl Item {
     }
 
     /// The order in the list.
-    fn order(&self) -> (bool, Option<&str>, bool, &str, u64) {
+    fn order(&self) -> (bool, Option<&str>, Reverse<Priority>, bool, &str, u64) {
         (
             self.deadline.is_none(),
             self.deadline.as_deref(),
+            Reverse(self.priority),
             !self.blocked,
             &self.since,
             self.seq,
@@ -152,6 +156,7 @@ impl Item {
             title: String::new(),
             since: Stamp::from_micros(since).to_string(),
             deadline: None,
+            priority: Priority::default(),
             options: Vec::new(),
             digest: None,
             text: None,
@@ -175,6 +180,7 @@ fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)>
                 .terms
                 .deadline
                 .map(|at| Stamp::from_micros(at).to_string()),
+            priority: open.terms.priority,
             options: open.terms.options.clone(),
             digest: Some(open.digest.clone()),
             blocked: true,
@@ -200,6 +206,7 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
             id,
             since,
             title,
+            priority,
             ..
         } = item;
         let (word, command) = match kind {
@@ -213,6 +220,7 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
             Cow::Borrowed(&item.of[..]),
             Item {
                 title,
+                priority: *priority,
                 blocked,
                 command,
                 ..Item::new(word, *seq, message, from, *since)

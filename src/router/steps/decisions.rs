@@ -14,7 +14,7 @@ use crate::message::decision::{self, OnDeadline, Step, Terms};
 use crate::message::record::{Fact, Group};
 use crate::message::reference::Chosen;
 use crate::message::status::Receipt;
-use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, id};
+use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, Priority, id};
 use crate::room::resolve::Via;
 use crate::room::signature::{self, DecisionKey, Signed};
 use crate::router::parts::{Config, is_left_to_human};
@@ -183,6 +183,7 @@ impl<'a> Decisions<'a> {
                 options,
                 deadline,
                 on_deadline,
+                priority: Priority::from_word(message.priority()),
                 signed,
                 tell: Vec::new(),
                 thread: None,

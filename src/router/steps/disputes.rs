@@ -11,7 +11,7 @@ use crate::log::state::disputes::{Dispute, Disputes};
 use crate::log::state::{Source, State};
 use crate::message::decision::{OnDeadline, Step, Terms};
 use crate::message::record::{Fact, Group};
-use crate::message::{APPROVAL, ESCALATION, Message, claim, id};
+use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id};
 use crate::room::resolve::{self, Availability, Via};
 use crate::room::settings::Escalation;
 use crate::router::parts::{Config, is_argued_out};
@@ -170,6 +170,7 @@ impl<'a> Disagreements<'a> {
             options,
             deadline: None,
             on_deadline: OnDeadline::Deny,
+            priority: Priority::High,
             signed: false,
             tell: one.parties(),
             thread: Some(one.thread.clone()),

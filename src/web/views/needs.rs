@@ -159,6 +159,7 @@ fn facts(item: &Item) -> Markup {
     html! {
         p .facts {
             (badge(item)) " "
+            @if !item.priority.is_normal() { span .badge .(item.priority.as_str()) { (item.priority.as_str()) } " " }
             @if !item.from.is_empty() { (agent(&item.from)) " " }
             @if item.seq > 0 { (seq(item.seq)) " " }
             (time(&item.since))

@@ -1,7 +1,7 @@
 //! Rejected mail: the list, and one file with its problems, to be fixed and sent again, or removed.
 
 use super::{Page, agent, nothing, respond, respond_about, text, time};
-use crate::base::error::{Problem, Result};
+use crate::base::error::{Problem, Result, in_words};
 use crate::base::{limits, sanitize};
 use crate::commands::rejected::{self, Shown, Which};
 use crate::message::schema::corrected;
@@ -135,7 +135,7 @@ fn problems(problems: &[Problem]) -> Markup {
 /// A problem with the field that has it.
 pub(super) fn sentence(problem: &Problem) -> Markup {
     html! {
-        @if !problem.place.is_empty() { code { (text(problem.place.trim_start_matches('/'))) } ": " }
+        @if !problem.place.is_empty() { code { (text(&in_words(&problem.place))) } ": " }
         (text(&problem.what))
     }
 }

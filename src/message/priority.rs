@@ -1,0 +1,61 @@
+//! The priority of a message.
+
+use super::checked::PRIORITIES;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// The priority of a message, lowest first.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// `low`
+    Low,
+    /// `normal`
+    #[default]
+    Normal,
+    /// `high`
+    High,
+    /// `urgent`
+    Urgent,
+}
+
+impl Priority {
+    /// The priority of a message in canonical JSON.
+    pub fn of(message: &str) -> Priority {
+        #[derive(Deserialize)]
+        struct Field<'a> {
+            #[serde(borrow, default)]
+            priority: Cow<'a, str>,
+        }
+        let field: Result<Field<'_>, _> = serde_json::from_str(message);
+        field.map_or_else(
+            |_| Priority::default(),
+            |field| Priority::from_word(&field.priority),
+        )
+    }
+
+    /// The priority that a canonical word means.
+    pub fn from_word(word: &str) -> Priority {
+        let all = [
+            Priority::Low,
+            Priority::Normal,
+            Priority::High,
+            Priority::Urgent,
+        ];
+        let named = all.into_iter().find(|one| one.as_str() == word);
+        named.unwrap_or_default()
+    }
+
+    /// The canonical word.
+    pub fn as_str(self) -> &'static str {
+        PRIORITIES[self as usize]
+    }
+
+    /// Returns true for the default.
+    pub fn is_normal(&self) -> bool {
+        *self == Priority::Normal
+    }
+}
