@@ -501,7 +501,7 @@ fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
         "registry.json",
         r#"{"version":1,"agents":[{"id":"bob","wake":{"by":"smoke"}}]}"#,
     );
-    let complaint = world.fails(1, &["agent", "list"]);
+    let complaint = world.fails(65, &["agent", "list"]);
     assert!(
         complaint.contains("/agents/0/wake") && complaint.contains("claude, codex, nobody"),
         "{complaint}"

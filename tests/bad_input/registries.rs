@@ -43,7 +43,7 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
     for (text, named) in cases() {
         town.place("registry.json", text.as_bytes());
         for command in [["run"].as_slice(), &["run", "--once"]] {
-            let complaint = town.fails(1, command);
+            let complaint = town.fails(65, command);
             for word in named {
                 assert!(
                     complaint.contains(word),
@@ -75,7 +75,7 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
 #[test]
 fn bad_settings_stop_the_start_and_are_not_replaced() {
     let town = Town::of(&["alice", "bob"]).settings("durability = \"power\"\nmessage_bites = 5\n");
-    let complaint = town.fails(1, &["run", "--once"]);
+    let complaint = town.fails(65, &["run", "--once"]);
     assert!(
         complaint.contains("settings.toml line 2") && complaint.contains("message_bytes"),
         "{complaint}"

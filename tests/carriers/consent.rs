@@ -82,7 +82,7 @@ fn an_address_cannot_contain_ssh_options_or_shell_code() {
             "settings.toml",
             format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
         );
-        let told = pair.fit.fails(1, &["settings"]);
+        let told = pair.fit.fails(65, &["settings"]);
         assert!(told.contains("links"), "{address}: {told}");
         pair.fit.ok(&["trust"]);
         assert_ne!(pair.once().code, 0, "{address}");

@@ -264,7 +264,7 @@ fn status_names_the_command_that_fixes_each_problem() {
     let text = world.ok(&["status"]);
     for said in [
         "pending     1 in outboxes, 1 in unregistered outboxes\n",
-        "rejected    3 files; see `mailbag rejected`",
+        "rejected    2 files of alice, newest first:",
         "-> mailbag agent add stranger",
         &format!("-> mailbag rejected show {}", seq(&world, "two.json")),
     ] {

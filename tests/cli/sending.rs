@@ -145,7 +145,7 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     assert!(
         world
             .fails(65, &["send", "bob", "--as", "alice"])
-            .contains("has no content")
+            .contains("has no text")
     );
 }
 

@@ -122,7 +122,7 @@ fn the_setting_warns_or_is_silent() {
         );
     }
     let world = World::new().settings("guard = \"no\"\n");
-    let said = world.fails(1, &["settings"]);
+    let said = world.fails(65, &["settings"]);
     assert!(said.contains("guard has an invalid value"), "{said}");
 }
 

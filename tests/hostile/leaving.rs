@@ -136,7 +136,7 @@ fn the_settings_name_further_directories() {
     for wrong in [r#"["/"]"#, r#"["keys"]"#, r#""/srv""#] {
         town.write("settings.toml", format!("attach_from = {wrong}\n"));
         assert!(
-            town.fails(1, &["settings"])
+            town.fails(65, &["settings"])
                 .contains("an array of absolute paths"),
             "{wrong}"
         );

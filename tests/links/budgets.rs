@@ -118,7 +118,7 @@ fn an_invalid_budget_of_a_link_is_an_error() {
         let settings = format!("{}{wrong}\n", link("po", &rooms.po, "\"agents\""));
         rooms.fit.write("settings.toml", settings);
         assert!(
-            rooms.fit.fails(1, &["settings"]).contains("links"),
+            rooms.fit.fails(65, &["settings"]).contains("links"),
             "{wrong}"
         );
     }

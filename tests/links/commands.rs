@@ -159,7 +159,7 @@ fn a_link_that_cannot_work_is_not_added() {
     );
     assert_eq!(settings(&fit), before);
     fit.write("settings.toml", "tag = ");
-    fit.fails(1, &["link", "add", "west", &path(&other)]);
+    fit.fails(65, &["link", "add", "west", &path(&other)]);
     assert_eq!(settings(&fit), "tag = ");
 }
 

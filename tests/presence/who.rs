@@ -286,7 +286,7 @@ fn stale_after_sets_the_time_until_an_agent_is_stale() {
     let world = world.settings("stale_after = \"0\"\n");
     assert_eq!(seen_at(&world, "23:00", "bob")["presence"], "offline");
     let world = world.settings("stale_after = 6\n");
-    assert!(world.fails(1, &["settings"]).contains("6h"));
+    assert!(world.fails(65, &["settings"]).contains("6h"));
 }
 
 /// P78: the work of an agent comes from its last message of such a type.

@@ -143,7 +143,7 @@ fn an_address_names_servers_and_nothing_else() {
             format!("tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\n{line}\n"),
         );
         assert!(
-            rooms.fit.fails(1, &["settings"]).contains("links"),
+            rooms.fit.fails(65, &["settings"]).contains("links"),
             "{line}"
         );
         assert_ne!(once(&rooms.fit).code, 0, "{line}");
@@ -152,7 +152,7 @@ fn an_address_names_servers_and_nothing_else() {
         "settings.toml",
         "tag = \"fit\"\n[links.po]\ncarrier = \"none\"\nreplicas = 1\n",
     );
-    rooms.fit.fails(1, &["settings"]);
+    rooms.fit.fails(65, &["settings"]);
 }
 
 #[test]
