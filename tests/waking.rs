@@ -503,7 +503,7 @@ fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
     );
     let complaint = world.fails(65, &["agent", "list"]);
     assert!(
-        complaint.contains("/agents/0/wake") && complaint.contains("claude, codex, nobody"),
+        complaint.contains("agents[0].wake") && complaint.contains("claude, codex, nobody"),
         "{complaint}"
     );
 }

@@ -423,7 +423,9 @@ mod tests {
     use super::*;
 
     fn described(place: &str, what: &str) -> String {
-        Problem::new("unknown_recipient", what).at(place).to_string()
+        Problem::new("unknown_recipient", what)
+            .at(place)
+            .to_string()
     }
 
     #[test]

@@ -152,7 +152,11 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
         progress(read);
         verifier.place(&line);
         if let Err(what) = verifier.take(&line) {
-            let bad = verifier.bad(what, !line.bytes.ends_with(b"\n"));
+            let bad = if line.bytes.ends_with(b"\n") {
+                verifier.bad(what, false)
+            } else {
+                verifier.incomplete_end(what)
+            };
             return Ok(Found {
                 verified: Err(bad),
                 before: verifier.verified,
@@ -161,13 +165,10 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
     }
     verifier.verified.last = hex(&verifier.chain.hash());
     if !verifier.chain.is_complete() {
-        let bad = verifier.bad(
-            format!(
-                "the last batch is incomplete: {} records are missing",
-                verifier.chain.missing()
-            ),
-            true,
-        );
+        let bad = verifier.incomplete_end(format!(
+            "the last batch is incomplete: {} records are missing",
+            verifier.chain.missing()
+        ));
         return Ok(Found {
             verified: Err(bad),
             before: verifier.verified,
@@ -267,6 +268,17 @@ impl Verifier<'_> {
             is_rolled_back: true,
             ..self.bad(what, false)
         })
+    }
+
+    /// The problem of an incomplete end. The end was committed if the room shows a later record.
+    fn incomplete_end(&mut self, what: String) -> Bad {
+        match self.find_loss() {
+            Some(loss) => Bad {
+                what: format!("{what}, and {}", loss.what),
+                ..loss
+            },
+            None => self.bad(what, true),
+        }
     }
 
     fn check_room(&self, record: &Record) -> Result<(), String> {

@@ -144,6 +144,25 @@ fn a_cut_or_reordered_log_does_not_verify() {
 }
 
 #[test]
+fn a_cut_end_that_was_committed_is_reported_as_a_loss() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    let path = world.room("log/00000001.ndjson");
+    let text = std::fs::read_to_string(&path).expect("the log");
+    std::fs::write(&path, &text[..text.len() - 5]).expect("the log");
+    let said = world.fails(65, &["log", "verify"]);
+    let status = world.ok(&["status"]);
+    assert!(said.contains("mailbag log accept-gap"), "{said}");
+    assert!(status.contains("mailbag log verify"), "{status}");
+    for said in [said, status] {
+        assert!(
+            said.contains("shows record") && !said.contains("quarantine"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn run_once_routes_what_is_there_and_ends() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "hi"}"#);

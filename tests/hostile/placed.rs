@@ -160,3 +160,22 @@ fn a_hook_says_that_the_sender_of_a_placed_file_is_unknown() {
         "{told}"
     );
 }
+
+#[test]
+fn mail_whose_record_the_log_has_lost_is_not_called_placed() {
+    // P570
+    let (world, name, _) = delivered();
+    let path = world.room("log/00000001.ndjson");
+    let text = fs::read_to_string(&path).expect("the log");
+    let first = text.split_inclusive('\n').next().expect("a record");
+    fs::write(&path, first).expect("the log");
+    let one = &world.items(&["inbox", "bob"])[0];
+    let lost = "without its record, which the log has lost; sender not confirmed";
+    assert_eq!((&one["problem"], &one["from"]), (&json!(lost), &json!("")));
+    assert!(
+        world
+            .ok(&["inbox", "bob"])
+            .contains(&format!("{name}  {lost}"))
+    );
+    assert!(!world.run(&["doctor"]).out.contains("placed here directly"));
+}

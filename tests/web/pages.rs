@@ -38,6 +38,8 @@ fn each_page_shows_its_part_of_the_room() {
         r#"{"type": "claim", "claims": ["src/login.rs"], "wait": true}"#,
     );
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
+    let claim = r#"{"type": "claim", "claims": ["/etc/hosts"]}"#;
+    world.drop_file("alice", "claim.json", claim);
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
     let shows = |path: &str, words: &[&str]| {
@@ -78,7 +80,10 @@ fn each_page_shows_its_part_of_the_room() {
         ],
     );
     shows("/thread/3", &["Which port?", "8080"]);
-    shows("/rejected", &["bbo", "→", "href=\"/rejected/"]);
+    shows(
+        "/rejected",
+        &["bbo", "→", "href=\"/rejected/", "claim /etc/hosts"],
+    );
     shows("/search?q=PORT", &["Which", "<mark>port</mark>"]);
     shows(
         "/search?q=bob+port&type=question",
@@ -99,7 +104,10 @@ fn each_page_shows_its_part_of_the_room() {
             .body
             .contains("other.example")
     );
-    shows("/activity", &["<svg", "alice", "bob", "Who writes to whom"]);
+    shows(
+        "/activity",
+        &["<svg", "alice", "bob", "Who writes to whom", "rotate(-45"],
+    );
     shows("/claims", &["src/**", "alice", "the login"]);
     shows("/worklog", &["Login works", "milestone"]);
     shows("/links", &["mailbag link add"]);

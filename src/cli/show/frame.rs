@@ -68,7 +68,7 @@ pub(crate) fn titled(out: &mut Output, title: &str, content: &str) -> Result<()>
 }
 
 /// The lines of a text that fit the width of the terminal.
-fn folded(line: &str, width: Option<usize>, indent: &str) -> Vec<String> {
+pub(crate) fn folded(line: &str, width: Option<usize>, indent: &str) -> Vec<String> {
     let Some(width) = width.filter(|width| *width > indent.len() * 2) else {
         return vec![line.to_owned()];
     };

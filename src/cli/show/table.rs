@@ -33,7 +33,8 @@ pub(crate) fn print(out: &mut Output, rows: &[Vec<String>]) -> Result<()> {
 /// A cell with its style. Its text may come from anywhere.
 pub(crate) type Cell = (Style, String);
 
-/// Prints rows with each column as wide as its widest cell. At a terminal, the widest columns are cut until the rows fit.
+/// Prints rows with each column as wide as its widest cell. At a terminal, empty columns are left out, and the widest
+/// columns are cut until the rows fit.
 pub(crate) fn print_styled(out: &mut Output, rows: &[Vec<Cell>]) -> Result<()> {
     let visible = |row: &Vec<Cell>| -> Vec<Cell> {
         let cells = row.iter();
@@ -41,15 +42,14 @@ pub(crate) fn print_styled(out: &mut Output, rows: &[Vec<Cell>]) -> Result<()> {
             .map(|(style, text)| (*style, sanitize::line(text).into_owned()))
             .collect()
     };
-    let rows: Vec<Vec<Cell>> = rows.iter().map(visible).collect();
-    let mut widths = Vec::new();
-    for row in &rows {
-        widths.resize(widths.len().max(row.len()), 0);
-        for (width, (_, cell)) in widths.iter_mut().zip(row) {
-            *width = cell.width().max(*width);
-        }
-    }
+    let mut rows: Vec<Vec<Cell>> = rows.iter().map(visible).collect();
+    let mut widths = widths_of(&rows);
     if let Some(most) = out.width() {
+        for row in &mut rows {
+            let mut all = widths.iter();
+            row.retain(|_| all.next().is_some_and(|width| *width > 0));
+        }
+        widths.retain(|width| *width > 0);
         narrow(&mut widths, most);
     }
     for row in &rows {
@@ -63,6 +63,18 @@ pub(crate) fn print_styled(out: &mut Output, rows: &[Vec<Cell>]) -> Result<()> {
         out.line(line)?;
     }
     Ok(())
+}
+
+/// The width of the widest cell in each column.
+fn widths_of(rows: &[Vec<Cell>]) -> Vec<usize> {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, (_, cell)) in widths.iter_mut().zip(row) {
+            *width = cell.width().max(*width);
+        }
+    }
+    widths
 }
 
 /// Narrows the widest columns until a row fits this width.

@@ -214,9 +214,10 @@ fn print(shown: &Shown, out: &mut Output) -> Result<()> {
     let seq = one.seq;
     out.flush()?;
     out.note(&format!(
-        "send a corrected file: `mailbag rejected retry {seq} FILE`; try again: `mailbag rejected retry {seq}`; \
-         remove it: `mailbag rejected drop {seq}`"
+        "send a corrected file: `mailbag rejected retry {seq} FILE`"
     ));
+    out.note(&format!("try again: `mailbag rejected retry {seq}`"));
+    out.note(&format!("remove it: `mailbag rejected drop {seq}`"));
     Ok(())
 }
 

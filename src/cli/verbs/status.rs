@@ -5,6 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
+use crate::cli::show::frame;
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
 use crate::query::claims::ClaimCounts;
 use crate::query::pending::age;
@@ -326,9 +327,18 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
+/// The width of the first column.
+const WORD: usize = 11;
+
 fn say(out: &mut Output, style: Style, word: &str, text: impl AsRef<str>) -> Result<()> {
-    let word = out.paint(style, &format!("{word:<11}"));
-    out.line(format!("{word} {}", sanitize::line(text.as_ref())))
+    let width = out.width().map(|width| width.saturating_sub(WORD + 1));
+    let lines = frame::folded(&sanitize::line(text.as_ref()), width, "");
+    for (n, line) in lines.iter().enumerate() {
+        let word = if n == 0 { word } else { "" };
+        let word = out.paint(style, &format!("{word:<WORD$}"));
+        out.line(format!("{word} {line}"))?;
+    }
+    Ok(())
 }
 
 /// Why Codex does not wake an agent, and what happens instead.
@@ -353,7 +363,7 @@ fn unloaded(one: &Unloaded, out: &Output) -> String {
     )
 }
 
-/// The command that fixes a problem, below the problem.
+/// The command that fixes a problem, below the problem. It is not folded, so that it can be copied.
 fn cure(out: &mut Output, cure: &str) -> Result<()> {
-    say(out, PLAIN, "", format!("  -> {cure}"))
+    out.line(format!("{:WORD$}   -> {}", "", sanitize::line(cure)))
 }

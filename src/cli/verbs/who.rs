@@ -93,7 +93,7 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
         });
     let unread = match &agent.oldest_unread {
         Some(oldest) => format!(
-            "{} unread, since {}{}",
+            "{} unread, {}{}",
             agent.unread,
             ago(oldest, now),
             woken(agent, now)

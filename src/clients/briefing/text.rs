@@ -4,7 +4,7 @@ use super::newest::Unread;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::message::id;
-use crate::query::inbox::{Mail, PLACED_DIRECTLY};
+use crate::query::inbox::{Mail, PLACED_DIRECTLY, RECORD_LOST};
 use crate::query::view::age_if_old;
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ fn line(alike: &Alike) -> String {
     let mail = alike.newest;
     if let Some(problem) = &mail.problem {
         let file = brief(&mail.file.to_string_lossy(), limits::FILE_NAME);
-        return if problem == PLACED_DIRECTLY {
+        return if problem == PLACED_DIRECTLY || problem == RECORD_LOST {
             format!("a file {problem}, {file}")
         } else {
             format!("a file that is not a message, {file}")

@@ -3,7 +3,7 @@
 mod head;
 mod origin;
 
-pub use origin::PLACED_DIRECTLY;
+pub use origin::{PLACED_DIRECTLY, RECORD_LOST};
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;

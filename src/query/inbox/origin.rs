@@ -5,6 +5,7 @@
 use super::Mail;
 use crate::base::error::Result;
 use crate::disk::{is_half_used, layout};
+use crate::log::Noted;
 use crate::log::find::Finder;
 use crate::message::copy::Copies;
 use crate::message::record::{EventKind, Record};
@@ -14,6 +15,9 @@ use serde_json::Value;
 
 /// The problem of a file that the router did not deliver.
 pub const PLACED_DIRECTLY: &str = "placed here directly, sender unknown";
+
+/// The problem of a file with a lost record.
+pub const RECORD_LOST: &str = "without its record, which the log has lost; sender not confirmed";
 
 /// The writer of a file in an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,13 +58,27 @@ impl Origins<'_> {
         if is_half_used() {
             return Origin::NotChecked;
         }
-        match self.is_copy(mail, bytes, extent) {
-            Ok(true) => Origin::Router,
-            Ok(false) => Origin::Other(PLACED_DIRECTLY.into()),
+        let is_copy = self.is_copy(mail, bytes, extent);
+        match is_copy.and_then(|is_copy| Ok((is_copy, !is_copy && self.is_lost(mail)?))) {
+            Ok((true, _)) => Origin::Router,
+            Ok((false, false)) => Origin::Other(PLACED_DIRECTLY.into()),
+            Ok((false, true)) => Origin::Other(RECORD_LOST.into()),
             // This user cannot read the log: it reads its own inbox only, and other agents cannot write there.
             Err(e) if e.errno() == Some(libc::EACCES) => Origin::Router,
             Err(e) => Origin::Other(format!("the sender cannot be checked: {e}")),
         }
+    }
+
+    /// Returns true if the router committed a record with this number, and the log no longer has it.
+    fn is_lost(&mut self, mail: &Mail) -> Result<bool> {
+        let Some(seq) = mail.seq else {
+            return Ok(false);
+        };
+        let noted = Noted::read(&self.room.dir)?;
+        Ok(
+            noted.is_some_and(|noted| noted.tip.seq >= seq)
+                && self.records.from_seq(seq)?.is_none(),
+        )
     }
 
     fn is_copy(&mut self, mail: &Mail, bytes: &[u8], extent: Extent) -> Result<bool> {

@@ -21,6 +21,7 @@ use crate::room::sessions::Calls;
 use crate::room::settings::{Admission, GuardedSetting};
 use crate::room::{Holder, Mode, Room, StalledRouter, inbox};
 use crate::router::projections::roster::{self, Present};
+use crate::router::recover::evidence;
 use blocked::blocked;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -189,6 +190,25 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
     })
 }
 
+/// An incomplete end of the log, in words. If the room shows a later record, the end was committed and is lost.
+fn incomplete_end(room: &Room, state: &State) -> Result<Option<String>> {
+    let Some(damage) = state::damage_after(&room.dir, state).ok().flatten() else {
+        return Ok(None);
+    };
+    let mut lost = evidence::newest(room)?;
+    lost.retain(|witness| witness.seq > state.seq);
+    let end = if lost.is_empty() {
+        "the next pass moves it to quarantine".to_owned()
+    } else {
+        let lost = evidence::describe(&lost, state.seq);
+        format!("{lost}; `mailbag log verify` shows how to restore it")
+    };
+    let what = damage.what;
+    Ok(Some(format!(
+        "the last batch of the log is incomplete: {what}; {end}"
+    )))
+}
+
 /// Computes the full status. Changes nothing.
 pub fn status(room: &Room) -> Result<Status> {
     let mut problems = Vec::new();
@@ -205,16 +225,9 @@ pub fn status(room: &Room) -> Result<Status> {
         .map_err(|e| problems.push(e.to_string()))
         .ok();
     // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
-    let damage = match (&router, &state) {
-        (None, Some(state)) => state::damage_after(&room.dir, state).ok().flatten(),
-        _ => None,
-    };
-    problems.extend(damage.map(|d| {
-        format!(
-            "the last batch of the log is incomplete: {}; the next pass moves it to quarantine",
-            d.what
-        )
-    }));
+    if let (None, Some(state)) = (&router, &state) {
+        problems.extend(incomplete_end(room, state)?);
+    }
     let (waiting, unregistered) = outboxes(
         room,
         registry.as_ref(),

@@ -120,7 +120,7 @@ impl Registry {
     /// assert_eq!(registry.roles()["tester"], 1);
     ///
     /// let problems = Registry::parse(br#"{"version": 1, "agents": [{"id": ".."}]}"#).expect_err("an invalid id");
-    /// assert!(problems[0].to_string().contains("/agents/0/id"));
+    /// assert!(problems[0].to_string().contains("agents[0].id"));
     /// ```
     pub fn parse(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
         read::document(bytes).and_then(read::registry)

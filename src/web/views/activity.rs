@@ -116,7 +116,7 @@ fn squares(found: &Activity, names: &[&str]) -> Markup {
     let most = found.copies.values().max().copied().unwrap_or(1).max(1);
     let side = names.len() * SIDE;
     html! {
-        svg .chart viewBox={ "0 0 " (LEFT + side.max(330)) " " (side + 46) } role="img"
+        svg .chart viewBox={ "0 0 " (LEFT + side.max(330)) " " (side + 120) } role="img"
             aria-label="Who writes to whom; the table below has the numbers" {
             @for (row, from) in names.iter().enumerate() {
                 text x=(LEFT - 8) y=(row * SIDE + 26) text-anchor="end" { (short(from)) }
@@ -131,7 +131,8 @@ fn squares(found: &Activity, names: &[&str]) -> Markup {
                 }
             }
             @for (column, to) in names.iter().enumerate() {
-                text x=(column * SIDE + LEFT + 12) y=(side + 26) text-anchor="middle" { (text(&to.chars().take(3).collect::<String>())) }
+                @let (x, y) = (column * SIDE + LEFT + 18, side + 20);
+                text x=(x) y=(y) transform={ "rotate(-45 " (x) " " (y) ")" } text-anchor="end" { (short(to)) }
             }
             text x="4" y=(side + 26) { "from ↑  to →" }
         }

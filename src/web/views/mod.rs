@@ -294,7 +294,7 @@ pub(super) fn initials(name: &str) -> Markup {
 
 /// A list of agents.
 pub(super) fn agents<'n>(names: impl IntoIterator<Item = &'n str>) -> Markup {
-    html! { @for (n, name) in names.into_iter().enumerate() { @if n > 0 { ", " } (agent(name)) } }
+    html! { span { @for (n, name) in names.into_iter().enumerate() { @if n > 0 { ", " } (agent(name)) } } }
 }
 
 /// A message by its number, which leads to it.

@@ -53,7 +53,7 @@ fn row(shown: &Shown) -> Markup {
 #[derive(Default)]
 struct Head {
     to: Vec<String>,
-    /// The subject, or the first line of the body.
+    /// The subject, the first line of the body, or the work that it claims.
     subject: Option<String>,
 }
 
@@ -75,7 +75,9 @@ impl Head {
         Head {
             to,
             subject: title_of_fields(&message)
-                .map(|line| sanitize::brief(line, limits::PAGE_PREVIEW)),
+                .map(str::to_owned)
+                .or_else(|| ownership(&message))
+                .map(|line| sanitize::brief(&line, limits::PAGE_PREVIEW)),
         }
     }
 
@@ -87,6 +89,14 @@ impl Head {
             }
         }
     }
+}
+
+/// The type and the subjects of a message about ownership, such as `claim src/auth`.
+fn ownership(message: &Map<String, Value>) -> Option<String> {
+    let kind = message.get("type")?.as_str()?;
+    let subjects = message.get("claims")?.as_array()?;
+    let subjects: Vec<&str> = subjects.iter().filter_map(Value::as_str).collect();
+    Some(format!("{kind} {}", subjects.join(", ")))
 }
 
 pub(in crate::web) async fn show(

@@ -163,7 +163,7 @@ fn row(hit: &Hit) -> Markup {
             p .subject { a href={ "/thread/" (message.seq) } data-open { (text(subject.unwrap_or("Message"))) } }
             @for found in &hit.matches {
                 p .found {
-                    span .field { (text(&found.field)) } " "
+                    @if found.field != "body" { span .field { (text(&found.field)) ":" } " " }
                     (text(&found.before)) mark { (text(&found.text)) } (text(&found.after))
                 }
             }
