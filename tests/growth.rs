@@ -1,13 +1,17 @@
 //! Commands find old messages without reading the whole log.
 
+use crate::town::tool;
 use crate::world::World;
 use mailbag::commands::read;
 use mailbag::log::state::{self, Relation, Relations};
 use mailbag::query::{channel, inbox, trace};
 use mailbag::room::Room;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 
 fn open(world: &World) -> Room {
     Room::open(&world.room("")).expect("a room")
@@ -134,6 +138,139 @@ fn trace_and_thread_show_the_same_whatever_becomes_of_the_index() {
     );
 }
 
+fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    tool("cp", ["-a".as_ref(), from.as_os_str(), to.as_os_str()]);
+}
+
+#[test]
+fn an_older_and_a_newer_index_decide_nothing_and_are_written_again() {
+    let world = talk();
+    let (index, checkpoint) = (
+        world.room("spool/relations"),
+        world.room("spool/checkpoint"),
+    );
+    let saved = world.path().join("saved");
+    copy(&world.room(""), &saved);
+    grow(&world, "later");
+    send(
+        &world,
+        "bob",
+        json!({"id": "a2", "to": "alice", "in_reply_to": "q1", "body": "or 8081"}),
+    );
+    grow(&world, "long-1");
+    let expected = shown(&world);
+    assert_eq!(expected[0]["answers"][1]["id"], "a2", "{expected:?}");
+    let newer = world.path().join("newer");
+    copy(&index, &newer);
+
+    copy(&saved.join("spool/relations"), &index);
+    assert_eq!(shown(&world), expected, "an older index");
+    copy(&newer, &index);
+    fs::copy(saved.join("spool/checkpoint"), &checkpoint).expect("a checkpoint");
+    assert_eq!(shown(&world), expected, "newer than the checkpoint");
+    grow(&world, "long-2");
+    assert!(is_indexed(&world));
+    assert_eq!(shown(&world), expected);
+
+    // The room before these messages, with the index of the room after them.
+    copy(&saved, &world.room(""));
+    copy(&newer, &index);
+    let before = shown(&world);
+    assert_eq!(before[0]["answers"].as_array().map(Vec::len), Some(1));
+    grow(&world, "another");
+    assert!(is_indexed(&world));
+    assert_eq!(shown(&world), before, "newer than the log");
+    let inodes = |paths: Vec<PathBuf>| -> Vec<u64> {
+        let metas = paths.iter().map(fs::metadata);
+        metas.map(|meta| meta.expect("a run").ino()).collect()
+    };
+    let written = inodes(runs(&world));
+    world.ok(&["run", "--once"]);
+    world.ok(&["run", "--once"]);
+    assert_eq!(inodes(runs(&world)), written, "it is written again once");
+}
+
+#[test]
+fn the_first_router_after_a_boot_writes_a_damaged_index_again() {
+    let world = talk();
+    let expected = shown(&world);
+    let path = runs(&world).remove(0);
+    let mut bytes = fs::read(&path).expect("a run");
+    *bytes.last_mut().expect("a byte") ^= 1;
+    fs::write(&path, bytes).expect("it is written");
+    world.write("spool/boot", "an earlier boot");
+    world.ok(&["run", "--once"]);
+    assert!(is_indexed(&world), "{:?}", runs(&world));
+    assert_eq!(shown(&world), expected);
+}
+
+#[test]
+fn readers_work_in_a_room_that_they_cannot_write_to() {
+    let world = talk();
+    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    let is_root = rustix::process::geteuid().is_root();
+    let home = world.path().join("home");
+    fs::create_dir(&home).expect("a directory");
+    let reader = |words: &[&str]| {
+        let mut command = world.bare(words);
+        // Root may write everywhere, so another user reads.
+        if is_root {
+            let trust = home.join("trust");
+            command
+                .uid(65534)
+                .gid(65534)
+                .env("MAILBAG_TRUST_DIR", trust);
+        }
+        command
+    };
+    let set_mode = |mode: &str| {
+        let room = world.room("");
+        tool("chmod", ["-R".as_ref(), mode.as_ref(), room.as_os_str()]);
+    };
+    if is_root {
+        std::os::unix::fs::chown(&home, Some(65534), Some(65534)).expect("root may");
+        set_mode("a+rX");
+        let trusted = reader(&["trust", "--yes"]).output().expect("it runs");
+        assert!(trusted.status.success(), "{trusted:?}");
+    }
+    let shown_to_others = || {
+        set_mode(if is_root { "a+rX" } else { "a-w" });
+        let mut shown = BTreeMap::new();
+        for words in [
+            ["trace", "q1"],
+            ["trace", "2"],
+            ["thread", "q1"],
+            ["thread", "a1"],
+            ["list", "--last=3"],
+        ] {
+            let mut command = reader(&[&words[..], &["--json"]].concat());
+            let output = command.output().expect("it runs");
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{words:?}: {err}");
+            shown.insert(words, output.stdout);
+        }
+        if !is_root {
+            set_mode("u+w");
+        }
+        shown
+    };
+    let expected = shown_to_others();
+    let path = runs(&world).remove(0);
+    let whole = fs::read(&path).expect("a run");
+    let mut damaged = whole.clone();
+    *damaged.last_mut().expect("a byte") ^= 1;
+    for (case, bytes) in [("damaged", damaged), ("cut off", whole[..30].to_vec())] {
+        fs::write(&path, &bytes).expect("it is written");
+        assert_eq!(shown_to_others(), expected, "{case}");
+        assert_eq!(fs::read(&path).expect("it stays"), bytes, "{case}");
+    }
+    fs::remove_dir_all(world.room("spool/relations")).expect("an index");
+    assert_eq!(shown_to_others(), expected, "missing");
+    grow(&world, "long-1");
+    assert!(is_indexed(&world), "{:?}", runs(&world));
+}
+
 #[test]
 fn runs_of_the_index_are_merged() {
     let world = World::with(&["alice", "bob"]);
@@ -155,6 +292,28 @@ fn channels_are_listed_without_their_conversations() {
         (channels[0].channel.as_str(), channels[0].messages > 8),
         ("main", true)
     );
+}
+
+#[test]
+fn the_last_lines_of_a_conversation_are_found_from_its_end() {
+    let world = talk();
+    for n in 1..6 {
+        grow(&world, &format!("long-{n}"));
+    }
+    let path = world.room("channels/main/messages.ndjson");
+    let text = fs::read_to_string(path).expect("a conversation");
+    let all: Vec<&str> = text.lines().collect();
+    let room = open(&world);
+    for wanted in [0, 1, 3, all.len() - 1, all.len(), 1000] {
+        let mut conversation = channel::find(&room, "main").expect("a channel");
+        let mut last = Vec::new();
+        let mut add = |line: &str| {
+            last.push(line.to_owned());
+            Ok(())
+        };
+        conversation.last(wanted, &mut add).expect("its lines");
+        assert_eq!(last, all[all.len().saturating_sub(wanted)..], "{wanted}");
+    }
 }
 
 #[test]

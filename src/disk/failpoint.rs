@@ -51,6 +51,8 @@ pub enum Failpoint {
     NoticeRecord,
     /// The removal of temporary files of killed programs.
     Leftovers,
+    /// The checksums of the blocks of an index.
+    IndexChecksum,
 }
 
 impl Failpoint {
@@ -80,6 +82,7 @@ impl Failpoint {
             Failpoint::LogEvidence => "log-evidence",
             Failpoint::NoticeRecord => "notice-record",
             Failpoint::Leftovers => "leftovers",
+            Failpoint::IndexChecksum => "index-checksum",
         }
     }
 }
@@ -135,6 +138,11 @@ pub fn batch_copies() -> Option<usize> {
 /// The most ids in a checkpoint. Only test builds can set it.
 pub fn recent_ids() -> Option<usize> {
     shrunk("MAILBAG_TEST_RECENT_IDS").map(|n| n as usize)
+}
+
+/// The growth of the log after which a checkpoint is written. Test builds can reduce it.
+pub fn checkpoint_bytes() -> Option<u64> {
+    shrunk("MAILBAG_TEST_CHECKPOINT_BYTES")
 }
 
 /// The time limit for writing the copies of one batch. Test builds can reduce it.

@@ -4,6 +4,7 @@
 //! reader notices a block that a power cut tore or that another program changed.
 
 use super::Dir;
+use super::failpoint::{self, Failpoint};
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Result};
 use crate::base::hash::Hasher;
@@ -130,6 +131,11 @@ impl SortedFile {
         Ok(all)
     }
 
+    /// Fails if a block is damaged.
+    pub fn check(&self) -> io::Result<()> {
+        (0..self.blocks()).try_for_each(|n| self.block(n).map(drop))
+    }
+
     fn blocks(&self) -> u64 {
         self.count.div_ceil(ENTRIES)
     }
@@ -174,7 +180,7 @@ fn read_block(file: &File, n: u64, length: usize, version: u64) -> io::Result<Ve
     let mut bytes = vec![0; length + CHECKSUM];
     file.read_exact_at(&mut bytes, n * (BLOCK + CHECKSUM) as u64)?;
     let found = bytes.split_off(length);
-    if found != checksum(&bytes, n, version) {
+    if failpoint::on(Failpoint::IndexChecksum) && found != checksum(&bytes, n, version) {
         return Err(damaged());
     }
     Ok(bytes)

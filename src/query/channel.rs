@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 
 /// A channel.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -194,6 +195,9 @@ impl<'a> Conversation<'a> {
 
     /// Calls `each` for the last `wanted` lines.
     pub fn last(&mut self, wanted: usize, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+        if self.open.is_none() {
+            self.open_near_end(wanted)?;
+        }
         let mut kept = std::collections::VecDeque::new();
         self.each_new(&mut |line| {
             kept.push_back(line.to_owned());
@@ -203,6 +207,40 @@ impl<'a> Conversation<'a> {
             Ok(())
         })?;
         kept.iter().try_for_each(|line| each(line))
+    }
+
+    /// Opens the conversation at a place with at least `wanted` lines after it, so that its beginning is not read.
+    fn open_near_end(&mut self, wanted: usize) -> Result<()> {
+        let Some(dir) = self.directory()? else {
+            return Ok(());
+        };
+        if dir.stat(layout::CONVERSATION)?.is_none() {
+            return Ok(());
+        }
+        let file = dir.look(layout::CONVERSATION)?;
+        let meta = file_meta(&file).doing_in("look at", dir.path(), layout::CONVERSATION)?;
+        let mut length = limits::TAIL_LOOK;
+        while length < meta.size.min(limits::CONVERSATION_END) {
+            let from = meta.size - length;
+            let mut end = vec![0; length as usize];
+            // A conversation that became shorter is read from its beginning.
+            if file.read_exact_at(&mut end, from).is_err() {
+                break;
+            }
+            let mut breaks = memchr::memchr_iter(b'\n', &end);
+            if let Some(first) = breaks.next()
+                && breaks.count() >= wanted
+            {
+                self.open = Some(Open {
+                    file,
+                    inode: meta.inode,
+                    offset: from + first as u64 + 1,
+                });
+                break;
+            }
+            length *= 4;
+        }
+        Ok(())
     }
 
     fn directory(&self) -> Result<Option<Dir>> {

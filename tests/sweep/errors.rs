@@ -98,7 +98,7 @@ fn with_one_broken(place: &'static str, errno: i32) -> io::Result<Figures> {
 }
 
 /// Every call in a full run; otherwise for each error one call that fails alone and one that begins a lasting failure.
-fn failures(made: &BTreeMap<&'static str, usize>, seed: u64) -> Vec<Vec<Strike>> {
+pub(crate) fn failures(made: &BTreeMap<&'static str, usize>, seed: u64) -> Vec<Vec<Strike>> {
     let mut random = Random(seed);
     let mut stories = Vec::new();
     for (name, errors) in ERRORS {

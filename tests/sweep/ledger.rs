@@ -38,15 +38,17 @@ pub(crate) struct Figures {
     pub(crate) undone: usize,
     /// Files that recovery rightly put aside: ends of the log that were never committed.
     pub(crate) set_aside: usize,
+    /// Power cuts that took a record of the log before the router had acknowledged it.
+    pub(crate) in_flight: usize,
     /// The failures, each with its place.
     pub(crate) complaints: Vec<String>,
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figures { points, reached, lost, duplicated, damaged, left_over, undone, set_aside, .. } = self;
+        let Figures { points, reached, lost, duplicated, damaged, left_over, undone, set_aside, in_flight, .. } = self;
         write!(f, "points tried {points}, lost {lost}, duplicated {duplicated}, damaged {damaged}, ")?;
-        write!(f, "left over {left_over} (reached {reached}, torn ends set aside {set_aside}, takings undone by cuts {undone})")
+        write!(f, "left over {left_over} (reached {reached}, torn ends set aside {set_aside}, takings undone by cuts {undone}, cuts that took a record in flight {in_flight})")
     }
 }
 
@@ -64,6 +66,7 @@ impl Figures {
         self.left_over += other.left_over;
         self.undone += other.undone;
         self.set_aside += other.set_aside;
+        self.in_flight += other.in_flight;
         self.complaints.extend(other.complaints);
     }
 

@@ -6,7 +6,7 @@ use super::device::Kind;
 use super::letters::seed_with_lines;
 use super::scenario::{BATCH_COPIES, Setting};
 use super::story::{Ground, Power, Strike, count};
-use super::sweeps::{Done, Points, cuts, green, journal_cuts, sweep, unordered_cuts};
+use super::sweeps::{Done, Points, cuts, green, journal_cuts, sweep, sweep_until, unordered_cuts};
 use super::tracer::{Outcome, Plan};
 use crate::world::{World, skip};
 use std::collections::BTreeSet;
@@ -151,6 +151,18 @@ fn without_a_step_of_the_order_by_the_journal() -> Done {
             let points = Points::count(setting)?.choose(120, 44);
             until_red(setting, journal_cuts(&points, 44))
         })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_cut_of_an_acknowledged_record_is_noticed() -> Done {
+    if has_failpoints() {
+        let setting = without("sync-order,log-sync");
+        let points = Points::count(&setting)?.choose(120, 44);
+        let figures = sweep_until(40, Ground::directory, &setting, journal_cuts(&points, 44))?;
+        let is_noticed = figures.complaints.iter().any(|complaint| complaint.contains("was acknowledged before the cut"));
+        assert!(is_noticed, "{figures}");
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, HEIR, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
 pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
-use super::{entries, originals, ptrace, receipts, shown};
+use super::{entries, originals, ptrace, receipts, relations, shown};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -45,6 +45,9 @@ pub(crate) struct World {
     squatted: usize,
     /// The power is back, and no router has started yet.
     dark: bool,
+    /// The last record that the router acknowledged, and the last one in the log when the power went.
+    acknowledged: u64,
+    appended: u64,
 }
 
 impl World {
@@ -75,6 +78,8 @@ impl World {
             joined: false,
             squatted: 0,
             dark: false,
+            acknowledged: 0,
+            appended: 0,
         };
         if world.setting.worklog {
             entries::remove(room)?;
@@ -222,6 +227,7 @@ impl World {
     /// The same where the disk may be broken, which agents hear of by errors of their own.
     pub(crate) fn try_to_act(&mut self, call: &Call) -> io::Result<()> {
         self.calls += 1;
+        self.acknowledged = self.acknowledged.max(acknowledged(&self.room));
         let mut done = Ok(());
         if self.setting.syncs_inboxes && self.calls.is_multiple_of(SYNC_EVERY) {
             done = done.and(self.sync_inboxes());
@@ -291,6 +297,26 @@ impl World {
     pub(crate) fn power_went(&mut self) {
         self.ledger.power_went();
         self.dark = self.setting.waits_for_router;
+    }
+
+    /// The power is about to go.
+    pub(crate) fn note_appended(&mut self) -> io::Result<()> {
+        self.appended = recorded(&self.log)?.last().copied().unwrap_or_default();
+        Ok(())
+    }
+
+    /// Each record that the router acknowledged before the cut is in the log. To be called before a router starts again.
+    pub(crate) fn check_acknowledged(&mut self) -> io::Result<()> {
+        if self.setting.archives {
+            return Ok(());
+        }
+        let last = recorded(&self.log)?.last().copied().unwrap_or_default();
+        if last < self.acknowledged {
+            self.figures.lost(format!("record {} was acknowledged before the cut, and the log ends with {last}", self.acknowledged));
+        }
+        self.figures.in_flight += usize::from(last < self.appended && last >= self.acknowledged);
+        (self.acknowledged, self.appended) = (last, last);
+        Ok(())
     }
 
     /// Each copy that a recipient took or can see is whole, and the log has its record. To be called before a router
@@ -370,6 +396,7 @@ impl World {
         }
         originals::check(&self.room, &self.letters, &mut figures)?;
         shown::check(&self.room, &self.letters, &self.setting, &mut figures)?;
+        relations::check(&self.room, &self.setting, &mut figures)?;
         if self.setting.worklog {
             let made_again = || self.finish(&mut self.program(&["run", "--once"])).map(drop);
             entries::check(&self.room, &self.letters, made_again, &mut figures)?;
@@ -407,6 +434,15 @@ impl World {
         timed.args(command.get_args()).envs(self.setting.env.iter().map(|(name, value)| (name, value)));
         timed.timeout(HUNG).output()
     }
+}
+
+/// The last record that readers count as committed, by the router's note.
+fn acknowledged(room: &Path) -> u64 {
+    let note = fs::read_to_string(room.join("spool/committed")).unwrap_or_default();
+    let words: Vec<&str> = note.split_ascii_whitespace().collect();
+    // A note that is written twice is complete.
+    let is_complete = words.len() == 14 && words[..7] == words[7..];
+    if is_complete { words[3].parse().unwrap_or_default() } else { 0 }
 }
 
 /// The numbers of the records in the log.

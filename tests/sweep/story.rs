@@ -136,12 +136,15 @@ fn run(
             }
             acting.borrow_mut().act(call);
         })
-        .before_kill(|| cut = go_dark(strike, device))
+        .before_kill(|| {
+            cut = acting.borrow_mut().note_appended().and_then(|()| go_dark(strike, device));
+        })
         .run(command, strike.plan)?;
     cut.map_err(|e| at("cutting the power", e))?;
     match outcome.end {
         End::Killed => {}
         End::Exited(code) if code != 101 && (code == 0 || matches!(strike.plan, Plan::Fail { .. })) => {
+            world.note_appended()?;
             go_dark(strike, device)?;
         }
         end => {
@@ -162,6 +165,7 @@ fn run(
         _ => {}
     }
     if strike.power != Power::On {
+        world.check_acknowledged()?;
         world.check_seen()?;
         booted(world.room())?;
     }

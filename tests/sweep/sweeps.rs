@@ -89,6 +89,12 @@ impl Points {
         self.points.iter().filter(|(number, _)| calls.contains(number)).copied().collect()
     }
 
+    /// The calls on paths below a directory of this name.
+    pub(crate) fn calls_below(&self, directory: &str) -> Vec<usize> {
+        let is_below = |call: &&Call| call.paths.iter().any(|path| path.iter().any(|part| part == directory));
+        self.outcome.changes().filter(is_below).filter_map(|call| call.number).collect()
+    }
+
     /// The last points: the router is idle, and then ends.
     pub(crate) fn last(&self, most: usize) -> &[(usize, Moment)] {
         &self.points[self.points.len().saturating_sub(most)..]

@@ -125,6 +125,14 @@ pub const RECENT_IDS: usize = 8192;
 pub const RECENT_IDS_SHARE: usize = 128;
 /// The entries of the index of relations that are kept in memory.
 pub const RECENT_RELATIONS: usize = 65_536;
+/// The bytes of an id by which the index finds ids with the same beginning.
+pub const BEGINNING_BYTES: usize = 8;
+/// The most positions that the index gives for a beginning. More of them are searched in the log.
+pub const BEGINNING_PLACES: usize = 1024;
+/// The number of outboxes that must be found empty before this is written down for later passes.
+pub const EMPTY_OUTBOXES: usize = 256;
+/// Two changes of a directory within this time can have the same time.
+pub const COARSE_CLOCK: Duration = Duration::from_secs(1);
 /// The largest checkpoint that is read.
 pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
@@ -152,6 +160,8 @@ pub const NOTE_BYTES: u64 = 4 << 10;
 pub const BEGINNINGS: usize = 64;
 /// The number of bytes that a reader of the log's end reads first.
 pub const TAIL_LOOK: u64 = 64 << 10;
+/// The end of a conversation in which the last lines are searched. For more lines, all of it is read.
+pub const CONVERSATION_END: u64 = 16 << 20;
 /// The number of bytes that are read first to find the end of the committed log in a room without `spool/committed`.
 pub const COMMITTED_LOOK: u64 = 64 << 10;
 /// The number of alternative names that are tried if the name of a file is already used.

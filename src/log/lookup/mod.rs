@@ -9,7 +9,7 @@ use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
 use crate::log::find::{self, Candidate};
-use crate::log::state::{self, State};
+use crate::log::state::{self, Beginning, Relation, Relations, State};
 use crate::log::{Line, Position, START};
 use crate::message::address::quoted;
 use crate::message::id;
@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// A message, and the position of its line.
 pub type LocatedMessage = (LoggedMessage, Position);
+
+/// The place of a reference in a list, how a message matches it, and the message.
+type FoundMessage = (usize, Fit, LocatedMessage);
 
 /// Why a reference does not identify one message.
 #[derive(Debug, Clone)]
@@ -105,8 +108,17 @@ pub fn find(
         }
     }
     if !sought.is_empty() {
-        let began = pace.begin()?;
-        for (n, fit, placed) in in_whole_log(room, viewer, sought)? {
+        let indexed = known.map(|known| in_index(room, known, viewer, &sought));
+        let all = match indexed.transpose()?.flatten() {
+            Some(all) => all,
+            None => {
+                let began = pace.begin()?;
+                let all = in_whole_log(room, viewer, sought)?;
+                pace.end(began);
+                all
+            }
+        };
+        for (n, fit, placed) in all {
             if !found[n]
                 .iter()
                 .any(|(_, (past, _))| past.seq == placed.0.seq)
@@ -114,7 +126,6 @@ pub fn find(
                 found[n].push((fit, placed));
             }
         }
-        pace.end(began);
     }
     Ok(found.into_iter().map(|found| one(viewer, found)).collect())
 }
@@ -216,12 +227,64 @@ fn nearby(
     Ok(found)
 }
 
+/// The messages that the index of relations finds. `None` if the index is not usable, or cannot find all of them.
+fn in_index(
+    room: &Dir,
+    state: &State,
+    viewer: &Viewer,
+    sought: &[(usize, Reference)],
+) -> Result<Option<Vec<FoundMessage>>> {
+    let Some(relations) = Relations::open(room, state) else {
+        return Ok(None);
+    };
+    let mut all = Vec::new();
+    for one in sought {
+        let Some(id) = one.1.id() else { continue };
+        let Some(places) = relations.places(&[Relation::Id(id)]) else {
+            return Ok(None);
+        };
+        let mut found = read_fitting(room, viewer, one, places)?;
+        // A message with exactly this id takes precedence over ids that begin with it.
+        if found.is_empty() {
+            let beginning = Beginning::of(id).map(Relation::Beginning);
+            match beginning.and_then(|beginning| relations.places(&[beginning])) {
+                Some(places) if places.len() <= limits::BEGINNING_PLACES => {
+                    found = read_fitting(room, viewer, one, places)?;
+                }
+                _ => return Ok(None),
+            }
+        }
+        all.extend(found);
+    }
+    Ok(Some(all))
+}
+
+/// The messages at these positions that a reference may mean.
+fn read_fitting(
+    room: &Dir,
+    viewer: &Viewer,
+    sought: &(usize, Reference),
+    places: Vec<Position>,
+) -> Result<Vec<FoundMessage>> {
+    let (n, reference) = sought;
+    let mut found = Vec::new();
+    for place in places {
+        if let Some(line) = log::read_one(room, place)?
+            && let Some(past) = LoggedMessage::read(&line.bytes).filter(|past| viewer.see(past))
+            && let Some(fit) = reference.fit(&past.from, &past.id, None)
+        {
+            found.push((*n, fit, (past, place)));
+        }
+    }
+    Ok(found)
+}
+
 /// One pass over the log. For a prefix of an id, a few matches suffice to report that it is ambiguous.
 fn in_whole_log(
     room: &Dir,
     viewer: &Viewer,
     sought: Vec<(usize, Reference)>,
-) -> Result<Vec<(usize, Fit, LocatedMessage)>> {
+) -> Result<Vec<FoundMessage>> {
     let texts: Vec<String> = sought
         .iter()
         .filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?)))

@@ -38,7 +38,7 @@ pub use loops::{LOOP, Loops};
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
 pub use questions::OpenQuestion;
-pub use relations::{RecentRelations, Relation, Relations};
+pub use relations::{Beginning, RecentRelations, Relation, Relations};
 pub use replay::{
     Damage, Last, Replayed, committed, committed_after, damage_after, replay, replay_durable,
 };

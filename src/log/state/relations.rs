@@ -23,6 +23,8 @@ use std::collections::BTreeSet;
 pub enum Relation<'a> {
     /// The id of its message.
     Id(&'a str),
+    /// The beginning of the id of its message.
+    Beginning(Beginning<'a>),
     /// The thread id of its message.
     Thread(&'a str),
     /// The id or the number of the message that it answers.
@@ -33,10 +35,22 @@ pub enum Relation<'a> {
     Rename,
 }
 
+/// The first characters of an id.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning<'a>(&'a str);
+
+impl<'a> Beginning<'a> {
+    /// `None` if the text is too short to find ids that begin with it.
+    pub fn of(text: &'a str) -> Option<Beginning<'a>> {
+        text.get(..limits::BEGINNING_BYTES).map(Beginning)
+    }
+}
+
 impl Relation<'_> {
     fn key(self) -> u64 {
         let (kind, name) = match self {
             Relation::Id(id) => ("id", id),
+            Relation::Beginning(Beginning(text)) => ("beginning", text),
             Relation::Thread(thread) => ("thread", thread),
             Relation::Answered(name) => ("answered", name),
             Relation::Concerned(seq) => ("concerned", &*seq.to_string()),
@@ -46,9 +60,13 @@ impl Relation<'_> {
     }
 }
 
+/// The format of the index. Runs of another format are not used.
+const VERSION: u32 = 2;
+
 /// The part of a segment that a run covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Covered {
+    version: u32,
     /// The first record.
     from: Position,
     /// The last record.
@@ -78,14 +96,24 @@ struct Part {
 pub struct RecentRelations {
     parts: Vec<Part>,
     count: usize,
+    /// Whether entries were dropped.
+    is_partial: bool,
 }
 
 impl RecentRelations {
+    /// Returns true if readers cannot use the index before the next checkpoint, or soon cannot.
+    pub fn is_due(&self) -> bool {
+        self.is_partial || self.count > limits::RECENT_RELATIONS / 2
+    }
+
     /// Adds the record of the line with this position, end and hash.
     pub(super) fn add(&mut self, record: &Record, head: Option<&Head<'_>>, line: &Tip) {
         // Without a checkpoint, the whole log is read. The router then makes the runs of the older records from the log.
         if self.count > limits::RECENT_RELATIONS {
-            *self = RecentRelations::default();
+            *self = RecentRelations {
+                is_partial: true,
+                ..RecentRelations::default()
+            };
         }
         let entries = entries(record, head, line.at);
         self.count += entries.len();
@@ -113,6 +141,7 @@ impl RecentRelations {
 impl Part {
     fn new(line: &Tip, entries: Vec<SortedEntry>) -> Part {
         let covered = Covered {
+            version: VERSION,
             from: line.at,
             last: line.at,
             end: line.end,
@@ -209,6 +238,26 @@ impl<'a> Relations<'a> {
     }
 }
 
+impl State {
+    /// Removes damaged runs of the index. Returns true if the other runs cover the log up to this state. Reads the whole
+    /// index, which a power cut can damage, because it is never synced.
+    pub fn relations_are_whole(&self, room: &Dir) -> bool {
+        let checked = remove_damaged_runs(room)
+            .and_then(|()| chained(room, self.relations.begin(self.end)))
+            .inspect_err(|e| tracing::debug!("{e}; the index of relations is not checked"));
+        checked.is_ok_and(|(_, gaps)| gaps.is_empty())
+    }
+}
+
+fn remove_damaged_runs(room: &Dir) -> Result<()> {
+    for run in list_runs(room, None)? {
+        if run.file.check().is_err() {
+            room.sub(layout::RUNS)?.remove(run.name())?;
+        }
+    }
+    Ok(())
+}
+
 /// A part of the log without a run: from a position to another one, or to the end of the segment.
 type Gap = (Position, Option<Position>);
 
@@ -223,8 +272,11 @@ fn chained(room: &Dir, until: Position) -> Result<(Vec<Run>, Vec<Gap>)> {
         }
         let mut at = Position { segment, offset: 0 };
         let mut hash = None;
+        // The next segment begins with the hash of this one's last record, which can be long.
+        let next = hash_before(room, segments.get(n + 1).copied())?;
         for run in all.extract_if(.., |run| run.covered.from.segment == segment) {
-            if run.covered.from <= at && run.covered.end > at && run.is_of_log(room)? {
+            let is_next = run.covered.from <= at && run.covered.end > at;
+            if is_next && (next.as_ref() == Some(&run.covered.hash) || run.is_of_log(room)?) {
                 at = run.covered.end;
                 hash = Some(run.covered.hash.clone());
                 chain.push(run);
@@ -234,7 +286,7 @@ fn chained(room: &Dir, until: Position) -> Result<(Vec<Run>, Vec<Gap>)> {
             if at < until {
                 gaps.push((at, Some(until)));
             }
-        } else if hash.is_none() || hash != hash_before(room, segments.get(n + 1).copied())? {
+        } else if hash.is_none() || hash != next {
             gaps.push((at, None));
         }
     }
@@ -262,7 +314,8 @@ fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<Run>> {
         let name = entry?.name.into_string().unwrap_or_default();
         if name.starts_with(&prefix)
             && let Ok(file) = SortedFile::open(&dir, &name)
-            && let Ok(covered) = serde_json::from_slice(file.label())
+            && let Ok(covered) = serde_json::from_slice::<Covered>(file.label())
+            && covered.version == VERSION
         {
             runs.push(Run { covered, file });
         }
@@ -404,6 +457,7 @@ fn entries(record: &Record, head: Option<&Head<'_>>, at: Position) -> Vec<Sorted
     }
     if let Some(id) = record.id() {
         keys.push(Relation::Id(id).key());
+        keys.extend(Beginning::of(id).map(|text| Relation::Beginning(text).key()));
     }
     let links = match head {
         Some(head) => head.shares(),

@@ -4,6 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::hash;
 use crate::base::limits;
+use crate::disk::failpoint;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::State;
 use crate::log::{Log, Position, Tip};
@@ -194,8 +195,9 @@ impl Journal {
             .checkpointed
             .is_some_and(|at| at.segment != end.segment);
         // A large state is written less often, so that the size of checkpoints stays in proportion to the log.
-        let enough = limits::CHECKPOINT_BYTES.max(8 * self.checkpoint_size);
-        if grown >= enough || is_another_segment {
+        let enough = failpoint::checkpoint_bytes()
+            .unwrap_or(limits::CHECKPOINT_BYTES.max(8 * self.checkpoint_size));
+        if grown >= enough || is_another_segment || self.state.relations.is_due() {
             match self.write_checkpoint(room) {
                 Ok(()) => self.checkpointed = Some(end),
                 // Without a checkpoint, the next start only reads more of the log.

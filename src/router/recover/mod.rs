@@ -57,13 +57,18 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     clear_stage(&spool, &state)?;
     leftovers::remove_leftovers(&room)?;
     twice::finish(&room.dir, &spool, &state)?;
+    let mut is_index_damaged = false;
     if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
         twice::finish_moves_of_recipients(&room.dir, &state)?;
+        is_index_damaged = !state.relations_are_whole(&room.dir);
     }
     // The syncs of a checkpoint would hide that the barrier is missing.
     if damage.is_none()
         && failpoint::on(Failpoint::RecoveryBarrier)
-        && (state.ids.is_due() || is_worth_a_checkpoint(&room, read)?)
+        && (is_index_damaged
+            || state.ids.is_due()
+            || state.relations.is_due()
+            || is_worth_a_checkpoint(&room, read)?)
     {
         // Without a checkpoint, the next start only reads the same part of the log again.
         if let Err(e) = state.save(&room.dir) {
@@ -119,7 +124,8 @@ fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
         .dir
         .stat(layout::CHECKPOINT)?
         .map_or(0, |meta| meta.size);
-    Ok(read > size.clamp(limits::CHECKPOINT_BYTES / 32, limits::CHECKPOINT_BYTES))
+    let enough = size.clamp(limits::CHECKPOINT_BYTES / 32, limits::CHECKPOINT_BYTES);
+    Ok(read > failpoint::checkpoint_bytes().unwrap_or(enough))
 }
 
 /// Warns about a copied room. It is routed, because nothing shows whether its original is also routed.
