@@ -6,7 +6,8 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, to_the_second};
-use crate::disk::{layout, machine};
+use crate::disk::{Entry, layout, machine};
+use crate::room::outbox::EmptyOutboxes;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -94,8 +95,20 @@ impl Room {
                 count += super::links::items(&came)?.len();
             }
         }
-        for agent in self.directories(layout::OUTBOXES)? {
-            let Ok(outbox) = self.dir.sub(layout::outbox(&agent)) else {
+        let Ok(outboxes) = self.dir.sub(layout::OUTBOXES) else {
+            return Ok(count.min(most));
+        };
+        let empty = EmptyOutboxes::read(&self.dir);
+        for entry in outboxes.list()? {
+            let Entry { name, inode, .. } = entry?;
+            if count >= most {
+                break;
+            }
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if is_hidden || empty.has(&outboxes, &name, inode) {
+                continue;
+            }
+            let Ok(outbox) = outboxes.sub(&name) else {
                 continue;
             };
             let names = outbox

@@ -1,6 +1,8 @@
 //! Many agents, many files, many writers and readers at the same time.
 
 use crate::town::Town;
+use crate::world::{World, wait};
+use mailbag::room::Room;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +23,41 @@ fn all_reaches_the_999_others_of_a_thousand_agents() {
     assert_eq!((town.count("a0"), town.count("human")), (0, 0));
     assert_eq!(town.status()["counts"]["copies"], 999);
     town.verify();
+}
+
+#[test]
+fn outboxes_that_were_empty_are_listed_again_after_a_change() {
+    let world = World::new();
+    let agents: Vec<String> = (0..300).map(|n| format!("a{n}")).collect();
+    let names: Vec<&str> = agents.iter().map(String::as_str).collect();
+    world.ok(&[&["agent", "add"], &names[..]].concat());
+    let note = world.room("spool/empty");
+    wait("the outboxes are remembered as empty", || {
+        world.ok(&["run", "--once"]);
+        note.exists()
+    });
+    let room = Room::open(&world.room("")).expect("a room");
+    let waiting = || room.waiting_files(9).expect("a number");
+    for case in ["whole", "damaged", "cut off", "missing"] {
+        let mut bytes = fs::read(&note).expect("a note");
+        match case {
+            "damaged" => *bytes.last_mut().expect("a byte") ^= 1,
+            "cut off" => bytes.truncate(40),
+            _ => {}
+        }
+        fs::write(&note, &bytes).expect("it is written");
+        if case == "missing" {
+            fs::remove_file(&note).expect("a note");
+        }
+        assert_eq!(waiting(), 0, "{case}");
+        let message = json!({"to": "a8", "body": case});
+        world.drop_file("a7", "next.json", message.to_string());
+        assert_eq!(waiting(), 1, "{case}");
+        world.ok(&["run", "--once"]);
+        assert_eq!(waiting(), 0, "{case}");
+        let bodies = world.bodies("a8");
+        assert_eq!(bodies.last().map(String::as_str), Some(case));
+    }
 }
 
 /// The messages of ten writers, as their readers took them: body, and number.

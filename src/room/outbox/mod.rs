@@ -2,6 +2,7 @@
 
 mod again;
 mod content;
+mod empty;
 mod lines;
 mod look;
 mod names;
@@ -11,6 +12,7 @@ mod strays;
 
 pub use again::go_on;
 pub use content::{Content, Line, Look, Ready, Terms, Whole};
+pub use empty::EmptyOutboxes;
 pub use lines::read as read_lines;
 pub use look::look;
 pub use patience::Patience;
@@ -31,6 +33,7 @@ pub struct Outboxes {
     boxes: BTreeMap<Arc<str>, Outbox>,
     turns: VecDeque<Arc<str>>,
     places: Places,
+    empty: EmptyOutboxes,
 }
 
 #[derive(Default)]
@@ -57,6 +60,24 @@ impl Outboxes {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         outbox.names.want_scan();
         Self::line_up(&mut self.turns, outbox, agent);
+    }
+
+    /// Loads the outboxes that are known to be empty. `now` is the time of the file system.
+    pub fn load_empty(&mut self, room: &Dir, now: i128) {
+        self.empty = EmptyOutboxes::read(room);
+        self.empty.remember(now);
+    }
+
+    /// Saves the outboxes that are known to be empty.
+    pub fn save_empty(&mut self, room: &Dir) -> Result<()> {
+        self.empty.save(room)
+    }
+
+    /// Requests a full scan of a new outbox, unless it is known to be empty.
+    pub fn scan_new(&mut self, outboxes: &Dir, agent: &Arc<str>, inode: u64) {
+        if !self.empty.has(outboxes, &**agent, inode) {
+            self.scan(agent);
+        }
     }
 
     /// Requests a scan of the outbox if its modification time shows that a file may have arrived since the last two
@@ -142,13 +163,20 @@ impl Outboxes {
             return Some((agent, Ok(SenderTurn::Begun(claim.clone()))));
         }
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
+            let meta = dir.meta()?;
             outbox.names.fill(&dir, &mut self.places)?;
+            if outbox.names.is_blank() {
+                self.empty.add(&meta);
+            }
             if outbox.names.is_empty() && outbox.names.is_scanning() {
                 return Ok(SenderTurn::Scanning);
             }
             let names = outbox.names.take(limits::TURN, &mut self.places);
-            let uid = dir.meta()?.uid;
-            Ok(SenderTurn::Files(Files { dir, names, uid }))
+            Ok(SenderTurn::Files(Files {
+                dir,
+                names,
+                uid: meta.uid,
+            }))
         });
         match &turn {
             Ok(_) if outbox.names.is_done() => {}

@@ -35,6 +35,8 @@ pub(super) struct Names {
     strays: Vec<OsString>,
     /// Requests for a pass that a scan has found.
     requests: Vec<OsString>,
+    /// Whether a scan has just found no entry at all.
+    is_blank: bool,
 }
 
 #[derive(Default)]
@@ -98,13 +100,16 @@ impl Names {
 
     /// Reads a part of the directory if no names are queued and a scan is wanted.
     pub(super) fn fill(&mut self, dir: &Dir, places: &mut Places) -> Result<()> {
+        self.is_blank = false;
         if !self.queued.is_empty() {
             return Ok(());
         }
+        let mut is_complete = false;
         let mut open = match std::mem::take(&mut self.scan) {
             Scan::None => return Ok(()),
             Scan::Wanted => {
                 self.strays.clear();
+                is_complete = true;
                 Open::new(dir, None)?
             }
             Scan::Open(open) => open,
@@ -130,6 +135,7 @@ impl Names {
                 return Ok(());
             }
         }
+        self.is_blank = is_complete && read == 0;
         self.queued = open.found.into_sorted_vec().into();
         self.behind = None;
         if open.has_more {
@@ -184,6 +190,11 @@ impl Names {
     /// Returns true if the queue is empty and no scan is requested.
     pub(super) fn is_done(&self) -> bool {
         self.queued.is_empty() && matches!(self.scan, Scan::None)
+    }
+
+    /// Returns true if the last call of [`Names::fill`] read the directory and found no entry.
+    pub(super) fn is_blank(&self) -> bool {
+        self.is_blank
     }
 
     /// Some of the names that the router never takes.

@@ -67,7 +67,7 @@ impl Known {
             if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
                 // Watching before reading ensures that no file is missed.
                 self.note_watched(router, place, notice.outbox(agent));
-                router.intake.outboxes().scan(agent);
+                router.intake.outboxes().scan_new(&dir, agent, *inode);
             }
         }
         for agent in self.outboxes.keys() {
@@ -174,6 +174,7 @@ fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str
         return name.into();
     };
     match dir.stat(&**id) {
+        _ if &**id == name => id.clone(),
         Ok(Some(meta)) if meta.inode == inode => id.clone(),
         _ => name.into(),
     }

@@ -1,6 +1,6 @@
 //! A single pass over a room. Every command that sends or reads makes one if no router runs.
 
-use super::{Known, Requests, check_stale_agents, sweep};
+use super::{Known, Requests, check_stale_agents};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::room::outbox::Patience;
@@ -70,15 +70,15 @@ fn pass_with(
     lock: Lock,
     recovered: impl FnOnce() -> Result<()>,
 ) -> Result<(Tally, BTreeSet<PathBuf>)> {
-    let patience = Patience::new(Some(file_system_time(room)?));
-    let mut router = recover(room.clone(), lock, patience)?;
+    let now = file_system_time(room)?;
+    let mut router = recover(room.clone(), lock, Patience::new(Some(now)))?;
     recovered()?;
+    router.intake.outboxes().load_empty(&room.dir, now);
     router.note_clock()?;
     let before = router.journal.state().seq;
     router.collect_from_projections();
     let mut known = Known::default();
     known.scan(&mut router, &mut Notice::silent())?;
-    sweep(&mut router, &known);
     router.check_charter();
     router.apply_deadlines();
     router.scan_inboxes(Inboxes::Changed);
@@ -99,6 +99,9 @@ fn pass_with(
         router.reconcile(Cause::End)?;
     }
     router.write_pending();
+    if let Err(e) = router.intake.outboxes().save_empty(&room.dir) {
+        tracing::debug!("{e}; the next pass lists all outboxes again");
+    }
     Requests::default().answer(&mut router)?;
     Ok((router.tally(), router.projections.take_brought()))
 }

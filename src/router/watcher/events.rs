@@ -74,13 +74,17 @@ impl Events {
 
     pub(super) fn add(&mut self, place: &WatchedPlace) -> Result<()> {
         let path = self.root.join(place.below());
-        // A directory that was removed and made again has a new inode, which the old watch does not cover.
-        let _ = self.watcher.unwatch(&path);
-        self.places
+        let known = self
+            .places
             .0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(path.clone(), place.clone());
+        // A directory that was removed and made again has a new inode, which the old watch does not cover. `notify`
+        // compares the path with all watched paths.
+        if known.is_some() {
+            let _ = self.watcher.unwatch(&path);
+        }
         match add(&mut self.watcher, &path) {
             Err(e) if e.errno() == Some(libc::ENOENT) => self.explain_missing(place),
             added => added,

@@ -1,0 +1,72 @@
+//! Outboxes without entries, remembered between passes, so that a pass lists only outboxes that changed.
+
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, Meta, SortedEntry, SortedFile, layout, machine};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+
+/// The outboxes that had no entry after their last change. They are identified by their inodes, and a change by its time,
+/// which no program can set.
+#[derive(Default)]
+pub struct EmptyOutboxes {
+    /// From an earlier pass.
+    known: HashMap<u64, u64>,
+    /// Found by this pass.
+    found: Vec<SortedEntry>,
+    /// Outboxes that changed later are not remembered: the clock of a file system is coarse, so a recent change may be
+    /// followed by another with the same time.
+    until: i128,
+}
+
+impl EmptyOutboxes {
+    /// Reads the outboxes that an earlier pass has found. None after a boot, or if the file is missing or damaged.
+    pub fn read(room: &Dir) -> EmptyOutboxes {
+        let entries = SortedFile::open(room, layout::EMPTY)
+            .ok()
+            .filter(|file| machine::boot().is_some_and(|boot| boot.as_bytes() == file.label()))
+            .and_then(|file| file.entries().ok());
+        EmptyOutboxes {
+            known: entries.into_iter().flatten().collect(),
+            ..EmptyOutboxes::default()
+        }
+    }
+
+    /// Remembers outboxes that are found empty. `now` is the time of the file system.
+    pub fn remember(&mut self, now: i128) {
+        self.until = now - limits::COARSE_CLOCK.as_nanos() as i128;
+    }
+
+    /// Returns true if this outbox is known to be empty.
+    pub fn has(&self, outboxes: &Dir, name: impl AsRef<OsStr>, inode: u64) -> bool {
+        let Some(&changed) = self.known.get(&inode) else {
+            return false;
+        };
+        let meta = outboxes.stat(name.as_ref());
+        meta.is_ok_and(|meta| meta.is_some_and(|meta| entry(&meta) == (inode, changed)))
+    }
+
+    /// Adds an outbox that was empty after it had this metadata.
+    pub(super) fn add(&mut self, meta: &Meta) {
+        if meta.changed < self.until {
+            self.found.push(entry(meta));
+        }
+    }
+
+    /// Writes the file if it saves later passes more than it costs.
+    pub fn save(&mut self, room: &Dir) -> Result<()> {
+        if self.found.len() < limits::EMPTY_OUTBOXES {
+            return Ok(());
+        }
+        self.known.extend(self.found.drain(..));
+        let mut entries: Vec<SortedEntry> =
+            self.known.iter().map(|(&key, &at)| (key, at)).collect();
+        entries.sort_unstable();
+        let boot = machine::boot().unwrap_or_default();
+        SortedFile::write(room, layout::EMPTY, boot.as_bytes(), &entries)
+    }
+}
+
+fn entry(meta: &Meta) -> SortedEntry {
+    (meta.inode, meta.changed as u64)
+}
