@@ -17,8 +17,8 @@ cargo bench --bench router -- growth-commands [OPTION…]
 Prints the processor time of each command, in ms, as the median of several runs,
 in rooms of several sizes, and the ratio of the largest room to the smallest.
 
-  --messages N,N     sizes by messages (1000,100000,1000000)
-  --agents N,N       sizes by agents (10,10000)
+  --messages N,N     sizes by messages (1000,10000,100000,1000000)
+  --agents N,N       sizes by agents (10,1000,10000)
   --unread N,N       sizes by unread messages of one agent (10,100000)
   --only TEXT        measure only commands with this text
   --runs N           runs of each command (5)
@@ -41,6 +41,14 @@ struct Options {
     runs: usize,
     dir: Option<PathBuf>,
     programs: Vec<PathBuf>,
+}
+
+/// The rooms of a table.
+struct Rooms<'a> {
+    by: &'a str,
+    sizes: &'a [u64],
+    has_router: bool,
+    make: fn(&Bench, u64) -> Result<Sized>,
 }
 
 /// A room, and an old message in it.
@@ -91,8 +99,8 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     }
     for has_router in [false, true] {
         options.by_messages(&benches, has_router)?;
+        options.by_agents(&benches, has_router)?;
     }
-    options.by_agents(&benches)?;
     options.by_unread(&benches)
 }
 
@@ -100,8 +108,8 @@ impl Options {
     /// `None` if help is requested.
     fn parse(args: &[String]) -> Result<Option<Options>> {
         let mut options = Options {
-            messages: vec![1_000, 100_000, 1_000_000],
-            agents: vec![10, 10_000],
+            messages: vec![1_000, 10_000, 100_000, 1_000_000],
+            agents: vec![10, 1_000, 10_000],
             unread: vec![10, 100_000],
             only: String::new(),
             runs: 5,
@@ -138,69 +146,61 @@ impl Options {
     }
 
     fn by_messages(&self, benches: &[Bench], has_router: bool) -> Result<()> {
-        if self.messages.is_empty() {
-            return Ok(());
-        }
-        let title = if has_router {
-            "messages, with a router"
-        } else {
-            "messages, no router"
+        let rooms = Rooms {
+            by: "messages",
+            sizes: &self.messages,
+            has_router,
+            make: |bench, size| bench.room(size, AGENTS_BESIDE),
         };
-        let make = |bench: &Bench, size| bench.room(size, AGENTS_BESIDE);
-        self.table(
-            benches,
-            (title, &self.messages, has_router),
-            make,
-            by_messages,
-        )
+        self.table(benches, &rooms, by_messages)
     }
 
-    fn by_agents(&self, benches: &[Bench]) -> Result<()> {
-        let make = |bench: &Bench, size| bench.room(MESSAGES_BESIDE, size);
-        self.table(
-            benches,
-            ("agents, no router", &self.agents, false),
-            make,
-            by_agents,
-        )
+    fn by_agents(&self, benches: &[Bench], has_router: bool) -> Result<()> {
+        let rooms = Rooms {
+            by: "agents",
+            sizes: &self.agents,
+            has_router,
+            make: |bench, size| bench.room(MESSAGES_BESIDE, size),
+        };
+        self.table(benches, &rooms, by_agents)
     }
 
     fn by_unread(&self, benches: &[Bench]) -> Result<()> {
-        self.table(
-            benches,
-            ("unread messages, no router", &self.unread, false),
-            Bench::room_with_unread,
-            by_unread,
-        )
+        let rooms = Rooms {
+            by: "unread messages",
+            sizes: &self.unread,
+            has_router: false,
+            make: Bench::room_with_unread,
+        };
+        self.table(benches, &rooms, by_unread)
     }
 
     fn table(
         &self,
         benches: &[Bench],
-        (title, sizes, has_router): (&str, &[u64], bool),
-        make: impl Fn(&Bench, u64) -> Result<Sized>,
+        kind: &Rooms<'_>,
         cases: fn(&OldMessage) -> Vec<Case>,
     ) -> Result<()> {
-        if sizes.is_empty() {
+        if kind.sizes.is_empty() {
             return Ok(());
         }
         let mut rooms = Vec::new();
         for bench in benches {
             let mut of_bench = Vec::new();
-            for &size in sizes {
-                of_bench.push(make(bench, size)?);
+            for &size in kind.sizes {
+                of_bench.push((kind.make)(bench, size)?);
             }
             rooms.push(of_bench);
         }
         let mut routers = Vec::new();
-        if has_router {
+        if kind.has_router {
             for (bench, rooms) in benches.iter().zip(&rooms) {
                 for room in rooms {
                     routers.push(bench.start_router(room)?);
                 }
             }
         }
-        print_head(title, sizes, benches.len());
+        print_head(kind, benches.len());
         for (number, case) in cases(&OldMessage::default()).iter().enumerate() {
             if !case.name.contains(&self.only) {
                 continue;
@@ -253,7 +253,7 @@ impl Bench {
     fn room(&self, messages: u64, agents: u64) -> Result<Sized> {
         let path = self.dir.join(format!("{messages}-{agents}"));
         if !path.join("registry.json").exists() {
-            make::room(&path, messages, agents)?;
+            make::room(&path, messages, agents, MESSAGES_BESIDE)?;
             self.prepare(&path)?;
         }
         Ok(Sized {
@@ -266,7 +266,7 @@ impl Bench {
     fn room_with_unread(&self, unread: u64) -> Result<Sized> {
         let path = self.dir.join(format!("unread-{unread}"));
         if !path.join("registry.json").exists() {
-            make::room(&path, MESSAGES_BESIDE, AGENTS_BESIDE)?;
+            make::room(&path, MESSAGES_BESIDE, AGENTS_BESIDE, MESSAGES_BESIDE)?;
             self.prepare(&path)?;
             let outbox = path.join("outbox").join(agent(1));
             for file in 0..unread.div_ceil(1_000) {
@@ -474,8 +474,14 @@ fn cells(usages: &[Vec<Usage>]) -> String {
     )
 }
 
-fn print_head(title: &str, sizes: &[u64], programs: usize) {
-    let shown: Vec<String> = sizes.iter().map(u64::to_string).collect();
+fn print_head(kind: &Rooms<'_>, programs: usize) {
+    let router = if kind.has_router {
+        "with a router"
+    } else {
+        "no router"
+    };
+    let title = format!("{}, {router}", kind.by);
+    let shown: Vec<String> = kind.sizes.iter().map(u64::to_string).collect();
     let columns = format!(" {} | ratio | peak MiB |", shown.join(" / "));
     println!("\n| {title} |{}", columns.repeat(programs));
     println!("|---|{}", "---|---|---|".repeat(programs));

@@ -64,10 +64,13 @@ struct Maker {
     step: i64,
     prev: Hash,
     number: u64,
+    /// The first message that can be a request.
+    requests_from: u64,
 }
 
-/// Makes a room with messages between this many agents.
-pub(crate) fn room(path: &Path, messages: u64, agents: u64) -> Result<()> {
+/// Makes a room with messages between this many agents. Only the last `requests` of them can ask for something, because
+/// nothing is answered here.
+pub(crate) fn room(path: &Path, messages: u64, agents: u64, requests: u64) -> Result<()> {
     let (room, _) = Room::init(path)?;
     let registered: Vec<Value> = (0..agents)
         .map(|n| json!({"id": agent(n), "role": "engineer"}))
@@ -97,6 +100,7 @@ pub(crate) fn room(path: &Path, messages: u64, agents: u64) -> Result<()> {
         step: (span / i64::try_from(messages.max(1))?).max(2),
         prev: NO_HASH,
         number: 0,
+        requests_from: messages.saturating_sub(requests),
     };
     let first = Event::Room { room: room.id()? };
     maker.batch(vec![Record::new(first)])?;
@@ -197,10 +201,7 @@ impl Maker {
                 json!(to)
             },
         );
-        fields.insert(
-            "type".into(),
-            KINDS[self.dice.roll(KINDS.len() as u64) as usize].into(),
-        );
+        fields.insert("type".into(), self.kind().into());
         if self.dice.roll(10) < 6 {
             self.join_thread(&mut fields, &from, &id);
         }
@@ -222,6 +223,15 @@ impl Maker {
         }
         self.number += 1;
         self.record(fields, &from, id, to)
+    }
+
+    fn kind(&mut self) -> &'static str {
+        let kind = KINDS[self.dice.roll(KINDS.len() as u64) as usize];
+        if self.number < self.requests_from {
+            "message"
+        } else {
+            kind
+        }
     }
 
     fn record(

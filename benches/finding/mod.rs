@@ -57,7 +57,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             "making a log of {messages} messages in {} …",
             room.display()
         );
-        make::room(&room, messages, AGENTS)?;
+        make::room(&room, messages, AGENTS, messages)?;
     }
     let programs = Programs {
         mailbag,
