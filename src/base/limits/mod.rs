@@ -125,7 +125,7 @@ pub const RECENT_IDS: usize = 8192;
 pub const RECENT_IDS_SHARE: usize = 128;
 /// The entries of the index of relations that are kept in memory.
 pub const RECENT_RELATIONS: usize = 65_536;
-/// The bytes of an id by which the index finds ids with the same beginning.
+/// The index finds ids by this number of bytes at their beginning.
 pub const BEGINNING_BYTES: usize = 8;
 /// The most positions that the index gives for a beginning. More of them are searched in the log.
 pub const BEGINNING_PLACES: usize = 1024;
@@ -160,7 +160,7 @@ pub const NOTE_BYTES: u64 = 4 << 10;
 pub const BEGINNINGS: usize = 64;
 /// The number of bytes that a reader of the log's end reads first.
 pub const TAIL_LOOK: u64 = 64 << 10;
-/// The end of a conversation in which the last lines are searched. For more lines, all of it is read.
+/// The number of bytes at the end of a conversation that are searched for its last lines. For more lines, all of it is read.
 pub const CONVERSATION_END: u64 = 16 << 20;
 /// The number of bytes that are read first to find the end of the committed log in a room without `spool/committed`.
 pub const COMMITTED_LOOK: u64 = 64 << 10;
