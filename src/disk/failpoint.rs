@@ -140,7 +140,7 @@ pub fn recent_ids() -> Option<usize> {
     shrunk("MAILBAG_TEST_RECENT_IDS").map(|n| n as usize)
 }
 
-/// The growth of the log after which a checkpoint is written. Test builds can reduce it.
+/// A checkpoint is written after the log has grown by this many bytes. Only test builds can set it.
 pub fn checkpoint_bytes() -> Option<u64> {
     shrunk("MAILBAG_TEST_CHECKPOINT_BYTES")
 }

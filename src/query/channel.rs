@@ -14,7 +14,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 
 /// A channel.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -217,14 +216,15 @@ impl<'a> Conversation<'a> {
         if dir.stat(layout::CONVERSATION)?.is_none() {
             return Ok(());
         }
-        let file = dir.look(layout::CONVERSATION)?;
+        let mut file = dir.look(layout::CONVERSATION)?;
         let meta = file_meta(&file).doing_in("look at", dir.path(), layout::CONVERSATION)?;
         let mut length = limits::TAIL_LOOK;
         while length < meta.size.min(limits::CONVERSATION_END) {
             let from = meta.size - length;
             let mut end = vec![0; length as usize];
             // A conversation that became shorter is read from its beginning.
-            if file.read_exact_at(&mut end, from).is_err() {
+            let start = file.seek(SeekFrom::Start(from));
+            if start.and_then(|_| file.read_exact(&mut end)).is_err() {
                 break;
             }
             let mut breaks = memchr::memchr_iter(b'\n', &end);
