@@ -144,11 +144,13 @@ fn read_marks_messages_as_read_after_the_pager_has_ended() {
 #[test]
 fn every_table_fits_eighty_columns() {
     let world = full();
+    let rejected = format!("{LONG}.json");
     let tables: &[&[&str]] = &[
         &["status"],
         &["who"],
         &["claims"],
         &["rejected"],
+        &["rejected", "show", &rejected],
         &["agent", "list"],
         &["agent", "show", LONG],
         &["agent", "roles"],

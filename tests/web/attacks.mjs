@@ -155,9 +155,10 @@ await step("a press right after the list has moved sends nothing", async () => {
   await isStill();
   const yes = item("Delete everything?").locator("button", { hasText: "yes" });
   const at = await center(yes);
-  drop("sooner", { to: "human", type: "approval", body: "Sooner?", deadline: "1m", priority: "urgent" });
-  await tab.evaluate(([x, y]) => new Promise((done) => new MutationObserver(() => {
+  drop("sooner", { to: "human", type: "approval", body: "Sooner?", deadline: "30m", priority: "urgent" });
+  await tab.evaluate(([x, y]) => new Promise((done) => new MutationObserver((_, observer) => {
     if (!document.querySelector("#needs").textContent.includes("Sooner?")) return;
+    observer.disconnect(); // the press itself changes the page
     const press = (name, Kind) => document.elementFromPoint(x, y).dispatchEvent(new Kind(name, { bubbles: true, clientX: x, clientY: y }));
     press("pointerdown", PointerEvent);
     document.elementFromPoint(x, y).closest("button")?.click();
@@ -186,7 +187,7 @@ await step("the focus of the keyboard and a finger hold the list, too", async ()
   await isStill();
   const place = item("Delete everything?");
   await place.locator("textarea").focus();
-  drop("third", { to: "human", type: "approval", body: "Third?", deadline: "1m" });
+  drop("third", { to: "human", type: "approval", body: "Third?", deadline: "20m" });
   await tab.locator(".news", { hasText: "1 new item" }).waitFor();
   assert.equal(await item("Third?").count(), 0);
   await place.locator("textarea").evaluate((field) => field.blur());

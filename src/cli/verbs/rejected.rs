@@ -223,9 +223,14 @@ fn print(shown: &Shown, out: &mut Output) -> Result<()> {
 
 fn problems(problems: &[Problem], out: &mut Output) -> Result<()> {
     for problem in problems {
-        let text = problem.to_string();
-        let code = out.paint(RED, &problem.code);
-        out.line(format!("{code}  {}", sanitize::line(&text)))?;
+        let text = format!("{}  {}", problem.code, sanitize::line(&problem.to_string()));
+        for line in frame::folded(&text, out.width(), frame::INDENT) {
+            let line = match line.strip_prefix(&*problem.code) {
+                Some(rest) => format!("{}{rest}", out.paint(RED, &problem.code)),
+                None => line,
+            };
+            out.line(line)?;
+        }
         if let Some(example) = &problem.example {
             out.line(format!(
                 "  for example: {}",
