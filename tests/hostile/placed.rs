@@ -162,7 +162,7 @@ fn a_hook_says_that_the_sender_of_a_placed_file_is_unknown() {
 }
 
 #[test]
-fn mail_whose_record_the_log_has_lost_is_not_called_placed() {
+fn mail_without_its_lost_record_is_not_called_placed() {
     // P570
     let (world, name, _) = delivered();
     let path = world.room("log/00000001.ndjson");

@@ -85,7 +85,7 @@ fn the_only_agent_of_a_room_can_announce_too_but_not_without_a_text() {
     assert!(
         world
             .fails(65, &["send", "--type", "milestone", "", "--as", "alice"])
-            .contains("no content"),
+            .contains("no text"),
         "an empty text"
     );
 }

@@ -26,7 +26,8 @@ fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
         world.write("settings.toml", format!("worklog = {path:?}\n"));
         assert!(
             world
-                .ok(&["status"])
+                .run(&["status"])
+                .out
                 .contains("worklog has an invalid value"),
             "{path}"
         );

@@ -60,7 +60,8 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let mut is_index_damaged = false;
     if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
         twice::finish_moves_of_recipients(&room.dir, &state)?;
-        is_index_damaged = !state.relations_are_whole(&room.dir);
+        // An empty log has no checkpoint.
+        is_index_damaged = state.seq > 0 && !state.relations_are_whole(&room.dir);
     }
     // The syncs of a checkpoint would hide that the barrier is missing.
     if damage.is_none()
