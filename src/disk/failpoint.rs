@@ -51,8 +51,6 @@ pub enum Failpoint {
     NoticeRecord,
     /// The removal of temporary files of killed programs.
     Leftovers,
-    /// The checksums of the blocks of an index.
-    IndexChecksum,
 }
 
 impl Failpoint {
@@ -82,7 +80,6 @@ impl Failpoint {
             Failpoint::LogEvidence => "log-evidence",
             Failpoint::NoticeRecord => "notice-record",
             Failpoint::Leftovers => "leftovers",
-            Failpoint::IndexChecksum => "index-checksum",
         }
     }
 }

@@ -4,7 +4,6 @@
 //! reader notices a block that a power cut tore or that another program changed.
 
 use super::Dir;
-use super::failpoint::{self, Failpoint};
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Result};
 use crate::base::hash::Hasher;
@@ -180,7 +179,7 @@ fn read_block(file: &File, n: u64, length: usize, version: u64) -> io::Result<Ve
     let mut bytes = vec![0; length + CHECKSUM];
     file.read_exact_at(&mut bytes, n * (BLOCK + CHECKSUM) as u64)?;
     let found = bytes.split_off(length);
-    if failpoint::on(Failpoint::IndexChecksum) && found != checksum(&bytes, n, version) {
+    if found != checksum(&bytes, n, version) {
         return Err(damaged());
     }
     Ok(bytes)
