@@ -33,7 +33,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Replaces the items. An item keeps its number as long as it is open. While the person types, a number means
+    /// Replaces the items. An open item keeps its number. While the person types, a number means
     /// the item that it meant when the line was empty, so that no answer reaches another item.
     pub(super) fn update(&mut self, list: PendingList, is_typing: bool) {
         self.count = Some(list.count());

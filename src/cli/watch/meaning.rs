@@ -23,7 +23,7 @@ pub(super) enum Meaning<'b> {
 
 /// A line that begins with a number of an item, or with one agent that waits for an answer, can be an answer. A line that
 /// looks like an answer and is none is an error: it must not become a message to others. A line that begins with a blank is
-/// a message in any case.
+/// always a message.
 pub(super) fn meaning<'b>(
     line: &str,
     board: &'b Board,
