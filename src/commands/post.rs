@@ -9,6 +9,7 @@ use crate::log::state::unreached_subject;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::Follower;
 use crate::query::identity::Who;
+use crate::query::inbox;
 use crate::query::reach::{Announcement, Reach, Reached, reach, sentences};
 use crate::query::status;
 use crate::room::settings::Durability;
@@ -218,10 +219,8 @@ fn not_processed(room: &Room) -> String {
 /// Returns true if the recipient has taken its delivered copy out of its inbox. It can do that before the result is reported to
 /// the sender.
 fn is_taken(room: &Room, record: &Record, agent: &str) -> Result<bool> {
-    let is_copy = record.copies().any(|(recipient, _)| **recipient == *agent);
-    let id = record.id().unwrap_or_default();
-    let copy = layout::delivered(record.stamp(), record.sender(), id);
-    Ok(is_copy && room.dir.sub(layout::inbox(agent))?.stat(copy)?.is_none())
+    let inbox = room.dir.sub(layout::inbox(agent))?;
+    Ok(inbox.stat(inbox::copy_name(record))?.is_none())
 }
 
 fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
@@ -245,7 +244,12 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
         for one in &mut recipients {
             if is_staged(room, record, &one.agent).unwrap_or_default() {
                 one.reach = Some(Reach::Blocked);
-            } else if is_taken(room, record, &one.agent).unwrap_or_default() {
+            } else if one
+                .reach
+                .as_ref()
+                .is_some_and(|reach| *reach != Reach::Link)
+                && is_taken(room, record, &one.agent).unwrap_or_default()
+            {
                 one.reach = Some(Reach::Seen);
             }
         }

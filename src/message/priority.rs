@@ -3,7 +3,6 @@
 use super::checked::PRIORITIES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 /// The priority of a message, lowest first.
 #[derive(
@@ -23,20 +22,6 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// The priority of a message in canonical JSON.
-    pub fn of(message: &str) -> Priority {
-        #[derive(Deserialize)]
-        struct Field<'a> {
-            #[serde(borrow, default)]
-            priority: Cow<'a, str>,
-        }
-        let field: Result<Field<'_>, _> = serde_json::from_str(message);
-        field.map_or_else(
-            |_| Priority::default(),
-            |field| Priority::from_word(&field.priority),
-        )
-    }
-
     /// The priority that a canonical word means.
     pub fn from_word(word: &str) -> Priority {
         let all = [

@@ -316,9 +316,13 @@ impl Item {
                 .map(|message| title(message.get()))
                 .unwrap_or_default(),
         };
-        let priority = record
-            .message()
-            .map(|message| Priority::of(message.get()))
+        let notice = match head {
+            Some(_) => None,
+            None => record.message_head(),
+        };
+        let priority = head
+            .or(notice.as_ref())
+            .map(|head| Priority::from_word(head.priority()))
             .unwrap_or_default();
         let MessageName { from, id, .. } = record.name()?;
         let (seq, from, id, since) = (record.seq, from.clone(), id.clone(), at.micros());

@@ -3,6 +3,7 @@
 mod head;
 mod origin;
 
+pub(crate) use origin::copy_name;
 pub use origin::{PLACED_DIRECTLY, RECORD_LOST};
 
 use crate::base::clock::Stamp;

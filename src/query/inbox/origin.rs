@@ -120,13 +120,15 @@ impl Origins<'_> {
     }
 }
 
+/// The file name that the router gives to each copy of this record.
+pub(crate) fn copy_name(record: &Record) -> String {
+    let id = record.id().unwrap_or_default();
+    layout::delivered(record.stamp(), record.sender(), id)
+}
+
 /// Returns true if the file has the name that the router gives to a copy of this record. A read copy can have a suffix.
 fn has_name(record: &Record, mail: &Mail) -> bool {
-    let name = layout::delivered(
-        record.stamp(),
-        record.sender(),
-        record.id().unwrap_or_default(),
-    );
+    let name = copy_name(record);
     let is_unread = mail.file.parent().is_some_and(layout::is_inbox);
     mail.name == *name || !is_unread && layout::read_delivered(&mail.name) == Some(record.stamp())
 }
