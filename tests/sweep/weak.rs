@@ -7,7 +7,8 @@
 //!
 //! The same steps can be undone as ext4 and xfs do it with their journal: all names are kept up to a place that is not
 //! before the last commit, and the bytes of a file that was neither synced nor written back may be missing. A sync commits
-//! the journal, but a sync of the content alone does so only if the file has grown.
+//! the journal, but a sync of the content alone does so only if the file has grown. The journal also keeps the length of
+//! a file in order with the names: a file is longer only if all earlier names are kept.
 
 use super::calls::Call;
 use super::letters::Random;
@@ -46,7 +47,17 @@ struct Loose<'a> {
     at: PathBuf,
     /// Directories of a `Names` step that were not synced since.
     directories: BTreeSet<PathBuf>,
-    undo: bool,
+    undo: Undo,
+}
+
+/// The part of a step that a power cut undoes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Undo {
+    Nothing,
+    /// All of it, or a part of its bytes.
+    Some,
+    /// All of it.
+    All,
 }
 
 impl Unsynced {
@@ -108,17 +119,16 @@ impl Unsynced {
 
 /// Undoes the chosen steps, the last one first.
 fn undo_chosen(mut loose: Vec<Loose<'_>>, random: &mut Random) -> io::Result<()> {
-        while let Some(step) = loose.pop() {
-            if !step.undo {
-                continue;
-            }
-            match step.step {
-                Step::Names(names) => undo_names(names, &mut loose)?,
-                Step::Bytes { before, .. } => undo_bytes(&step.at, before, random)?,
-                _ => {}
-            }
+    while let Some(step) = loose.pop() {
+        match (step.step, step.undo) {
+            (_, Undo::Nothing) => {}
+            (Step::Names(names), _) => undo_names(names, &mut loose)?,
+            (Step::Bytes { before, .. }, Undo::All) if step.at.exists() => fs::write(&step.at, before)?,
+            (Step::Bytes { before, .. }, Undo::Some) => undo_bytes(&step.at, before, random)?,
+            _ => {}
         }
-        Ok(())
+    }
+    Ok(())
 }
 
 fn before(paths: &[PathBuf]) -> Vec<(PathBuf, Option<Vec<u8>>)> {
@@ -133,10 +143,10 @@ fn take<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
                 loose.iter_mut().filter(|l| l.at == *from).for_each(|l| l.at.clone_from(to));
             }
             let directories = names.iter().filter_map(|(path, _)| Some(path.parent()?.to_path_buf())).collect();
-            loose.push(Loose { step, at: PathBuf::new(), directories, undo: false });
+            loose.push(Loose { step, at: PathBuf::new(), directories, undo: Undo::Nothing });
         }
         Step::Bytes { path, .. } => {
-            loose.push(Loose { step, at: path.clone(), directories: BTreeSet::new(), undo: false });
+            loose.push(Loose { step, at: path.clone(), directories: BTreeSet::new(), undo: Undo::Nothing });
         }
         // Nothing is known of the length of a file that was only written back.
         Step::WriteBack(_) => {}
@@ -178,13 +188,23 @@ fn take_journal<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
 fn choose_journal(loose: &mut [Loose], random: &mut Random) {
     let names = loose.iter().filter(|l| !l.is_bytes()).count();
     let (stand, kind, mut nth) = (random.below(names + 1), random.below(3), 0);
+    let mut is_name_gone = kind == 1;
     for step in loose {
-        if step.is_bytes() {
-            step.undo = kind > 0 || random.below(2) == 0;
+        let grows = matches!(step.step, Step::Bytes { grows: true, .. });
+        let is_undone = if step.is_bytes() {
+            kind > 0 || random.below(2) == 0
         } else {
-            step.undo = kind == 1 || nth >= stand;
+            is_name_gone |= nth >= stand;
             nth += 1;
-        }
+            is_name_gone
+        };
+        step.undo = if grows && is_name_gone {
+            Undo::All
+        } else if is_undone {
+            Undo::Some
+        } else {
+            Undo::Nothing
+        };
     }
 }
 
@@ -209,12 +229,13 @@ fn choose(loose: &mut [Loose], random: &mut Random) {
     let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
     for step in loose {
         let bytes = step.is_bytes();
-        step.undo = match kind {
+        let is_undone = match kind {
             0 => true,
             1 => bytes,
             _ => random.below(2) == 0 || step.paths().any(|path| gone.contains(path)),
         };
-        if step.undo {
+        if is_undone {
+            step.undo = Undo::Some;
             gone.extend(step.paths().cloned());
         }
     }
