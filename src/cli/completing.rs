@@ -9,6 +9,7 @@ use crate::disk::layout;
 use crate::message;
 use crate::message::{APPROVAL, id};
 use crate::query::claims::{self, ClaimList};
+use crate::query::explain::known_addresses;
 use crate::query::history::{Criteria, Filter};
 use crate::query::pending::{self, Item};
 use crate::query::view::View;
@@ -201,36 +202,8 @@ fn agents() -> Vec<String> {
 }
 
 fn addresses() -> Vec<String> {
-    let mut all = agents();
-    all.extend(
-        roles()
-            .into_iter()
-            .flat_map(|role| [format!("all_{role}"), format!("any_{role}")]),
-    );
-    all.extend(topics().into_iter().map(|topic| format!("#{topic}")));
-    all.extend(
-        look()
-            .iter()
-            .flat_map(|(_, registry)| registry.lanes().iter().map(|lane| lane.address.clone())),
-    );
-    all.push("all".into());
-    all.extend(remote());
-    all
-}
-
-/// The known agents of other rooms, and their roles.
-fn remote() -> BTreeSet<String> {
-    let remote = look()
-        .and_then(|(room, _)| links::remote(&room).ok())
-        .unwrap_or_default();
-    let role = |one: &links::Remote| {
-        Some(id::far(
-            id::tag_of(&one.id)?,
-            &format!("all_{}", one.role.as_ref()?),
-        ))
-    };
-    let roles: Vec<String> = remote.iter().filter_map(role).collect();
-    remote.into_iter().map(|one| one.id).chain(roles).collect()
+    let known = look().and_then(|(room, _)| known_addresses(&room).ok());
+    known.into_iter().flatten().collect()
 }
 
 fn tags() -> Vec<String> {

@@ -1,9 +1,9 @@
 //! Asks for a decision, and decides: writes the message to the outbox, and follows the log until the router has the outcome.
 
 use super::ack::{self, Ack};
-use super::follow::{self, is_of, mark_copy_seen};
+use super::follow::{self, SentMessage, mark_copy_seen};
 pub use super::outcome::Outcome;
-use super::send::{self, Draft, Sent, WRITTEN};
+use super::send::{self, Draft};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::limits;
@@ -11,13 +11,11 @@ use crate::base::text::{listed, quoted};
 use crate::log::state;
 use crate::log::state::approvals::Approval;
 use crate::message::decision::{self, Step};
-use crate::message::record::{EventKind, Record};
+use crate::message::record::Record;
 use crate::message::status::Status;
 use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
-use crate::query::follow::Follower;
 use crate::query::identity::{self, Who};
-use crate::query::status;
 use crate::room::Room;
 use crate::room::actor::{DECIDE, require_person};
 use crate::room::signature::{self, DecisionKey, Signed};
@@ -25,6 +23,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
+
+/// The advice for a message about an approval that is not recorded yet.
+const STILL_OPEN: &str = "`mailbag pending` shows whether the approval is still open";
 
 /// The terms of a question that needs a decision, as a person writes them.
 #[derive(Debug, Clone, Default)]
@@ -42,19 +43,16 @@ pub struct Terms {
 /// A message about an approval that was written to the outbox.
 pub struct Asked {
     /// The message.
-    pub sent: Sent,
+    pub message: SentMessage,
     /// The options.
     pub options: Vec<String>,
     /// The approval, as `<sender>/<id>`.
     pub approval: String,
     room: Room,
     agent: String,
-    follower: Follower,
     /// The subject and the body that were sent.
     text: (Option<String>, Option<String>),
-    /// The record of the message.
-    seq: Option<u64>,
-    /// The message in that record.
+    /// The message in its record.
     recorded: Value,
     /// The message that decided.
     decision: Value,
@@ -169,19 +167,15 @@ fn write(
     let text = (draft.subject.clone(), draft.body.clone());
     let sent = send::send(room, who, draft)?;
     let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
-    let follower = Follower::at(room, sent.since);
-    let (room, recorded, decision) = (room.clone(), Value::Null, Value::Null);
     Ok(Asked {
-        sent,
+        message: SentMessage::new(room, sent, Error::NotGranted),
         options,
         approval,
-        room,
+        room: room.clone(),
         agent,
-        follower,
         text,
-        seq: None,
-        recorded,
-        decision,
+        recorded: Value::Null,
+        decision: Value::Null,
     })
 }
 
@@ -338,39 +332,16 @@ pub fn pin_own_key(room: &Room) -> Result<()> {
 impl Asked {
     /// Delivers the message, and waits for the outcome.
     fn decided(mut self, within: Duration) -> Result<Outcome> {
-        self.follow(within, |_, outcome| outcome)
+        let room = self.room.clone();
+        let found = follow::follow(&room, within, &mut || self.look());
+        self.message.decided(found, STILL_OPEN)
     }
 
     /// Delivers the message, and waits until it is accepted.
     fn recorded(mut self, within: Duration) -> Result<()> {
-        self.follow(within, |asked, _| asked.seq.map(drop))
-    }
-
-    /// Delivers the message, and reads the log until `done` finds a result.
-    fn follow<T>(
-        &mut self,
-        within: Duration,
-        done: fn(&Asked, Option<Outcome>) -> Option<T>,
-    ) -> Result<T> {
         let room = self.room.clone();
-        let found = follow::follow(&room, within, &mut || {
-            let outcome = self.look()?;
-            Ok(done(self, outcome))
-        });
-        let trouble = match found {
-            Ok(Some(result)) => return Ok(result),
-            Err(e @ Error::NotGranted(_)) => return Err(e),
-            Ok(None) => status::reason_of(&room, &self.sent.file),
-            Err(e) => Some(e.to_string()),
-        };
-        let why = trouble.map(|why| format!(": {why}")).unwrap_or_default();
-        Err(Error::Busy {
-            what: format!(
-                "{}, but the router has not recorded it yet{why}",
-                self.sent.written()
-            ),
-            cure: format!("{WRITTEN}; `mailbag pending` shows whether the approval is still open"),
-        })
+        let found = follow::follow(&room, within, &mut || self.message.read_own());
+        self.message.decided(found, STILL_OPEN).map(drop)
     }
 
     /// The agent that sent the message.
@@ -381,12 +352,13 @@ impl Asked {
     /// The sentence for a person or a model while the approval is open.
     pub fn sentence(&self) -> String {
         let to = listed(
-            self.sent
+            self.message
+                .sent
                 .recipients
                 .iter()
                 .map(|recipient| &recipient.agent),
         );
-        format!("asked {to}: {}", self.sent.id)
+        format!("asked {to}: {}", self.message.sent.id)
     }
 
     /// The decision, if the person signed it with the pinned key, and if the log has the question as it was sent.
@@ -403,7 +375,8 @@ impl Asked {
             .as_object()
             .cloned()
             .and_then(Message::from_fields);
-        let (Some(seq), Some(option), Some(message)) = (self.seq, &outcome.option, message) else {
+        let (Some(seq), Some(option), Some(message)) = (self.message.seq, &outcome.option, message)
+        else {
             return Ok(None);
         };
         let Some(place) = signature::place(&self.room)?.filter(|_| is_as_sent) else {
@@ -454,13 +427,9 @@ impl Asked {
     /// Reads the new records of the log, and returns the outcome, if there is one. A rejection of the message is an error.
     pub fn look(&mut self) -> Result<Option<Outcome>> {
         let mut found = None;
-        for record in self.follower.read()? {
-            if record.kind() == EventKind::Rejected && is_of(&record, &self.sent) {
-                mark_copy_seen(&self.room, &self.agent, &record);
-                return Err(Error::NotGranted(record.problems().to_vec()));
-            }
-            if record.kind() == EventKind::Accepted && is_of(&record, &self.sent) {
-                (self.seq, self.recorded) = (Some(record.seq), content(&record));
+        for record in self.message.read()? {
+            if self.message.seq == Some(record.seq) {
+                self.recorded = content(&record);
             }
             let outcome = match record.decision() {
                 Some(Step::Decide {

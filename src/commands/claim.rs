@@ -1,8 +1,8 @@
 //! Claims work, releases it and hands it over: writes the message to the outbox, and follows the log until the router has
 //! decided.
 
-use super::follow::{follow, is_of, mark_copy_seen};
-use super::send::{self, Draft, Sent, WRITTEN};
+use super::follow::{SentMessage, follow, mark_copy_seen};
+use super::send::{self, Draft};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
@@ -11,11 +11,9 @@ use crate::log::owners::owners;
 use crate::log::state::claims::{Answer, Claims};
 use crate::message::ALL_CLAIMS;
 use crate::message::claim::{self, Change, Terms};
-use crate::message::record::{EventKind, Record};
+use crate::message::record::Record;
 use crate::message::subject::Subject;
-use crate::query::follow::Follower;
 use crate::query::identity::Who;
-use crate::query::status;
 use crate::room::Room;
 use crate::room::repository::subject_of;
 use schemars::JsonSchema;
@@ -151,10 +149,9 @@ pub enum Status {
 /// A message about claims that was written to the outbox.
 pub struct Asked {
     /// The message.
-    pub sent: Sent,
+    pub message: SentMessage,
     room: Room,
     agent: String,
-    follower: Follower,
     /// The claims before the message.
     before: Claims,
     /// The names of the waiting claim: a repeated claim keeps the place and the name of its first message.
@@ -189,12 +186,10 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
     };
     let sent = send::send(room, who, draft(ask, note))?;
     let names = [waiting, vec![claim::name(&agent, &sent.id)]].concat();
-    let follower = Follower::at(room, sent.since);
     Ok(Asked {
-        sent,
+        message: SentMessage::new(room, sent, Error::NotGranted),
         room: room.clone(),
         agent,
-        follower,
         before,
         names,
         decided: None,
@@ -269,12 +264,8 @@ impl Asked {
     /// Delivers the message and waits for a decision. The agent's own copy of it counts as read, so that nothing notifies
     /// the agent again.
     pub fn decided(&mut self, within: Duration) -> Result<Decided> {
-        match self.deliver(within) {
-            Ok(Some(decided)) => Ok(decided),
-            Ok(None) => Err(self.undecided(None)),
-            Err(e @ Error::NotGranted(_)) => Err(e),
-            Err(e) => Err(self.undecided(Some(&e))),
-        }
+        let found = self.deliver(within);
+        self.checked(found)
     }
 
     /// Delivers the message, and looks for a decision. A rejection is an error.
@@ -290,32 +281,19 @@ impl Asked {
 
     /// Reads the new records of the log: the last decision, if there is any. A rejection is an error.
     pub fn look(&mut self) -> Result<Option<&Decided>> {
-        for record in self.follower.read()? {
-            if !self.is_about_us(&record) {
-                continue;
-            }
-            mark_copy_seen(&self.room, &self.agent, &record);
-            match record.kind() {
-                EventKind::Rejected => return Err(Error::NotGranted(record.problems().to_vec())),
-                _ => self.decided = self.decision(&record),
+        for record in self.message.read()? {
+            if self.is_about_us(&record) {
+                mark_copy_seen(&self.room, &self.agent, &record);
+                self.decided = self.decision(&record);
             }
         }
         Ok(self.decided.as_ref())
     }
 
-    /// The error if nothing was decided in time.
-    pub fn undecided(&self, trouble: Option<&Error>) -> Error {
-        let why = trouble
-            .map(Error::to_string)
-            .or_else(|| status::reason_of(&self.room, &self.sent.file));
-        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        Error::Busy {
-            what: format!(
-                "{}, but the router has not decided yet{why}",
-                self.sent.written()
-            ),
-            cure: format!("{WRITTEN}; `mailbag claims --mine` shows the result later"),
-        }
+    /// The decision that was found, or the error that nothing was decided in time.
+    pub fn checked<T>(&self, found: Result<Option<T>>) -> Result<T> {
+        let cure = "`mailbag claims --mine` shows the result later";
+        self.message.decided(found, cure)
     }
 
     /// Withdraws the claim: what of it waits or is not decided yet. The error says that the claim may still wait.
@@ -377,11 +355,11 @@ impl Asked {
                 _ => false,
             };
         }
-        is_of(record, &self.sent)
+        self.message.seq == Some(record.seq)
     }
 
     fn decision(&self, record: &Record) -> Option<Decided> {
-        let (id, seq) = (self.sent.id.clone(), record.seq);
+        let (id, seq) = (self.message.sent.id.clone(), record.seq);
         let plain = |status, claims| {
             let (lease, of, to, offer, withdrawn) = (None, None, None, None, Vec::new());
             Decided {
@@ -426,7 +404,7 @@ impl Asked {
                 ..plain(Status::Released, claims.clone())
             },
             Change::Offer { to, claims } => {
-                let offer = Some(claim::name(&self.agent, &self.sent.id));
+                let offer = Some(claim::name(&self.agent, &self.message.sent.id));
                 Decided {
                     to: Some(to.to_string()),
                     offer,

@@ -1,12 +1,14 @@
 //! Lets a router process the outboxes, and follows the log until it shows the result. Every command that sends a message and
 //! waits for its result does so here.
 
-use super::send::Sent;
+use super::send::{Sent, WRITTEN};
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::message::record::{EventKind, Record};
+use crate::query::follow::Follower;
+use crate::query::status;
 use crate::room::outbox::PassRequest;
 use crate::room::{Room, inbox};
 use crate::router::daemon::{self, Passed};
@@ -127,6 +129,70 @@ pub(super) fn poll<T>(
         }
         std::thread::sleep(pause.min(left));
         pause = (pause * 5 / 4).min(limits::ROUTER_LOOK);
+    }
+}
+
+/// A message that was sent, and the log after it.
+pub struct SentMessage {
+    /// The message.
+    pub sent: Sent,
+    /// The number of the record that accepts it.
+    pub seq: Option<u64>,
+    room: Room,
+    follower: Follower,
+    /// The error of a rejection.
+    rejection: fn(Vec<Problem>) -> Error,
+}
+
+impl SentMessage {
+    pub(super) fn new(
+        room: &Room,
+        sent: Sent,
+        rejection: fn(Vec<Problem>) -> Error,
+    ) -> SentMessage {
+        SentMessage {
+            rejection,
+            follower: Follower::at(room, sent.since),
+            room: room.clone(),
+            sent,
+            seq: None,
+        }
+    }
+
+    /// The new records of the log. The sender's own copy of the message counts as read. A rejection of the message is an
+    /// error.
+    pub(super) fn read(&mut self) -> Result<Vec<Record>> {
+        let records = self.follower.read()?;
+        for record in records.iter().filter(|record| is_of(record, &self.sent)) {
+            mark_copy_seen(&self.room, self.sent.sender(), record);
+            if record.kind() == EventKind::Rejected {
+                return Err((self.rejection)(record.problems().to_vec()));
+            }
+            self.seq = Some(record.seq);
+        }
+        Ok(records)
+    }
+
+    /// The record that accepts the message, once it is among the new records.
+    pub(super) fn read_own(&mut self) -> Result<Option<Record>> {
+        let mut records = self.read()?.into_iter();
+        Ok(records.find(|record| Some(record.seq) == self.seq))
+    }
+
+    /// The outcome that was found, or the error that the router has not decided yet, with this advice.
+    pub(super) fn decided<T>(&self, found: Result<Option<T>>, advice: &str) -> Result<T> {
+        let trouble = match found {
+            Ok(Some(outcome)) => return Ok(outcome),
+            Err(e @ (Error::Rejected(_) | Error::NotGranted(_))) => return Err(e),
+            Ok(None) => status::reason_of(&self.room, &self.sent.file),
+            Err(e) => Some(e.to_string()),
+        };
+        let why = trouble.map(|why| format!(": {why}")).unwrap_or_default();
+        let written = self.sent.written();
+        Err(Error::Busy {
+            what: format!("{written}, but the router has not decided yet{why}"),
+            cure: format!("{WRITTEN}; {advice}"),
+        })
     }
 }
 

@@ -2,13 +2,12 @@
 //!
 //! Any program can write such a line, so it only informs: no lease and no presence depends on it.
 
-use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::git::{self, Which, Worktree};
+use crate::log::state::Commit;
 use crate::room::Room;
 use crate::room::registry::Registry;
-use crate::router::projections::roster::Commit;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub fn by_prefix(room: &Room, registry: &Registry) -> Commits {
         let (Some(agent), Ok(seconds)) = (agent, seconds.parse::<i64>()) else {
             continue;
         };
-        let at = Stamp::from_micros(seconds.saturating_mul(1_000_000)).to_string();
+        let at = seconds.saturating_mul(1_000_000);
         newest.entry(agent.id.clone()).or_insert(Commit {
             id: id.to_owned(),
             branch: None,

@@ -2,9 +2,13 @@
 
 use super::candidates::Candidates;
 use super::identity;
+use super::links::{Remote, remote};
 use crate::base::error::Result;
+use crate::message::address::Address;
+use crate::message::id;
 use crate::room::Room;
 use crate::room::resolve::{self, Explanation};
+use std::collections::BTreeSet;
 
 /// For each address: the agents that it reaches, the rule that applies, and why it does not reach the others.
 pub fn explain(room: &Room, from: Option<&str>, addresses: &[String]) -> Result<Explanation> {
@@ -23,4 +27,26 @@ pub fn explain(room: &Room, from: Option<&str>, addresses: &[String]) -> Result<
         addresses,
         &mut candidates,
     ))
+}
+
+/// The addresses that can be written to: agents, groups, topics, lanes, and the known agents of other rooms.
+pub fn known_addresses(room: &Room) -> Result<BTreeSet<String>> {
+    let registry = room.registry()?;
+    let mut all = BTreeSet::from([Address::All.to_string()]);
+    for agent in registry.agents().iter().filter(|agent| !agent.is_retired()) {
+        all.insert(agent.id.to_string());
+        all.extend(agent.topics.iter().map(|topic| format!("#{topic}")));
+    }
+    for role in registry.roles().keys() {
+        all.extend([format!("all_{role}"), format!("any_{role}")]);
+    }
+    let lanes = registry.lanes().iter();
+    all.extend(lanes.map(|lane| format!("lane:{}", lane.name)));
+    for Remote { id, role, .. } in remote(room)? {
+        if let (Some(tag), Some(role)) = (id::tag_of(&id), role) {
+            all.insert(id::far(tag, &format!("all_{role}")));
+        }
+        all.insert(id);
+    }
+    Ok(all)
 }

@@ -5,11 +5,12 @@ use super::links::{self, Remote};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::state::{self, State};
+pub use crate::log::state::{Commit, WorkReport};
 use crate::room::Room;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
-pub use crate::router::projections::roster::{Commit, Presence, Present, Roster, Wake, WorkReport};
+pub use crate::router::projections::roster::{Presence, Present, Roster, Wake};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -63,12 +64,11 @@ fn roster_of(
     )
     .0;
     for agent in &mut roster.agents {
-        let newer = |own: &Commit, other: &Commit| Stamp::parse(&own.at) >= Stamp::parse(&other.at);
         if let Some(other) = by_prefix.remove(&*agent.id) {
             agent.commit = agent
                 .commit
                 .take()
-                .filter(|own| own.id == other.id || newer(own, &other))
+                .filter(|own| own.id == other.id || own.at >= other.at)
                 .or(Some(other));
         }
     }

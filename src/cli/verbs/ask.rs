@@ -9,7 +9,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::waiting;
 use crate::commands::approval::{self, Outcome};
-use crate::commands::ask::{self, Question, Reply};
+use crate::commands::ask::{self, Question};
 use crate::commands::post::lines_about;
 use crate::commands::read as reading;
 use crate::commands::send::Draft;
@@ -131,37 +131,30 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
     cx.out.did(
-        question.sent.written(),
+        question.message.sent.written(),
         "do not ask again; `mailbag wait` shows the answer",
     );
-    for line in lines_about(&question.sent.unreached) {
+    for line in lines_about(&question.message.sent.unreached) {
         cx.out.warn(&line);
     }
     // A caller that ends this command early knows the id of the question.
     cx.out.note(&format!(
         "asked {}: {}",
         question.asked().join(", "),
-        question.sent.id
+        question.message.sent.id
     ));
     let mut waiter = Waiter::new(&room, &asker)?;
     let until = deadline(timeout);
     cx.refresh(&room, Freshness::Complete);
     let mut answers: Vec<Mail> = Vec::new();
-    let ended = match wait(
+    let ended = wait(
         &room,
         &mut question,
         &mut answers,
         all,
         (&mut waiter, until),
         cx,
-    )? {
-        Waited::Found(Some((bounce, problems))) => {
-            cx.out.error(&problems);
-            reading::mark_seen(&room, &asker, &[bounce])?;
-            return Ok(Exit::of(&problems));
-        }
-        ended => ended,
-    };
+    )?;
     let missing = if all || answers.is_empty() {
         question.missing(&answers)
     } else {
@@ -174,7 +167,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Waited::TimedOut => {
             let what = format!(
                 "no answer to {} from {}",
-                question.sent.id,
+                question.message.sent.id,
                 missing.join(", ")
             );
             Err(waiting::too_late(
@@ -205,7 +198,7 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut asked = approval::ask(room, who, draft, terms)?;
     cx.out.did(
-        asked.sent.written(),
+        asked.message.sent.written(),
         "do not ask again; `mailbag wait` shows the decision",
     );
     cx.out.note(&asked.sentence());
@@ -239,8 +232,6 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
     }
 }
 
-type Rejected = Option<(Mail, Error)>;
-
 /// Collects answers until there are enough or the question is rejected.
 fn wait(
     room: &Room,
@@ -249,20 +240,14 @@ fn wait(
     all: bool,
     (waiter, until): (&mut Waiter, Option<Instant>),
     cx: &Context,
-) -> Result<Waited<Rejected>> {
+) -> Result<Waited<()>> {
     let mut look = || {
-        for reply in question.look(room)? {
-            match reply {
-                Reply::Rejection(mail, problems) => {
-                    return Ok(Some(Some((mail, Error::Rejected(problems)))));
-                }
-                Reply::Answer(mail) if !answers.iter().any(|answer| answer.from == mail.from) => {
-                    answers.push(mail)
-                }
-                Reply::Answer(_) => {}
+        for answer in question.look(room)? {
+            if !answers.iter().any(|other| other.from == answer.from) {
+                answers.push(answer);
             }
             if !all || question.missing(answers).is_empty() {
-                return Ok(Some(None));
+                return Ok(Some(()));
             }
         }
         Ok(None)
@@ -272,7 +257,7 @@ fn wait(
 
 fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Context) -> Result<()> {
     let report = AskOutput::Question {
-        id: &question.sent.id,
+        id: &question.message.sent.id,
         asked: question.asked(),
         answers: answers.iter().map(Mail::whole).collect(),
         missing,

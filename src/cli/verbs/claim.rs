@@ -129,9 +129,8 @@ fn not_yet(
     subjects: &[Subject],
     timeout: Duration,
 ) -> Result<Error> {
-    if asked.look()?.is_none() {
-        return Ok(asked.undecided(None));
-    }
+    let found = asked.look().map(|found| found.map(drop));
+    asked.checked(found)?;
     let blockers = claims::blockers(room, asked.agent(), subjects)?;
     let what = format!(
         "{} was not granted within {}: {blockers}",

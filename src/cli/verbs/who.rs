@@ -161,7 +161,11 @@ fn told(doing: &WorkReport, now: Stamp) -> String {
     } else {
         format!(": {}", doing.text)
     };
-    format!("{}{progress}{text} ({})", doing.kind, ago(&doing.at, now))
+    format!(
+        "{}{progress}{text} ({})",
+        doing.kind,
+        ago(&Stamp::from_micros(doing.at).to_string(), now)
+    )
 }
 
 fn committed(commit: &Commit, now: Stamp) -> String {
@@ -171,7 +175,10 @@ fn committed(commit: &Commit, now: Stamp) -> String {
         .as_deref()
         .map(|branch| format!(" on {branch}"))
         .unwrap_or_default();
-    format!("commit {short}{branch} ({})", ago(&commit.at, now))
+    format!(
+        "commit {short}{branch} ({})",
+        ago(&Stamp::from_micros(commit.at).to_string(), now)
+    )
 }
 
 /// The age of a time in its largest whole unit.

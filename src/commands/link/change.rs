@@ -4,13 +4,12 @@ use super::{edit, table};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, shell_word};
-use crate::commands::follow;
-use crate::commands::send::{self, Draft, Sent};
+use crate::commands::follow::{self, SentMessage};
+use crate::commands::send::{self, Draft};
 use crate::disk::layout;
 use crate::log::state::{self, Link};
-use crate::message::record::{EventKind, Record};
+use crate::message::record::Record;
 use crate::message::{LINK, id};
-use crate::query::follow::Follower;
 use crate::query::identity::{self, Who};
 use crate::query::links;
 use crate::room::Room;
@@ -161,7 +160,7 @@ fn waiting(room: &Room, tag: &str) -> Result<usize> {
 }
 
 /// Writes a message about a link. Only a person may.
-pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Sent> {
+pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<SentMessage> {
     let who = Who {
         name: id::HUMAN.to_owned(),
         source: identity::THE_TERMINAL,
@@ -173,35 +172,13 @@ pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Sent>
         fields,
         ..Draft::default()
     };
-    send::send(room, &who, draft)
-}
-
-/// Returns true if this is the router's record of the message.
-pub(super) fn is_of(room: &Room, record: &Record, sent: &Sent) -> Result<bool> {
-    if !follow::is_of(record, sent) {
-        return Ok(false);
-    }
-    follow::mark_copy_seen(room, id::HUMAN, record);
-    match record.kind() {
-        EventKind::Rejected => Err(Error::Rejected(record.problems().to_vec())),
-        _ => Ok(true),
-    }
+    let sent = send::send(room, &who, draft)?;
+    Ok(SentMessage::new(room, sent, Error::Rejected))
 }
 
 /// Sends a message about a link, and waits until the router has recorded it.
 fn record(room: &Room, tag: &str, action: &str) -> Result<Record> {
-    let sent = drop_message(room, tag, action)?;
-    let mut follower = Follower::at(room, sent.since);
-    let found = follow::follow(room, limits::WRITER_WAIT, &mut || {
-        for record in follower.read()? {
-            if is_of(room, &record, &sent)? {
-                return Ok(Some(record));
-            }
-        }
-        Ok(None)
-    })?;
-    found.ok_or_else(|| Error::Busy {
-        what: format!("{}, but the router has not recorded it yet", sent.written()),
-        cure: "run the command again".into(),
-    })
+    let mut message = drop_message(room, tag, action)?;
+    let found = follow::follow(room, limits::WRITER_WAIT, &mut || message.read_own());
+    message.decided(found, "`mailbag link status` shows the state of the link")
 }

@@ -1,13 +1,11 @@
 //! Tests a link: sends a probe to the other room and waits for its confirmation.
 
-use super::change::{self, check_known, drop_message};
+use super::change::{check_known, drop_message};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::commands::follow;
-use crate::commands::send::Sent;
+use crate::commands::follow::{self, SentMessage};
 use crate::disk::layout;
 use crate::message::link::Carried;
-use crate::query::follow::Follower;
 use crate::query::links;
 use crate::room::Room;
 use crate::room::links::{EndState, open_other};
@@ -62,13 +60,10 @@ pub enum Stages {
 pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<Probe> {
     check_known(room, tag)?;
     let begun = Instant::now();
-    let sent = drop_message(room, tag, "probe")?;
-    let follower = Follower::at(room, sent.since);
     let mut run = Run {
         room,
         tag,
-        sent,
-        follower,
+        message: drop_message(room, tag, "probe")?,
         carried: None,
         begun,
         times: [None; 3],
@@ -81,8 +76,7 @@ pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<Probe> {
 struct Run<'a> {
     room: &'a Room,
     tag: &'a str,
-    sent: Sent,
-    follower: Follower,
+    message: SentMessage,
     carried: Option<Carried>,
     begun: Instant,
     times: [Option<Duration>; 3],
@@ -146,8 +140,8 @@ impl Run<'_> {
     }
 
     fn look(&mut self) -> Result<()> {
-        for record in self.follower.read()? {
-            if self.carried.is_none() && change::is_of(self.room, &record, &self.sent)? {
+        for record in self.message.read()? {
+            if self.message.seq == Some(record.seq) {
                 self.carried = record
                     .carried
                     .iter()

@@ -3,10 +3,12 @@
 use super::clock::Shift;
 use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::message::claim::rfc3339;
 use crate::message::record::Record;
 use crate::message::status_line::fraction;
 use crate::message::title::title_of_fields;
 use crate::message::{Message, REPORTS, id};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
@@ -30,19 +32,22 @@ struct AgentActivity {
 }
 
 /// A commit that an agent made: a report with `metadata.commit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Commit {
     /// The id in hexadecimal.
     pub id: String,
-    /// The branch, if there is one.
+    /// The branch, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The accept time of the report, in microseconds since 1970.
+    /// The accept time of the report, or the commit's own time if it is known from git only.
+    // In microseconds since 1970.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String")]
     pub at: i64,
 }
 
 /// The last report of an agent about its work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkReport {
     /// The message's type: `status`, `progress`, `blocked`, `completed` or `agent_complete`.
     #[serde(rename = "type")]
@@ -55,7 +60,10 @@ pub struct WorkReport {
     /// The agents in `metadata.waiting_for`, if the agent is blocked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting_for: Vec<String>,
-    /// The accept time of the report, in microseconds since 1970.
+    /// The accept time of the report.
+    // In microseconds since 1970.
+    #[serde(with = "rfc3339")]
+    #[schemars(with = "String")]
     pub at: i64,
 }
 

@@ -3,8 +3,7 @@
 use super::{Page, agents, respond, text};
 use crate::base::error::Result;
 use crate::message::{PRIORITIES, id};
-use crate::query::explain::explain;
-use crate::query::links::remote;
+use crate::query::explain::{explain, known_addresses};
 use crate::room::Room;
 use crate::web::app::App;
 use axum::extract::{Query, State};
@@ -53,7 +52,7 @@ fn page(app: &App, letter: &Letter) -> Result<Page> {
                     input name="to" value=(letter.to) list="addresses" required autocomplete="off" spellcheck="false"
                         placeholder="alice, all_engineer, #topic" aria-describedby="reaches";
                 }
-                datalist #addresses { @for address in addresses(&app.room)? { option value=(address) {} } }
+                datalist #addresses { @for address in known_addresses(&app.room)? { option value=(address) {} } }
                 p #reaches data-part="/part/reaches" { (reaches(&app.room, &letter.to)?) }
                 div .row {
                     label { "Type" select name="kind" { @for kind in KINDS { option selected[letter.kind == kind] { (kind) } } } }
@@ -108,26 +107,4 @@ fn reaches(room: &Room, to: &str) -> Result<Markup> {
             "Reaches " (agents(explained.recipients.iter().map(|one| &*one.agent))) "."
         }
     })
-}
-
-/// The addresses: agents, roles, topics, and agents of other rooms.
-fn addresses(room: &Room) -> Result<Vec<String>> {
-    let registry = room.registry()?;
-    let there = registry.agents().iter().filter(|agent| !agent.is_retired());
-    let mut all: Vec<String> = there.map(|agent| agent.id.to_string()).collect();
-    all.push("all".into());
-    all.extend(
-        registry
-            .roles()
-            .keys()
-            .flat_map(|role| [format!("all_{role}"), format!("any_{role}")]),
-    );
-    all.extend(
-        registry
-            .lanes()
-            .iter()
-            .map(|lane| format!("lane:{}", lane.name)),
-    );
-    all.extend(remote(room)?.into_iter().map(|one| one.id));
-    Ok(all)
 }

@@ -10,13 +10,12 @@ pub(in crate::router) use written::Written;
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::{self, Claims, LastWake, State, Wakes};
+use crate::log::state::{Claims, Commit, LastWake, State, Wakes, WorkReport};
 use crate::message::waking::WakeStep;
 use crate::room::registry::{Agent, Registry, Status};
 use crate::room::sessions::{Calls, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Number;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,36 +122,6 @@ pub struct Stale {
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-/// An agent's last message about its work.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct WorkReport {
-    /// The message's type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its subject, or the first line of its body.
-    pub text: String,
-    /// Its progress, if it said so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub progress: Option<Number>,
-    /// The agents that it waits for, if it said so.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waiting_for: Vec<String>,
-    /// When it was accepted.
-    pub at: String,
-}
-
-/// A commit of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Commit {
-    /// The id in hexadecimal.
-    pub id: String,
-    /// The branch, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// When it was recorded, or the commit's own time if it is known from git only.
-    pub at: String,
 }
 
 /// The observed and declared activity of one agent.
@@ -265,30 +234,11 @@ impl<'a> Signs<'a> {
             presence: self.presence(now),
             declared: (agent.status != Status::Unknown).then(|| agent.status.as_str()),
             last_seen: seen.map(|seen| seen.to_string()),
-            doing: state.activity.doing(&agent.id).map(WorkReport::of),
-            commit: state.activity.commit(&agent.id).map(Commit::of),
+            doing: state.activity.doing(&agent.id).cloned(),
+            commit: state.activity.commit(&agent.id).cloned(),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
             wake: self.oldest.and_then(|_| Wake::of(&state.wakes, &agent.id)),
-        }
-    }
-}
-
-impl WorkReport {
-    fn of(doing: &state::WorkReport) -> WorkReport {
-        let state::WorkReport {
-            kind,
-            text,
-            progress,
-            waiting_for,
-            at,
-        } = doing.clone();
-        WorkReport {
-            kind,
-            text,
-            progress,
-            waiting_for,
-            at: Stamp::from_micros(at).to_string(),
         }
     }
 }
@@ -302,17 +252,6 @@ impl Wake {
             at: Stamp::from_micros(*at).to_string(),
             failed,
         })
-    }
-}
-
-impl Commit {
-    fn of(commit: &state::Commit) -> Commit {
-        let state::Commit { id, branch, at } = commit.clone();
-        Commit {
-            id,
-            branch,
-            at: Stamp::from_micros(at).to_string(),
-        }
     }
 }
 
