@@ -2,6 +2,7 @@
 //! routes.
 
 mod readers;
+mod users;
 
 use crate::mcp::Client;
 use crate::town::{PATIENCE, Town, so_within};

@@ -16,8 +16,13 @@ use std::time::{Duration, Instant};
 
 /// Processes the outboxes by a pass of this process. If a router runs, asks it for a pass and waits at most `within`.
 pub fn route(room: &Room, within: Duration) -> Result<()> {
-    let asks = matches!(daemon::pass(room)?, Passed::RouterRuns(_)) && !within.is_zero();
-    if asks && !ask_router(room, within) && room.holder()?.is_none() {
+    let is_visible = match daemon::pass(room)? {
+        Passed::Routed(_) => return Ok(()),
+        Passed::RouterRuns(_) => true,
+        Passed::OwnerRoutes => false,
+    };
+    let is_answered = within.is_zero() || ask_router(room, within);
+    if !is_answered && is_visible && room.holder()?.is_none() {
         // The router has ended.
         daemon::pass(room)?;
     }
@@ -38,7 +43,7 @@ pub fn refresh(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], but makes no pass if nothing is pending. Listing the outboxes is cheaper than a pass, which reads the state
 /// of the whole room.
 pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
-    if room.holder()?.is_some() || room.waiting_files(1)? > 0 {
+    if may_have_router(room)? || room.waiting_files(1)? > 0 {
         route(room, within)
     } else {
         Ok(())
@@ -48,20 +53,38 @@ pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
 /// Lets a running router process the outboxes, and makes no pass: for hooks and pages, which others wait for, and for
 /// commands that change nothing.
 pub fn let_router_process(room: &Room, within: Duration) {
-    if !within.is_zero() && room.holder().is_ok_and(|holder| holder.is_some()) {
+    if !within.is_zero() && may_have_router(room).unwrap_or_default() {
         ask_router(room, within);
     }
 }
 
+/// Returns true if a router runs, or if this user cannot see whether one runs.
+fn may_have_router(room: &Room) -> Result<bool> {
+    Ok(room.holder()?.is_some() || room.is_agents_user()?)
+}
+
 /// Asks the router that runs for a pass. Returns true if it has answered within this time.
 pub fn ask_router(room: &Room, within: Duration) -> bool {
-    let Some(request) = PassRequest::place(&room.dir) else {
+    ask_router_while(room, within, &mut || true)
+}
+
+/// As [`ask_router`], for a user who cannot see whether a router runs. A router takes the file of the message out of the outbox.
+/// If it does not, the wait is short.
+pub(super) fn ask_hidden_router(room: &Room, sent: &Sent, within: Duration) -> bool {
+    let begun = Instant::now();
+    ask_router_while(room, within, &mut || {
+        begun.elapsed() < limits::READER_WAIT || !sent.is_in_outbox(room)
+    })
+}
+
+fn ask_router_while(room: &Room, within: Duration, goes_on: &mut dyn FnMut() -> bool) -> bool {
+    let Some(request) = PassRequest::place(room) else {
         return false;
     };
-    let answered = poll(Instant::now() + within, &mut || {
-        Ok(request.is_answered().then_some(()))
+    let _ = poll(Instant::now() + within, &mut || {
+        Ok((request.is_answered() || !goes_on()).then_some(()))
     });
-    answered.is_ok_and(|answered| answered.is_some())
+    request.is_answered()
 }
 
 /// As [`route`], and calls `look` until it finds something. `None` if there is nothing to find after the outboxes were
@@ -82,7 +105,7 @@ pub fn follow_pass<T>(
     look: &mut dyn FnMut() -> Result<Option<T>>,
 ) -> Result<Option<T>> {
     let request = match &passed {
-        Ok(Passed::RouterRuns(_)) if !within.is_zero() => PassRequest::place(&room.dir),
+        Ok(Passed::RouterRuns(_)) if !within.is_zero() => PassRequest::place(room),
         _ => {
             return look().and_then(|found| {
                 found.map_or_else(|| passed.map(|_| None), |found| Ok(Some(found)))

@@ -22,7 +22,9 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// The reason why a message waits in a room that this user may not route. It is not a failure.
-pub const OWNER_ROUTES: &str = "no router runs, and only the owner of the room can start one";
+pub const OWNER_ROUTES: &str = "no router answers, and only the owner of the room can start one";
+
+const NOT_PROCESSED: &str = "no router has processed it yet";
 
 /// A message that was sent, with the result.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -30,7 +32,7 @@ pub struct Posted {
     /// The message.
     #[serde(flatten)]
     pub sent: Sent,
-    /// The number of its record. `None` as long as the router has not accepted it.
+    /// The number of its record. `None` as long as the router has not accepted it, and for a user who may not read the log.
     pub seq: Option<u64>,
     /// Why the router has not accepted it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,10 +83,8 @@ impl Posted {
         };
         let first = match (self.seq, &self.pending) {
             (Some(seq), _) => format!("sent #{seq}{to}"),
-            (None, pending) => {
-                let why = pending.as_deref().unwrap_or_default();
-                format!("pending{to}, as {}: {why}; {WRITTEN}", self.sent.id)
-            }
+            (None, None) => format!("sent {}{to}", self.sent.id),
+            (None, Some(why)) => format!("pending{to}, as {}: {why}; {WRITTEN}", self.sent.id),
         };
         std::iter::once(first)
             .chain(sentences(&self.recipients))
@@ -136,8 +136,8 @@ struct Judged {
     notice: Option<Record>,
 }
 
-/// The router's judgement of a message that was sent, or why there is none yet.
-type Outcome = std::result::Result<Judged, Error>;
+/// The router's judgement of a message that was sent, or why there is none yet. `None` if it is hidden from this user.
+type Outcome = std::result::Result<Option<Judged>, Error>;
 
 fn find_judged(records: Vec<Record>, sent: &Sent) -> Option<Judged> {
     let about = unreached_subject(sent.sender(), &sent.id);
@@ -163,7 +163,9 @@ fn delivered(
     passed: Result<Passed>,
     within: Duration,
 ) -> Result<Outcome> {
-    let may_route = !matches!(passed, Ok(Passed::OwnerRoutes));
+    let is_hidden = matches!(passed, Ok(Passed::OwnerRoutes));
+    let is_answered =
+        is_hidden && !within.is_zero() && follow::ask_hidden_router(room, sent, within);
     let (mut follower, mut judged) = (Follower::at(room, sent.since), None);
     let followed = follow::follow_pass(room, passed, within, &mut || {
         if judged.is_none() {
@@ -189,11 +191,17 @@ fn delivered(
                 .notice
                 .iter()
                 .for_each(|notice| follow::mark_copy_seen(room, sent.sender(), notice));
-            Ok(Ok(judged))
+            Ok(Ok(Some(judged)))
         }
         // A user who may not route may not read the log either.
-        None if !may_route => Ok(Err(Error::Busy {
-            what: OWNER_ROUTES.into(),
+        None if is_answered && !sent.is_in_outbox(room) => Ok(Ok(None)),
+        None if is_hidden => Ok(Err(Error::Busy {
+            what: if is_answered {
+                NOT_PROCESSED
+            } else {
+                OWNER_ROUTES
+            }
+            .into(),
             cure: WRITTEN.into(),
         })),
         None => Ok(Err(followed.err().unwrap_or_else(|| {
@@ -212,7 +220,7 @@ fn not_processed(room: &Room) -> String {
             "the router, process {}, has not processed it yet",
             router.pid
         ),
-        _ => "no router has processed it yet".into(),
+        _ => NOT_PROCESSED.into(),
     }
 }
 
@@ -225,13 +233,13 @@ fn is_taken(room: &Room, record: &Record, agent: &str) -> Result<bool> {
 
 fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
     let mut recipients = match &outcome {
-        Ok(Judged { record, .. }) => reach(
+        Ok(Some(Judged { record, .. })) => reach(
             room,
             sent.sender(),
             &Announcement::of_record(record),
             record.recipients().map(|(agent, via)| (agent.clone(), via)),
         ),
-        Err(_) => reach(
+        _ => reach(
             room,
             sent.sender(),
             &sent.announcement,
@@ -240,7 +248,7 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
                 .map(|one| (one.agent.clone(), one.via.as_str())),
         ),
     };
-    if let Ok(Judged { record, .. }) = &outcome {
+    if let Ok(Some(Judged { record, .. })) = &outcome {
         for one in &mut recipients {
             if is_staged(room, record, &one.agent).unwrap_or_default() {
                 one.reach = Some(Reach::Blocked);
@@ -255,12 +263,12 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
         }
     }
     let (seq, unreached, failure) = match outcome {
-        Ok(Judged { record, notice }) => (
+        Ok(Some(Judged { record, notice })) => (
             Some(record.seq),
             notice.as_ref().map(unreached_of).unwrap_or_default(),
             None,
         ),
-        Err(e) => (None, sent.unreached.clone(), Some(e)),
+        hidden_or_failed => (None, sent.unreached.clone(), hidden_or_failed.err()),
     };
     let pending = failure.as_ref().map(|e| match e {
         Error::Busy { what, cure } if cure == WRITTEN => what.clone(),

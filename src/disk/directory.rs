@@ -106,8 +106,13 @@ impl Dir {
         if let Ok(dir) = self.sub(below) {
             return Ok(dir);
         }
-        let mut at = self.clone();
-        for part in below.components() {
+        // In one step, because another user's directory on the way may only be passed, and not be opened.
+        let (mut at, there) = below
+            .ancestors()
+            .skip(1)
+            .find_map(|above| Some((self.sub(above).ok()?, above)))
+            .unwrap_or_else(|| (self.clone(), Path::new("")));
+        for part in below.strip_prefix(there).unwrap_or(below).components() {
             let is_new =
                 match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), self.access.directory()) {
                     Ok(()) => true,

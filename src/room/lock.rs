@@ -110,7 +110,7 @@ impl Room {
     }
 
     /// Returns true if this process runs as the user of an agent, in a room of another user.
-    fn is_agents_user(&self) -> Result<bool> {
+    pub fn is_agents_user(&self) -> Result<bool> {
         let user = Some(rustix::process::geteuid().as_raw());
         Ok(!self.is_own()?
             && self

@@ -6,6 +6,7 @@
 
 use crate::disk::{Dir, layout};
 use crate::message::id;
+use crate::room::Room;
 
 /// A request that a running router has not answered. Dropping it withdraws it.
 pub struct PassRequest {
@@ -16,21 +17,17 @@ pub struct PassRequest {
 impl PassRequest {
     /// Asks for a pass. `None` if this process can write to no outbox. The first outbox is always the same one, so that a
     /// router without file events finds the request early.
-    pub fn place(room: &Dir) -> Option<PassRequest> {
+    pub fn place(room: &Room) -> Option<PassRequest> {
         let name = layout::pass_request(&id::mint());
-        if let Some(outbox) = ask_in(room, id::HUMAN, &name) {
+        if let Some(outbox) = ask_in(&room.dir, id::HUMAN, &name) {
             return Some(PassRequest { outbox, name });
         }
-        let names = room
-            .sub(layout::OUTBOXES)
-            .ok()?
-            .list()
-            .ok()?
-            .flatten()
-            .map(|entry| entry.name);
-        let outbox = names
-            .filter_map(|agent| ask_in(room, agent.to_str()?, &name))
-            .next()?;
+        // An agent's user can read the registry, and cannot list the outboxes.
+        let registry = room.registry().ok()?;
+        let outbox = registry
+            .agents()
+            .iter()
+            .find_map(|agent| ask_in(&room.dir, &agent.id, &name))?;
         Some(PassRequest { outbox, name })
     }
 
