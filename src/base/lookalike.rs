@@ -1,6 +1,7 @@
 //! Letters that look like ASCII letters, and texts that a person cannot distinguish.
 
 use unicode_normalization::UnicodeNormalization;
+use unicode_security::confusable_detection;
 
 /// Letters of other scripts, each with the ASCII letter that it looks like.
 const LETTERS: [(&str, &str); 4] = [
@@ -40,6 +41,20 @@ pub fn skeleton(text: &str) -> String {
         .join(" ")
 }
 
+/// Returns true if a person cannot distinguish the texts, by Unicode's list of characters that look like others (UTS #39).
+/// Letter case does not matter.
+pub fn is_lookalike(one: &str, other: &str) -> bool {
+    let (plain, other_plain) = (skeleton(one), skeleton(other));
+    plain == other_plain
+        || has_same_shapes(one.trim(), other.trim())
+        || has_same_shapes(&plain, &other_plain)
+        || has_same_shapes(&plain.to_uppercase(), &other_plain.to_uppercase())
+}
+
+fn has_same_shapes(one: &str, other: &str) -> bool {
+    confusable_detection::skeleton(one).eq(confusable_detection::skeleton(other))
+}
+
 /// Marks that change no letter: joiners, and selectors of a variant.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
@@ -69,6 +84,31 @@ mod tests {
         for own in ["да", "нет", "größer", "naïve", "是", "ναι", "नहीं", "👍"]
         {
             assert!(!skeleton(own).is_ascii(), "{own}");
+        }
+    }
+
+    #[test]
+    fn texts_of_the_same_shapes_are_lookalikes_and_other_texts_are_not() {
+        for (one, other) in [
+            ("1", "l"),
+            ("rn", "m"),
+            ("ǃno", "!no"),
+            ("ꓬꓰꓢ", "yes"),
+            ("v1.0 ", "V1.O"),
+            ("да", "дa"),
+            ("‚no", ",no"),
+        ] {
+            assert!(is_lookalike(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("yes", "no"),
+            ("option 1", "option 2"),
+            ("I", "L"),
+            ("ano", "año"),
+            ("是", "否"),
+            ("да", "нет"),
+        ] {
+            assert!(!is_lookalike(one, other), "{one} {other}");
         }
     }
 }

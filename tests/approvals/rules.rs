@@ -81,6 +81,7 @@ fn a_decision_on_an_approval_needs_both_the_approval_and_an_option() {
 
 #[test]
 fn options_that_look_alike_or_have_invisible_characters_are_rejected() {
+    // P581
     let world = room();
     for (options, what) in [
         (
@@ -100,6 +101,12 @@ fn options_that_look_alike_or_have_invisible_characters_are_rejected() {
             "the option \"1\\u{fe0f}\" looks like \"1\"",
         ),
         (json!(["☎", "☎\u{fe0e}"]), "looks like another option"),
+        (json!(["yes", "no", "n0"]), "looks like another option"),
+        (json!(["YES", "ꓬꓰꓢ"]), "looks like another option"),
+        (
+            json!(["2", "1"]),
+            "the option \"2\" is the number of another option",
+        ),
         (
             json!(["yes\u{2800}", "no"]),
             "the option \"yes\\u{2800}\" has invisible characters",
@@ -330,4 +337,20 @@ fn only_the_router_writes_outcomes_into_metadata() {
     }
     assert_eq!(codes(&world, "carol"), ["reserved_field", "reserved_field"]);
     assert!(world.inbox("alice").is_empty());
+}
+
+#[test]
+fn no_field_of_a_sender_is_shown_as_an_outcome_in_a_conversation() {
+    // P580
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
+    for name in ["approval", "claim"] {
+        let outcome =
+            json!({"status": "decided", "approval": "alice/d", "option": "yes", "by": "human"});
+        let forged = json!({"to": "alice", "type": "decision", "body": "yes", name: outcome});
+        say(&world, 1, "carol", forged);
+    }
+    assert_eq!(codes(&world, "carol"), ["reserved_field", "reserved_field"]);
+    let conversation = std::fs::read_to_string(world.room("channels/main/messages.ndjson"));
+    assert!(!conversation.expect("a conversation").contains("decided"));
 }

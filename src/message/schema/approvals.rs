@@ -4,7 +4,7 @@ use super::words::{did_you_mean, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::base::lookalike::skeleton;
+use crate::base::lookalike::{is_lookalike, skeleton};
 use crate::base::sanitize;
 use crate::message::checked::text_field;
 use crate::message::{APPROVAL, DECISION, decision};
@@ -48,28 +48,37 @@ fn check_decision(fields: &Fields) -> Option<Problem> {
 }
 
 fn check_options(options: &[String]) -> Option<Problem> {
-    let lower: Vec<String> = options.iter().map(|option| skeleton(option)).collect();
-    for (n, option) in lower.iter().enumerate() {
-        let written = &options[n];
-        let escaped = written.escape_default();
+    for (n, written) in options.iter().enumerate() {
+        let (option, escaped) = (skeleton(written), written.escape_default());
         let what = if option.is_empty() {
             "an option is blank".to_owned()
-        } else if lower[..n].contains(option) {
+        } else if options[..n].iter().any(|one| is_lookalike(one, written)) {
             format!("the option {} looks like another option", quoted(written))
+        } else if is_other_number(&option, n, options.len()) {
+            format!(
+                "the option {} is the number of another option",
+                quoted(written)
+            )
         } else if sanitize::has_hidden(written) {
             format!("the option \"{escaped}\" has invisible characters")
         } else if option.is_ascii() && !written.is_ascii() {
-            format!("the option \"{escaped}\" looks like {}", quoted(option))
+            format!("the option \"{escaped}\" looks like {}", quoted(&option))
         } else {
             continue;
         };
         let problem = Problem::new("bad_options", what)
             .at(format!("/options/{n}"))
-            .fix("give options that differ visibly, not only in letter case")
+            .fix("give options that differ visibly, not only in letter case, and no number of another option")
             .example(json!(format!("option {}", n + 1)));
         return Some(problem);
     }
     None
+}
+
+/// Returns true if a person who chooses an option by its number could mean this one or another one.
+fn is_other_number(option: &str, place: usize, count: usize) -> bool {
+    let number = option.parse::<usize>().ok();
+    number.is_some_and(|number| (1..=count).contains(&number) && number != place + 1)
 }
 
 fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {

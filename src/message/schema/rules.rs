@@ -70,19 +70,23 @@ fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
 /// The code of a message that has expired before it was dropped.
 pub const EXPIRED_ALREADY: &str = "expired_already";
 
-/// Outcomes in `metadata` prove something only if the router alone can write them.
+/// Outcomes in `metadata` prove something only if the router alone can write them. A conversation shows the other fields
+/// of a message in `metadata`.
 fn check_reserved(fields: &Fields) -> Option<Problem> {
-    let metadata = field(fields, "metadata")?.as_object()?;
-    let name = ["approval", "claim"]
-        .into_iter()
-        .find(|name| metadata.contains_key(*name))?;
-    let what = format!("metadata.{name} is an outcome, which only the router writes");
-    let fix = "give the entry of metadata another name";
-    Some(
-        Problem::new("reserved_field", what)
-            .at(format!("/metadata/{name}"))
-            .fix(fix),
-    )
+    let metadata = field(fields, "metadata").and_then(Value::as_object);
+    let places = [("metadata.", "/metadata", metadata), ("", "", Some(fields))];
+    for (prefix, above, entries) in places {
+        for name in ["approval", "claim"] {
+            if entries.is_some_and(|entries| field(entries, name).is_some_and(|it| !it.is_null())) {
+                let what = format!("{prefix}{name} is an outcome, which only the router writes");
+                let problem = Problem::new("reserved_field", what)
+                    .at(format!("{above}/{name}"))
+                    .fix("give it another name");
+                return Some(problem);
+            }
+        }
+    }
+    None
 }
 
 fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
