@@ -1,6 +1,6 @@
 //! The state of all requests: the room, the gate, and the signs of change.
 
-use super::gate::Gate;
+use super::gate::{Caller, Gate};
 use super::reply::Failure;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -12,7 +12,7 @@ use crate::query::who::Everybody;
 use crate::room::Room;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Changes of the room. The receivers read the room again when it is replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +23,12 @@ pub(super) struct Change {
     pub(super) gone: Option<String>,
 }
 
+/// The place of an open stream of events.
+pub(super) struct StreamPlace {
+    _place: OwnedSemaphorePermit,
+    _of_programs: Option<OwnedSemaphorePermit>,
+}
+
 /// The page of one room.
 pub(super) struct App {
     pub(super) room: Room,
@@ -30,6 +36,8 @@ pub(super) struct App {
     pub(super) changes: watch::Receiver<Change>,
     /// Places for streams of events.
     pub(super) streams: Arc<Semaphore>,
+    /// The part of these places that programs can take.
+    streams_of_programs: Arc<Semaphore>,
     /// KiB of events that clients have not read yet.
     pub(super) unread: Arc<Semaphore>,
     /// Held by the stream that reads records into memory.
@@ -46,11 +54,25 @@ impl App {
             gate,
             changes,
             streams: Arc::new(Semaphore::new(limits::WEB_STREAMS)),
+            streams_of_programs: Arc::new(Semaphore::new(limits::WEB_STREAMS_OF_PROGRAMS)),
             unread: Arc::new(Semaphore::new(limits::WEB_STREAM_KIB as usize)),
             reading: tokio::sync::Mutex::default(),
             searching: Arc::default(),
             latest: Mutex::new(Latest::new(room.clone())),
         }
+    }
+
+    /// A place for a further stream of events, until it is dropped. Browsers of the person have some for themselves.
+    pub(super) fn stream_place(&self, caller: Caller) -> Option<StreamPlace> {
+        let of_programs = if caller == Caller::Person {
+            None
+        } else {
+            Some(self.streams_of_programs.clone().try_acquire_owned().ok()?)
+        };
+        Some(StreamPlace {
+            _place: self.streams.clone().try_acquire_owned().ok()?,
+            _of_programs: of_programs,
+        })
     }
 
     /// The person. The page acts in its name.

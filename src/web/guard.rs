@@ -120,9 +120,9 @@ fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
         return Verdict::Admit;
     }
     let caller = gate.caller(headers);
-    match caller {
-        Caller::Person | Caller::Reader => connection.set_entered(),
-        Caller::Stranger | Caller::Impostor => {}
+    // Connections of programs also give their places to new ones: a browser of the person may need one.
+    if caller == Caller::Person {
+        connection.set_entered();
     }
     match caller {
         Caller::Person => Verdict::Admit,

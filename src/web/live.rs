@@ -44,9 +44,10 @@ pub(super) async fn events(
         Some(last) => last,
         None => None,
     };
-    let Ok(place) = app.streams.clone().try_acquire_owned() else {
-        let what = format!("{} streams are open already", limits::WEB_STREAMS);
-        return Failure::new(StatusCode::SERVICE_UNAVAILABLE, what, "close other pages").json();
+    let Some(place) = app.stream_place(app.gate.caller(&headers)) else {
+        let what = "too many streams are open already";
+        let cure = "close other pages, or end programs that read streams";
+        return Failure::new(StatusCode::SERVICE_UNAVAILABLE, what, cure).json();
     };
     let since = last.or(from.since);
     let opened = run(&app, move |app| match since {

@@ -60,6 +60,19 @@ fn connections_that_say_nothing_or_never_end_keep_the_person_out_at_no_time() {
 }
 
 #[test]
+fn programs_that_keep_their_connections_keep_the_person_out_at_no_time() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    page.secret();
+    let (at, token) = (&page.at, &page.token);
+    let ask =
+        format!("GET /api/who HTTP/1.1\r\nHost: {at}\r\nAuthorization: Bearer {token}\r\n\r\n");
+    let crowd = page.crowd(200, ask.as_bytes());
+    assert!(page.serves_soon());
+    drop(crowd);
+}
+
+#[test]
 fn connections_that_ask_and_never_read_keep_the_person_out_at_no_time() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);

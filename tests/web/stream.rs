@@ -155,7 +155,8 @@ fn a_reader_that_does_not_read_costs_the_page_nothing() {
 fn streams_have_a_bound_and_free_their_place() {
     let world = World::with(&["alice", "bob"]);
     let page = Page::of(&world);
-    let mut all: Vec<Stream> = (0..32).map(|_| Stream::open(&page, "", "")).collect();
+    let secret = format!("x-mailbag-secret: {}\r\n", page.secret());
+    let mut all: Vec<Stream> = (0..32).map(|_| Stream::open(&page, "", &secret)).collect();
     let is_full = || page.get_head("/events").contains(" 503 ");
     assert!(so_within(Duration::from_secs(10), is_full));
     all.clear();
@@ -165,6 +166,24 @@ fn streams_have_a_bound_and_free_their_place() {
         let mut line = String::new();
         stream.0.read_line(&mut line).is_ok() && line.contains(" 200 ")
     }));
+}
+
+#[test]
+fn streams_of_programs_leave_places_for_browsers() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let of_programs: Vec<Stream> = (0..32).map(|_| Stream::open(&page, "", "")).collect();
+    let is_rejected = || {
+        let mut line = String::new();
+        let _ = Stream::open(&page, "", "").0.read_line(&mut line);
+        line.contains(" 503 ")
+    };
+    assert!(so_within(Duration::from_secs(10), is_rejected));
+    let secret = format!("x-mailbag-secret: {}\r\n", page.secret());
+    let mut line = String::new();
+    let _ = Stream::open(&page, "", &secret).0.read_line(&mut line);
+    assert!(line.contains(" 200 "), "{line}");
+    drop(of_programs);
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const WEB_CONNECTIONS: usize = 128;
 /// The number of event streams that the page serves. Further requests are rejected.
 pub const WEB_STREAMS: usize = 32;
+/// The number of event streams of programs among them.
+pub const WEB_STREAMS_OF_PROGRAMS: usize = 24;
 /// The number of threads that read the room for requests, in addition to one for each event stream. Other requests
 /// wait.
 pub const WEB_THREADS: usize = 8;
