@@ -26,7 +26,7 @@ use crate::disk::SyncOrder;
 use crate::log::state::{self, Replayed, State};
 use crate::room::created::forget_room;
 use crate::room::registry::Registry;
-use crate::room::{self, FoundRoom, Room};
+use crate::room::{self, FoundRoom, MissedRoom, Room};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -122,9 +122,14 @@ struct Examined<'a> {
 pub fn examine(request: &Request<'_>) -> Result<Report> {
     let found = room::find_room(request.room, request.from);
     let mut findings = Vec::new();
-    if let Some(notice) = found.as_ref().ok().and_then(FoundRoom::notice) {
-        findings
-            .push(Finding::new("room_gone", Severity::Warning, notice, "mailbag init").fixable());
+    if let Ok(found) = &found
+        && let Some(notice) = found.notice()
+    {
+        let finding = |code| Finding::new(code, Severity::Warning, notice, "mailbag init");
+        findings.push(match found.missed {
+            Some(MissedRoom::Damaged(_)) => finding("room_damaged"),
+            _ => finding("room_gone").fixable(),
+        });
     }
     let opened = found.and_then(|found| Room::open(&found.path));
     let room = match opened {
@@ -172,7 +177,8 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
 pub fn fix(request: &Request<'_>) -> Result<Report> {
     let before = examine(request)?;
     if let Ok(FoundRoom {
-        gone: Some(gone), ..
+        missed: Some(MissedRoom::Gone(gone)),
+        ..
     }) = room::find_room(request.room, request.from)
     {
         forget_room(&gone)?;

@@ -43,8 +43,8 @@ pub use choice::{Competing, reason};
 pub use lock::{Holder, Lock, Locking, Mode};
 pub use near::{Near, identity, near};
 pub use open::{
-    FoundRoom, Made, ROOM_VARIABLES, Room, below, check_not_a_link, default_place, find, find_room,
-    is_room, named_by_environment,
+    FoundRoom, Made, MissedRoom, ROOM_VARIABLES, Room, below, check_not_a_link, default_place,
+    find, find_room, is_room, named_by_environment,
 };
 pub use place::CopiedRoom;
 pub use progress::StalledRouter;

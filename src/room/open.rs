@@ -11,6 +11,7 @@ use crate::room::created::find_gone;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -254,18 +255,47 @@ impl Room {
 pub struct FoundRoom {
     /// Its path.
     pub path: PathBuf,
-    /// A nearer room that this user made, and that is gone.
-    pub gone: Option<PathBuf>,
+    /// A nearer place where the user can expect a room.
+    pub missed: Option<MissedRoom>,
+}
+
+/// A place where the user can expect a room, and where there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissedRoom {
+    /// A room that this user made, and that is gone.
+    Gone(PathBuf),
+    /// A file or a directory that is not a room.
+    Damaged(PathBuf),
+}
+
+impl fmt::Display for MissedRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MissedRoom::Gone(path) => write!(f, "the room {} is gone", path.display()),
+            MissedRoom::Damaged(path) => write!(
+                f,
+                "{} is not a room, because it has no directory {}",
+                path.display(),
+                layout::SPOOL
+            ),
+        }
+    }
 }
 
 impl FoundRoom {
-    /// Says which room is used instead of a room that is gone.
+    /// Says which room is used instead of a nearer one.
     pub fn notice(&self) -> Option<String> {
-        let (gone, path) = (self.gone.as_ref()?.display(), self.path.display());
-        Some(format!(
-            "the room {gone} is gone, so the room {path} is used; `mailbag init` makes a new room here, and `mailbag doctor \
-             --fix` forgets the one that is gone"
-        ))
+        let missed = self.missed.as_ref()?;
+        let next = match missed {
+            MissedRoom::Gone(_) => {
+                "`mailbag init` makes a new room here, and `mailbag doctor --fix` forgets the former room"
+            }
+            MissedRoom::Damaged(_) => {
+                "`mailbag init` makes it a room, or says what prevents that; or move it to another place"
+            }
+        };
+        let path = self.path.display();
+        Some(format!("{missed}, so the room {path} is used; {next}"))
     }
 }
 
@@ -292,29 +322,31 @@ pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
     if let Some(path) = asked {
         return Ok(FoundRoom {
             path: path.to_path_buf(),
-            gone: None,
+            missed: None,
         });
     }
     let found = places(from).position(|room| is_room(&room));
-    let gone = if found == Some(0) {
+    let nearer = || places(from).take(found.unwrap_or(usize::MAX));
+    let missed = if found == Some(0) {
         None
     } else {
-        find_gone(places(from).take(found.unwrap_or(usize::MAX)))
+        let damaged = nearer().find(|place| place.symlink_metadata().is_ok());
+        damaged
+            .map(MissedRoom::Damaged)
+            .or_else(|| find_gone(nearer()).map(MissedRoom::Gone))
     };
-    let is_gone = gone
-        .as_ref()
-        .map(|gone| format!(", and the room {} is gone", gone.display()))
-        .unwrap_or_default();
     match found.and_then(|at| places(from).nth(at)) {
         Some(path) => Ok(FoundRoom {
             path: check_not_a_link(path)?,
-            gone,
+            missed,
         }),
         None => Err(Error::NotFound {
             what: format!(
-                "no room found: there is no {} in {} or in its parent directories{is_gone}",
-                layout::ROOM,
-                from.display()
+                "no room found in {} or in its parent directories{}",
+                from.display(),
+                missed
+                    .map(|missed| format!(", and {missed}"))
+                    .unwrap_or_default()
             ),
             cure: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM"
                 .into(),

@@ -52,6 +52,41 @@ fn a_command_says_that_a_room_of_a_parent_directory_is_used_instead_of_one_that_
 }
 
 #[test]
+fn a_command_says_that_a_nearer_directory_is_not_a_room() {
+    let world = World::with(&["alice"]);
+    let inner = world.path().join("project");
+    fs::create_dir(&inner).expect("a directory");
+    let room = inner.join(".mailbag");
+    let with_spool = |make: fn(&std::path::Path)| {
+        let _ = fs::remove_dir_all(&room);
+        fs::create_dir(&room).expect("a directory");
+        make(&room.join("spool"));
+    };
+    let says_so = || {
+        for args in [&["send", "alice", "x", "--as", "alice"][..], &["doctor"]] {
+            let ran = world.run_with(args, |command| drop_into(command, &inner));
+            let said = format!("{} is not a room", room.display());
+            assert!(format!("{ran:?}").contains(&said), "{args:?}: {ran:?}");
+        }
+    };
+    with_spool(|_| {});
+    says_so();
+    with_spool(|spool| fs::write(spool, "").expect("a file"));
+    says_so();
+    with_spool(|spool| std::os::unix::fs::symlink("/tmp", spool).expect("a link"));
+    says_so();
+    fs::remove_dir_all(&room).expect("the directory");
+    fs::write(&room, "").expect("a file");
+    says_so();
+    fs::remove_dir_all(world.room("")).expect("the other room");
+    let alone = world.run_with(&["status"], |command| drop_into(command, &inner));
+    assert!(
+        alone.err.contains("no room found") && alone.err.contains("is not a room"),
+        "{alone:?}"
+    );
+}
+
+#[test]
 fn a_room_that_is_made_again_or_that_was_taken_back_is_not_missed() {
     let world = nested();
     let inner = world.path().join("project");
