@@ -216,7 +216,7 @@ fn kill((call, moment): (usize, Moment)) -> Plan {
 fn an_archiver_killed_at_any_call() -> Done {
     // P72
     let before = Before::new(41)?;
-    let points = Points::of(before.count()?).choose(40, 41);
+    let points = Points::of(before.count()?).choose(20, 41);
     let plans: Vec<_> = points.into_iter().map(|point| (kill(point), None)).collect();
     green("kills of the archiver", &before.sweep(&plans)?)
 }
@@ -224,7 +224,7 @@ fn an_archiver_killed_at_any_call() -> Done {
 #[test]
 fn the_power_cut_while_it_archives_on_a_file_system_that_keeps_no_order() -> Done {
     let before = Before::new(42)?;
-    let points = Points::of(before.count()?).choose(30, 42);
+    let points = Points::of(before.count()?).choose(15, 42);
     let plans: Vec<_> = points.into_iter().enumerate().map(|(n, point)| (kill(point), Some(n as u64))).collect();
     green("unordered power cuts while it archives", &before.sweep(&plans)?)
 }
@@ -233,7 +233,7 @@ fn the_power_cut_while_it_archives_on_a_file_system_that_keeps_no_order() -> Don
 #[cfg(feature = "failpoints")]
 fn red(without: &'static str, seed: u64, is_cut: bool) -> Done {
     let before = Before { without: Some(without), ..Before::new(seed)? };
-    let points = Points::of(before.count()?).choose(28, seed);
+    let points = Points::of(before.count()?).choose(14, seed);
     let mut figures = Figures::default();
     for (n, point) in points.into_iter().enumerate() {
         figures.add(before.play(kill(point), is_cut.then_some(n as u64))?);
@@ -343,7 +343,7 @@ fn a_router_killed_while_somebody_archives() -> Done {
         io::Result::Ok((Figures { points: 1, reached, ..settled(&mut world)? }, outcome))
     };
     let (mut figures, outcome) = play(Plan::Count)?;
-    for point in Points::of(outcome).choose(14, 45) {
+    for point in Points::of(outcome).choose(7, 45) {
         figures.add(play(kill(point))?.0);
     }
     green("kills of a router while somebody archives", &figures)
@@ -376,7 +376,7 @@ fn an_archiver_killed_while_a_router_routes() -> Done {
         io::Result::Ok((Figures { points: 1, reached, ..settled(&mut world)? }, outcome))
     };
     let (mut figures, outcome) = play(Plan::Count)?;
-    for point in Points::of(outcome).choose(16, 46) {
+    for point in Points::of(outcome).choose(8, 46) {
         figures.add(play(kill(point))?.0);
     }
     green("kills of the archiver while a router routes", &figures)

@@ -105,7 +105,7 @@ fn cuts(setting: &Setting, enough: usize) -> io::Result<Figures> {
     let whole = whole.filter_map(|call| call.number).last().unwrap_or_default();
     let calls: Vec<usize> = (whole..whole + 4).collect();
     let points = Points::of(outcome);
-    for (n, (call, moment)) in [points.sides_of(&calls), points.choose(12, setting.seed)].concat().into_iter().enumerate() {
+    for (n, (call, moment)) in [points.sides_of(&calls), points.choose(6, setting.seed)].concat().into_iter().enumerate() {
         figures.add(play(setting, Plan::Kill { call, moment }, Some(setting.seed ^ (n as u64) << 8))?.0);
         if figures.complaints.len() >= enough {
             break;
@@ -119,7 +119,7 @@ fn a_backup_killed_at_any_call() -> Done {
     // P92
     let setting = Setting { seed: 92, ..Setting::default() };
     let (mut figures, outcome) = play(&setting, Plan::Count, None)?;
-    for (call, moment) in Points::of(outcome).choose(24, 92) {
+    for (call, moment) in Points::of(outcome).choose(12, 92) {
         figures.add(play(&setting, Plan::Kill { call, moment }, None)?.0);
     }
     green("kills of a backup", &figures)

@@ -69,7 +69,7 @@ fn a_pass_that_finds_a_changed_charter_killed_at_any_call() -> Done {
     let original = home.path().join("room");
     recorded(&original)?;
     let (mut figures, outcome) = play(&original, Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(20, 172) {
+    for (call, moment) in Points::of(outcome).choose(10, 172) {
         figures.add(play(&original, Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that finds a changed charter", &figures)

@@ -62,7 +62,7 @@ pub(super) fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 fn a_pass_that_changes_owners_killed_at_any_call() -> Done {
     // P118, P119
     let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(26, 118) {
+    for (call, moment) in Points::of(outcome).choose(13, 118) {
         figures.add(play(Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that changes owners", &figures)

@@ -64,7 +64,7 @@ fn count_kept(room: &Path, figures: &mut Figures) -> io::Result<()> {
 fn a_pass_that_cuts_foreign_lines_killed_at_any_call() -> Done {
     // P54, P291
     let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(40, 54) {
+    for (call, moment) in Points::of(outcome).choose(20, 54) {
         figures.add(play(Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that cuts foreign lines", &figures)

@@ -87,7 +87,7 @@ pub(super) fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 fn a_pass_that_decides_killed_at_any_call() -> Done {
     // P130, P131, P133, P139
     let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(26, 130) {
+    for (call, moment) in Points::of(outcome).choose(13, 130) {
         figures.add(play(Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that decides", &figures)

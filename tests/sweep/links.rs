@@ -164,7 +164,7 @@ fn cut(of: &str, kind: Kind, plan: Plan) -> io::Result<Figures> {
 fn sweep(of: &str, seed: u64) -> Done {
     let (mut figures, outcome) = kill(of, Plan::Count)?;
     let points = Points::of(outcome);
-    for (call, moment) in points.choose(12, seed) {
+    for (call, moment) in points.choose(6, seed) {
         figures.add(kill(of, Plan::Kill { call, moment })?.0);
     }
     green(&format!("kills of a pass with a link, in {of}"), &figures)?;

@@ -112,13 +112,13 @@ fn the_power_cut_with_the_order_by_the_journal() -> Done {
     if has_failpoints() {
         let setting = journal(43);
         let points = Points::count(&setting)?;
-        let cuts_of_journal = journal_cuts(&points.choose(40, 43), 43);
+        let cuts_of_journal = journal_cuts(&points.choose(20, 43), 43);
         green("power cuts of a journal", &sweep(Ground::directory, &setting, cuts_of_journal)?)?;
         for kind in [Kind::Ext4, Kind::Xfs] {
             match kind.unavailable() {
                 Some(why) => skip(format_args!("power cuts on {kind}: {why}")),
                 None => {
-                    let figures = sweep(|| Ground::device(kind), &setting, cuts(&points.choose(20, 43), 43))?;
+                    let figures = sweep(|| Ground::device(kind), &setting, cuts(&points.choose(10, 43), 43))?;
                     green(&format!("power cuts on {kind} with the order by the journal"), &figures)?;
                 }
             }

@@ -19,21 +19,21 @@ use tempfile::TempDir;
 #[test]
 fn killed_at_any_call() -> Done {
     let setting = Setting { seed: 1, stays: true, worklog: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(60, 1);
+    let points = Points::count(&setting)?.choose(30, 1);
     green("kills", &sweep(Ground::directory, &setting, kills(&points))?)
 }
 
 #[test]
 fn killed_two_and_three_times_in_a_row() -> Done {
     let setting = Setting { seed: 2, stays: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(28, 2);
+    let points = Points::count(&setting)?.choose(14, 2);
     green("kills in a row", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 2))?)
 }
 
 #[test]
 fn killed_while_the_registry_changes() -> Done {
     let setting = Setting { seed: 3, stays: true, late: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(20, 3);
+    let points = Points::count(&setting)?.choose(10, 3);
     green("kills around a change of the registry", &sweep(Ground::directory, &setting, kills(&points))?)
 }
 
@@ -41,7 +41,7 @@ fn killed_while_the_registry_changes() -> Done {
 #[test]
 fn killed_and_cut_while_an_agent_gets_another_name() -> Done {
     let setting = Setting { seed: 31, stays: true, joins: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(12, 31);
+    let points = Points::count(&setting)?.choose(6, 31);
     green("kills around a change of a name", &sweep(Ground::directory, &setting, kills(&points))?)?;
     let setting = Setting { power: true, unordered: true, ..setting };
     let points = Points::count(&setting)?.choose(6, 31);
@@ -60,7 +60,7 @@ fn killed_and_cut_while_an_agent_gets_another_name() -> Done {
 fn killed_while_the_log_rotates() -> Done {
     let env = vec![("MAILBAG_TEST_SEGMENT_BYTES", "20000".to_owned())];
     let setting = Setting { seed: 4, stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(16, 4);
+    let points = Points::count(&setting)?.choose(8, 4);
     green("kills with a log that rotates", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 4))?)
 }
 
@@ -69,7 +69,7 @@ fn killed_while_the_log_rotates() -> Done {
 fn killed_while_files_of_lines_go_in_several_batches() -> Done {
     let env = vec![(BATCH_COPIES, "3".to_owned())];
     let setting = Setting { seed: 9, stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(32, 9);
+    let points = Points::count(&setting)?.choose(16, 9);
     green("kills between the lines of a file", &sweep(Ground::directory, &setting, kills(&points))?)?;
     green("kills in a row between them", &sweep(Ground::directory, &setting, kills_in_a_row(&points[..12], 9))?)
 }
@@ -78,7 +78,7 @@ fn killed_while_files_of_lines_go_in_several_batches() -> Done {
 fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
     let env = vec![(BATCH_COPIES, "3".to_owned())];
     let setting = Setting { seed: 9, stays: true, power: true, unordered: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(24, 9);
+    let points = Points::count(&setting)?.choose(12, 9);
     green("unordered power cuts between them", &sweep(Ground::directory, &setting, unordered_cuts(&points, 9))?)
 }
 
@@ -87,10 +87,10 @@ fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
 fn killed_and_cut_while_a_slow_disk_leaves_lines_to_later_batches() -> Done {
     let env = vec![(STAGE_MS, "0".to_owned())];
     let setting = Setting { seed: seed_with_lines(10), stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(30, 10);
+    let points = Points::count(&setting)?.choose(15, 10);
     green("kills between late lines", &sweep(Ground::directory, &setting, kills(&points))?)?;
     let setting = Setting { power: true, unordered: true, ..setting };
-    let points = Points::count(&setting)?.choose(12, 10);
+    let points = Points::count(&setting)?.choose(6, 10);
     green("unordered power cuts between them", &sweep(Ground::directory, &setting, unordered_cuts(&points, 10))?)
 }
 
@@ -104,7 +104,7 @@ fn killed_and_cut_while_the_index_of_ids_is_written() -> Done {
         env,
         ..Setting::default()
     };
-    let points = Points::count(&setting)?.choose(24, 17);
+    let points = Points::count(&setting)?.choose(12, 17);
     green(
         "kills with a small index",
         &sweep(Ground::directory, &setting, kills_in_a_row(&points, 17))?,
@@ -114,7 +114,7 @@ fn killed_and_cut_while_the_index_of_ids_is_written() -> Done {
         unordered: true,
         ..setting
     };
-    let points = Points::count(&setting)?.choose(12, 17);
+    let points = Points::count(&setting)?.choose(6, 17);
     green(
         "unordered power cuts with a small index",
         &sweep(Ground::directory, &setting, unordered_cuts(&points, 17))?,
@@ -143,14 +143,14 @@ fn power_cuts_on(kind: Kind) -> Done {
     }
     let btrfs = kind == Kind::Btrfs;
     let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, worklog: true, ..powered(5) };
-    let points = Points::count(&setting)?.choose(20, 5);
+    let points = Points::count(&setting)?.choose(10, 5);
     green(&format!("power cuts on {kind}"), &sweep(|| Ground::device(kind), &setting, cuts(&points, 5))?)
 }
 
 #[test]
 fn the_power_cut_on_a_file_system_that_keeps_no_order() -> Done {
     let setting = Setting { seed: 6, stays: true, power: true, unordered: true, worklog: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(28, 6);
+    let points = Points::count(&setting)?.choose(14, 6);
     green("unordered power cuts", &sweep(Ground::directory, &setting, unordered_cuts(&points, 6))?)
 }
 

@@ -133,7 +133,7 @@ fn create(plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
 fn the_record_of_created_rooms_survives_a_kill_and_a_power_cut_at_any_call() -> Done {
     // P107
     let (mut figures, outcome) = create(Plan::Count, None)?;
-    for (n, (call, moment)) in Points::of(outcome).choose(20, 45).into_iter().enumerate() {
+    for (n, (call, moment)) in Points::of(outcome).choose(10, 45).into_iter().enumerate() {
         let cut = (n % 2 == 0).then_some(n as u64);
         figures.add(create(Plan::Kill { call, moment }, cut)?.0);
     }
@@ -142,7 +142,7 @@ fn the_record_of_created_rooms_survives_a_kill_and_a_power_cut_at_any_call() -> 
 
 fn agreed_and_cut(setting: &Setting, enough: usize) -> io::Result<Figures> {
     let (mut figures, outcome) = agree(setting, Plan::Count, Some(setting.seed))?;
-    for (n, (call, moment)) in Points::of(outcome).choose(24, setting.seed).into_iter().enumerate() {
+    for (n, (call, moment)) in Points::of(outcome).choose(12, setting.seed).into_iter().enumerate() {
         for way in 0..if full() { 8 } else { 2 } {
             // Half of the cuts come after the end.
             let plan = if (n + way) % 2 == 0 { Plan::Kill { call, moment } } else { Plan::Count };
@@ -160,7 +160,7 @@ fn consent_survives_a_kill_and_a_power_cut_at_any_call() -> Done {
     // P107
     let setting = Setting { seed: 41, ..Setting::default() };
     let (mut figures, outcome) = agree(&setting, Plan::Count, None)?;
-    for (call, moment) in Points::of(outcome).choose(16, 41) {
+    for (call, moment) in Points::of(outcome).choose(8, 41) {
         figures.add(agree(&setting, Plan::Kill { call, moment }, None)?.0);
     }
     figures.add(agreed_and_cut(&setting, usize::MAX)?);

@@ -78,7 +78,7 @@ fn a_change_of_a_name_in_which_a_call_fails_or_that_is_killed() -> Done {
             figures.add(play(Plan::Fail { name, nth, errno, lasting: false })?.0);
         }
     }
-    for (call, moment) in Points::of(outcome).choose(14, 144) {
+    for (call, moment) in Points::of(outcome).choose(7, 144) {
         figures.add(play(Plan::Kill { call, moment })?.0);
     }
     green("changes of a name with a call that fails, or killed", &figures)

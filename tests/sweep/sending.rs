@@ -102,7 +102,7 @@ fn setting(seed: u64) -> Setting {
 fn a_send_killed_or_cut_off_from_the_power_at_any_call() -> Done {
     for (fate, setting) in [(Fate::Delivered, setting(51)), (Fate::Left, setting(52))] {
         let (mut figures, outcome) = play(&setting, fate, Plan::Count, None)?;
-        for (call, moment) in Points::of(outcome).choose(12, setting.seed) {
+        for (call, moment) in Points::of(outcome).choose(6, setting.seed) {
             figures.add(play(&setting, fate, Plan::Kill { call, moment }, None)?.0);
         }
         figures.add(cuts(&setting, fate, usize::MAX)?);

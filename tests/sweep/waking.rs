@@ -79,7 +79,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 fn a_router_that_wakes_an_agent_killed_at_any_call() -> Done {
     // P198
     let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(12, 198) {
+    for (call, moment) in Points::of(outcome).choose(6, 198) {
         figures.add(play(Plan::Kill { call, moment })?.0);
     }
     green("kills of a router that wakes an agent", &figures)
@@ -94,7 +94,7 @@ fn a_pass_that_announces_mail_again_killed_at_any_call() -> Done {
     let original = home.path().join("room");
     left_unread(&original)?;
     let (mut figures, outcome) = announce_again(&original, Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(20, 199) {
+    for (call, moment) in Points::of(outcome).choose(10, 199) {
         figures.add(announce_again(&original, Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that announces mail again", &figures)

@@ -125,7 +125,7 @@ fn a_pass_that_writes_the_worklog_killed_at_any_call() -> Done {
     // P164, P165
     for before in [Before::AsLeft, Before::Changed, Before::Missing] {
         let (mut figures, outcome) = play(Plan::Count, before)?;
-        for (call, moment) in Points::of(outcome).choose(26, 164) {
+        for (call, moment) in Points::of(outcome).choose(13, 164) {
             figures.add(play(Plan::Kill { call, moment }, before)?.0);
         }
         green(&format!("kills of a pass that writes the worklog, {before:?}"), &figures)?;

@@ -77,7 +77,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 fn a_pass_that_finds_text_of_others_killed_at_any_call() -> Done {
     // P342
     let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(40, 342) {
+    for (call, moment) in Points::of(outcome).choose(20, 342) {
         figures.add(play(Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that finds text of others", &figures)
