@@ -594,6 +594,8 @@ fn tab_completes_names_numbers_and_answers_and_a_question_mark_shows_the_keys() 
         !screen.contains("decide item 1")
     });
     terminal.resize(40, 24);
+    // The terminal library can miss a key that comes together with a new size.
+    terminal.wait("the new size is drawn", |screen| screen.contains("“Deplo…"));
     terminal.keys(&["?"]);
     terminal.wait("the help fits", |screen| {
         screen.contains("1 yes, 1y") && screen.contains("? closes this help")
