@@ -29,6 +29,8 @@
 //! this list**; within a floor there are no circles. The test `tidy` holds both. Each floor's `mod.rs` says what
 //! belongs there and what does not, and `docs/architecture.md` follows a message through them.
 
+#![warn(clippy::match_bool, clippy::needless_for_each)]
+
 #[doc(hidden)]
 pub mod base;
 #[doc(hidden)]

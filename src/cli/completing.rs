@@ -95,11 +95,10 @@ impl EnvCompleter for DescribingBash {
             .map(|candidate| {
                 let value = candidate.get_value().to_string_lossy();
                 // The commands and options are too many for a line each.
-                match candidate
-                    .get_help()
-                    .filter(|_| candidate.get_tag().is_some())
-                {
-                    Some(help) if is_choice => format!("{value}  ({help})"),
+                match candidate.get_help() {
+                    Some(help) if is_choice && candidate.get_tag().is_some() => {
+                        format!("{value}  ({help})")
+                    }
                     _ => value.into_owned(),
                 }
             })

@@ -113,7 +113,9 @@ impl Context {
     pub(super) fn room(&self) -> Result<Room> {
         let found = room::find_room(self.asked.as_deref(), &here()?)?;
         let room = Room::open(&found.path)?;
-        if let Some(notice) = found.notice().filter(|_| !self.noticed.replace(true)) {
+        if let Some(notice) = found.notice()
+            && !self.noticed.replace(true)
+        {
             self.out.warn(&notice);
         }
         Ok(room)
@@ -201,9 +203,9 @@ impl Context {
                 posted.sent.file.display()
             ));
         }
-        posted
-            .lines_about_unreached()
-            .for_each(|line| self.out.warn(&line));
+        for line in posted.lines_about_unreached() {
+            self.out.warn(&line);
+        }
         Ok(())
     }
 }

@@ -175,18 +175,12 @@ fn invalid_value(error: &clap::Error, value: &str, option: &str, example: &str) 
 }
 
 fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsString]) -> Error {
-    let form = COMMANDS
-        .iter()
-        .filter(|_| parent.get_name() == ROOT)
-        .map(|(guess, form)| (*guess, *form))
-        .chain(
-            SUBCOMMANDS
-                .iter()
-                .filter(|(command, ..)| parent.get_name() == *command)
-                .map(|(_, guess, form)| (*guess, *form)),
-        )
-        .find(|(guess, _)| guess.eq_ignore_ascii_case(word));
-    let cure = if let Some((_, form)) = form {
+    let command = parent.get_name();
+    let of_root = COMMANDS.iter().map(|(guess, form)| (ROOT, *guess, *form));
+    let form = of_root
+        .chain(SUBCOMMANDS.iter().copied())
+        .find(|(of, guess, _)| *of == command && guess.eq_ignore_ascii_case(word));
+    let cure = if let Some((.., form)) = form {
         format!("run `{ROOT} {}`", filled(form, word, words))
     } else {
         let commands = parent.get_subcommands().filter(|one| !one.is_hide_set());
@@ -216,10 +210,11 @@ fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name
     let options: Vec<String> = options.map(|long| format!("--{long}")).collect();
     let similar = nearest(word, options.iter().map(String::as_str));
     let from_clap = text(error, ContextKind::SuggestedArg);
-    let suggested = similar
-        .first()
-        .copied()
-        .or_else(|| from_clap.as_deref().filter(|_| word.len() > 3));
+    let suggested = match (similar.first(), from_clap.as_deref()) {
+        (Some(option), _) => Some(*option),
+        (None, Some(option)) if word.len() > 3 => Some(option),
+        _ => None,
+    };
     let cure = if let Some(option) = suggested {
         format!("did you mean `{option}`?")
     } else if word.starts_with("--") || !has_body(named) {

@@ -41,9 +41,13 @@ pub(super) fn spoken(problem: &Problem) -> Problem {
     let mut places = problem.place.trim_start_matches('/').split('/');
     let field = places.next().unwrap_or_default();
     let name = FIELDS.iter().find(|(known, _)| *known == field);
-    if let Some((_, name)) = name.filter(|_| problem.place.starts_with('/')) {
+    if let Some((_, name)) = name
+        && problem.place.starts_with('/')
+    {
         (*name).clone_into(&mut spoken.place);
-        if let Some(rest) = spoken.what.strip_prefix(field).filter(|_| !name.is_empty()) {
+        if !name.is_empty()
+            && let Some(rest) = spoken.what.strip_prefix(field)
+        {
             // The name is before the sentence already.
             spoken.what = rest.trim_start().to_owned();
         }

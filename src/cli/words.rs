@@ -221,7 +221,10 @@ impl<'a> SortedWords<'a> {
         let globals = self.root.get_arguments().filter(|arg| arg.is_global_set());
         let mut options = self.command.get_arguments().chain(globals);
         let mut letters = name.chars();
-        let letter = letters.next().filter(|_| letters.next().is_none());
+        let letter = match (letters.next(), letters.next()) {
+            (letter, None) => letter,
+            _ => None,
+        };
         options.find(|arg| {
             arg.get_long() == Some(name)
                 || arg

@@ -161,8 +161,9 @@ impl IdleWait {
                 )?
             {
                 let hint = reading::hint(&self.room, hearer, &briefing);
-                hint.iter()
-                    .for_each(|hint| briefing.text.extend(["\n", hint]));
+                if let Some(hint) = hint {
+                    briefing.text.extend(["\n", &hint]);
+                }
                 return Ok(Ended::Mail(briefing));
             }
             self.lease = self.renew(lease, at_work.is_none())?;

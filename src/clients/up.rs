@@ -162,7 +162,9 @@ pub fn look(asked: &Request<'_>) -> Result<Up> {
         up.clients.push(step);
     }
     // Without a client that can be set up, nothing is changed.
-    if let Some(e) = first_error.filter(|_| up.clients.iter().all(|step| step.trouble.is_some())) {
+    if let Some(e) = first_error
+        && up.clients.iter().all(|step| step.trouble.is_some())
+    {
         return Err(e);
     }
     if !asked.undo {

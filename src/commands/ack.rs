@@ -41,7 +41,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let registry = room.registry()?;
     let agent = who.in_registry(&registry)?.id.clone();
     let state = state::committed(&room.dir)?;
-    let (messages, refs) = look_up(room, &state, (&agent, ack.status), ack.refs)?;
+    let (messages, refs) = look_up(room, &state, &agent, ack.status, ack.refs)?;
     let status = ack.status.as_str();
     let mut fields =
         json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
@@ -86,7 +86,8 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
 fn look_up(
     room: &Room,
     state: &State,
-    (agent, status): (&str, Status),
+    agent: &str,
+    status: Status,
     refs: Vec<String>,
 ) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
     let viewer = identity::own_viewer(room, agent)?;

@@ -197,9 +197,10 @@ pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
     let is_news = |agent: &Agent| !agent.is_retired() && agent.status != status;
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
-    match registry.agent(id).is_none_or(is_news) {
-        true => save(room, &registry.set(id, &changes).map_err(Error::Rejected)?),
-        false => Ok(()),
+    if registry.agent(id).is_none_or(is_news) {
+        save(room, &registry.set(id, &changes).map_err(Error::Rejected)?)
+    } else {
+        Ok(())
     }
 }
 

@@ -19,7 +19,9 @@ pub fn announcing(
         .map(|mail| mail.name.as_os_str());
     let made: Vec<&OsStr> = unread.filter(|name| mark(room, agent, name)).collect();
     show().inspect_err(|_| {
-        made.into_iter().for_each(|name| retract(room, agent, name));
+        for name in made {
+            retract(room, agent, name);
+        }
     })
 }
 

@@ -145,9 +145,10 @@ fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
         .filter_map(|one| one.record)
         .map(|seq| format!("#{seq}"))
         .collect();
-    Ok(match accepted.is_empty() {
-        true => format!("{number} is in the outbox again"),
-        false => format!("sent {number} again as {}", accepted.join(", ")),
+    Ok(if accepted.is_empty() {
+        format!("{number} is in the outbox again")
+    } else {
+        format!("sent {number} again as {}", accepted.join(", "))
     })
 }
 

@@ -186,7 +186,10 @@ pub fn chosen<'o>(options: &'o [String], word: &str) -> Option<&'o str> {
     let mut begun = options
         .iter()
         .filter(|option| !beginning.is_empty() && option.to_lowercase().starts_with(&beginning));
-    let only = || begun.next().filter(|_| begun.next().is_none());
+    let only = || match (begun.next(), begun.next()) {
+        (option, None) => option,
+        _ => None,
+    };
     decision::option(options, word)
         .or_else(numbered)
         .or_else(only)
@@ -379,7 +382,10 @@ impl Asked {
         else {
             return Ok(None);
         };
-        let Some(place) = signature::place(&self.room)?.filter(|_| is_as_sent) else {
+        if !is_as_sent {
+            return Ok(None);
+        }
+        let Some(place) = signature::place(&self.room)? else {
             return Ok(None);
         };
         let approvals = state::committed(&self.room.dir)?.approvals;

@@ -197,10 +197,8 @@ impl Run<'_> {
                     ),
                 }),
                 None => {
-                    if let Some(archive) = self
-                        .archive
-                        .as_mut()
-                        .filter(|_| !std::mem::replace(&mut relied, true))
+                    if let Some(archive) = &mut self.archive
+                        && !std::mem::replace(&mut relied, true)
                     {
                         archive.rely_on(&state)?;
                     }
@@ -314,7 +312,9 @@ impl Run<'_> {
     }
 
     fn add(&mut self, kind: &'static str, packed: Packed) {
-        packed.left.into_iter().for_each(|left| self.leave(left));
+        for left in packed.left {
+            self.leave(left);
+        }
         if packed.files == 0 {
             return;
         }
@@ -341,9 +341,10 @@ impl Run<'_> {
     }
 
     fn leave(&mut self, left: Left) {
-        match self.report.left.len() < limits::PACK_LEFT {
-            true => self.report.left.push(left),
-            false => self.report.left_more += 1,
+        if self.report.left.len() < limits::PACK_LEFT {
+            self.report.left.push(left)
+        } else {
+            self.report.left_more += 1
         }
     }
 }

@@ -230,12 +230,11 @@ impl Run<'_> {
     fn look(&mut self, below: &Path) -> Result<(Vec<OsString>, Vec<OsString>)> {
         self.look_at_time()?;
         let (mut files, mut directories) = (Vec::new(), Vec::new());
-        let from = match below.as_os_str().is_empty() {
-            true => self.from.clone(),
-            false => {
-                self.to.make_with(below, &mut self.barrier)?;
-                self.from.sub(below)?
-            }
+        let from = if below.as_os_str().is_empty() {
+            self.from.clone()
+        } else {
+            self.to.make_with(below, &mut self.barrier)?;
+            self.from.sub(below)?
         };
         for entry in from.list()? {
             let entry = entry?;

@@ -84,10 +84,10 @@ pub fn check(
     room: Option<&Room>,
     sender: Option<&str>,
 ) -> Result<Vec<Checked>> {
-    let registry = room
-        .filter(|_| sender.is_some())
-        .map(Room::registry)
-        .transpose()?;
+    let registry = match (room, sender) {
+        (Some(room), Some(_)) => Some(room.registry()?),
+        _ => None,
+    };
     let most = room
         .map(Room::settings)
         .transpose()?
@@ -110,9 +110,12 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
             (path.display().to_string(), lines, content(&path)?)
         }
     };
-    let bytes = bytes.and_then(|bytes| match bytes.len() as u64 > most {
-        true => Err(vec![too_large(bytes.len() as u64, most)]),
-        false => Ok(bytes),
+    let bytes = bytes.and_then(|bytes| {
+        if bytes.len() as u64 > most {
+            Err(vec![too_large(bytes.len() as u64, most)])
+        } else {
+            Ok(bytes)
+        }
     });
     let tell = |line, found: Result<(Message, Option<Resolved>), Vec<Problem>>| match found {
         Ok((message, resolved)) => {

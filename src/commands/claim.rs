@@ -208,9 +208,9 @@ pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
             wait,
         } => {
             put("claims", subjects.iter().map(Subject::to_claim).collect());
-            lease
-                .into_iter()
-                .for_each(|lease| put("lease", lease.into()));
+            if let Some(lease) = lease {
+                put("lease", lease.into());
+            }
             if wait {
                 put("wait", true.into());
             }
@@ -220,7 +220,9 @@ pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
         }
         Ask::Release { subjects, of } => {
             put("claims", explicit(&subjects));
-            of.into_iter().for_each(|of| put("of", of.into()));
+            if let Some(of) = of {
+                put("of", of.into());
+            }
             "release"
         }
         Ask::Offer {

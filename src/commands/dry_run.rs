@@ -51,7 +51,9 @@ pub fn dry_run(room: &Room, who: Option<&Who>, draft: Draft) -> Result<DryRun> {
     let from = who.and_then(|who| who.in_registry(&registry).ok());
     let from = from.map(|agent| &*agent.id);
     let mut dry_run = DryRun::of_addresses(explain(room, from, &draft.to)?);
-    if let Some(who) = who.filter(|_| !draft.is_empty()) {
+    if let Some(who) = who
+        && !draft.is_empty()
+    {
         let message = check_draft(room, who, draft)?;
         dry_run.ok = message.ok;
         dry_run.recipients = message.recipients.clone().unwrap_or_default();

@@ -27,7 +27,7 @@ impl Init {
     /// Describes a room for a caller in a directory.
     pub fn describe(room: PathBuf, made: Made, from: &Path) -> Init {
         let made = made == Made::New;
-        let other = Competing::of(&room).filter(|_| made);
+        let other = if made { Competing::of(&room) } else { None };
         Init {
             made,
             why: room::reason(&room, from),

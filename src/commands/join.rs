@@ -42,13 +42,10 @@ pub fn join(
 ) -> Result<Joined> {
     let registry = room.registry()?;
     let given = name::given(room, &registry, caller)?.cloned();
-    let role = role.or_else(|| {
-        given
-            .as_ref()?
-            .role
-            .as_deref()
-            .filter(|_| registry.find(name).is_none())
-    });
+    let role = match &given {
+        Some(given) if registry.find(name).is_none() => role.or(given.role.as_deref()),
+        _ => role,
+    };
     let (agent, registered) = match (identity::registered(&registry, name, None), role) {
         (Ok(agent), role) => {
             refuse_other_role(&agent.id, agent.role.as_deref(), role)?;

@@ -126,13 +126,14 @@ pub fn returned(room: &Room, agent: &str, caller: &Caller) -> Result<bool> {
 
 /// The session of an agent has ended. If the agent was registered for it, groups no longer include it.
 pub fn left(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
-    match room
+    if room
         .registry()?
         .agent(agent)
         .is_some_and(|agent| is_for(agent, caller))
     {
-        true => agent::mark(room, agent, Status::Offline),
-        false => Ok(()),
+        agent::mark(room, agent, Status::Offline)
+    } else {
+        Ok(())
     }
 }
 

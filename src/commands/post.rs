@@ -76,10 +76,12 @@ impl Posted {
                 .map(|one| &*one.agent)
                 .collect::<Vec<_>>(),
         );
-        let to = match to.is_empty() {
-            true if self.has_no_recipient() => ", but no agent received it".to_owned(),
-            true => String::new(),
-            false => format!(" to {to}"),
+        let to = if !to.is_empty() {
+            format!(" to {to}")
+        } else if self.has_no_recipient() {
+            ", but no agent received it".to_owned()
+        } else {
+            String::new()
         };
         let first = match (self.seq, &self.pending) {
             (Some(seq), _) => format!("sent #{seq}{to}"),
@@ -187,10 +189,9 @@ fn delivered(
             Err(Error::NotGranted(record.problems().to_vec()))
         }
         Some(judged) => {
-            judged
-                .notice
-                .iter()
-                .for_each(|notice| follow::mark_copy_seen(room, sent.sender(), notice));
+            if let Some(notice) = &judged.notice {
+                follow::mark_copy_seen(room, sent.sender(), notice);
+            }
             Ok(Ok(Some(judged)))
         }
         // A user who may not route may not read the log either.

@@ -113,12 +113,13 @@ fn is_sought(sought: &[Sought<'_>], file: &OsStr) -> bool {
 fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
     let viewer = identity::own_viewer(room, agent)?;
     let past = lookup::one_of(&room.dir, &viewer, name)?;
-    match viewer.received(&past) {
-        true => closed(room, agent, Mail::of_past(agent, past)),
-        false => Err(Error::NotFound {
+    if viewer.received(&past) {
+        closed(room, agent, Mail::of_past(agent, past))
+    } else {
+        Err(Error::NotFound {
             what: format!("{agent} is the sender of {}, not a recipient", past.name()),
             cure: format!("`mailbag thread '#{}'` shows it", past.seq),
-        }),
+        })
     }
 }
 
@@ -217,7 +218,11 @@ pub(super) fn one<'m>(
     for mail in mails {
         // A message may be in two directories.
         let is_new = !fitting.iter().any(|(_, other)| other.name == mail.name);
-        fitting.extend(fit(mail, name).filter(|_| is_new).map(|fit| (fit, mail)));
+        if let Some(fit) = fit(mail, name)
+            && is_new
+        {
+            fitting.push((fit, mail));
+        }
     }
     match choose(fitting) {
         Chosen::One(mail) => Ok(Some(mail)),

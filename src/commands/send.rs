@@ -220,11 +220,10 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
     if draft.body_is_last_word {
         refuse_address_as_body(&registry, &draft)?;
     }
-    let words = draft
-        .body
-        .clone()
-        .filter(|_| draft.body_is_last_word)
-        .map(|body| (draft.to.clone(), body));
+    let words = match &draft.body {
+        Some(body) if draft.body_is_last_word => Some((draft.to.clone(), body.clone())),
+        _ => None,
+    };
     let id = id::mint();
     let (fields, answers) = compose(room, &settings, &sender, &id, draft)?;
     let copied = copied(&fields);

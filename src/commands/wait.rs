@@ -119,7 +119,9 @@ impl Waiter {
             if let Err(e) = self.room.still_exists() {
                 return Wakeup::Removed(e);
             }
-            self.hold.iter_mut().for_each(|hold| hold.renew(&self.room));
+            if let Some(hold) = &mut self.hold {
+                hold.renew(&self.room);
+            }
             if let Some(Err(e)) = self.routing.as_mut().map(Routing::tend) {
                 return Wakeup::Trouble(e);
             }
@@ -193,8 +195,13 @@ impl Routing {
                 self.next_offer = Instant::now() + limits::TAKE_OVER;
                 return Ok(());
             }
-            self.router = self.router.take().filter(|_| failure.is_none());
-            return failure.map_or(Ok(()), Err);
+            return match failure {
+                None => Ok(()),
+                Some(e) => {
+                    self.router = None;
+                    Err(e)
+                }
+            };
         }
         if Instant::now() >= self.next_offer {
             self.next_offer = Instant::now() + limits::TAKE_OVER;

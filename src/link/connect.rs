@@ -87,13 +87,13 @@ impl Keeper {
             what: format!("the room {link} cannot know this room, which has no tag"),
             cure: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
         })?;
-        let (client, ends) = self.start_client(&known_as)?;
+        let (client, (from, to)) = self.start_client(&known_as)?;
         let mut near = Near {
             keeper: self,
             moved: Instant::now(),
             last: LinkProgress::default(),
         };
-        let done = mirror(&room, &link, ends, &mut near);
+        let done = mirror(&room, &link, from, to, &mut near);
         let last = client.end();
         done.map_err(|e| match e {
             Error::Busy { what, cure } if !last.is_empty() => Error::Busy {

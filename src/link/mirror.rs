@@ -68,7 +68,8 @@ fn has_committed_all(receiver: &EndState, sender: &EndState) -> bool {
 pub(super) fn mirror(
     room: &Room,
     tag: &str,
-    (from, to): (File, File),
+    from: File,
+    to: File,
     conduct: &mut dyn Conduct,
 ) -> Result<()> {
     let watch = InboxWatch::of_link(&room.dir, tag)?;

@@ -42,7 +42,7 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
     let own = |end: std::os::fd::BorrowedFd<'_>| end.try_clone_to_owned().map(File::from);
     let from = own(from.as_fd()).doing("read from", "standard input")?;
     let to = own(to.as_fd()).doing("write to", "standard output")?;
-    let done = mirror(room, tag, (from, to), &mut Far(Routing::new(room)));
+    let done = mirror(room, tag, from, to, &mut Far(Routing::new(room)));
     daemon::pass(room)?;
     done
 }

@@ -52,11 +52,7 @@ impl Availability for Candidates<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(
-            agent,
-            (&self.state, &Calls::of(&self.room.dir)),
-            Stamp::now(),
-        )
+        roster::is_there(agent, &self.state, &Calls::of(&self.room.dir), Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

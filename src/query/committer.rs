@@ -64,5 +64,6 @@ fn in_worktree(room: &Room, directory: &Path) -> Result<Option<String>> {
         .filter(|lease| lease.directory.as_deref().is_some_and(is_here))
         .map(|lease| lease.agent)
         .collect();
-    Ok(agents.pop().filter(|_| agents.is_empty()))
+    let agent = agents.pop();
+    Ok(if agents.is_empty() { agent } else { None })
 }

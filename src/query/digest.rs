@@ -163,9 +163,9 @@ impl Found {
         match record.kind() {
             EventKind::Accepted => {
                 self.of(&from).sent += 1;
-                record
-                    .recipients()
-                    .for_each(|(agent, _)| self.of(agent).received += 1);
+                for (agent, _) in record.recipients() {
+                    self.of(agent).received += 1;
+                }
             }
             EventKind::Rejected => {
                 let claim = record.claim().and_then(layout::read_claim);

@@ -17,9 +17,10 @@ pub fn explain(room: &Room, from: Option<&str>, addresses: &[String]) -> Result<
         .map(|name| identity::registered(&registry, name, Some("--from")))
         .transpose()?;
     let from = from.map(|agent| agent.id.to_string());
-    let mut candidates = match addresses.iter().any(|address| address.contains("any_")) {
-        true => Candidates::whole(room, &registry),
-        false => Candidates::quick(room, &registry),
+    let mut candidates = if addresses.iter().any(|address| address.contains("any_")) {
+        Candidates::whole(room, &registry)
+    } else {
+        Candidates::quick(room, &registry)
     };
     Ok(resolve::explain(
         &registry,

@@ -58,13 +58,14 @@ impl Head {
 
     fn read(text: &str) -> Option<Head> {
         let fields: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-        let words: Vec<String> = match fields.is_object() {
-            true => vec![
+        let words: Vec<String> = if fields.is_object() {
+            vec![
                 fields["seq"].to_string(),
                 fields["hash"].as_str()?.into(),
                 fields["room"].as_str()?.into(),
-            ],
-            false => text.split_whitespace().map(str::to_owned).collect(),
+            ]
+        } else {
+            text.split_whitespace().map(str::to_owned).collect()
         };
         let [seq, hash, room] = <[String; 3]>::try_from(words).ok()?;
         unhex(&hash)?;

@@ -151,9 +151,10 @@ pub fn registered<'r>(
         let origin = source
             .map(|source| format!(" (from {source})"))
             .unwrap_or_default();
-        let register = match id::is_name(name) {
-            true => format!("; `mailbag agent add {name}` registers it"),
-            false => String::new(),
+        let register = if id::is_name(name) {
+            format!("; `mailbag agent add {name}` registers it")
+        } else {
+            String::new()
         };
         Error::NotFound {
             what: format!("no agent is called {}{origin}", quoted(name)),

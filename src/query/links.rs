@@ -88,9 +88,10 @@ pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<Link>> {
     let mut links = of_state(room, &settings, &state);
     let Some(tag) = tag else { return Ok(links) };
     links.retain(|link| link.tag == tag);
-    match links.is_empty() {
-        true => Err(unknown(&settings, tag)),
-        false => Ok(links),
+    if links.is_empty() {
+        Err(unknown(&settings, tag))
+    } else {
+        Ok(links)
     }
 }
 
@@ -369,9 +370,9 @@ fn heard(room: &Room) -> Result<BTreeMap<String, String>> {
             .from()
             .map(ToString::to_string)
             .filter(|from| id::tag_of(from).is_some() && id::is_sender(from));
-        receipts
-            .chain(from)
-            .for_each(|agent| drop(heard.insert(agent, record.at.clone())));
+        for agent in receipts.chain(from) {
+            heard.insert(agent, record.at.clone());
+        }
     }
     Ok(heard)
 }

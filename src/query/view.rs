@@ -86,7 +86,10 @@ impl<'a> Attachment<'a> {
 
 impl<'a> From<&'a Mail> for View<'a> {
     fn from(mail: &'a Mail) -> View<'a> {
-        let fields = mail.content.as_object().filter(|_| mail.problem.is_none());
+        let fields = match mail.problem {
+            None => mail.content.as_object(),
+            Some(_) => None,
+        };
         let invalid = mail.problem.as_deref().map(|problem| Invalid {
             file: &mail.file,
             problem,
@@ -232,9 +235,10 @@ impl<'a> View<'a> {
     pub fn to(&self, most: usize) -> String {
         let count = self.copies.map_or(0, <[_]>::len);
         let is_named = (1..=most).contains(&count) || ROUTER_TYPES.contains(&self.kind);
-        match is_named || self.addressed.is_empty() {
-            true => self.recipients(most).join(", "),
-            false => format!("{} ({count})", self.addressed.join(", ")),
+        if is_named || self.addressed.is_empty() {
+            self.recipients(most).join(", ")
+        } else {
+            format!("{} ({count})", self.addressed.join(", "))
         }
     }
 

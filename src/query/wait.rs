@@ -67,9 +67,10 @@ fn check_type(kind: &str) -> Result<()> {
         return Ok(());
     }
     let near = nearest(kind, TYPES.iter().copied());
-    let cure = match near.is_empty() {
-        true => "`mailbag generate schema` lists the types; custom types begin with x-".to_owned(),
-        false => format!("did you mean {}?", near.join(" or ")),
+    let cure = if near.is_empty() {
+        "`mailbag generate schema` lists the types; custom types begin with x-".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
     };
     Err(Error::Usage {
         what: format!("{} is not a message type", quoted(kind)),

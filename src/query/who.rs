@@ -56,13 +56,7 @@ fn roster_of(
     mut by_prefix: Commits,
 ) -> Result<Roster> {
     let (settings, calls) = (room.settings()?, Calls::of(&room.dir));
-    let mut roster = roster::roster(
-        registry,
-        (state, &calls),
-        settings.stale_after,
-        Stamp::now(),
-    )
-    .0;
+    let mut roster = roster::roster(registry, state, &calls, settings.stale_after, Stamp::now()).0;
     for agent in &mut roster.agents {
         if let Some(other) = by_prefix.remove(&*agent.id) {
             agent.commit = agent

@@ -137,11 +137,10 @@ fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
         }
         Caller::Stranger if only_reads && is_page(path) => Verdict::Shell,
         Caller::Stranger | Caller::Impostor => {
-            let cure = match gate.has_password() {
-                true => "enter the password, or use the URL that `mailbag web` printed",
-                false => {
-                    "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again"
-                }
+            let cure = if gate.has_password() {
+                "enter the password, or use the URL that `mailbag web` printed"
+            } else {
+                "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again"
             };
             reject(
                 StatusCode::UNAUTHORIZED,

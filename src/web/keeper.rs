@@ -72,10 +72,11 @@ fn keep(
                 .and_then(|()| room.identity().map(drop))
                 .err()
                 .map(|e| e.to_string());
-            presence = presence
-                .take()
-                .filter(|_| is_watched())
-                .or_else(|| is_watched().then(|| hold(room, Some(id::HUMAN)))?);
+            presence = if is_watched() {
+                presence.take().or_else(|| hold(room, Some(id::HUMAN)))
+            } else {
+                None
+            };
             let tell =
                 |change: &mut Change| std::mem::replace(&mut change.gone, gone.clone()) != gone;
             if change.send_if_modified(tell) && gone.is_none() {

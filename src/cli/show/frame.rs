@@ -15,13 +15,10 @@ pub(crate) fn fact(out: &mut Output, name: &str, value: &str) -> Result<()> {
     let lines = folded(&text, out.width(), INDENT);
     let painted = out.paint(BOLD, &format!("{name}:"));
     for (n, line) in lines.iter().enumerate() {
-        match line
-            .strip_prefix(name)
-            .and_then(|rest| rest.strip_prefix(':'))
-            .filter(|_| n == 0)
-        {
-            Some(rest) => out.line(format!("{painted}{rest}"))?,
-            None => out.line(line)?,
+        let rest = line.strip_prefix(name);
+        match rest.and_then(|rest| rest.strip_prefix(':')) {
+            Some(rest) if n == 0 => out.line(format!("{painted}{rest}"))?,
+            _ => out.line(line)?,
         }
     }
     Ok(())

@@ -86,13 +86,13 @@ impl Output {
                 | Error::Moved { .. }
                 | Error::Busy { .. }
         );
-        match self.did.take().filter(|_| is_trouble) {
-            Some((what, cure)) => Error::Done {
+        match self.did.take() {
+            Some((what, cure)) if is_trouble => Error::Done {
                 what,
                 why: error.to_string(),
                 cure: cure.into(),
             },
-            None => error,
+            _ => error,
         }
     }
 
@@ -226,26 +226,29 @@ impl Output {
         json: impl FnOnce() -> String,
         line: impl FnOnce(&Output) -> String,
     ) -> Result<()> {
-        match self.json {
-            true => self.json_text(&json()),
-            false => self.line(line(self)),
+        if self.json {
+            self.json_text(&json())
+        } else {
+            self.line(line(self))
         }
     }
 
     /// Data as one JSON document: indented for a person, short for a program.
     pub(crate) fn json<T: Serialize + ?Sized>(&mut self, data: &T) -> Result<()> {
-        let text = match self.terminal {
-            true => serde_json::to_string_pretty(data),
-            false => serde_json::to_string(data),
+        let text = if self.terminal {
+            serde_json::to_string_pretty(data)
+        } else {
+            serde_json::to_string(data)
         };
         self.json_text(&text.expect("what commands return has only text keys"))
     }
 
     /// JSON text, unchanged.
     pub(crate) fn json_text(&mut self, text: &str) -> Result<()> {
-        match self.terminal {
-            true => self.line(sanitize::json(text)),
-            false => self.line(text),
+        if self.terminal {
+            self.line(sanitize::json(text))
+        } else {
+            self.line(text)
         }
     }
 
@@ -257,9 +260,10 @@ impl Output {
     ) -> Result<()> {
         self.bytes(format!("{{\"{field}\":[").as_bytes())?;
         for (n, item) in items.enumerate() {
-            let text = match self.terminal {
-                true => serde_json::to_string_pretty(&item?),
-                false => serde_json::to_string(&item?),
+            let text = if self.terminal {
+                serde_json::to_string_pretty(&item?)
+            } else {
+                serde_json::to_string(&item?)
             };
             let text = text.expect("what commands return has only text keys");
             self.bytes(if n == 0 { b"" } else { b"," })?;

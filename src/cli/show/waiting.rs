@@ -14,9 +14,10 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
 
 /// The error of a wait without a result.
 pub(crate) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -> Error {
-    let what = match timeout.is_zero() {
-        true => what.to_owned(),
-        false => format!("{what} within {}", span_text(timeout)),
+    let what = if timeout.is_zero() {
+        what.to_owned()
+    } else {
+        format!("{what} within {}", span_text(timeout))
     };
     Error::Timeout {
         what,

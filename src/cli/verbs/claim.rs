@@ -61,8 +61,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         wait: args.wait,
     };
     // A waiter that exists before the claim handles a signal from then on. A new agent has no inbox yet.
-    let agent = args.identity.mailbox(cx, &room).ok().filter(|_| args.wait);
-    let waiter = agent.and_then(|agent| Waiter::new(&room, &agent).ok());
+    let agent = args.identity.mailbox(cx, &room).ok();
+    let waiter = match agent {
+        Some(agent) if args.wait => Waiter::new(&room, &agent).ok(),
+        _ => None,
+    };
     let mut asked = claim::ask(&room, &who, ask, args.note)?;
     if !args.wait {
         return decide(asked, cx);
@@ -88,7 +91,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             &subjects,
             args.timeout.unwrap_or_default(),
         )?),
-        Waited::Signal(signal) => interrupted(asked, (&who, &subjects), (waiter, signal), cx),
+        Waited::Signal(signal) => interrupted(asked, &who, &subjects, (waiter, signal), cx),
     }
 }
 
@@ -147,7 +150,8 @@ fn not_yet(
 /// Withdraws the claim, unless it was granted in the same moment.
 fn interrupted(
     mut asked: Asked,
-    (who, subjects): (&Who, &[Subject]),
+    who: &Who,
+    subjects: &[Subject],
     (waiter, signal): (Waiter, i32),
     cx: &mut Context,
 ) -> Result<Exit> {

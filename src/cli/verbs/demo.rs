@@ -54,9 +54,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         |out| {
             show(&demo, out)?;
             out.flush()?;
-            out.note(&match args.keep {
-                true => format!("\nkept {path}; try `mailbag status --room {path}`"),
-                false => "\nremoved the room; --keep keeps it".to_owned(),
+            out.note(&if args.keep {
+                format!("\nkept {path}; try `mailbag status --room {path}`")
+            } else {
+                "\nremoved the room; --keep keeps it".to_owned()
             });
             Ok(())
         },
@@ -95,9 +96,10 @@ fn show(demo: &Demo, out: &mut Output) -> Result<()> {
             let time = out.time(view.accepted_at);
             out.line(format!("    {time}  {from}  {kind}  {about}"))?;
             // A bounce of the router explains the rejection, so it is shown whole.
-            let body = view.body.filter(|_| view.kind == "error");
-            for line in body.unwrap_or_default().lines() {
-                out.line(format!("      {}", sanitize::line(line)))?;
+            if view.kind == "error" {
+                for line in view.body.unwrap_or_default().lines() {
+                    out.line(format!("      {}", sanitize::line(line)))?;
+                }
             }
         }
     }

@@ -63,7 +63,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             .findings
             .iter()
             .try_for_each(|finding| show(finding, out))?;
-        if let Some(room) = report.room.as_ref().filter(|_| report.healthy) {
+        if let Some(room) = &report.room
+            && report.healthy
+        {
             let room = room.display().to_string();
             out.line(format!("no problems with {}", sanitize::line(&room)))?;
         }

@@ -154,7 +154,9 @@ fn page(
             .lines()
             .skip(1)
             .take_while(|line| !line.starts_with("Exit status: "));
-        lines.for_each(|line| text.extend(verbatim(line).into_bytes()));
+        for line in lines {
+            text.extend(verbatim(line).into_bytes());
+        }
         text.extend(b".fi\n");
     }
     if parent.is_none() {
@@ -167,11 +169,10 @@ fn page(
 
 /// The pages of the parent command, of the subcommands, and of the commands in the same group.
 fn see_also(command: &clap::Command, parent: Option<&clap::Command>) -> String {
-    let group = GROUPS
+    let is_top = parent.is_some_and(|parent| parent.get_name() == "mailbag");
+    let siblings = GROUPS
         .iter()
-        .find(|(_, names)| names.contains(&command.get_name()));
-    let group = group.filter(|_| parent.is_some_and(|parent| parent.get_name() == "mailbag"));
-    let siblings = group
+        .find(|(_, names)| is_top && names.contains(&command.get_name()))
         .into_iter()
         .flat_map(|(_, names)| *names)
         .filter(|name| **name != command.get_name())
@@ -180,10 +181,8 @@ fn see_also(command: &clap::Command, parent: Option<&clap::Command>) -> String {
         .get_subcommands()
         .filter(|one| parent.is_some() && !one.is_hide_set())
         .map(page_name);
-    let daily = DAILY
-        .iter()
-        .filter(|_| parent.is_none())
-        .map(|name| format!("mailbag-{name}"));
+    let daily = if parent.is_none() { DAILY } else { &[] };
+    let daily = daily.iter().map(|name| format!("mailbag-{name}"));
     let pages: Vec<String> = parent
         .map(page_name)
         .into_iter()

@@ -143,14 +143,13 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let all = rejected::list(&room, &which)?;
     cx.out.page();
-    let newest = all
-        .first()
-        .map(|newest| newest.seq)
-        .filter(|_| !cx.out.json);
+    let newest = all.first().map(|newest| newest.seq);
     table::list(&mut cx.out, "rejected", all, NONE, row)?;
     // Notes follow the data, even if both are written to one file.
     cx.out.flush()?;
-    if let Some(newest) = newest {
+    if let Some(newest) = newest
+        && !cx.out.json
+    {
         cx.out
             .note(&format!("details: `mailbag rejected show {newest}`"));
     }

@@ -207,10 +207,12 @@ fn coloured(follows: bool, part: &str) -> String {
     let is_colour = part
         .trim_start_matches(|c: char| c.is_ascii_digit() || c == ';')
         .starts_with('m');
-    let before = match follows {
-        true if is_colour => COLOUR.into(),
-        true => sanitize::line(COLOUR),
-        false => Cow::default(),
+    let before = if !follows {
+        Cow::default()
+    } else if is_colour {
+        COLOUR.into()
+    } else {
+        sanitize::line(COLOUR)
     };
     format!("{before}{}", sanitize::line(part))
 }

@@ -129,9 +129,10 @@ fn changed(done: &Changed, out: &mut Output, what: &str, otherwise: &str) -> Res
         ..
     } = done;
     let file = file.to_string_lossy();
-    out.done(match changed {
-        true => format!("{what} {service}, {}", sanitize::line(&file)),
-        false => format!("nothing to do: {otherwise}"),
+    out.done(if *changed {
+        format!("{what} {service}, {}", sanitize::line(&file))
+    } else {
+        format!("nothing to do: {otherwise}")
     })
 }
 
@@ -149,7 +150,9 @@ fn show(status: &Status, out: &mut Output) -> Result<()> {
     };
     line(out, "service", &status.service)?;
     line(out, "file", &installed)?;
-    if let Some(running) = status.running.as_ref().filter(|_| status.installed) {
+    if let Some(running) = &status.running
+        && status.installed
+    {
         let since = running
             .since
             .as_deref()

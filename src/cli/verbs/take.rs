@@ -121,7 +121,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let mut given_back = Vec::new();
     loop {
         let taking = take::take(&room, &agent, &consumer, args.lease)?;
-        taking.lapsed.iter().for_each(|lapsed| tell(lapsed, cx));
+        for lapsed in &taking.lapsed {
+            tell(lapsed, cx);
+        }
         given_back.extend(taking.lapsed);
         if let Some(handed) = taking.handed {
             return hand(&room, &agent, &handed, &given_back, cx);

@@ -108,9 +108,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             return Ok(exit);
         }
     }
-    match args.undo {
-        true => notes(&up, cx)?,
-        false => rest(&up, cx)?,
+    if args.undo {
+        notes(&up, cx)?
+    } else {
+        rest(&up, cx)?
     }
     Ok(exit)
 }
@@ -348,8 +349,8 @@ fn notes(up: &Up, cx: &mut Context) -> Result<()> {
         .collect();
     let mut said = BTreeSet::new();
     notes.retain(|note| said.insert(*note));
-    notes
-        .iter()
-        .for_each(|note| cx.out.note(&format!("note: {note}")));
+    for note in notes {
+        cx.out.note(&format!("note: {note}"));
+    }
     Ok(())
 }

@@ -151,7 +151,8 @@ impl Board {
     /// The most urgent items, one line each, for a screen of this size.
     pub(super) fn panel(
         &self,
-        (width, height): (usize, usize),
+        width: usize,
+        height: usize,
         palette: Palette,
     ) -> Vec<Line<'static>> {
         let most = (height / PART).saturating_sub(1).min(usize::from(KEYS));
@@ -338,7 +339,7 @@ mod tests {
             (item.kind, item.from) = ("rejection", "mailbag".into());
         }
         board.update(newer, false);
-        let lines = board.panel((80, 24), Palette { colour: false });
+        let lines = board.panel(80, 24, Palette { colour: false });
         let shown: Vec<String> = lines.iter().map(|line| line.to_string()).collect();
         let begins: Vec<&str> = shown.iter().map(|line| &line[..14]).collect();
         assert_eq!(

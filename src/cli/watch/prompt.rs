@@ -192,13 +192,17 @@ mod tests {
 
     fn typed(text: &str) -> Prompt {
         let mut prompt = Prompt::default();
-        text.chars().for_each(|c| prompt.apply(Edit::Insert(c)));
+        for c in text.chars() {
+            prompt.apply(Edit::Insert(c));
+        }
         prompt
     }
 
     fn after(text: &str, edits: &[Edit]) -> String {
         let mut prompt = typed(text);
-        edits.iter().for_each(|edit| prompt.apply(edit.clone()));
+        for edit in edits {
+            prompt.apply(edit.clone());
+        }
         let (before, behind) = prompt.text.split_at(prompt.at);
         format!("{before}|{behind}")
     }

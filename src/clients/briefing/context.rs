@@ -99,9 +99,9 @@ pub fn fit(mut context: Context, budget: usize) -> Fitted {
         while step.is_some_and(|(part, keep)| part.count(&context) <= *keep) {
             step = steps.next();
         }
-        match step.filter(|_| !fits) {
-            Some((part, _)) => part.drop_last(&mut context),
-            None => {
+        match step {
+            Some((part, _)) if !fits => part.drop_last(&mut context),
+            _ => {
                 return Fitted {
                     budget,
                     tokens: tokens(&text),

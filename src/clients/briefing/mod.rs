@@ -136,10 +136,10 @@ fn brief_claims_and_mail(
         None
     };
     let Some(claims) = claims else {
-        return brief_mail(room, to, moment, (told, MOST));
+        return brief_mail(room, to, moment, told, MOST);
     };
     let left = MOST.saturating_sub(claims.chars().count() + 1);
-    Ok(Some(match brief_mail(room, to, moment, (told, left))? {
+    Ok(Some(match brief_mail(room, to, moment, told, left)? {
         Some(mail) => Briefing {
             text: format!("{claims}\n{}", mail.text),
             ..mail
@@ -152,7 +152,8 @@ fn brief_mail(
     room: &Room,
     (agent, hearer): To<'_>,
     moment: Moment,
-    (told, most): (ShownLines, usize),
+    told: ShownLines,
+    most: usize,
 ) -> Result<Option<Briefing>> {
     let is_start = moment == Moment::Start;
     let budget = Budget::of(&room.settings()?, told);
@@ -178,11 +179,11 @@ fn brief_mail(
     let (text, lines) = if is_start {
         let is_new = |mail: &Mail| !found.announced.contains(&mail.name);
         (
-            text::summary((agent, most), found.unread, &found.mails, is_new),
+            text::summary(agent, most, found.unread, &found.mails, is_new),
             0,
         )
     } else {
-        text::news(found.unread, &found.mails, (budget.left(), most))
+        text::news(found.unread, &found.mails, budget.left(), most)
     };
     let newest = found.mails.last().and_then(text::named);
     Ok(Some(Briefing {

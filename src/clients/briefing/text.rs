@@ -21,7 +21,8 @@ struct Alike<'a> {
 /// The text at the start of a session: counts by sender, the newest messages, and those not announced before; the rest as
 /// a count. At most `most` characters.
 pub(super) fn summary(
-    (agent, most): (&str, usize),
+    agent: &str,
+    most: usize,
     unread: Unread,
     mails: &[Mail],
     is_new: impl Fn(&Mail) -> bool,
@@ -52,7 +53,8 @@ pub(super) fn summary(
 pub(super) fn news(
     unread: Unread,
     mails: &[Mail],
-    (most, most_characters): (usize, usize),
+    most: usize,
+    most_characters: usize,
 ) -> (String, usize) {
     let each = alike(mails);
     let shown = &each[..each.len().min(most)];
@@ -172,9 +174,9 @@ fn line(alike: &Alike) -> String {
 
 /// A reference for commands: the id, or if the id is long, the record number.
 fn reference(mail: &Mail) -> String {
-    match mail.seq.filter(|_| mail.id.len() > limits::BRIEFING_ID) {
-        Some(seq) => format!("#{seq}"),
-        None => brief(&mail.id, limits::MESSAGE_ID),
+    match mail.seq {
+        Some(seq) if mail.id.len() > limits::BRIEFING_ID => format!("#{seq}"),
+        _ => brief(&mail.id, limits::MESSAGE_ID),
     }
 }
 
@@ -208,8 +210,9 @@ fn sender(mail: &Mail) -> &str {
 /// The senders, in descending order of their number of messages.
 fn senders(each: &[Alike]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    each.iter()
-        .for_each(|alike| *counts.entry(sender(alike.newest)).or_default() += alike.times);
+    for alike in each {
+        *counts.entry(sender(alike.newest)).or_default() += alike.times;
+    }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
     let others = counts.len().saturating_sub(limits::BRIEFING_SENDERS);

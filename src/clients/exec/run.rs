@@ -150,7 +150,7 @@ fn in_pipe(
     report: &dyn Fn(Report),
 ) -> Result<(ExitStatus, Arc<Pump>)> {
     let stdout = child.stdout.take().expect("it was asked for");
-    let pump = pump(session, stdout, (true, out), events)?;
+    let pump = pump(session, stdout, true, out, events)?;
     let status = attend(session, child, (&pump, None), events, report)?;
     Ok((status, pump))
 }
@@ -170,7 +170,7 @@ fn in_terminal(
     let output = begun.inspect_err(|_| {
         let _ = child.kill().and_then(|()| child.wait());
     })?;
-    let pump = pump(session, output, (lines, out), events)?;
+    let pump = pump(session, output, lines, out, events)?;
     let kept = RefCell::new(Vec::new());
     let keep = |told| {
         let mut kept = kept.borrow_mut();
@@ -190,7 +190,8 @@ fn in_terminal(
 fn pump(
     session: &Arc<Session>,
     from: impl Read + Send + 'static,
-    (lines, out): (bool, Output),
+    lines: bool,
+    out: Output,
     events: &Events,
 ) -> Result<Arc<Pump>> {
     let most = session.room.settings()?.message_bytes;

@@ -187,11 +187,11 @@ impl Session {
             priority: Some(priority.into()),
             ..draft.clone()
         };
-        match addressed.to.is_empty()
-            || send::check(&self.room, &self.who, addressed.clone()).is_err()
+        if addressed.to.is_empty() || send::check(&self.room, &self.who, addressed.clone()).is_err()
         {
-            true => self.send(draft),
-            false => self.send(addressed),
+            self.send(draft)
+        } else {
+            self.send(addressed)
         }
     }
 

@@ -112,7 +112,7 @@ fn reply(room: &Room, caller: &Caller, owned: &[OwnedFile], stops: bool) -> Repl
     let is_first = sessions::first_time(room, &caller.key(), &claims.join(" ")) != Some(false);
     let text = format!("mailbag: {lines}. You are not stopped; before further changes, {ask}.");
     Reply {
-        text: Some(text).filter(|_| is_first),
+        text: is_first.then_some(text),
         ..Reply::default()
     }
 }

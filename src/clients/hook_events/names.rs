@@ -84,14 +84,13 @@ fn holder(room: &Room, caller: &Caller, named: Option<&Who>) -> Option<Lease> {
 fn line(room: &Room, caller: &Caller, agent: &str, holder: Option<&Lease>) -> String {
     let path = room.dir.path().to_string_lossy();
     // A person who gives this session the name of the other one has to know its id.
-    let id = caller.session.as_ref().filter(|_| holder.is_some());
-    let join = id.map(|id| {
-        format!(
+    let join = match &caller.session {
+        Some(id) if holder.is_some() => Some(format!(
             "`mailbag join NAME --session {id} --client {}`",
             caller.client
-        )
-    });
-    let join = join.or_else(|| join_command(caller));
+        )),
+        _ => join_command(caller),
+    };
     let rename = join
         .map(|join| format!("; {join} changes it"))
         .unwrap_or_default();

@@ -29,11 +29,11 @@ fn kind(input: &Input) -> Kind {
 
 /// The files that a patch changes.
 fn files(input: &Input) -> Vec<PathBuf> {
+    if input.tool_name.as_deref() != Some("apply_patch") {
+        return Vec::new();
+    }
     let patch = input.tool_input.get("command").and_then(Value::as_str);
-    patch
-        .filter(|_| input.tool_name.as_deref() == Some("apply_patch"))
-        .map(patch::files)
-        .unwrap_or_default()
+    patch.map(patch::files).unwrap_or_default()
 }
 
 /// An empty object means no text.

@@ -119,16 +119,18 @@ impl Client {
         let follows = input.source.as_deref() == Some(CLEAR);
         let forgot = follows || input.source.as_deref() == Some("compact");
         let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());
-        let tool = input.tool_name.filter(|_| kind == Kind::Permission);
-        let tool = tool.map(|name| Tool {
-            name,
-            input: input.tool_input,
-            helper,
-        });
-        let session = input
-            .parent_agent_id
-            .filter(|_| !is_main)
-            .or(input.session_id);
+        let tool = match input.tool_name {
+            Some(name) if kind == Kind::Permission => Some(Tool {
+                name,
+                input: input.tool_input,
+                helper,
+            }),
+            _ => None,
+        };
+        let session = match input.parent_agent_id {
+            Some(parent) if !is_main => Some(parent),
+            _ => input.session_id,
+        };
         let (name, directory, transcript) =
             (input.hook_event_name, input.cwd, input.transcript_path);
         Ok(Event {

@@ -181,19 +181,19 @@ impl Plan {
 }
 
 fn check_approvals(asked: &Request<'_>) -> Result<()> {
-    match asked.approvals {
-        false => Ok(()),
-        true if asked.client.approval_event().is_some() => {
-            require_person("install approvals by mail")
-        }
-        true => Err(Error::Usage {
+    if !asked.approvals {
+        return Ok(());
+    }
+    if asked.client.approval_event().is_none() {
+        return Err(Error::Usage {
             what: format!(
                 "{} has no hook that can answer a permission request",
                 asked.client.name()
             ),
             cure: "install without --approvals; the client asks in its own dialog".into(),
-        }),
+        });
     }
+    require_person("install approvals by mail")
 }
 
 /// The project and home directories for a working directory.

@@ -14,7 +14,10 @@ pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
     };
     if let Some(path) = asked {
         let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);
-        return plain(path).filter(|_| fits).ok_or_else(|| unusable(path));
+        return match plain(path) {
+            Some(program) if fits => Ok(program),
+            _ => Err(unusable(path)),
+        };
     }
     let this = std::env::current_exe()
         .ok()
@@ -23,9 +26,10 @@ pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
     match this {
         Some(this) if !found.is_some_and(|found| found == this || starts(&found, &this)) => {
             let is_named = this.file_name().is_some_and(|name| name == notes::NAME);
-            plain(&this)
-                .filter(|_| is_named)
-                .ok_or_else(|| unusable(&this))
+            match plain(&this) {
+                Some(program) if is_named => Ok(program),
+                _ => Err(unusable(&this)),
+            }
         }
         _ => Ok(notes::NAME.to_owned()),
     }

@@ -26,11 +26,11 @@ pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String,
         text.to_owned()
     } else {
         let line = client.line(Job::Tell, wanted);
-        tables(&mut document)
-            .filter(|table| is_ours(table, client) == Some(true))
-            .for_each(|table| {
+        for table in tables(&mut document) {
+            if is_ours(table, client) == Some(true) {
                 set(&mut table["command"], &line);
-            });
+            }
+        }
         with_line_ends(text, document.to_string())
     };
     let missing = client

@@ -155,8 +155,12 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
                     .iter()
                     .find_map(|name| toml::text_at(&config, &["hooks", "state", &key(name), what]))
             };
-            let trusted =
-                noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
+            let is_enabled = noted("enabled").as_deref() != Some("false");
+            let trusted = if is_enabled {
+                noted("trusted_hash")
+            } else {
+                None
+            };
             all.push(match (trusted, one.wanted) {
                 (None, _) => Trust::No,
                 (Some(trusted), Some(_))

@@ -135,9 +135,9 @@ impl Receipts {
             .open
             .iter_mut()
             .rfind(|handover| handover.request == *request);
-        handover
-            .into_iter()
-            .for_each(|handover| handover.written = Written::Since(now));
+        if let Some(handover) = handover {
+            handover.written = Written::Since(now);
+        }
     }
 
     /// The response was written.

@@ -77,7 +77,9 @@ impl Server {
     /// each form is complete. For clients that give both, `--text` leaves out the structured content.
     fn result(&self, shown: Shown) -> CallToolResult {
         let mut result = CallToolResult::success(vec![ContentBlock::text(shown.text)]);
-        result.structured_content = Some(shown.data).filter(|_| !self.text);
+        if !self.text {
+            result.structured_content = Some(shown.data);
+        }
         result
     }
 }
@@ -194,10 +196,10 @@ impl ServerHandler for Server {
 
 /// The session of a call from Codex, where all sessions share one process.
 fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
-    let session = meta
-        .get("sessionId")
-        .filter(|_| meta.contains_key("x-codex-turn-metadata"))?
-        .as_str()?;
+    if !meta.contains_key("x-codex-turn-metadata") {
+        return None;
+    }
+    let session = meta.get("sessionId")?.as_str()?;
     Caller::codex(session).ok()
 }
 
@@ -208,11 +210,9 @@ fn with_name(mut shown: Shown, name: Option<String>) -> Shown {
             "you are {name}; register_agent changes it\n\n{}",
             shown.text
         );
-        shown
-            .data
-            .as_object_mut()
-            .iter_mut()
-            .for_each(|data| drop(data.insert("you".into(), name.clone().into())));
+        if let Some(data) = shown.data.as_object_mut() {
+            data.insert("you".into(), name.clone().into());
+        }
     }
     shown
 }

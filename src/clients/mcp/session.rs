@@ -86,9 +86,9 @@ impl Session {
     /// The client has closed the connection: the holds stay as a sign that its sessions ended.
     pub(super) fn ended(&self) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        holds
-            .drain(..)
-            .for_each(|(.., mut hold)| hold.leave(Stamp::now()));
+        for (.., mut hold) in holds.drain(..) {
+            hold.leave(Stamp::now());
+        }
     }
 
     /// Restores the holds with removed files.
@@ -102,9 +102,8 @@ impl Session {
     /// The room, searched for each time: it may be created while the server runs.
     pub(super) fn room(&self) -> Result<Room> {
         let found = room::find_room(self.asked.as_deref(), &self.from)?;
-        if let Some(notice) = found
-            .notice()
-            .filter(|_| !self.noticed.swap(true, Ordering::Relaxed))
+        if let Some(notice) = found.notice()
+            && !self.noticed.swap(true, Ordering::Relaxed)
         {
             tracing::warn!("{notice}");
         }
@@ -114,10 +113,11 @@ impl Session {
     /// Takes the lease of the agent that the environment names, before the first call.
     pub(super) fn begin(&self) {
         let is_known = self.state().caller.is_known();
-        let named = identity::named(None)
-            .filter(|_| is_known)
-            .and_then(|_| self.room().ok());
-        if let Some(Err(e)) = named.map(|room| self.agent(&room, "start")) {
+        if is_known
+            && identity::named(None).is_some()
+            && let Ok(room) = self.room()
+            && let Err(e) = self.agent(&room, "start")
+        {
             tracing::warn!("{e}");
         }
     }

@@ -47,9 +47,9 @@ impl Transport<RoleServer> for Wire {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             _ => None,
         };
-        answered
-            .iter()
-            .for_each(|request| self.receipts.writing(request));
+        if let Some(request) = &answered {
+            self.receipts.writing(request);
+        }
         let (sending, receipts) = (self.inner.send(item), self.receipts.clone());
         async move {
             let sent = sending.await;
@@ -78,11 +78,9 @@ impl Transport<RoleServer> for Wire {
                 if let ClientNotification::CancelledNotification(cancelled) =
                     &notification.notification
                 {
-                    cancelled
-                        .params
-                        .request_id
-                        .iter()
-                        .for_each(|request| self.receipts.lost(request));
+                    if let Some(request) = &cancelled.params.request_id {
+                        self.receipts.lost(request);
+                    }
                 }
             }
             Some(_) => {}

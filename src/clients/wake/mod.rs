@@ -187,17 +187,17 @@ impl Scheduler {
             });
             match heard.recv_timeout(wait) {
                 Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(News::Delivered(agents)) => agents.into_iter().for_each(|agent| {
+                Ok(News::Delivered(agents)) => {
                     let soon = Instant::now() + limits::WAKE_COALESCE;
-                    self.due
-                        .entry(agent)
-                        .and_modify(|due| *due = soon.min(*due))
-                        .or_insert(soon);
-                }),
+                    for agent in agents {
+                        let due = self.due.entry(agent).or_insert(soon);
+                        *due = soon.min(*due);
+                    }
+                }
                 Ok(News::Answered(answers)) => {
-                    answers
-                        .into_iter()
-                        .for_each(|(agent, may_start)| self.answered(&agent, may_start));
+                    for (agent, may_start) in answers {
+                        self.answered(&agent, may_start);
+                    }
                 }
                 Ok(News::Ended(agent)) => self.ended(agent),
                 Err(RecvTimeoutError::Timeout) => self.look(),
@@ -359,7 +359,7 @@ impl Scheduler {
         };
         let (within, news) = (wake.within, self.news.clone());
         let run = move || {
-            run.run((&argv, otherwise.as_deref()), within, briefing.as_ref());
+            run.run(&argv, otherwise.as_deref(), within, briefing.as_ref());
             let _ = news.send(News::Ended(run.agent));
         };
         let thread = std::thread::Builder::new().name("wake".into()).spawn(run);
@@ -381,7 +381,8 @@ impl Run {
     /// Runs the program, and after a failure the other one. Records the result.
     fn run(
         &self,
-        (argv, otherwise): (&[String], Option<&[String]>),
+        argv: &[String],
+        otherwise: Option<&[String]>,
         within: Duration,
         briefing: Option<&Briefing>,
     ) {

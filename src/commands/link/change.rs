@@ -85,17 +85,18 @@ fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
         other.carrier == Carrier::Nats
             && (&other.address, known_as(other)) == (&link.address, known_as(link))
     };
-    let what = match settings
+    let what = if settings
         .links
         .iter()
         .any(|(other, settings)| other != tag && is_other(settings))
     {
-        true => format!(
+        format!(
             "consumer rm {} {}",
             shell_word(&stream),
             shell_word(&token(tag))
-        ),
-        false => format!("stream rm {}", shell_word(&stream)),
+        )
+    } else {
+        format!("stream rm {}", shell_word(&stream))
     };
     Some(format!(
         "nats --server {} {what}",
@@ -143,9 +144,10 @@ pub fn rebind(room: &Room, tag: &str) -> Result<Changed> {
 /// Returns true if a link has this tag.
 pub(super) fn check_known(room: &Room, tag: &str) -> Result<()> {
     let settings = room.settings()?;
-    match settings.links.contains_key(tag) {
-        true => Ok(()),
-        false => Err(links::unknown(&settings, tag)),
+    if settings.links.contains_key(tag) {
+        Ok(())
+    } else {
+        Err(links::unknown(&settings, tag))
     }
 }
 

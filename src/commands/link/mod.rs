@@ -150,15 +150,16 @@ fn nats(wanted: &Wanted<'_>, known: Option<&LinkSettings>, from: &Path) -> Resul
         ca: file(ca, known.ca)?,
         replicas: replicas.or(known.replicas),
     };
-    match wanted.carrier == Carrier::Nats || nats == NatsSettings::default() {
-        true => Ok(nats),
-        false => Err(Error::Usage {
+    if wanted.carrier == Carrier::Nats || nats == NatsSettings::default() {
+        Ok(nats)
+    } else {
+        Err(Error::Usage {
             what: format!(
                 "a link by {} has no credentials, no certificates and no replicas here",
                 wanted.carrier.as_str()
             ),
             cure: "pass --carrier nats, or omit these options".into(),
-        }),
+        })
     }
 }
 
@@ -181,9 +182,10 @@ fn edit(
     };
     let changed = change(&text).map_err(|e| wrong(e.to_string()))?;
     Settings::parse(&changed).map_err(|_| wrong("cannot be changed by this command".into()))?;
-    match dry_run || changed == *text {
-        true => Ok(()),
-        false => room.dir.replace(layout::SETTINGS, changed.as_bytes()),
+    if dry_run || changed == *text {
+        Ok(())
+    } else {
+        room.dir.replace(layout::SETTINGS, changed.as_bytes())
     }
 }
 

@@ -17,9 +17,9 @@ pub(super) fn put(text: &str, tag: &str, link: &LinkSettings) -> Result<String, 
         {
             there.remove(gone);
         }
-        fields
-            .into_iter()
-            .for_each(|(key, value)| drop(there.insert(key, Item::Value(value))));
+        for (key, value) in fields {
+            there.insert(key, Item::Value(value));
+        }
         return Ok(document.to_string());
     }
     // A table at the end of the file never splits another one.
@@ -35,9 +35,9 @@ pub(super) fn put(text: &str, tag: &str, link: &LinkSettings) -> Result<String, 
     }
     // The links are an inline table, or have dotted keys.
     let mut inline = InlineTable::new();
-    fields(link)
-        .into_iter()
-        .for_each(|(key, value)| drop(inline.insert(key, value)));
+    for (key, value) in fields(link) {
+        inline.insert(key, value);
+    }
     document[LINKS][tag] = Item::Value(Value::InlineTable(inline));
     Ok(document.to_string())
 }
@@ -71,9 +71,9 @@ fn table_mut<'d>(
 pub(super) fn block(tag: &str, link: &LinkSettings) -> String {
     let (mut links, mut table) = (Table::new(), Table::new());
     links.set_implicit(true);
-    fields(link)
-        .into_iter()
-        .for_each(|(key, value)| drop(table.insert(key, Item::Value(value))));
+    for (key, value) in fields(link) {
+        table.insert(key, Item::Value(value));
+    }
     links.insert(tag, Item::Table(table));
     let mut document = DocumentMut::new();
     document.insert(LINKS, Item::Table(links));

@@ -29,7 +29,7 @@ pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<Pat
 
 /// The text of a rejected line: from its file if that still exists, else from the explanation.
 pub(super) fn line_of(room: &Room, refused: &Rejected) -> Result<Option<Vec<u8>>> {
-    let Some(text) = refused.text.as_ref().filter(|_| refused.file.is_none()) else {
+    let (Some(text), None) = (&refused.text, &refused.file) else {
         return Ok(None);
     };
     let kept = refused
@@ -56,7 +56,9 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
         let Ok(name) = entry?.name.into_string() else {
             continue;
         };
-        if let Some(seq) = layout::read_retired(&name).filter(|_| !name.starts_with('.')) {
+        if let Some(seq) = layout::read_retired(&name)
+            && !name.starts_with('.')
+        {
             by_seq.entry(seq).or_default().push(name);
         }
     }

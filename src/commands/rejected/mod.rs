@@ -254,8 +254,12 @@ pub fn retry(
 
 /// Waits until the router has moved a rejected file to its place: a file that it moves there later would remain listed.
 fn let_go(room: &Room, rejected: &Rejected) -> Result<()> {
-    let claim = claim_of(room, rejected.seq)?.filter(|_| rejected.line.is_none());
-    let Some(claim) = claim else { return Ok(()) };
+    if rejected.line.is_some() {
+        return Ok(());
+    }
+    let Some(claim) = claim_of(room, rejected.seq)? else {
+        return Ok(());
+    };
     let claims = room.dir.sub(layout::CLAIM)?;
     let deadline = Instant::now() + limits::WRITER_WAIT;
     poll(deadline, &mut || {
@@ -308,7 +312,10 @@ fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rej
 fn are_of_one_file(room: &Room, found: &[&Rejected]) -> Result<bool> {
     let mut claims = BTreeSet::new();
     for one in found {
-        claims.insert(claim_of(room, one.seq)?.filter(|_| one.line.is_some()));
+        if one.line.is_none() {
+            return Ok(false);
+        }
+        claims.insert(claim_of(room, one.seq)?);
     }
     Ok(claims.len() == 1 && !claims.contains(&None))
 }
@@ -389,10 +396,13 @@ fn put_back(room: &Room, rejected: &Rejected, content: Option<&[u8]>) -> Result<
     outbox.sync()?;
     // The router owns the file now. Remove the rest, or it would be listed as still rejected.
     let whole = last_of_file(room, rejected)?;
-    for path in rejected
-        .file
-        .iter()
-        .filter(|_| content.is_some())
+    let original = if content.is_some() {
+        rejected.file.as_ref()
+    } else {
+        None
+    };
+    for path in original
+        .into_iter()
         .chain(&whole)
         .chain(&rejected.explanation)
     {

@@ -55,9 +55,9 @@ pub fn check_as(
         // A field that is missing because its name is wrong is not another problem.
         problems.retain(|problem| problem.code == MISNAMED);
         let problems_of_rest = check_as(corrected, sender, also, now).err();
-        problems
-            .iter_mut()
-            .for_each(|problem| fit_example(problem, sender, now));
+        for problem in &mut problems {
+            fit_example(problem, sender, now);
+        }
         problems.extend(problems_of_rest.unwrap_or_default());
         return Err(problems);
     }
@@ -84,9 +84,9 @@ pub fn check_as(
         fill_in(&mut fields, sender);
         return Message::from_fields(fields).ok_or_else(|| vec![not_an_object(&Value::Null)]);
     }
-    problems
-        .iter_mut()
-        .for_each(|problem| fit_example(problem, sender, now));
+    for problem in &mut problems {
+        fit_example(problem, sender, now);
+    }
     Err(in_the_senders_words(problems, &origins))
 }
 

@@ -183,7 +183,8 @@ impl Found {
         let Some(past) = LoggedMessage::of(record) else {
             return;
         };
-        if let Some(event) = decision.filter(|_| past.recipients.is_empty() || viewer.is_own(&past))
+        if let Some(event) = decision
+            && (past.recipients.is_empty() || viewer.is_own(&past))
         {
             self.decisions.push(self.decision(&event));
         }
@@ -308,9 +309,8 @@ impl Collected {
 
 fn said(past: &LoggedMessage) -> Said {
     let view = View::from(past);
-    let text = view
-        .body
-        .filter(|_| view.subject.is_some() || view.body != view.preview);
+    let is_more = view.subject.is_some() || view.body != view.preview;
+    let text = if is_more { view.body } else { None };
     Said {
         seq: past.seq,
         at: view.time(),

@@ -228,9 +228,10 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
             break;
         }
         // Beyond the bound, two processes may show the same message. That is better than not showing it.
-        let held = match holding.held.len() < limits::HELD_MESSAGES {
-            true => inbox::hold(&room.dir, agent, &name)?,
-            false => None,
+        let held = if holding.held.len() < limits::HELD_MESSAGES {
+            inbox::hold(&room.dir, agent, &name)?
+        } else {
+            None
         };
         if held.is_none() && holding.held.len() < limits::HELD_MESSAGES {
             holding.shown_elsewhere |= files.dir.stat(&name)?.is_some();

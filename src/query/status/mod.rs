@@ -239,12 +239,7 @@ pub fn status(room: &Room) -> Result<Status> {
         .as_ref()
         .zip(state.as_ref())
         .map(|(registry, state)| {
-            roster::stale(
-                registry,
-                (state, &calls),
-                settings.stale_after,
-                Stamp::now(),
-            )
+            roster::stale(registry, state, &calls, settings.stale_after, Stamp::now())
         });
     let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| {
         programs::not_agreed(room, registry)

@@ -166,7 +166,7 @@ impl Collector {
                 return Err(Unresolved::Several(many).error(viewer, name));
             }
         };
-        let also = Some(name.to_owned()).filter(|_| !of_thread.is_empty());
+        let also = (!of_thread.is_empty()).then(|| name.to_owned());
         let known = match &message {
             None => Name::Known(name.to_owned()),
             Some(past) => Name::OfWhatIsAnsweredBy(past.seq),

@@ -158,11 +158,12 @@ fn sieve(names: &BTreeSet<String>) -> Result<Option<Sieve>> {
             .ok()
             .map(|number: u64| format!("{{\"seq\":{number},"));
         let long = name.len() > ENOUGH && json.is_ascii() && !json.contains('\\');
-        let text = match long {
-            true => vec![json[json.len() - ENOUGH - 1..].to_owned()],
-            false => ["id", "thread_id"]
+        let text = if long {
+            vec![json[json.len() - ENOUGH - 1..].to_owned()]
+        } else {
+            ["id", "thread_id"]
                 .map(|field| format!("\"{field}\":{json}"))
-                .into(),
+                .into()
         };
         text.into_iter().chain(number)
     };
@@ -301,9 +302,9 @@ struct Replies {
 impl Replies {
     fn read(&mut self, room: &Room, at: Position) -> Result<()> {
         let line = log::read_one(&room.dir, at)?;
-        line.and_then(|line| LoggedMessage::read(&line.bytes))
-            .into_iter()
-            .for_each(|past| self.add(past));
+        if let Some(past) = line.and_then(|line| LoggedMessage::read(&line.bytes)) {
+            self.add(past);
+        }
         Ok(())
     }
 

@@ -29,11 +29,7 @@ pub enum Now {
 }
 
 impl Claimed {
-    pub(super) fn of(
-        change: &Change,
-        (from, id): (&str, &str),
-        claims: &Claims,
-    ) -> Option<Claimed> {
+    pub(super) fn of(change: &Change, from: &str, id: &str, claims: &Claims) -> Option<Claimed> {
         let name = claim::name(from, id);
         let owns = |owner: &str, subjects: &[String]| {
             subjects

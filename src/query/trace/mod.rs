@@ -445,7 +445,7 @@ impl<'a> Tracing<'a> {
             kind: text(&record, "type").unwrap_or_else(|| "message".into()),
             subject: text(&record, "subject"),
             claim: record.ownership().and_then(|change| {
-                Claimed::of(change, (&self.meant.from, &self.meant.id), &state.claims)
+                Claimed::of(change, &self.meant.from, &self.meant.id, &state.claims)
             }),
             sent: self.original(&record),
             recipients,
@@ -466,7 +466,9 @@ impl<'a> Tracing<'a> {
         statuses.extend(self.delivery(record, agent, state, !later.is_empty()));
         let next = later.iter().find_map(|step| step.at.as_deref());
         let is_recorded = later.iter().any(|step| step.status == Status::Announced);
-        statuses.extend(self.marker(record, agent).filter(|_| !is_recorded));
+        if !is_recorded {
+            statuses.extend(self.marker(record, agent));
+        }
         order::in_order(&mut statuses, next);
         let step = |step: &Step| Step {
             status: step.status,

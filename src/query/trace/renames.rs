@@ -23,9 +23,8 @@ impl Tracing<'_> {
                 steps.extend(new);
             }
         }
-        self.now
-            .values_mut()
-            .filter(|now| *now == of)
-            .for_each(|now| *now = to.clone());
+        for now in self.now.values_mut().filter(|now| *now == of) {
+            *now = to.clone();
+        }
     }
 }

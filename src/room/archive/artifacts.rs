@@ -173,7 +173,7 @@ impl Archive {
                 let draft = Draft::new(dir, &draft)?;
                 draft.take_after(meta)?;
                 let path = draft.path();
-                let (draft, weight) = pack::pack_stream(file, (draft, &path), progress)?;
+                let (draft, weight) = pack::pack_stream(file, draft, &path, progress)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
                     return Err(pack::wrong(&path, "its content differs from the file"));
@@ -207,7 +207,7 @@ impl Archive {
 pub fn weigh_artifact(artifact: &Artifact, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
     let path: &Path = &artifact.below;
     let (scales, (_, bytes)) =
-        pack::pack_stream(&artifact.file, (ByteCounter::default(), path), progress)?;
+        pack::pack_stream(&artifact.file, ByteCounter::default(), path, progress)?;
     Ok(Packed {
         files: 1,
         bytes,

@@ -188,7 +188,7 @@ impl Archive {
                 let name = layout::archived_segment(number);
                 let draft = Draft::new(&dir, &layout::draft(&name))?;
                 let path = draft.path();
-                let (draft, weight) = pack::pack_stream(&file, (draft, &path), progress)?;
+                let (draft, weight) = pack::pack_stream(&file, draft, &path, progress)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
                     return Err(pack::wrong(&path, "its content differs from the segment"));
@@ -468,7 +468,8 @@ pub fn weigh_segment(room: &Dir, number: u32, progress: &mut dyn FnMut(u64)) -> 
     let file = room.sub(layout::LOG)?.look(layout::segment(number))?;
     let (scales, (_, bytes)) = pack::pack_stream(
         &file,
-        (ByteCounter::default(), &room.at(layout::ARCHIVE)),
+        ByteCounter::default(),
+        &room.at(layout::ARCHIVE),
         progress,
     )?;
     Ok(Packed {

@@ -200,7 +200,8 @@ pub(super) fn each_entry(
 /// Packs a stream unchanged. Returns its hash and its length.
 pub(super) fn pack_stream<W: Write>(
     from: impl Read,
-    (out, path): (W, &Path),
+    out: W,
+    path: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(W, (Hash, u64))> {
     let mut packer = packer(out).doing("write", path)?;

@@ -110,7 +110,9 @@ mod tests {
             let since = Instant::now()
                 .checked_sub(opened)
                 .expect("an uptime of seconds");
-            patience.open.values_mut().for_each(|(_, at)| *at = since);
+            for (_, at) in patience.open.values_mut() {
+                *at = since;
+            }
             patience.wait_for_writer(&dir, name, &file_meta(file).expect("its metadata"))
         };
         assert_eq!(wait(&file, Duration::ZERO), limits::OPEN_FIRST);

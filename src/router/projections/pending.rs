@@ -82,7 +82,7 @@ pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
     let mut items: Vec<Item> = mine.map(|(_, item)| item).collect();
     let now = Stamp::now();
     for item in &mut items {
-        item.inactive = is_inactive(&item.from, (state, calls), now);
+        item.inactive = is_inactive(&item.from, state, calls, now);
     }
     items.sort_by(|a, b| a.order().cmp(&b.order()));
     items
@@ -108,8 +108,8 @@ fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)
         .chain(late_links(state))
 }
 
-fn is_inactive(from: &str, signs: (&State, &Calls), now: Stamp) -> bool {
-    from != id::HUMAN && from != id::MAILBAG && !roster::is_there(from, signs, now)
+fn is_inactive(from: &str, state: &State, calls: &Calls, now: Stamp) -> bool {
+    from != id::HUMAN && from != id::MAILBAG && !roster::is_there(from, state, calls, now)
 }
 
 impl Item {
@@ -434,7 +434,7 @@ fn text(view: &View<'_>) -> Vec<u8> {
     let (state, calls, now) = (view.state, Calls::of(view.config.dir()), Stamp::now());
     let mut pending: BTreeMap<Arc<str>, Vec<Rc<Item>>> = BTreeMap::new();
     for (of, mut item) in everything(state) {
-        item.inactive = is_inactive(&item.from, (state, &calls), now);
+        item.inactive = is_inactive(&item.from, state, &calls, now);
         let item = Rc::new(item);
         for agent in of.iter() {
             pending.entry(agent.clone()).or_default().push(item.clone());

@@ -163,7 +163,8 @@ pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
 /// no longer knows that the batch is not on disk, and only a second write gets it there. Every earlier batch was
 /// durable before the next batch began, and the staged files of every batch before its records.
 fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -> Result<()> {
-    if let Some(last) = last.filter(|_| failpoint::on(Failpoint::Rewrite))
+    if let Some(last) = last
+        && failpoint::on(Failpoint::Rewrite)
         && !is_acted_upon(spool, state, last)?
     {
         log::rewrite(&room.dir, last.from, state.end)?;

@@ -46,7 +46,7 @@ impl Availability for Crowd<'_> {
 
     fn was_seen(&self, agent: &str) -> bool {
         let calls = Calls::of(self.config.dir());
-        roster::is_there(agent, (self.state, &calls), Stamp::now())
+        roster::is_there(agent, self.state, &calls, Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

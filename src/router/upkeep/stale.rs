@@ -24,7 +24,8 @@ impl Router {
         let now = Stamp::now();
         for stale in stale(
             self.config.registry(),
-            (self.journal.state(), &calls),
+            self.journal.state(),
+            &calls,
             stale_after,
             now,
         ) {

@@ -141,20 +141,21 @@ impl Place {
 
     /// Fails if a scope is given that a repository does not have.
     pub(crate) fn check_git(&self) -> Result<()> {
-        match self.user {
-            false => Ok(()),
-            true => Err(Error::Usage {
+        if self.user {
+            return Err(Error::Usage {
                 what: "the hooks of git belong to one repository".into(),
                 cure: "run the command in the repository, without --user".into(),
-            }),
+            });
         }
+        Ok(())
     }
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let from = here()?;
-    let Some(which) = args.client.filter(|_| !args.status) else {
-        return status::run(args.client, &args.place, cx);
+    let which = match args.client {
+        Some(which) if !args.status => which,
+        client => return status::run(client, &args.place, cx),
     };
     let room = cx.asked();
     let plan = match which.client() {
@@ -320,8 +321,8 @@ fn result(plan: &Plan, proof: Option<&HookTest>, out: &mut Output) -> Result<()>
             .try_for_each(|line| out.line(sanitize::line(line)))?;
     }
     out.flush()?;
-    plan.notes
-        .iter()
-        .for_each(|note| out.note(&format!("note: {note}")));
+    for note in &plan.notes {
+        out.note(&format!("note: {note}"));
+    }
     Ok(())
 }

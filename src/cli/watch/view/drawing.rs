@@ -30,7 +30,7 @@ impl View {
         let note = self.note(width);
         let panel = self
             .board
-            .panel((width, usize::from(area.height)), self.palette);
+            .panel(width, usize::from(area.height), self.palette);
         let [timeline, items, status, answer, line] = Layout::vertical([
             Constraint::Min(0),
             Constraint::Length(panel.len() as u16),

@@ -98,12 +98,11 @@ impl View {
             .canonicalize()
             .unwrap_or_else(|_| room.dir.path().to_path_buf());
         let is_named = path.file_name().is_some_and(|name| name == layout::ROOM);
-        let place = path
-            .parent()
-            .filter(|_| is_named)
-            .unwrap_or(&path)
-            .display()
-            .to_string();
+        let place = match path.parent() {
+            Some(parent) if is_named => parent,
+            _ => &path,
+        };
+        let place = place.display().to_string();
         View {
             room,
             place,

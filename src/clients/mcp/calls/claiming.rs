@@ -21,7 +21,7 @@ pub(super) fn claim(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let who = call.session.agent(&room, "claim_work")?;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let ask = ask(&mut call.arguments, &action, (&room, &who.name))?;
+    let ask = ask(&mut call.arguments, &action, &room, &who.name)?;
     let decided = claim::ask(&room, &who, ask, note)?.decided(limits::WRITER_WAIT)?;
     let mut text = decided.sentence();
     if decided.status == Status::Waiting {
@@ -35,7 +35,7 @@ pub(super) fn claim(mut call: Call<'_>) -> Result<Shown> {
     })
 }
 
-fn ask(arguments: &mut Arguments, action: &str, (room, agent): (&Room, &str)) -> Result<Ask> {
+fn ask(arguments: &mut Arguments, action: &str, room: &Room, agent: &str) -> Result<Ask> {
     let words = arguments.texts("claims")?;
     let owned = |words: &[String]| claim::owned_subjects(room, &here()?, agent, words);
     match action {
@@ -94,11 +94,12 @@ pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
             data: json!({"paths": found}),
         });
     }
-    let list = claims::list(&room, you.as_deref().filter(|_| mine))?;
+    let owner = if mine { you.as_deref() } else { None };
+    let list = claims::list(&room, owner)?;
     let (mut lines, mut data) = (Vec::new(), Map::new());
-    put("claims", &list.claims, owned, (&mut lines, &mut data));
-    put("waiting", &list.waiting, queued, (&mut lines, &mut data));
-    put("offers", &list.offers, offer, (&mut lines, &mut data));
+    put("claims", &list.claims, owned, &mut lines, &mut data);
+    put("waiting", &list.waiting, queued, &mut lines, &mut data);
+    put("offers", &list.offers, offer, &mut lines, &mut data);
     let text = if lines.is_empty() {
         "no claims".to_owned()
     } else {
@@ -115,7 +116,8 @@ fn put<T>(
     name: &str,
     items: &[T],
     line: fn(&T) -> (String, Value),
-    (lines, data): (&mut Vec<String>, &mut Map<String, Value>),
+    lines: &mut Vec<String>,
+    data: &mut Map<String, Value>,
 ) {
     let (texts, values): (Vec<String>, Vec<Value>) =
         items.iter().take(limits::TOOL_AGENTS).map(line).unzip();

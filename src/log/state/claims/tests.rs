@@ -298,7 +298,10 @@ proptest! {
             let all: Vec<&OwnedClaim> = room.0.held().iter().filter(|held| held.subject.conflicts(&asked)).collect();
             prop_assert_eq!(found, all);
         }
-        for at in released.iter().filter(|_| !claims.is_empty()) {
+        for at in &released {
+            if claims.is_empty() {
+                break;
+            }
             let (n, subject) = at.get(&claims);
             let change = Change::Release { of: agent(n), claims: vec![subject.to_string()], waiting: Vec::new() };
             room.record(&agent(n), &change);

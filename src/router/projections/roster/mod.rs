@@ -139,11 +139,7 @@ struct Signs<'a> {
 }
 
 impl<'a> Signs<'a> {
-    fn of(
-        agent: &'a Agent,
-        (state, calls): (&State, &'a Calls),
-        stale_after: Duration,
-    ) -> Signs<'a> {
+    fn of(agent: &'a Agent, state: &State, calls: &'a Calls, stale_after: Duration) -> Signs<'a> {
         let oldest = state
             .mailboxes
             .unread(&agent.id)
@@ -258,14 +254,15 @@ impl Wake {
 /// The roster at this instant, and the time when an agent's presence next changes without an event.
 pub fn roster(
     registry: &Registry,
-    (state, calls): (&State, &Calls),
+    state: &State,
+    calls: &Calls,
     stale_after: Duration,
     now: Stamp,
 ) -> (Roster, Option<Stamp>) {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
     let (mut agents, mut next) = (Vec::new(), None);
     for agent in living {
-        let signs = Signs::of(agent, (state, calls), stale_after);
+        let signs = Signs::of(agent, state, calls, stale_after);
         next = [next, signs.changes_at(now)].into_iter().flatten().min();
         agents.push(signs.present(state, now));
     }
@@ -300,12 +297,13 @@ fn add_claims(agents: &mut [Present], claims: &Claims) {
 /// The stale agents at this instant.
 pub fn stale(
     registry: &Registry,
-    (state, calls): (&State, &Calls),
+    state: &State,
+    calls: &Calls,
     stale_after: Duration,
     now: Stamp,
 ) -> Vec<Stale> {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
-    let signs = living.map(|agent| Signs::of(agent, (state, calls), stale_after));
+    let signs = living.map(|agent| Signs::of(agent, state, calls, stale_after));
     let stale = signs.filter(|signs| signs.presence(now) == Presence::Stale);
     stale
         .map(|signs| Stale {
@@ -316,7 +314,7 @@ pub fn stale(
 }
 
 /// Returns true if the agent was seen within the hour, or is there now.
-pub fn is_there(agent: &str, (state, calls): (&State, &Calls), now: Stamp) -> bool {
+pub fn is_there(agent: &str, state: &State, calls: &Calls, now: Stamp) -> bool {
     let seen = state.last_seen(agent).max(calls.last(agent));
     seen.is_some_and(|seen| now < seen.after(limits::IDLE_PRESENCE)) || calls.held().contains(agent)
 }

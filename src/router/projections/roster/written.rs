@@ -87,12 +87,7 @@ impl Written {
     fn show(&mut self, view: &View<'_>) {
         let View { config, state, .. } = view;
         let (calls, stale_after) = (Calls::of(config.dir()), config.settings().stale_after);
-        let (roster, next) = roster(
-            config.registry(),
-            (state, &calls),
-            stale_after,
-            Stamp::now(),
-        );
+        let (roster, next) = roster(config.registry(), state, &calls, stale_after, Stamp::now());
         if let Err(e) = self.write(config.dir(), roster, state) {
             tracing::debug!("{e}; the roster is written when something changes");
         }
