@@ -73,20 +73,24 @@ pub const EXPIRED_ALREADY: &str = "expired_already";
 /// Outcomes in `metadata` prove something only if the router alone can write them. A conversation shows the other fields
 /// of a message in `metadata`.
 fn check_reserved(fields: &Fields) -> Option<Problem> {
+    const OUTCOMES: [&str; 2] = ["approval", "claim"];
     let metadata = field(fields, "metadata").and_then(Value::as_object);
-    let places = [("metadata.", "/metadata", metadata), ("", "", Some(fields))];
-    for (prefix, above, entries) in places {
-        for name in ["approval", "claim"] {
-            if entries.is_some_and(|entries| field(entries, name).is_some_and(|it| !it.is_null())) {
-                let what = format!("{prefix}{name} is an outcome, which only the router writes");
-                let problem = Problem::new("reserved_field", what)
-                    .at(format!("{above}/{name}"))
-                    .fix("give it another name");
-                return Some(problem);
-            }
-        }
-    }
-    None
+    let in_metadata = OUTCOMES
+        .iter()
+        .find(|name| metadata.is_some_and(|metadata| metadata.contains_key(**name)))
+        .map(|name| (format!("metadata.{name}"), format!("/metadata/{name}")));
+    let (name, place) = in_metadata.or_else(|| {
+        let name = OUTCOMES
+            .iter()
+            .find(|name| field(fields, name).is_some_and(Value::is_object))?;
+        Some(((*name).to_owned(), format!("/{name}")))
+    })?;
+    let what = format!("{name} is an outcome, which only the router writes");
+    Some(
+        Problem::new("reserved_field", what)
+            .at(place)
+            .fix("give it another name"),
+    )
 }
 
 fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {

@@ -26,9 +26,19 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
         // `not` also fails for a value of another type; the error about the type is better.
         (_, value, Kind::Not { .. }) if !value.is_string() => return None,
         (_, _, Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => return None,
+        (_, _, Kind::Required { property }) => return Some(missing(&text_of(property), &place)),
         _ => of_field(field, value, error, message_field(field)),
     };
     Some(of_item(problem, &place).at(place))
+}
+
+/// The problem of a type of message that needs this field.
+fn missing(name: &str, above: &str) -> Problem {
+    let (must, example) = message_field(name);
+    Problem::new("missing_field", format!("{name} is missing"))
+        .at(format!("{above}/{name}"))
+        .fix(format!("add {name}; it must be {must}"))
+        .example(example)
 }
 
 /// The example of a list becomes the example of one item, if an item is wrong.
