@@ -369,6 +369,8 @@ mod tests {
                 "/home/u/.local/share/uv/tools/kimi-cli/bin/python /home/u/.local/bin/kimi",
             ),
             ("copilot", "node /usr/bin/copilot"),
+            ("cursor-agent", "/home/u/.local/bin/cursor-agent"),
+            ("aider", "/usr/bin/python3 /usr/bin/aider --yes"),
             ("bash", "bash /home/u/bin/claude"),
             ("mailbag", "mailbag exec --id t --role x -- sh"),
             ("mailbag", "/usr/bin/mailbag --room /r run"),

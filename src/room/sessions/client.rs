@@ -46,7 +46,7 @@ impl KnownClient {
 }
 
 /// All known clients.
-pub const KNOWN: [KnownClient; 7] = [
+pub const KNOWN: [KnownClient; 13] = [
     KnownClient {
         name: CLAUDE,
         session: Some("CLAUDE_CODE_SESSION_ID"),
@@ -99,6 +99,49 @@ pub const KNOWN: [KnownClient; 7] = [
         marks: &[],
         programs: &["kimi"],
         packages: &["kimi-cli", "kimi_cli", KIMI_PROCESS],
+    },
+    // `mailbag install` does not know the following ones.
+    KnownClient {
+        name: "Cursor",
+        session: None,
+        marks: &["CURSOR_AGENT"],
+        programs: &["cursor-agent"],
+        packages: &[],
+    },
+    KnownClient {
+        name: "aider",
+        session: None,
+        marks: &[],
+        programs: &["aider"],
+        packages: &["aider"],
+    },
+    KnownClient {
+        name: "goose",
+        session: None,
+        marks: &["GOOSE_TERMINAL"],
+        programs: &["goose"],
+        packages: &[],
+    },
+    KnownClient {
+        name: "Cline",
+        session: None,
+        marks: &["CLINE_ACTIVE"],
+        programs: &["cline"],
+        packages: &["cline"],
+    },
+    KnownClient {
+        name: "Auggie",
+        session: None,
+        marks: &["AUGMENT_AGENT"],
+        programs: &["auggie"],
+        packages: &["auggie"],
+    },
+    KnownClient {
+        name: "an agent",
+        session: None,
+        marks: &["AI_AGENT"],
+        programs: &[],
+        packages: &[],
     },
 ];
 
