@@ -6,7 +6,7 @@ use regex::Regex;
 use std::collections::BTreeMap;
 
 /// The most type names that repeat the name of another type.
-const REPEATED_NAMES: usize = 353;
+const REPEATED_NAMES: usize = 319;
 /// The most functions with a tuple as a parameter.
 const TUPLE_PARAMETERS: usize = 18;
 
