@@ -240,3 +240,36 @@ fn a_file_of_lines_that_is_retried_as_a_whole_has_each_line_delivered_once() {
     world.run(&["rejected", "retry", "big.ndjson"]);
     assert_eq!(world.bodies("bob").len(), 30);
 }
+
+#[test]
+fn each_line_that_is_rejected_again_can_be_retried_by_itself() {
+    // P290
+    let world = World::with(&["alice", "bob"]).settings("message_bytes = 1024\n");
+    let long = format!("{{\"to\": \"bob\", \"body\": \"{}\"}}\n", "x".repeat(2000));
+    world.drop_file("alice", "m.ndjson", &long);
+    world.ok(&["run", "--once"]);
+    let lines = ["one", "two"].map(|body| format!("{{\"to\": \"carl\", \"body\": \"{body}\"}}\n"));
+    std::fs::write(world.path().join("fixed.ndjson"), lines.concat()).expect("a file");
+    world.run(&["rejected", "retry", "m.ndjson", "fixed.ndjson"]);
+    world.ok(&["agent", "add", "carl"]);
+    world.ok(&["rejected", "retry", "--all"]);
+    let mut bodies = world.bodies("carl");
+    bodies.sort();
+    assert_eq!(bodies, ["one", "two"]);
+}
+
+#[test]
+fn a_retry_in_another_form_of_file_is_a_duplicate() {
+    // P290
+    let world = World::with(&["alice"]);
+    let text = r#"{"to": "carl", "body": "one"}"#;
+    world.drop_file("alice", "m.json", text);
+    world.ok(&["run", "--once"]);
+    world.ok(&["agent", "add", "carl"]);
+    let number = world.items(&["rejected", "list"])[0]["seq"].clone();
+    for form in ["json", "ndjson", "json"] {
+        world.drop_file("alice", &format!("retry~{number}~m.{form}"), text);
+        world.ok(&["run", "--once"]);
+    }
+    assert_eq!(world.bodies("carl"), ["one"]);
+}

@@ -330,7 +330,8 @@ fn keys(record: &Record) -> Vec<u64> {
 
 /// No message has an id with this character.
 fn retry_key(rejection: u64, line: Option<u32>) -> String {
-    format!("~{rejection}~{}", line.unwrap_or_default())
+    // A file with one message has one line, whatever the form of its name.
+    format!("~{rejection}~{}", line.unwrap_or(1))
 }
 
 fn key(sender: &str, id: &str) -> u64 {

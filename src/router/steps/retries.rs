@@ -18,7 +18,7 @@ pub(super) struct Retries<'a> {
     config: &'a Config,
     state: &'a State,
     /// The rejections with a retry that this batch accepts, and the line of the retry.
-    accepted: HashSet<(u64, Option<u32>)>,
+    accepted: HashSet<(u64, u32)>,
 }
 
 impl<'a> Retries<'a> {
@@ -31,7 +31,7 @@ impl<'a> Retries<'a> {
     }
 
     /// The number of the first rejection, if this message is a retry. A sender can choose any file name, so the log
-    /// must have the rejection.
+    /// must have the rejection. A line that was rejected again is the first rejection of its own retries.
     pub(super) fn find(&self, letter: &Letter<()>) -> Result<Option<u64>> {
         let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else {
             return Ok(None);
@@ -46,7 +46,11 @@ impl<'a> Retries<'a> {
         };
         let claim = layout::read_claim(&rejected.origin.claim);
         let is_own = claim.is_some_and(|claim| claim.agent == &*letter.agent);
-        Ok(is_own.then(|| rejected.origin.retries.unwrap_or(seq)))
+        let first = match rejected.origin.line {
+            None => rejected.origin.retries.unwrap_or(seq),
+            Some(_) => seq,
+        };
+        Ok(is_own.then_some(first))
     }
 
     /// Decides about a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next
@@ -61,7 +65,7 @@ impl<'a> Retries<'a> {
             return Ok(None);
         };
         let line = letter.source.as_ref().map(|source| source.line);
-        if self.accepted.contains(&(rejection, line)) {
+        if self.accepted.contains(&(rejection, line_of(line))) {
             // A line cannot wait without the other lines of its file.
             let again = line.map(|_| reject(rejection, "in the same moment", message));
             return Ok(Some(again));
@@ -77,7 +81,8 @@ impl<'a> Retries<'a> {
                 .accepted()
                 .is_some_and(|Accepted { origin, name, .. }| {
                     name.from == letter.agent
-                        && (origin.retries, origin.line) == (letter.retries, line)
+                        && origin.retries == letter.retries
+                        && line_of(origin.line) == line_of(line)
                 });
             if !is_it {
                 continue;
@@ -103,10 +108,15 @@ impl<'a> Retries<'a> {
     /// Notes an accepted retry.
     pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
         if let (Some(rejection), Ruling::Accept { .. }) = (letter.retries, ruling) {
-            self.accepted
-                .insert((rejection, letter.source.as_ref().map(|source| source.line)));
+            let line = letter.source.as_ref().map(|source| source.line);
+            self.accepted.insert((rejection, line_of(line)));
         }
     }
+}
+
+/// The line of a message in its file, as in the index of retries.
+fn line_of(line: Option<u32>) -> u32 {
+    line.unwrap_or(1)
 }
 
 /// Returns true if the messages have the same content, ignoring ids: the router adds a different id each time.
