@@ -233,7 +233,7 @@ fn the_power_cut_while_it_archives_on_a_file_system_that_keeps_no_order() -> Don
 #[cfg(feature = "failpoints")]
 fn red(without: &'static str, seed: u64, is_cut: bool) -> Done {
     let before = Before { without: Some(without), ..Before::new(seed)? };
-    let points = Points::of(before.count()?).choose(14, seed);
+    let points = Points::of(before.count()?).choose(28, seed);
     let mut figures = Figures::default();
     for (n, point) in points.into_iter().enumerate() {
         figures.add(before.play(kill(point), is_cut.then_some(n as u64))?);

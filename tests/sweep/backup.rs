@@ -119,7 +119,7 @@ fn a_backup_killed_at_any_call() -> Done {
     // P92
     let setting = Setting { seed: 92, ..Setting::default() };
     let (mut figures, outcome) = play(&setting, Plan::Count, None)?;
-    for (call, moment) in Points::of(outcome).choose(12, 92) {
+    for (call, moment) in Points::of(outcome).choose(24, 92) {
         figures.add(play(&setting, Plan::Kill { call, moment }, None)?.0);
     }
     green("kills of a backup", &figures)

@@ -99,7 +99,7 @@ fn without_the_removal_of_temporary_files() -> Done {
     }
     let command: &dyn Fn(&Path) -> Command = &|room| pass(room, TIMES[1]);
     let (_, outcome) = play(Plan::Count, command)?;
-    for (call, moment) in Points::of(outcome).choose(30, 401) {
+    for (call, moment) in Points::of(outcome).choose(60, 401) {
         if !play_without("leftovers", Plan::Kill { call, moment }, command)?.0.complaints.is_empty() {
             return Ok(());
         }

@@ -175,7 +175,7 @@ fn without_the_record_of_a_notice_before_its_cause_is_moved() -> Done {
     let play = |plan| play_in(room_of_causes, &CAUSED, plan, "notice-record");
     let (mut figures, outcome) = play(Plan::Count)?;
     assert_eq!(figures.complaints.len(), 0, "only a kill separates the two: {figures}");
-    for (call, moment) in Points::of(outcome).choose(20, 292) {
+    for (call, moment) in Points::of(outcome).choose(40, 292) {
         figures.add(play(Plan::Kill { call, moment })?.0);
         if !figures.complaints.is_empty() {
             return Ok(());

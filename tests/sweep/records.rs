@@ -142,7 +142,7 @@ fn the_record_of_created_rooms_survives_a_kill_and_a_power_cut_at_any_call() -> 
 
 fn agreed_and_cut(setting: &Setting, enough: usize) -> io::Result<Figures> {
     let (mut figures, outcome) = agree(setting, Plan::Count, Some(setting.seed))?;
-    for (n, (call, moment)) in Points::of(outcome).choose(12, setting.seed).into_iter().enumerate() {
+    for (n, (call, moment)) in Points::of(outcome).choose(24, setting.seed).into_iter().enumerate() {
         for way in 0..if full() { 8 } else { 2 } {
             // Half of the cuts come after the end.
             let plan = if (n + way) % 2 == 0 { Plan::Kill { call, moment } } else { Plan::Count };
