@@ -77,10 +77,9 @@ impl Transport<RoleServer> for Wire {
             Some(JsonRpcMessage::Notification(notification)) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
                     &notification.notification
+                    && let Some(request) = &cancelled.params.request_id
                 {
-                    if let Some(request) = &cancelled.params.request_id {
-                        self.receipts.lost(request);
-                    }
+                    self.receipts.lost(request);
                 }
             }
             Some(_) => {}
