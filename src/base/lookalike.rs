@@ -45,8 +45,7 @@ pub fn skeleton(text: &str) -> String {
 /// Letter case does not matter.
 pub fn is_lookalike(one: &str, other: &str) -> bool {
     let (plain, other_plain) = (skeleton(one), skeleton(other));
-    plain == other_plain
-        || has_same_shapes(one.trim(), other.trim())
+    has_same_shapes(one.trim(), other.trim())
         || has_same_shapes(&plain, &other_plain)
         || has_same_shapes(&plain.to_uppercase(), &other_plain.to_uppercase())
 }

@@ -330,8 +330,12 @@ fn keys(record: &Record) -> Vec<u64> {
 
 /// No message has an id with this character.
 fn retry_key(rejection: u64, line: Option<u32>) -> String {
-    // A file with one message has one line, whatever the form of its name.
-    format!("~{rejection}~{}", line.unwrap_or(1))
+    format!("~{rejection}~{}", line_of_retry(line))
+}
+
+/// The line of a message in its file. A file with one message has one line, whatever the form of its name.
+pub fn line_of_retry(line: Option<u32>) -> u32 {
+    line.unwrap_or(1)
 }
 
 fn key(sender: &str, id: &str) -> u64 {

@@ -31,7 +31,7 @@ pub use claims::Claims;
 pub use counts::{Conversation, Counts};
 pub use disputes::Disputes;
 pub use gaps::{AcceptedGap, Gaps};
-pub use ids::Ids;
+pub use ids::{Ids, line_of_retry};
 pub use items::Items;
 pub use links::{Incoming, Link, Links, Outgoing, UnconfirmedItem};
 pub use loops::{LOOP, Loops};

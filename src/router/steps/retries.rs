@@ -7,7 +7,7 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::layout;
 use crate::log;
 use crate::log::find;
-use crate::log::state::State;
+use crate::log::state::{State, line_of_retry};
 use crate::message::Message;
 use crate::message::record::{Accepted, Event, Record};
 use crate::router::parts::Config;
@@ -65,7 +65,7 @@ impl<'a> Retries<'a> {
             return Ok(None);
         };
         let line = letter.source.as_ref().map(|source| source.line);
-        if self.accepted.contains(&(rejection, line_of(line))) {
+        if self.accepted.contains(&(rejection, line_of_retry(line))) {
             // A line cannot wait without the other lines of its file.
             let again = line.map(|_| reject(rejection, "in the same moment", message));
             return Ok(Some(again));
@@ -82,7 +82,7 @@ impl<'a> Retries<'a> {
                 .is_some_and(|Accepted { origin, name, .. }| {
                     name.from == letter.agent
                         && origin.retries == letter.retries
-                        && line_of(origin.line) == line_of(line)
+                        && line_of_retry(origin.line) == line_of_retry(line)
                 });
             if !is_it {
                 continue;
@@ -109,14 +109,9 @@ impl<'a> Retries<'a> {
     pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
         if let (Some(rejection), Ruling::Accept { .. }) = (letter.retries, ruling) {
             let line = letter.source.as_ref().map(|source| source.line);
-            self.accepted.insert((rejection, line_of(line)));
+            self.accepted.insert((rejection, line_of_retry(line)));
         }
     }
-}
-
-/// The line of a message in its file, as in the index of retries.
-fn line_of(line: Option<u32>) -> u32 {
-    line.unwrap_or(1)
 }
 
 /// Returns true if the messages have the same content, ignoring ids: the router adds a different id each time.
