@@ -434,7 +434,8 @@ impl Asked {
     pub fn look(&mut self) -> Result<Option<Outcome>> {
         let mut found = None;
         for record in self.message.read()? {
-            if self.message.seq == Some(record.seq) {
+            let is_own = self.message.is_own(&record);
+            if is_own {
                 self.recorded = content(&record);
             }
             let outcome = match record.decision() {
@@ -448,7 +449,9 @@ impl Asked {
                 }
                 _ => continue,
             };
-            mark_copy_seen(&self.room, &self.agent, &record);
+            if !is_own {
+                mark_copy_seen(&self.room, &self.agent, &record);
+            }
             if found.is_none() {
                 (self.decision, found) = (content(&record), Some(outcome));
             }

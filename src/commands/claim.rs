@@ -285,7 +285,9 @@ impl Asked {
     pub fn look(&mut self) -> Result<Option<&Decided>> {
         for record in self.message.read()? {
             if self.is_about_us(&record) {
-                mark_copy_seen(&self.room, &self.agent, &record);
+                if !self.message.is_own(&record) {
+                    mark_copy_seen(&self.room, &self.agent, &record);
+                }
                 self.decided = self.decision(&record);
             }
         }
@@ -357,7 +359,7 @@ impl Asked {
                 _ => false,
             };
         }
-        self.message.seq == Some(record.seq)
+        self.message.is_own(record)
     }
 
     fn decision(&self, record: &Record) -> Option<Decided> {

@@ -199,7 +199,12 @@ impl SentMessage {
     /// The record that accepts the message, once it is among the new records.
     pub(super) fn read_own(&mut self) -> Result<Option<Record>> {
         let mut records = self.read()?.into_iter();
-        Ok(records.find(|record| Some(record.seq) == self.seq))
+        Ok(records.find(|record| self.is_own(record)))
+    }
+
+    /// Returns true if this record accepts the message.
+    pub(super) fn is_own(&self, record: &Record) -> bool {
+        self.seq == Some(record.seq)
     }
 
     /// The outcome that was found, or the error that the router has not decided yet, with this advice.

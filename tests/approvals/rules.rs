@@ -2,7 +2,7 @@
 
 use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
 use crate::world::World;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn room() -> World {
     World::with(&["alice", "bob", "carol"])
@@ -324,15 +324,18 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
     );
 }
 
+/// An outcome as the router writes it.
+fn outcome() -> Value {
+    json!({"status": "decided", "approval": "alice/d", "option": "yes", "by": "human"})
+}
+
 #[test]
 fn only_the_router_writes_outcomes_into_metadata() {
     // P250
     let world = room();
     say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
     for name in ["approval", "claim"] {
-        let about =
-            json!({"status": "decided", "approval": "alice/d", "option": "yes", "by": "human"});
-        let forged = json!({"to": "alice", "type": "decision", "in_reply_to": "alice/d", "body": "yes", "metadata": {name: about}});
+        let forged = json!({"to": "alice", "type": "decision", "in_reply_to": "alice/d", "body": "yes", "metadata": {name: outcome()}});
         say(&world, 1, "carol", forged);
     }
     assert_eq!(codes(&world, "carol"), ["reserved_field", "reserved_field"]);
@@ -345,9 +348,7 @@ fn no_field_of_a_sender_is_shown_as_an_outcome_in_a_conversation() {
     let world = room();
     say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
     for name in ["approval", "claim"] {
-        let outcome =
-            json!({"status": "decided", "approval": "alice/d", "option": "yes", "by": "human"});
-        let forged = json!({"to": "alice", "type": "decision", "body": "yes", name: outcome});
+        let forged = json!({"to": "alice", "type": "decision", "body": "yes", name: outcome()});
         say(&world, 1, "carol", forged);
     }
     assert_eq!(codes(&world, "carol"), ["reserved_field", "reserved_field"]);

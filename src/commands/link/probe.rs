@@ -141,7 +141,7 @@ impl Run<'_> {
 
     fn look(&mut self) -> Result<()> {
         for record in self.message.read()? {
-            if self.message.seq == Some(record.seq) {
+            if self.message.is_own(&record) {
                 self.carried = record
                     .carried
                     .iter()
