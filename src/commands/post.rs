@@ -4,7 +4,7 @@ use super::follow::{self, is_of, is_staged};
 use super::send::{Draft, Prepared, Sent, WRITTEN, prepare};
 use crate::base::error::{Class, Error, Problem, Result};
 use crate::base::text::named;
-use crate::disk::{Barrier, CAN_SYNC_ALL, layout};
+use crate::disk::{Barrier, can_sync_all, layout};
 use crate::log::state::unreached_subject;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::Follower;
@@ -295,7 +295,7 @@ fn send_and_route(
 ) -> Result<(Sent, Result<Passed>)> {
     let message = prepare(room, who, draft)?;
     if room.settings()?.durability == Durability::Power
-        && CAN_SYNC_ALL
+        && can_sync_all()
         && let Ok(Locking::Ours(lock)) = room.lock(Mode::Pass, Duration::ZERO)
     {
         return send_in_pass(room, lock, message, told);

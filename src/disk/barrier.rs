@@ -2,7 +2,7 @@
 //! durable.
 
 use super::failpoint::{self, Failpoint};
-use super::{CAN_SYNC_ALL, Dir, SyncOrder, system};
+use super::{Dir, SyncOrder, can_sync_all, system};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use std::fs::File;
@@ -94,7 +94,7 @@ impl Barrier {
 
     /// Requires a sync of the whole file system, because the changed files are not known.
     pub fn everything(&mut self) {
-        self.many = self.durability == Durability::Power && CAN_SYNC_ALL;
+        self.many = self.durability == Durability::Power && can_sync_all();
     }
 
     /// Returns true if all changes are durable.
@@ -187,7 +187,7 @@ impl Barrier {
     }
 
     fn sync_many(&mut self) {
-        if CAN_SYNC_ALL {
+        if can_sync_all() {
             self.many = true;
             self.files.clear();
             self.dirs.clear();

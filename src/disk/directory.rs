@@ -206,7 +206,7 @@ impl Dir {
         };
         let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile || meta.size > most {
-            let what = if meta.size > most {
+            let what = if meta.kind == FileType::RegularFile {
                 "is too large"
             } else {
                 "is not a regular file"

@@ -56,4 +56,4 @@ pub use own::UserDirectory;
 pub use pinned::SharedText;
 pub use sorted::{SortedEntry, SortedFile};
 pub use sync_order::{SyncOrder, sync_order};
-pub use system::{CAN_SYNC_ALL, ReadLease};
+pub use system::{ReadLease, can_sync_all};

@@ -1,7 +1,7 @@
 //! The order of the syncs of a batch, which depends on the file system.
 
 use super::failpoint::{self, Failpoint};
-use super::{CAN_SYNC_ALL, Dir, keeps};
+use super::{Dir, can_sync_all, keeps};
 use std::fs::read_to_string;
 use std::path::Path;
 
@@ -69,7 +69,7 @@ struct Device {
 /// Chooses the order for a room: its own directory, and the others that must be on the same device. On ext4, fast
 /// commits show only after a sync, so a router asks after its first batch.
 pub fn sync_order(room: &Dir, others: [&Dir; 3]) -> SyncOrder {
-    if !CAN_SYNC_ALL {
+    if !can_sync_all() {
         return SyncOrder::Each;
     }
     if !failpoint::on(Failpoint::SyncOrder) || is_journal_enough(room, others).unwrap_or(false) {

@@ -1,6 +1,7 @@
 //! Differences between operating systems: the best calls on Linux, and portable variants with the same guarantees
-//! elsewhere. A Linux build without the feature `native` uses these variants, so that tests run them.
+//! elsewhere. Test builds on Linux can use these variants.
 
+use super::failpoint;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -22,8 +23,8 @@ pub enum ReadLease {
 
 /// Opens a path below a directory. A symbolic link anywhere in the path is an error.
 pub(super) fn open_beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
-    #[cfg(all(target_os = "linux", feature = "native"))]
-    {
+    #[cfg(target_os = "linux")]
+    if failpoint::linux_calls() {
         use rustix::fs::ResolveFlags;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match rustix::fs::openat2(dir, below, flags, Mode::empty(), resolve) {
@@ -61,10 +62,12 @@ pub(super) fn rename_no_replace(
     to: BorrowedFd<'_>,
     new: &Path,
 ) -> Result<()> {
-    #[cfg(any(all(target_os = "linux", feature = "native"), target_vendor = "apple"))]
-    match rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-        done => return done,
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    if cfg!(target_vendor = "apple") || failpoint::linux_calls() {
+        match rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            done => return done,
+        }
     }
     let no_follow = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
     match rustix::fs::statat(to, new, no_follow) {
@@ -94,9 +97,9 @@ pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
 }
 
 /// Writes a file's content to the disk, and waits for it. This makes nothing durable: it orders the content before the
-/// next commit of the file system's journal. Only where [`CAN_SYNC_ALL`].
+/// next commit of the file system's journal. Only where [`can_sync_all`].
 pub(super) fn write_back(file: &File, wait: bool) -> std::io::Result<()> {
-    #[cfg(all(target_os = "linux", feature = "native"))]
+    #[cfg(target_os = "linux")]
     {
         let mut flags = libc::SYNC_FILE_RANGE_WRITE;
         if wait {
@@ -111,7 +114,7 @@ pub(super) fn write_back(file: &File, wait: bool) -> std::io::Result<()> {
             Err(std::io::Error::last_os_error())
         }
     }
-    #[cfg(not(all(target_os = "linux", feature = "native")))]
+    #[cfg(not(target_os = "linux"))]
     {
         let _ = (file, wait);
         Err(std::io::ErrorKind::Unsupported.into())
@@ -130,14 +133,16 @@ pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
     }
 }
 
-/// True if the system has a call that makes a whole file system durable.
-pub const CAN_SYNC_ALL: bool = cfg!(all(target_os = "linux", feature = "native"));
+/// Returns true if the system has a call that makes a whole file system durable.
+pub fn can_sync_all() -> bool {
+    failpoint::linux_calls()
+}
 
-/// Makes everything on the file system of `fd` durable. Only where [`CAN_SYNC_ALL`].
+/// Makes everything on the file system of `fd` durable. Only where [`can_sync_all`].
 pub(super) fn sync_all(fd: BorrowedFd<'_>) -> std::io::Result<()> {
-    #[cfg(all(target_os = "linux", feature = "native"))]
+    #[cfg(target_os = "linux")]
     return Ok(rustix::fs::syncfs(fd)?);
-    #[cfg(not(all(target_os = "linux", feature = "native")))]
+    #[cfg(not(target_os = "linux"))]
     {
         let _ = fd;
         Err(std::io::ErrorKind::Unsupported.into())
@@ -190,8 +195,11 @@ pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
 }
 
 /// Asks for a read lease to find out whether a writer has the file open, and releases it immediately.
-#[cfg(all(target_os = "linux", feature = "native"))]
+#[cfg(target_os = "linux")]
 pub(super) fn lease(file: &File) -> ReadLease {
+    if !failpoint::linux_calls() {
+        return ReadLease::Unknown;
+    }
     catch_lease_breaks();
     if set_lease(file, libc::F_RDLCK) == 0 {
         set_lease(file, libc::F_UNLCK);
@@ -203,7 +211,7 @@ pub(super) fn lease(file: &File) -> ReadLease {
     }
 }
 
-#[cfg(all(target_os = "linux", feature = "native"))]
+#[cfg(target_os = "linux")]
 fn set_lease(file: &File, kind: libc::c_int) -> libc::c_int {
     // SAFETY: fcntl with F_SETLEASE takes an open descriptor and an integer, and touches no memory of ours.
     #[allow(unsafe_code)]
@@ -212,14 +220,14 @@ fn set_lease(file: &File, kind: libc::c_int) -> libc::c_int {
     }
 }
 
-#[cfg(not(all(target_os = "linux", feature = "native")))]
+#[cfg(not(target_os = "linux"))]
 pub(super) fn lease(file: &File) -> ReadLease {
     let _ = file.as_raw_fd();
     ReadLease::Unknown
 }
 
 /// If a writer opens the file during the lease, the system sends SIGIO, which ends a process by default.
-#[cfg(all(target_os = "linux", feature = "native"))]
+#[cfg(target_os = "linux")]
 fn catch_lease_breaks() {
     use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, Once};
@@ -236,6 +244,9 @@ mod tests {
 
     #[test]
     fn a_lease_shows_whether_a_writer_has_the_file_open() -> std::io::Result<()> {
+        if !failpoint::linux_calls() {
+            return Ok(()); // Other systems cannot tell.
+        }
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("x");
         let mut writer = File::create(&path)?;

@@ -13,7 +13,7 @@ pub use lost::lost_message_of_copy;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, CAN_SYNC_ALL, Dir, layout, machine};
+use crate::disk::{Barrier, Dir, can_sync_all, layout, machine};
 use crate::log;
 use crate::log::Log;
 use crate::log::state::{self, Last, Replayed, State};
@@ -174,7 +174,7 @@ fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -
     }
     let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
     barrier.everything();
-    if !CAN_SYNC_ALL {
+    if !can_sync_all() {
         collect_by_hand(room, spool, &mut barrier)?;
     }
     barrier.pass()
