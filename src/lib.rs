@@ -6,12 +6,12 @@
 //! A room, two agents, and a message from one to the other; the file is all that the sender needs:
 //!
 //! ```
-//! use mailbag::agent::{self, Fields};
+//! use mailbag::agent::{self, AgentFields};
 //! use mailbag::{Room, inbox, pass};
 //!
 //! let home = tempfile::tempdir()?;
 //! let (room, _) = Room::init(&home.path().join(".mailbag"))?;
-//! agent::add(&room, &["alice".to_owned(), "bob".to_owned()], &Fields::default())?;
+//! agent::add(&room, &["alice".to_owned(), "bob".to_owned()], &AgentFields::default())?;
 //!
 //! let outbox = home.path().join(".mailbag/outbox/alice");
 //! std::fs::write(outbox.join("hello.json"), r#"{"to": "bob", "body": "hello"}"#)?;
@@ -63,4 +63,4 @@ pub use base::error::{Error, Problem, Result};
 pub use commands::{agent, send};
 pub use query::{identity, inbox, list, search, status, thread};
 pub use room::Room;
-pub use router::daemon::{Passed, pass};
+pub use router::daemon::{PassResult, pass};

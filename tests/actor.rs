@@ -2,7 +2,7 @@
 
 use crate::approvals::{approval, steps};
 use crate::world::{World, skip};
-use mailbag::disk::lineage::Lineage;
+use mailbag::disk::lineage::ProcessAncestry;
 use mailbag::room::sessions::KNOWN;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -59,7 +59,7 @@ fn asked() -> World {
 /// The status and the output of a shell script in a terminal program of this name. `MAILBAG` stands for the program with its
 /// room, `CLEAN` for a command that clears the environment. Nothing if this machine hides the parents of its processes.
 fn in_terminal(world: &World, name: &str, script: &str) -> Option<(i32, String)> {
-    if let Some(reason) = Lineage::of_this_process().hidden {
+    if let Some(reason) = ProcessAncestry::of_this_process().hidden {
         skip(reason);
         return None;
     }

@@ -4,7 +4,7 @@
 use mailbag::base::clock::Stamp;
 use mailbag::base::error::Problem;
 use mailbag::message::Message;
-use mailbag::message::dialects::{self, Converted};
+use mailbag::message::dialects::{self, ConvertedMessage};
 use mailbag::message::schema;
 use serde_json::{Value, json};
 use std::fs;
@@ -101,7 +101,7 @@ fn the_table_of_spellings_is_published_and_true() {
     }) {
         for name in names.split(' ').map(|name| name.trim_matches('`')) {
             let fields = json!({name: "bob"}).as_object().expect("an object").clone();
-            let Converted {
+            let ConvertedMessage {
                 origins, problems, ..
             } = dialects::spell(fields);
             let read = origins

@@ -176,10 +176,10 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
     missing.extend(fields.filter(|field| !named(field)).cloned());
     let record = read("src/message/fields.rs");
     let fields = record
-        .split("struct Fields {")
+        .split("struct RecordFields {")
         .nth(1)
         .and_then(|rest| rest.split("\n}").next())
-        .expect("Fields");
+        .expect("RecordFields");
     for field in fields
         .lines()
         .filter_map(|line| line.trim().split(':').next())

@@ -7,7 +7,7 @@
 
 use mailbag::base::clock::Stamp;
 use mailbag::base::error::Problem;
-use mailbag::message::schema::{self, Parsed};
+use mailbag::message::schema::{self, ParsedFile};
 use mailbag::message::{FIELDS, Message, TYPES};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -213,18 +213,21 @@ fn a_file_cut_anywhere_is_unfinished_and_never_bad() {
     for cut in 0..whole.len() {
         let parsed = schema::parse(&whole.as_bytes()[..cut]);
         assert!(
-            matches!(parsed, Parsed::Unfinished(_)),
+            matches!(parsed, ParsedFile::Unfinished(_)),
             "cut at {cut}: {parsed:?}"
         );
     }
-    assert!(matches!(schema::parse(whole.as_bytes()), Parsed::Value(_)));
+    assert!(matches!(
+        schema::parse(whole.as_bytes()),
+        ParsedFile::Value(_)
+    ));
 }
 
 #[test]
 fn numbers_are_kept_as_written() {
     let text =
         r#"{"a":12345678901234567890,"b":1.10,"c":1E5,"d":-0,"e":0.1234567890123456789012345}"#;
-    let Parsed::Value(value) = schema::parse(text.as_bytes()) else {
+    let ParsedFile::Value(value) = schema::parse(text.as_bytes()) else {
         panic!("{text}")
     };
     // serde_json normalises only an exponent.
@@ -235,7 +238,7 @@ fn numbers_are_kept_as_written() {
 fn deep_nesting_is_rejected_and_accepted_depths_fit_the_log() {
     for depth in [schema::DEPTH + 1, 128, 100_000] {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
-        let Parsed::Bad(problem) = schema::parse(deep.as_bytes()) else {
+        let ParsedFile::Bad(problem) = schema::parse(deep.as_bytes()) else {
             panic!("{depth} levels")
         };
         assert_eq!(problem.code, "too_deep");
@@ -263,7 +266,7 @@ fn a_private_key_of_the_json_library_is_rejected_at_any_depth() {
                 format!("{{\"{key}\":{value}}}"),
                 format!("{{\"a\":[{{\"b\":1,\"{key}\":{value}}}]}}"),
             ] {
-                let Parsed::Bad(problem) = schema::parse(text.as_bytes()) else {
+                let ParsedFile::Bad(problem) = schema::parse(text.as_bytes()) else {
                     panic!("{text}")
                 };
                 assert_eq!(problem.code, "reserved_key", "{text}");
@@ -345,8 +348,8 @@ fn a_registry_is_checked_field_by_field() {
 /// Parses and checks as the router does.
 fn read(bytes: &[u8], sender: &str) -> Result<Message, Vec<Problem>> {
     match schema::parse(bytes) {
-        Parsed::Value(value) => schema::check(value, sender, now()),
-        Parsed::Unfinished(problem) | Parsed::Bad(problem) => Err(vec![problem]),
+        ParsedFile::Value(value) => schema::check(value, sender, now()),
+        ParsedFile::Unfinished(problem) | ParsedFile::Bad(problem) => Err(vec![problem]),
     }
 }
 

@@ -3,7 +3,7 @@
 use mailbag::base::clock::Stamp;
 use mailbag::base::error::Problem;
 use mailbag::message::address::Address;
-use mailbag::message::schema::{self, Parsed};
+use mailbag::message::schema::{self, ParsedFile};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -13,10 +13,10 @@ fn now() -> Stamp {
 
 fn problems(bytes: &[u8], sender: &str) -> Vec<Problem> {
     match schema::parse(bytes) {
-        Parsed::Value(value) => schema::check(value, sender, now())
+        ParsedFile::Value(value) => schema::check(value, sender, now())
             .err()
             .unwrap_or_default(),
-        Parsed::Unfinished(problem) | Parsed::Bad(problem) => vec![problem],
+        ParsedFile::Unfinished(problem) | ParsedFile::Bad(problem) => vec![problem],
     }
 }
 

@@ -4,9 +4,11 @@ use anyhow::{Context, Result};
 use mailbag::base::clock::Stamp;
 use mailbag::base::hash::{Hash, NO_HASH, hash};
 use mailbag::disk::layout;
-use mailbag::log::{Log, Position, Tip};
+use mailbag::log::{Log, LogPosition, LogTip};
 use mailbag::message::Message;
-use mailbag::message::record::{Accepted, Event, Group, MessageName, Origin, Record, Times};
+use mailbag::message::record::{
+    AcceptedMessage, Event, MessageName, MessageOrigin, MessageTimes, RecipientGroup, Record,
+};
 use mailbag::room::Room;
 use serde_json::{Map, Value, json, value::to_raw_value};
 use std::ffi::OsStr;
@@ -54,7 +56,7 @@ struct Thread {
 struct Maker {
     agents: u64,
     log: Log,
-    tip: Tip,
+    tip: LogTip,
     dice: Dice,
     words: Vec<&'static str>,
     threads: Vec<Thread>,
@@ -84,8 +86,8 @@ pub(crate) fn room(path: &Path, messages: u64, agents: u64, requests: u64) -> Re
     let span = DAYS * 86_400_000_000;
     let mut maker = Maker {
         agents,
-        log: Log::open(&room.dir, Tip::NONE)?,
-        tip: Tip::NONE,
+        log: Log::open(&room.dir, LogTip::NONE)?,
+        tip: LogTip::NONE,
         dice: Dice(0x9e37_79b9_7f4a_7c15),
         words: WORDS.split_whitespace().collect(),
         threads: (0..OPEN_THREADS)
@@ -154,11 +156,11 @@ impl Maker {
         }
         // Goes on to the next segment when this one is full.
         let start = self.log.end()?;
-        let place = |bytes| Position {
+        let place = |bytes| LogPosition {
             offset: start.offset + bytes,
             ..start
         };
-        self.tip = Tip {
+        self.tip = LogTip {
             at: place(last),
             end: place(lines.len() as u64),
             seq: self.seq,
@@ -242,7 +244,7 @@ impl Maker {
         to: Vec<String>,
     ) -> Result<Record> {
         let file = format!("{id}.json");
-        let origin = Origin {
+        let origin = MessageOrigin {
             claim: layout::claim(self.number, from, OsStr::new(&file)),
             line: None,
             more: false,
@@ -261,15 +263,15 @@ impl Maker {
             id,
             digest,
         };
-        Ok(Record::new(Event::Accepted(Box::new(Accepted {
+        Ok(Record::new(Event::Accepted(Box::new(AcceptedMessage {
             origin,
             name,
-            to: vec![Group {
+            to: vec![RecipientGroup {
                 via: "direct".into(),
                 agents,
             }],
             answers: None,
-            times: Times::default(),
+            times: MessageTimes::default(),
             act: None,
             fact: None,
             outcome: None,

@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The class of an error, by the person who must act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum ErrorClass {
     /// No action, or the person who can free the resource. The message is kept and retried.
     Temporary,
     /// The author of the input. Retrying does not help.
@@ -208,20 +208,20 @@ impl From<&Error> for ErrorReport {
 
 impl Error {
     /// The class of this error.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Error::Io { source, .. } if is_temporary(source) => Class::Temporary,
-            Error::Busy { .. } | Error::Timeout { .. } => Class::Temporary,
+            Error::Io { source, .. } if is_temporary(source) => ErrorClass::Temporary,
+            Error::Busy { .. } | Error::Timeout { .. } => ErrorClass::Temporary,
             Error::Io { .. }
             | Error::Sync { .. }
             | Error::State { .. }
             | Error::Moved { .. }
-            | Error::Done { .. } => Class::Bug,
+            | Error::Done { .. } => ErrorClass::Bug,
             Error::Usage { .. }
             | Error::NotFound { .. }
             | Error::Untrusted { .. }
             | Error::Rejected(_)
-            | Error::NotGranted(_) => Class::Permanent,
+            | Error::NotGranted(_) => ErrorClass::Permanent,
         }
     }
 
@@ -269,15 +269,15 @@ fn list(problems: &[Problem]) -> String {
 }
 
 /// Adds the operation and the file to the error of a file operation.
-pub trait Doing<T> {
+pub trait ErrorContext<T> {
     /// `fs::rename(a, b).doing("deliver to", b)?`
     fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T>;
 
-    /// As [`Doing::doing`], for a file in a directory: the path is put together only if there is an error.
+    /// As [`ErrorContext::doing`], for a file in a directory: the path is put together only if there is an error.
     fn doing_in(self, verb: &'static str, dir: &Path, name: impl AsRef<Path>) -> Result<T>;
 }
 
-impl<T, E: Into<io::Error>> Doing<T> for std::result::Result<T, E> {
+impl<T, E: Into<io::Error>> ErrorContext<T> for std::result::Result<T, E> {
     fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T> {
         self.map_err(|e| Error::Io {
             verb,

@@ -1,6 +1,6 @@
 //! The command line: the commands with the options that all of them take, and the pages of help.
 
-use super::context::Global;
+use super::context::GlobalArgs;
 use super::verbs::{Command, DAILY, GROUPS};
 use super::words;
 use anstyle::Style;
@@ -42,7 +42,7 @@ const NEXT: &str = "
 #[command(disable_help_subcommand = true)]
 pub(super) struct Cli {
     #[command(flatten)]
-    pub(super) global: Global,
+    pub(super) global: GlobalArgs,
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 }

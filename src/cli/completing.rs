@@ -4,15 +4,15 @@
 //! Only plain characters reach the shell, because a shell could run other characters as commands.
 
 use super::show::row::cut;
-use crate::commands::rejected::{self, Which};
+use crate::commands::rejected::{self, RejectedSelection};
 use crate::disk::layout;
 use crate::message;
 use crate::message::{APPROVAL, id};
 use crate::query::claims::{self, ClaimList};
 use crate::query::explain::known_addresses;
-use crate::query::history::{Criteria, Filter};
-use crate::query::pending::{self, Item};
-use crate::query::view::View;
+use crate::query::history::{MessageCriteria, MessageFilter};
+use crate::query::pending::{self, PendingItem};
+use crate::query::view::MessageView;
 use crate::query::{identity, inbox, links, list};
 use crate::room::registry::Registry;
 use crate::room::{self, Room};
@@ -248,24 +248,24 @@ fn messages() -> Vec<CompletionCandidate> {
         return Vec::new();
     };
     let unread = inbox::newest(&room, &agent, MESSAGES, None);
-    let sent = Criteria {
+    let sent = MessageCriteria {
         from: Some(agent),
-        ..Criteria::default()
+        ..MessageCriteria::default()
     };
-    let sent =
-        Filter::new(&room, sent).and_then(|filter| list::list(&room, filter, Some(MESSAGES)));
+    let sent = MessageFilter::new(&room, sent)
+        .and_then(|filter| list::list(&room, filter, Some(MESSAGES)));
     let mut all = Vec::new();
     for mail in unread.iter().flat_map(|(heads, ..)| heads.iter().rev()) {
-        all.extend(message_candidates(&View::from(mail)));
+        all.extend(message_candidates(&MessageView::from(mail)));
     }
     let sent: Vec<_> = sent.into_iter().flatten().flatten().collect();
     for past in sent.iter().rev() {
-        all.extend(message_candidates(&View::from(past)));
+        all.extend(message_candidates(&MessageView::from(past)));
     }
     all
 }
 
-fn message_candidates(view: &View<'_>) -> Vec<CompletionCandidate> {
+fn message_candidates(view: &MessageView<'_>) -> Vec<CompletionCandidate> {
     let mut candidates = Vec::new();
     if let Some(seq) = view.seq {
         candidates.push(numbered(seq, &format!("{}: {}", view.from, view.about())));
@@ -298,7 +298,7 @@ fn open_items() -> Vec<CompletionCandidate> {
     numbered.map(|item| item_candidate(&item)).collect()
 }
 
-fn item_candidate(item: &Item) -> CompletionCandidate {
+fn item_candidate(item: &PendingItem) -> CompletionCandidate {
     numbered(
         item.seq,
         &format!("{} from {}: {}", item.kind, item.from, item.title),
@@ -308,7 +308,7 @@ fn item_candidate(item: &Item) -> CompletionCandidate {
 /// The options of the approvals that the line names.
 fn options() -> Vec<String> {
     let words = typed_words();
-    let is_named = |item: &Item| {
+    let is_named = |item: &PendingItem| {
         words
             .iter()
             .any(|word| word.trim_start_matches('#') == item.seq.to_string())
@@ -317,7 +317,7 @@ fn options() -> Vec<String> {
     named.flat_map(|item| item.options).collect()
 }
 
-fn pending_items() -> Vec<Item> {
+fn pending_items() -> Vec<PendingItem> {
     let list = look().and_then(|(room, registry)| {
         let agent = asker(&room, &registry)?;
         pending::pending(&room, &agent).ok()
@@ -369,7 +369,7 @@ fn claims() -> Option<ClaimList> {
 }
 
 fn rejected() -> Vec<CompletionCandidate> {
-    let files = look().and_then(|(room, _)| rejected::list(&room, &Which::All).ok());
+    let files = look().and_then(|(room, _)| rejected::list(&room, &RejectedSelection::All).ok());
     files
         .iter()
         .flatten()

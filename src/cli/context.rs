@@ -1,12 +1,12 @@
 //! The context of every command: the room, the output, and the identity of the caller.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
-use crate::cli::show::output::Output;
+use crate::cli::show::output::CommandOutput;
 use crate::commands::follow;
-use crate::commands::post::{self, Posted};
-use crate::commands::send::{Sent, WRITTEN};
-use crate::query::identity::{self, Who, mailbox};
+use crate::commands::post::{self, SendResult};
+use crate::commands::send::{OutboxMessage, WRITTEN};
+use crate::query::identity::{self, AgentIdentity, mailbox};
 use crate::room::{self, Room};
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Options of every command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
-pub(super) struct Global {
+pub(super) struct GlobalArgs {
     /// Room directory; default: MAILBAG_ROOM, MAOS_MESSAGE_DIR, or .mailbag here or in the nearest parent directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) room: Option<PathBuf>,
@@ -35,31 +35,31 @@ pub(super) struct Global {
 
 /// The option with the agent that runs a command. A command with another default changes the help with `mut_arg`.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Identity {
+pub(super) struct IdentityArgs {
     /// Agent that runs the command; default: your session's agent, MAILBAG_AGENT, MAOS_AGENT_ID, or the human at a terminal
     #[arg(long = "as", value_name = "AGENT")]
     agent: Option<String>,
 }
 
-impl Identity {
+impl IdentityArgs {
     /// The name after `--as`.
     pub(super) fn given(&self) -> Option<&str> {
         self.agent.as_deref()
     }
 
     /// The caller.
-    pub(super) fn who(&self, cx: &Context) -> Result<Who> {
+    pub(super) fn who(&self, cx: &CommandContext) -> Result<AgentIdentity> {
         cx.who(self.given())
     }
 
     /// The id of the agent that owns the mailbox.
-    pub(super) fn mailbox(&self, cx: &Context, room: &Room) -> Result<String> {
+    pub(super) fn mailbox(&self, cx: &CommandContext, room: &Room) -> Result<String> {
         let who = self.who(cx)?;
         mailbox(room, &room.registry()?, &who.name, Some(who.source))
     }
 
     /// The id of the agent that looks. Without an identity the caller sees everything, as the human does.
-    pub(super) fn looker(&self, cx: &Context, room: &Room) -> Result<Option<String>> {
+    pub(super) fn looker(&self, cx: &CommandContext, room: &Room) -> Result<Option<String>> {
         let who = match self.who(cx) {
             Ok(who) => who,
             Err(_) if self.agent.is_none() => return Ok(None),
@@ -82,28 +82,28 @@ pub(super) enum Freshness {
 }
 
 /// Context of every command.
-pub(super) struct Context {
+pub(super) struct CommandContext {
     asked: Option<PathBuf>,
     /// True after the warning that the nearest room is gone.
     noticed: Cell<bool>,
     /// Where everything is printed.
-    pub(super) out: Output,
+    pub(super) out: CommandOutput,
     /// The number of `-v` options.
     pub(super) verbose: u8,
     no_wait: bool,
 }
 
-impl Context {
-    pub(super) fn new(global: &Global) -> Context {
+impl CommandContext {
+    pub(super) fn new(global: &GlobalArgs) -> CommandContext {
         let given = global
             .room
             .clone()
             .filter(|room| !room.as_os_str().is_empty());
         let asked = given.or_else(room::named_by_environment);
-        Context {
+        CommandContext {
             asked,
             noticed: Cell::new(false),
-            out: Output::new(global.json, global.quiet),
+            out: CommandOutput::new(global.json, global.quiet),
             verbose: global.verbose,
             no_wait: global.no_wait,
         }
@@ -127,7 +127,7 @@ impl Context {
     }
 
     /// The caller, by a name that was given or by the session and the environment.
-    pub(super) fn who(&self, asked: Option<&str>) -> Result<Who> {
+    pub(super) fn who(&self, asked: Option<&str>) -> Result<AgentIdentity> {
         let room = self.room()?;
         identity::who(asked, || Ok(room))
     }
@@ -180,7 +180,7 @@ impl Context {
     }
 
     /// Has a message delivered that was just written.
-    pub(super) fn deliver(&mut self, room: &Room, sent: Sent) -> Result<Posted> {
+    pub(super) fn deliver(&mut self, room: &Room, sent: OutboxMessage) -> Result<SendResult> {
         self.out.did(sent.written(), WRITTEN);
         let mut posted = post::delivery(room, sent, self.writer_wait())?;
         self.check_accepted(&mut posted)?;
@@ -189,7 +189,7 @@ impl Context {
 
     /// Warns if a message is not accepted yet, and if it reaches no agent. Fails if it is not accepted and that is not a
     /// temporary state.
-    pub(super) fn check_accepted(&self, posted: &mut Posted) -> Result<()> {
+    pub(super) fn check_accepted(&self, posted: &mut SendResult) -> Result<()> {
         if let Some(e) = posted.failure.take() {
             return Err(e);
         }

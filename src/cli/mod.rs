@@ -21,9 +21,9 @@ mod words;
 use crate::base::error::Result;
 pub use args::command;
 use args::{Cli, groups};
-use context::Context;
+use context::CommandContext;
 pub use exit::Exit;
-use show::output::Output;
+use show::output::CommandOutput;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use verbs::Command;
@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
             return if is_hook { Exit::Ok } else { exit }.into();
         }
     };
-    let mut cx = Context::new(&cli.global);
+    let mut cx = CommandContext::new(&cli.global);
     let is_hook = matches!(cli.command, Some(Command::Hook(_)));
     let done = dispatch(cli.command, &mut cx).and_then(|exit| match cx.out.flush() {
         // The exit status is also a result.
@@ -72,7 +72,7 @@ pub fn main() -> ExitCode {
 /// Shows the help that was asked for, or why the command line is not valid.
 fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
     match mistakes::answer(error, words) {
-        Some(answer) => Output::new(json, false).error(&answer),
+        Some(answer) => CommandOutput::new(json, false).error(&answer),
         None => show::output::usage(error, json),
     }
     if error.use_stderr() {
@@ -82,13 +82,13 @@ fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
     }
 }
 
-fn dispatch(command: Option<Command>, cx: &mut Context) -> Result<Exit> {
+fn dispatch(command: Option<Command>, cx: &mut CommandContext) -> Result<Exit> {
     let Some(command) = command else {
         return verbs::overview(cx);
     };
     // The router always logs. Other commands log their deliveries only with -v.
     if cx.verbose > 0 && !matches!(command, Command::Run(_)) {
-        verbs::run::start_logging(verbs::run::Format::Text, cx);
+        verbs::run::start_logging(verbs::run::LogFormat::Text, cx);
     }
     command.run(cx)
 }

@@ -2,11 +2,11 @@
 //! error of the model's server in Codex.
 
 use super::install::homes;
-use super::kind::{Client, Turns};
+use super::kind::{Client, TurnRecord};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::room::sessions::Lease;
+use crate::room::sessions::SessionLease;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 pub(super) const TRANSCRIPT: &str = "MAILBAG_TRANSCRIPT";
 
 /// Returns true if a file of the client shows that the last turn of this session has ended.
-pub(super) fn has_ended_turn(lease: &Lease) -> bool {
+pub(super) fn has_ended_turn(lease: &SessionLease) -> bool {
     let Ok(client) = Client::parse(&lease.client) else {
         return false;
     };
     match client.facts().turns {
-        Turns::Unknown => false,
-        Turns::SessionFile => session_file(client, lease).unwrap_or_default(),
-        Turns::Transcript { ends, begins } => {
+        TurnRecord::Unknown => false,
+        TurnRecord::SessionFile => session_file(client, lease).unwrap_or_default(),
+        TurnRecord::Transcript { ends, begins } => {
             let transcript = std::env::var_os(TRANSCRIPT)
                 .filter(|path| !path.is_empty())
                 .map(PathBuf::from);
@@ -32,7 +32,7 @@ pub(super) fn has_ended_turn(lease: &Lease) -> bool {
 }
 
 /// The file of the client's process names its session, and `idle` or `busy` with the time of the change.
-fn session_file(client: Client, lease: &Lease) -> Option<bool> {
+fn session_file(client: Client, lease: &SessionLease) -> Option<bool> {
     let homes = homes(lease.directory.as_deref()?).ok()?;
     let files = Dir::open(&layout::of_client(&client.directory(&homes), "sessions")).ok()?;
     let file = files

@@ -3,11 +3,11 @@
 
 use super::activity;
 use super::briefing::Briefing;
-use super::hook_events::{Event, Kind};
-use super::kind::{Client, WakeBy};
-use super::rewake::{Ended, IdleWait};
+use super::hook_events::{HookAction, HookEvent};
+use super::kind::{Client, SessionWakeMethod};
+use super::rewake::{IdleWait, IdleWaitEnd};
 use super::wake::{codex, note, program};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::room::Room;
 use crate::room::sessions;
@@ -20,15 +20,16 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The socket of a session, and the token that proves that the session has started this process.
-struct Socket {
+struct SessionSocket {
     path: PathBuf,
     token: String,
 }
 
 /// Starts the process for the session of this event, if its client can be woken so. The process ends immediately if another one
 /// waits already.
-pub fn ensure(room: &Room, client: Client, event: &Event, agent: &str) -> Result<()> {
-    if !matches!(event.kind, Kind::Announce(_) | Kind::Renew) || !can_be_woken(room, client, agent)?
+pub fn ensure(room: &Room, client: Client, event: &HookEvent, agent: &str) -> Result<()> {
+    if !matches!(event.kind, HookAction::Announce(_) | HookAction::Renew)
+        || !can_be_woken(room, client, agent)?
     {
         return Ok(());
     }
@@ -55,10 +56,14 @@ pub fn ensure(room: &Room, client: Client, event: &Event, agent: &str) -> Result
 
 fn can_be_woken(room: &Room, client: Client, agent: &str) -> Result<bool> {
     match client.facts().wake {
-        WakeBy::Socket { .. } => Ok(socket(client).is_some()),
+        SessionWakeMethod::Socket { .. } => Ok(socket(client).is_some()),
         // Without a sign of the end of the session, the process would never end.
-        WakeBy::Queue => Ok(sessions::of(room, agent)?.is_some_and(|lease| lease.shows_its_end())),
-        WakeBy::Hook | WakeBy::Plugin | WakeBy::Nothing => Ok(false),
+        SessionWakeMethod::Queue => {
+            Ok(sessions::of(room, agent)?.is_some_and(|lease| lease.shows_its_end()))
+        }
+        SessionWakeMethod::Hook | SessionWakeMethod::Plugin | SessionWakeMethod::Nothing => {
+            Ok(false)
+        }
     }
 }
 
@@ -71,9 +76,9 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
         return Ok(());
     };
     let briefing = match wait.wait(&|e| tracing::debug!("{e}"))? {
-        Ended::Over => return Ok(()),
-        Ended::Signal(signal) => return wait.end_by(signal),
-        Ended::Mail(briefing) => briefing,
+        IdleWaitEnd::Over => return Ok(()),
+        IdleWaitEnd::Signal(signal) => return wait.end_by(signal),
+        IdleWaitEnd::Mail(briefing) => briefing,
     };
     let session = wait.session().map(str::to_owned);
     // The hook of the turn that begins now starts the next process.
@@ -123,18 +128,18 @@ fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
 }
 
 /// The socket that the environment of the client's processes names.
-fn socket(client: Client) -> Option<Socket> {
-    let WakeBy::Socket { path, token } = client.facts().wake else {
+fn socket(client: Client) -> Option<SessionSocket> {
+    let SessionWakeMethod::Socket { path, token } = client.facts().wake else {
         return None;
     };
     let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    Some(Socket {
+    Some(SessionSocket {
         path: value(path)?.into(),
         token: value(token)?.into_string().ok()?,
     })
 }
 
-impl Socket {
+impl SessionSocket {
     /// Writes the text as a message to the session, and waits until the client has read it.
     fn send(&self, session: Option<&str>, text: &str) -> std::io::Result<()> {
         let mut stream = UnixStream::connect(&self.path)?;

@@ -1,32 +1,32 @@
 //! Waits for mail for an idle session, in the background: a hook of Claude Code, or a process that a hook has started.
 
 use super::activity;
-use super::briefing::{self, Briefing, Hearer, Moment};
-use super::hook_events::{self, Event, Kind, reading};
+use super::briefing::{self, BriefedSession, Briefing, SessionMoment};
+use super::hook_events::{self, HookAction, HookEvent, reading};
 use super::wake::{at_work, is_new};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::commands::wait::{Waiter, Wakeup};
+use crate::commands::wait::{InboxWaiter, WaitEnd};
 use crate::disk::{LockFile, layout};
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
-use crate::room::registry::By;
-use crate::room::sessions::{self, Caller, Lease, Takeover};
+use crate::room::registry::AgentWakeMethod;
+use crate::room::sessions::{self, CallingSession, SessionLease, Takeover};
 use std::fs::TryLockError;
 use std::time::{Duration, Instant};
 
 /// Waits for mail for one idle session. Only one process does so for each agent.
 pub struct IdleWait {
     room: Room,
-    caller: Caller,
-    lease: Lease,
-    waiter: Waiter,
-    burst: Option<Burst>,
+    caller: CallingSession,
+    lease: SessionLease,
+    waiter: InboxWaiter,
+    burst: Option<MailBurst>,
     _only: LockFile,
 }
 
 /// Why the wait ended.
-pub enum Ended {
+pub enum IdleWaitEnd {
     /// There is mail. If it cannot be shown, call [`IdleWait::not_shown`].
     Mail(Briefing),
     /// No session to wake: it has ended, or another session has the agent.
@@ -40,11 +40,11 @@ impl IdleWait {
     /// in another way, or another process already waits for it.
     pub fn begin(
         room: &Room,
-        event: &Event,
-        caller: Caller,
-        named: Option<&Who>,
+        event: &HookEvent,
+        caller: CallingSession,
+        named: Option<&AgentIdentity>,
     ) -> Result<Option<IdleWait>> {
-        if event.kind == Kind::Ignore {
+        if event.kind == HookAction::Ignore {
             return Ok(None);
         }
         let lease = match sessions::agent_of(room, &caller)?.filter(|lease| !lease.ended) {
@@ -82,7 +82,7 @@ impl IdleWait {
         IdleWait::of(
             room,
             lease,
-            Caller {
+            CallingSession {
                 client,
                 session,
                 process,
@@ -94,21 +94,21 @@ impl IdleWait {
 
     fn of(
         room: &Room,
-        lease: Lease,
-        caller: Caller,
+        lease: SessionLease,
+        caller: CallingSession,
         patience: Duration,
     ) -> Result<Option<IdleWait>> {
         let registry = room.registry()?;
         let wake = registry
             .agent(&lease.agent)
             .and_then(|agent| agent.wake.as_ref());
-        if wake.is_some_and(|wake| wake.by != By::Claude) {
+        if wake.is_some_and(|wake| wake.by != AgentWakeMethod::Claude) {
             return Ok(None);
         }
         let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else {
             return Ok(None);
         };
-        let mut waiter = Waiter::new(room, &lease.agent)?;
+        let mut waiter = InboxWaiter::new(room, &lease.agent)?;
         waiter.holds(&lease.agent, &lease.named());
         Ok(Some(IdleWait {
             room: room.clone(),
@@ -131,16 +131,16 @@ impl IdleWait {
     }
 
     /// Waits until there is mail to announce. Calls `trouble` when mail cannot be delivered.
-    pub fn wait(&mut self, trouble: &dyn Fn(&Error)) -> Result<Ended> {
+    pub fn wait(&mut self, trouble: &dyn Fn(&Error)) -> Result<IdleWaitEnd> {
         loop {
             // Another session may have taken the agent, and hooks renew the lease.
             let Some(lease) =
                 sessions::of(&self.room, self.agent())?.filter(|lease| lease.is_of(&self.caller))
             else {
-                return Ok(Ended::Over);
+                return Ok(IdleWaitEnd::Over);
             };
             if lease.is_gone(&self.room.dir) {
-                return Ok(Ended::Over);
+                return Ok(IdleWaitEnd::Over);
             }
             let at_work = self.at_work(&lease)?;
             let gathering = if at_work.is_none() && !lease.interrupted {
@@ -148,7 +148,7 @@ impl IdleWait {
             } else {
                 None
             };
-            let hearer = Hearer {
+            let hearer = BriefedSession {
                 caller: &self.caller,
                 forgot: false,
             };
@@ -156,7 +156,7 @@ impl IdleWait {
                 && let Some(mut briefing) = briefing::brief(
                     &self.room,
                     (&lease.agent, Some(hearer)),
-                    Moment::Prompt,
+                    SessionMoment::Prompt,
                     lease.told,
                 )?
             {
@@ -164,7 +164,7 @@ impl IdleWait {
                 if let Some(hint) = hint {
                     briefing.text.extend(["\n", &hint]);
                 }
-                return Ok(Ended::Mail(briefing));
+                return Ok(IdleWaitEnd::Mail(briefing));
             }
             self.lease = self.renew(lease, at_work.is_none())?;
             let pause = at_work
@@ -175,10 +175,10 @@ impl IdleWait {
                 .waiter
                 .wait(Some(Instant::now() + pause.min(limits::WAITER_CHECK)))
             {
-                Wakeup::Signal(signal) => return Ok(Ended::Signal(signal)),
-                Wakeup::Removed(e) => return Err(e),
-                Wakeup::Trouble(e) => trouble(&e),
-                Wakeup::Changed | Wakeup::TimedOut => {}
+                WaitEnd::Signal(signal) => return Ok(IdleWaitEnd::Signal(signal)),
+                WaitEnd::Removed(e) => return Err(e),
+                WaitEnd::Trouble(e) => trouble(&e),
+                WaitEnd::Changed | WaitEnd::TimedOut => {}
             }
         }
     }
@@ -199,7 +199,7 @@ impl IdleWait {
     }
 
     /// The time until a working session can be idle. `None` if it is idle now.
-    fn at_work(&self, lease: &Lease) -> Result<Option<Duration>> {
+    fn at_work(&self, lease: &SessionLease) -> Result<Option<Duration>> {
         // A message that is queued in Codex waits for the end of the turn, and a hook announces mail earlier.
         let most = if lease.client == sessions::CODEX {
             limits::BUSY
@@ -227,7 +227,7 @@ impl IdleWait {
             return Ok(None);
         }
         let now = Instant::now();
-        let burst = self.burst.get_or_insert(Burst {
+        let burst = self.burst.get_or_insert(MailBurst {
             count,
             began: now,
             last: now,
@@ -240,7 +240,7 @@ impl IdleWait {
     }
 
     // The session is idle but alive: the waiter renews its lease, and does not count as activity of the agent.
-    fn renew(&self, lease: Lease, is_idle: bool) -> Result<Lease> {
+    fn renew(&self, lease: SessionLease, is_idle: bool) -> Result<SessionLease> {
         let old = lease.last().is_none_or(|last| {
             !last.is_within(limits::WAITER_RENEWS, crate::base::clock::Stamp::now())
         });
@@ -262,10 +262,10 @@ impl IdleWait {
 /// name to a session without an agent.
 fn bound(
     room: &Room,
-    caller: &Caller,
-    event: &Event,
-    named: Option<&Who>,
-) -> Result<Option<Lease>> {
+    caller: &CallingSession,
+    event: &HookEvent,
+    named: Option<&AgentIdentity>,
+) -> Result<Option<SessionLease>> {
     let patience = if hook_events::gives_name(event) {
         limits::NAME_WAIT
     } else {
@@ -283,7 +283,7 @@ fn bound(
 }
 
 /// Messages that arrive close together: one wake is enough for all.
-struct Burst {
+struct MailBurst {
     count: usize,
     began: Instant,
     last: Instant,

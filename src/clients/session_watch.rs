@@ -2,17 +2,17 @@
 //! When the client ends, or is killed, the lock shows that, and the agent's claims end soon.
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::query::claims;
 use crate::room::Room;
-use crate::room::sessions::{self, Hold, Lease};
+use crate::room::sessions::{self, SessionHold, SessionLease};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// Starts the process for the session of this lease, if its agent owns claims, its client is known, and no process
 /// watches it yet.
-pub fn ensure(room: &Room, client: &str, lease: &Lease) -> Result<()> {
+pub fn ensure(room: &Room, client: &str, lease: &SessionLease) -> Result<()> {
     if lease.process.is_none()
         || !claims::may_own(&room.dir, &lease.agent)
         || sessions::is_watched(&room.dir, lease)
@@ -45,7 +45,7 @@ pub fn watch(room: &Room, agent: &str) -> Result<()> {
     if sessions::is_watched(&room.dir, &lease) {
         return Ok(());
     }
-    let mut hold = Hold::take_lasting(room, agent, &lease.named())?;
+    let mut hold = SessionHold::take_lasting(room, agent, &lease.named())?;
     // A process of another namespace cannot be seen from here.
     while client.runs_for(limits::WATCH_CHECK) == Some(true) {
         let is_ours = sessions::of(room, agent)?.is_some_and(|now| now.named().is(&lease.named()));

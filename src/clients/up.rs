@@ -3,20 +3,22 @@
 //! Everything is checked before the first change. Each step completes the rest of a killed run, so a second run gets the same
 //! result.
 
-use super::install::{self, Changing, Extent, Homes, HookTest, Plan, Scope};
-use super::kind::{Ask, Client, Named, WakeBy};
+use super::install::{
+    self, ClientDirectories, FileChange, HookTest, InstallPlan, InstallScope, RemovalExtent,
+};
+use super::kind::{Client, ClientQuestion, NamingMoment, SessionWakeMethod};
 use crate::base::error::{Error, Result};
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
 use crate::room::actor::require_person;
 use crate::room::created::forget_room;
-use crate::room::{self, Removal, Room};
+use crate::room::{self, Room, RoomRemoval};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The request.
-pub struct Request<'a> {
+pub struct SetupRequest<'a> {
     /// The clients; none for all that are installed.
     pub clients: &'a [Client],
     /// Whether to undo the set-up.
@@ -31,9 +33,9 @@ pub struct Request<'a> {
     pub from: &'a Path,
 }
 
-/// All steps: planned before [`Up::apply`], done after it.
+/// All steps: planned before [`ProjectSetup::apply`], done after it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Up {
+pub struct ProjectSetup {
     /// The directory with the clients' files.
     pub project: PathBuf,
     /// The room.
@@ -43,12 +45,12 @@ pub struct Up {
     /// The commands that the person types next, each in a terminal of its own, or one command for two terminals.
     pub next: Vec<String>,
     /// The sentences that the person then types into these sessions, in this order.
-    pub say: Vec<Sentence>,
+    pub say: Vec<SessionPrompt>,
 }
 
 /// A sentence to type into a session.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Sentence {
+pub struct SessionPrompt {
     /// The terminal of the session: 1 or 2.
     pub terminal: usize,
     /// The client in it.
@@ -94,9 +96,9 @@ pub struct ClientStep {
     /// Whether the installation for the user in all projects is enough.
     pub for_user: bool,
     /// The files to change.
-    pub files: Vec<Changing>,
+    pub files: Vec<FileChange>,
     /// The client's questions to the person, with the answers.
-    pub asks: Vec<Ask>,
+    pub asks: Vec<ClientQuestion>,
     /// Notes for the person.
     pub notes: Vec<String>,
     /// The test of the hook. `None` if no file changed.
@@ -107,7 +109,7 @@ pub struct ClientStep {
 }
 
 /// A step that was done.
-pub enum Done<'a> {
+pub enum CompletedStep<'a> {
     /// The room.
     Room(&'a RoomStep),
     /// A client.
@@ -115,7 +117,7 @@ pub enum Done<'a> {
 }
 
 /// Looks at everything, and changes nothing.
-pub fn look(asked: &Request<'_>) -> Result<Up> {
+pub fn look(asked: &SetupRequest<'_>) -> Result<ProjectSetup> {
     let homes = install::homes(asked.from)?;
     let clients = clients(asked);
     check_approvals(asked, &clients)?;
@@ -124,7 +126,7 @@ pub fn look(asked: &Request<'_>) -> Result<Up> {
     } else {
         wanted(asked, &homes)?
     };
-    let mut up = Up {
+    let mut up = ProjectSetup {
         project: homes.project.clone(),
         room,
         clients: Vec::new(),
@@ -178,7 +180,7 @@ pub fn look(asked: &Request<'_>) -> Result<Up> {
     Ok(up)
 }
 
-impl Up {
+impl ProjectSetup {
     /// Returns true if there is a change to make.
     pub fn changes(&self) -> bool {
         matches!(self.room.change, RoomChange::Made | RoomChange::Removed)
@@ -196,12 +198,12 @@ impl Up {
     /// Does the steps, and reports each when it is done.
     pub fn apply(
         &mut self,
-        asked: &Request<'_>,
-        mut tell: impl FnMut(Done<'_>) -> Result<()>,
+        asked: &SetupRequest<'_>,
+        mut tell: impl FnMut(CompletedStep<'_>) -> Result<()>,
     ) -> Result<()> {
         if !asked.undo {
             self.room.apply()?;
-            tell(Done::Room(&self.room))?;
+            tell(CompletedStep::Room(&self.room))?;
         }
         let all: Vec<Client> = self.clients.iter().map(|step| step.client).collect();
         for step in self
@@ -214,11 +216,11 @@ impl Up {
             plan.apply()?;
             step.proof = (!asked.undo && !plan.files.is_empty()).then(|| plan.test_hook());
             (step.files, step.notes, step.asks) = (plan.files, plan.notes, plan.asks);
-            tell(Done::Client(step))?;
+            tell(CompletedStep::Client(step))?;
         }
         if asked.undo {
             self.room.apply()?;
-            tell(Done::Room(&self.room))?;
+            tell(CompletedStep::Room(&self.room))?;
         }
         Ok(())
     }
@@ -230,8 +232,8 @@ impl RoomStep {
             RoomChange::Made => self.path = init::begin(&self.path)?,
             // An agent or a person may have used it in the meantime.
             RoomChange::Removed => match Room::take_back(&self.path)? {
-                Removal::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
-                Removal::Absent | Removal::Removed => forget_room(&self.path)?,
+                RoomRemoval::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
+                RoomRemoval::Absent | RoomRemoval::Removed => forget_room(&self.path)?,
             },
             RoomChange::Found | RoomChange::Kept | RoomChange::Absent => {}
         }
@@ -240,12 +242,14 @@ impl RoomStep {
 }
 
 impl ClientStep {
-    fn new(client: Client, asked: &Request<'_>, homes: &Homes) -> ClientStep {
+    fn new(client: Client, asked: &SetupRequest<'_>, homes: &ClientDirectories) -> ClientStep {
         let is_there = |scope| install::status(client, scope, homes).is_installed();
         ClientStep {
             client,
             program: machine::program(client.facts().program),
-            for_user: !asked.undo && is_there(Scope::User) && !is_there(Scope::Project),
+            for_user: !asked.undo
+                && is_there(InstallScope::User)
+                && !is_there(InstallScope::Project),
             files: Vec::new(),
             asks: Vec::new(),
             notes: Vec::new(),
@@ -256,7 +260,7 @@ impl ClientStep {
 }
 
 /// The clients that are asked for, or are installed on this machine. To undo, all: a killed run may have left something of each.
-fn clients(asked: &Request<'_>) -> Vec<Client> {
+fn clients(asked: &SetupRequest<'_>) -> Vec<Client> {
     let is_wanted = |client: &Client| {
         if !asked.clients.is_empty() {
             asked.clients.contains(client)
@@ -268,14 +272,14 @@ fn clients(asked: &Request<'_>) -> Vec<Client> {
 }
 
 /// Returns true if only the rest of a killed run is left to undo.
-fn is_gone(client: Client, asked: &Request<'_>, homes: &Homes) -> bool {
+fn is_gone(client: Client, asked: &SetupRequest<'_>, homes: &ClientDirectories) -> bool {
     asked.undo
         && asked.clients.is_empty()
-        && !install::status(client, Scope::Project, homes).is_installed()
+        && !install::status(client, InstallScope::Project, homes).is_installed()
 }
 
 /// Fails if approvals are asked for and no client has a hook for them, or if the caller is not the person.
-fn check_approvals(asked: &Request<'_>, clients: &[Client]) -> Result<()> {
+fn check_approvals(asked: &SetupRequest<'_>, clients: &[Client]) -> Result<()> {
     if !asked.approvals {
         return Ok(());
     }
@@ -292,7 +296,7 @@ fn check_approvals(asked: &Request<'_>, clients: &[Client]) -> Result<()> {
 }
 
 /// The reason for leaving out a client, and the command that tries it again.
-fn trouble(e: &Error, client: Client, asked: &Request<'_>) -> String {
+fn trouble(e: &Error, client: Client, asked: &SetupRequest<'_>) -> String {
     let undo = if asked.undo { " --undo" } else { "" };
     let again = format!("run `mailbag up{undo} --client {}`", client.as_str());
     match e {
@@ -309,10 +313,15 @@ fn trouble(e: &Error, client: Client, asked: &Request<'_>) -> String {
     }
 }
 
-fn plan(client: Client, asked: &Request<'_>, all: &[Client], room: &RoomStep) -> Result<Plan> {
-    let request = install::Request {
+fn plan(
+    client: Client,
+    asked: &SetupRequest<'_>,
+    all: &[Client],
+    room: &RoomStep,
+) -> Result<InstallPlan> {
+    let request = install::InstallRequest {
         client,
-        scope: Scope::Project,
+        scope: InstallScope::Project,
         agent: None,
         for_up: Some(&room.path),
         // A hook that an earlier run installed stays without it.
@@ -329,15 +338,15 @@ fn plan(client: Client, asked: &Request<'_>, all: &[Client], room: &RoomStep) ->
         &request,
         all,
         if is_gone {
-            Extent::Remains
+            RemovalExtent::Remains
         } else {
-            Extent::Whole
+            RemovalExtent::Whole
         },
     )
 }
 
 /// The room to use: the one that commands here find, or a new one at the top of the project.
-fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
+fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomStep> {
     let found = |path: PathBuf, why: Option<String>| {
         let room = Room::open(&path)?;
         // A killed run may have left it incomplete.
@@ -421,7 +430,7 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
 }
 
 /// The room that is left when the set-up is undone.
-fn leaving(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
+fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomStep> {
     let named = asked.room.map(|room| layout::of_client(asked.from, room));
     let found = named.or_else(|| room::find(None, asked.from).ok());
     let path = found.unwrap_or_else(|| room::default_place(&homes.project));
@@ -442,9 +451,9 @@ fn leaving(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
         ));
     }
     Ok(match Room::removal(&path)? {
-        Removal::Absent => step(RoomChange::Absent, None),
-        Removal::Removed => step(RoomChange::Removed, None),
-        Removal::Kept(why) => step(RoomChange::Kept, Some(why)),
+        RoomRemoval::Absent => step(RoomChange::Absent, None),
+        RoomRemoval::Removed => step(RoomChange::Removed, None),
+        RoomRemoval::Kept(why) => step(RoomChange::Kept, Some(why)),
     })
 }
 
@@ -459,14 +468,17 @@ const QUESTION: &str =
     "ask the other agent with mailbag which port the test server uses, and tell me its answer";
 
 /// The sentences that let the first two sessions exchange a question and an answer. The asked session needs a name, and a turn.
-fn sentences(clients: &[Client]) -> Vec<Sentence> {
+fn sentences(clients: &[Client]) -> Vec<SessionPrompt> {
     let Some(first) = clients.first().copied() else {
         return Vec::new();
     };
     let second = clients.get(1).copied().unwrap_or(first);
     let asked_effort = |client: Client| {
         let facts = client.facts();
-        (facts.wake == WakeBy::Nothing, facts.named != Named::AtStart)
+        (
+            facts.wake == SessionWakeMethod::Nothing,
+            facts.named != NamingMoment::AtStart,
+        )
     };
     // The session that needs no sentence is asked.
     let (asking, asked) = if asked_effort(first) < asked_effort(second) {
@@ -474,16 +486,16 @@ fn sentences(clients: &[Client]) -> Vec<Sentence> {
     } else {
         ((1, first), (2, second))
     };
-    let sentence = |(terminal, client): (usize, Client), text| Sentence {
+    let sentence = |(terminal, client): (usize, Client), text| SessionPrompt {
         terminal,
         client,
         text,
     };
     let mut all = vec![sentence(asking, QUESTION)];
-    if asked.1.facts().named == Named::AtFirstPrompt {
+    if asked.1.facts().named == NamingMoment::AtFirstPrompt {
         all.insert(0, sentence(asked, "hello"));
     }
-    if asked.1.facts().wake == WakeBy::Nothing {
+    if asked.1.facts().wake == SessionWakeMethod::Nothing {
         all.push(sentence(asked, "answer your mail"));
     }
     all

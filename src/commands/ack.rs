@@ -1,25 +1,25 @@
 //! Acks: a recipient, or for some statuses the sender, sets a message's status.
 
-use super::send::{self, Draft, Sent};
+use super::send::{self, MessageDraft, OutboxMessage};
 use crate::base::error::{Error, Result};
 use crate::log;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter};
-use crate::log::state::{self, State};
+use crate::log::state::{self, RoomState};
 use crate::message::Message;
-use crate::message::reference::{Fit, Reference};
-use crate::message::status::Status;
-use crate::query::identity::{self, Who};
+use crate::message::reference::{Reference, ReferenceMatch};
+use crate::message::status::CopyStatus;
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::router::{AckClaims, AckRoom, SUPERSEDED_BY, failed_wakes, judge_ack};
+use crate::router::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge_ack};
 use serde_json::{Map, json};
 
 /// An ack to send.
 #[derive(Debug)]
-pub struct Ack {
+pub struct AckRequest {
     /// References to the messages.
     pub refs: Vec<String>,
     /// Their new status.
-    pub status: Status,
+    pub status: CopyStatus,
     /// A note.
     pub note: Option<String>,
     /// A reference to the message that supersedes them.
@@ -28,16 +28,16 @@ pub struct Ack {
 
 /// An ack that was written to the sender's outbox.
 #[derive(Debug)]
-pub struct Acked {
+pub struct SentAck {
     /// The ack.
-    pub sent: Sent,
+    pub sent: OutboxMessage,
     /// The messages that it names.
     pub messages: Vec<LoggedMessage>,
 }
 
 /// Writes the ack to the sender's outbox, after checking that the router will accept it. The file is durable when this
 /// returns.
-pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
+pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck> {
     let registry = room.registry()?;
     let agent = who.in_registry(&registry)?.id.clone();
     let state = state::committed(&room.dir)?;
@@ -58,7 +58,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     }
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
-        let (mut before, mut searches) = (AckClaims::new(), SearchLimiter::default());
+        let (mut before, mut searches) = (AckedStatuses::new(), SearchLimiter::default());
         let acks = AckRoom {
             dir: &room.dir,
             state: &state,
@@ -67,15 +67,15 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
         let judged = judge_ack(&acks, &agent, &message, &mut before, &mut searches)?;
         judged.map_err(Error::Rejected)?;
     }
-    let draft = Draft {
+    let draft = MessageDraft {
         kind: Some("ack".into()),
         body: ack.note,
         raw_refs: refs,
         status: Some(status.into()),
         metadata,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
-    Ok(Acked {
+    Ok(SentAck {
         sent: send::send(room, who, draft)?,
         messages,
     })
@@ -85,9 +85,9 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
 /// number. All missing and ambiguous references are reported together.
 fn look_up(
     room: &Room,
-    state: &State,
+    state: &RoomState,
     agent: &str,
-    status: Status,
+    status: CopyStatus,
     refs: Vec<String>,
 ) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
     let viewer = identity::own_viewer(room, agent)?;
@@ -105,7 +105,7 @@ fn look_up(
             Ok((past, place)) => {
                 let fit =
                     Reference::parse(&text).and_then(|one| one.fit(&past.from, &past.id, None));
-                let is_enough = fit == Some(Fit::Whole) && live.contains(&place.segment);
+                let is_enough = fit == Some(ReferenceMatch::Whole) && live.contains(&place.segment);
                 names.push(if is_enough {
                     text
                 } else {

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::text::quoted;
 use crate::disk::{Barrier, Durability, layout};
 use crate::log::state::{self, OpenQuestion};
-use crate::room::registry::{Agent, Registry, Status, Wake};
+use crate::room::registry::{Agent, AgentStatus, Registry, WakeSettings};
 use crate::room::{Room, inbox};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Fields of an agent. `None` keeps a field, an empty text removes it.
 #[derive(Debug, Default)]
-pub struct Fields {
+pub struct AgentFields {
     /// Role.
     pub role: Option<String>,
     /// Display name; `auto` takes the next free name of the pool.
@@ -32,24 +32,24 @@ pub struct Fields {
     /// Agent that gets its `blocked` messages.
     pub supervisor: Option<String>,
     /// How to wake it.
-    pub wake: Option<Wake>,
+    pub wake: Option<WakeSettings>,
     /// Status.
-    pub status: Option<Status>,
+    pub status: Option<AgentStatus>,
 }
 
 /// An agent filter.
 #[derive(Debug, Default)]
-pub struct Filter {
+pub struct AgentFilter {
     /// With this role.
     pub role: Option<String>,
     /// With this capability.
     pub capability: Option<String>,
     /// With this status.
-    pub status: Option<Status>,
+    pub status: Option<AgentStatus>,
 }
 
 /// Registers agents and creates their outboxes and inboxes.
-pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
+pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agent>> {
     if ids.len() > 1 && fields.name.as_deref().is_some_and(|name| name != "auto") {
         return Err(Error::Usage {
             what: "several agents cannot share one display name".into(),
@@ -113,7 +113,7 @@ pub fn show(room: &Room, name: &str) -> Result<Agent> {
 }
 
 /// The matching agents, in registry order.
-pub fn list(room: &Room, filter: &Filter) -> Result<Vec<Agent>> {
+pub fn list(room: &Room, filter: &AgentFilter) -> Result<Vec<Agent>> {
     let registry = room.registry()?;
     let fits = |agent: &&Agent| {
         filter
@@ -140,7 +140,7 @@ pub fn roles(room: &Room) -> Result<BTreeMap<String, usize>> {
 }
 
 /// Changes an agent's fields.
-pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
+pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
     edit(room, name, |registry, id| {
         let mut changes = fields.changes();
         if fields.name.as_deref() == Some("auto") {
@@ -156,7 +156,7 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
         let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
         trust::agree_to_set(room, fields.wake.as_ref())?;
         match fields.status {
-            Some(Status::Retired) => changed.retire(id).map_err(Error::Rejected),
+            Some(AgentStatus::Retired) => changed.retire(id).map_err(Error::Rejected),
             _ => Ok(changed),
         }
     })
@@ -171,7 +171,7 @@ pub fn retire(room: &Room, name: &str) -> Result<Agent> {
 
 /// The unread mail and the open questions of a retired agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LeftByAgent {
+pub struct RetiredAgentMail {
     /// The number of its unread messages.
     pub unread: usize,
     /// The open questions that it asked, or that were asked of it.
@@ -179,16 +179,16 @@ pub struct LeftByAgent {
 }
 
 /// The unread mail and the open questions of this agent.
-pub fn left_by(room: &Room, id: &str) -> Result<LeftByAgent> {
+pub fn left_by(room: &Room, id: &str) -> Result<RetiredAgentMail> {
     let unread = inbox::unread(&room.dir, id)?.len();
     let mut questions = state::committed(&room.dir)?.questions();
     questions.retain(|question| question.from == id || question.of.iter().any(|of| of == id));
-    Ok(LeftByAgent { unread, questions })
+    Ok(RetiredAgentMail { unread, questions })
 }
 
 /// Sets an agent's status for the process that runs it. A retired agent stays retired.
-pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
-    let word = if status == Status::Unknown {
+pub fn mark(room: &Room, id: &str, status: AgentStatus) -> Result<()> {
+    let word = if status == AgentStatus::Unknown {
         Value::Null
     } else {
         json!(status.as_str())
@@ -224,7 +224,7 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
     Ok(agent)
 }
 
-impl Fields {
+impl AgentFields {
     /// As registry fields, `null` for removed ones, without the status `retired`.
     fn changes(&self) -> Map<String, Value> {
         let text = |text: &String| {
@@ -242,7 +242,7 @@ impl Fields {
                 json!(list)
             }
         };
-        let status = self.status.filter(|status| *status != Status::Retired);
+        let status = self.status.filter(|status| *status != AgentStatus::Retired);
         let changes = [
             ("role", self.role.as_ref().map(text)),
             ("name", self.name.as_ref().map(text)),
@@ -256,7 +256,7 @@ impl Fields {
             (
                 "status",
                 status.map(|s| {
-                    if s == Status::Unknown {
+                    if s == AgentStatus::Unknown {
                         Value::Null
                     } else {
                         json!(s.as_str())
@@ -271,7 +271,7 @@ impl Fields {
     }
 }
 
-fn new_agent(id: &str, name: Option<String>, fields: &Fields) -> Agent {
+fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
     let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let mut agent = Agent::new(id);
     agent.name = name;

@@ -1,7 +1,7 @@
 //! Announces mail to an agent: sets the marker, prints, and removes the marker if printing failed.
 
 use crate::base::error::Result;
-use crate::query::inbox::Mail;
+use crate::query::inbox::InboxMessage;
 use crate::room::{Room, inbox};
 use std::ffi::OsStr;
 
@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 pub fn announcing(
     room: &Room,
     agent: &str,
-    mails: &[Mail],
+    mails: &[InboxMessage],
     show: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let unread = mails

@@ -1,24 +1,24 @@
 //! Answers an item of `pending` in the way that its kind needs.
 
-use super::ack::{self, Ack};
-use super::approval::{self, Choice};
-use super::claim::{self, Ask};
+use super::ack::{self, AckRequest};
+use super::approval::{self, DecisionRequest};
+use super::claim::{self, ClaimAction};
 use super::post::{delivery, post};
-use super::rejected::{self, Which};
-use super::reply::{Reply, reply};
-use super::send::Draft;
+use super::rejected::{self, RejectedSelection};
+use super::reply::{ReplyDraft, reply};
+use super::send::MessageDraft;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::message::record::EventKind;
-use crate::message::status::Status;
-use crate::query::identity::Who;
-use crate::query::pending::{self, Item};
+use crate::message::status::CopyStatus;
+use crate::query::identity::AgentIdentity;
+use crate::query::pending::{self, PendingItem};
 use crate::room::Room;
 
 /// An action that settles an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum ItemAction {
     /// Decide an approval by this option. The digest identifies the text that was displayed in full.
     Decide {
         /// The option.
@@ -42,15 +42,20 @@ pub enum Action {
 
 /// Answers an item as a person at a terminal, and returns a sentence about it. If the item is already settled,
 /// nothing is sent.
-pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<String> {
+pub fn answer(
+    room: &Room,
+    who: &AgentIdentity,
+    item: &PendingItem,
+    action: ItemAction,
+) -> Result<String> {
     let number = format!("#{}", item.seq);
     // The router judges a decision, and its error names the outcome.
-    if !matches!(action, Action::Decide { .. }) {
+    if !matches!(action, ItemAction::Decide { .. }) {
         is_open(room, who, item)?;
     }
     match action {
-        Action::Decide { option, digest } => {
-            let choice = Choice {
+        ItemAction::Decide { option, digest } => {
+            let choice = DecisionRequest {
                 approval: number.clone(),
                 option,
                 note: None,
@@ -59,36 +64,45 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
             let outcome = approval::decide(room, who, choice, limits::WRITER_WAIT)?;
             Ok(outcome.sentence(&format!("{number} of {}", item.from)))
         }
-        Action::Reply(text) => {
-            let Reply { draft, .. } = reply(
+        ItemAction::Reply(text) => {
+            let ReplyDraft { draft, .. } = reply(
                 room,
                 who,
                 &number,
                 false,
-                Draft {
+                MessageDraft {
                     body: Some(text),
-                    ..Draft::default()
+                    ..MessageDraft::default()
                 },
             )?;
             post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
             Ok(format!("replied to {number} of {}", item.from))
         }
-        Action::Accept => Ok(claim::ask(room, who, Ask::Accept(Some(number)), None)?
-            .decided(limits::WRITER_WAIT)?
-            .sentence()),
-        Action::Decline => Ok(claim::ask(room, who, Ask::Decline(Some(number)), None)?
-            .decided(limits::WRITER_WAIT)?
-            .sentence()),
-        Action::SendAgain => send_again(room, who, number),
-        Action::Release(note) => release(room, who, item, note),
-        Action::Dismiss => {
+        ItemAction::Accept => Ok(
+            claim::ask(room, who, ClaimAction::Accept(Some(number)), None)?
+                .decided(limits::WRITER_WAIT)?
+                .sentence(),
+        ),
+        ItemAction::Decline => Ok(
+            claim::ask(room, who, ClaimAction::Decline(Some(number)), None)?
+                .decided(limits::WRITER_WAIT)?
+                .sentence(),
+        ),
+        ItemAction::SendAgain => send_again(room, who, number),
+        ItemAction::Release(note) => release(room, who, item, note),
+        ItemAction::Dismiss => {
             dismiss(room, who, &number)?;
             Ok(format!("dismissed {number}"))
         }
     }
 }
 
-fn release(room: &Room, who: &Who, item: &Item, note: Option<String>) -> Result<String> {
+fn release(
+    room: &Room,
+    who: &AgentIdentity,
+    item: &PendingItem,
+    note: Option<String>,
+) -> Result<String> {
     let Some(owned) = item.owned.clone() else {
         return Err(Error::Usage {
             what: format!("the {} has nothing to release", item.kind),
@@ -99,7 +113,7 @@ fn release(room: &Room, who: &Who, item: &Item, note: Option<String>) -> Result<
     Ok(claim::ask(
         room,
         who,
-        Ask::Release {
+        ClaimAction::Release {
             subjects: vec![owned.subject],
             of,
         },
@@ -109,7 +123,7 @@ fn release(room: &Room, who: &Who, item: &Item, note: Option<String>) -> Result<
     .sentence())
 }
 
-fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
+fn is_open(room: &Room, who: &AgentIdentity, item: &PendingItem) -> Result<()> {
     let agent = who.in_registry(&room.registry()?)?.id.to_string();
     let open = pending::pending(room, &agent)?.items;
     if open.iter().any(|one| one.key() == item.key()) {
@@ -124,10 +138,10 @@ fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
     })
 }
 
-fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
+fn send_again(room: &Room, who: &AgentIdentity, number: String) -> Result<String> {
     let retried = rejected::retry(
         room,
-        &Which::Named(vec![number.clone()]),
+        &RejectedSelection::Named(vec![number.clone()]),
         None,
         limits::WRITER_WAIT,
     )?;
@@ -153,7 +167,7 @@ fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
 }
 
 /// Removes these items from the list, and returns a sentence about it.
-pub fn dismiss_all(room: &Room, who: &Who, items: &[Item]) -> Result<String> {
+pub fn dismiss_all(room: &Room, who: &AgentIdentity, items: &[PendingItem]) -> Result<String> {
     if items.is_empty() {
         return Err(Error::NotFound {
             what: "these items are no longer open".into(),
@@ -165,17 +179,17 @@ pub fn dismiss_all(room: &Room, who: &Who, items: &[Item]) -> Result<String> {
     Ok(format!("dismissed {}", count_of(items.len(), "item")))
 }
 
-fn dismiss(room: &Room, who: &Who, number: &str) -> Result<()> {
+fn dismiss(room: &Room, who: &AgentIdentity, number: &str) -> Result<()> {
     acknowledge(room, who, vec![number.to_owned()])
 }
 
-fn acknowledge(room: &Room, who: &Who, refs: Vec<String>) -> Result<()> {
+fn acknowledge(room: &Room, who: &AgentIdentity, refs: Vec<String>) -> Result<()> {
     let acked = ack::ack(
         room,
         who,
-        Ack {
+        AckRequest {
             refs,
-            status: Status::Abandoned,
+            status: CopyStatus::Abandoned,
             note: None,
             superseded_by: None,
         },

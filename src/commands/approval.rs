@@ -1,24 +1,24 @@
 //! Asks for a decision, and decides: writes the message to the outbox, and follows the log until the router has the outcome.
 
-use super::ack::{self, Ack};
-use super::follow::{self, SentMessage, mark_copy_seen};
-pub use super::outcome::Outcome;
-use super::send::{self, Draft};
+use super::ack::{self, AckRequest};
+use super::follow::{self, TrackedMessage, mark_copy_seen};
+pub use super::outcome::ApprovalOutcome;
+use super::send::{self, MessageDraft};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::limits;
 use crate::base::text::{listed, quoted};
 use crate::log::state;
-use crate::log::state::approvals::Approval;
-use crate::message::decision::{self, Step};
+use crate::log::state::approvals::OpenApproval;
+use crate::message::decision::{self, ApprovalChange};
 use crate::message::record::Record;
-use crate::message::status::Status;
+use crate::message::status::CopyStatus;
 use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
-use crate::query::identity::{self, Who};
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
 use crate::room::actor::{DECIDE, require_person};
-use crate::room::signature::{self, DecisionKey, Signed};
+use crate::room::signature::{self, DecisionKey, SignedText};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ const STILL_OPEN: &str = "`mailbag pending` shows whether the approval is still 
 
 /// The terms of a question that needs a decision, as a person writes them.
 #[derive(Debug, Clone, Default)]
-pub struct Terms {
+pub struct ApprovalRequest {
     /// The options; empty for yes and no.
     pub options: Vec<String>,
     /// The deadline: a duration or a time.
@@ -41,9 +41,9 @@ pub struct Terms {
 }
 
 /// A message about an approval that was written to the outbox.
-pub struct Asked {
+pub struct SentApprovalMessage {
     /// The message.
-    pub message: SentMessage,
+    pub message: TrackedMessage,
     /// The options.
     pub options: Vec<String>,
     /// The approval, as `<sender>/<id>`.
@@ -60,7 +60,7 @@ pub struct Asked {
 
 /// A decision that the person signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proved {
+pub struct SignedDecision {
     /// The option.
     pub option: String,
     /// The reason.
@@ -69,8 +69,13 @@ pub struct Proved {
     pub seq: u64,
 }
 
-/// Asks for a decision. The message is durable when this returns; [`Asked::look`] finds the decision.
-pub fn ask(room: &Room, who: &Who, draft: Draft, terms: Terms) -> Result<Asked> {
+/// Asks for a decision. The message is durable when this returns; [`SentApprovalMessage::look`] finds the decision.
+pub fn ask(
+    room: &Room,
+    who: &AgentIdentity,
+    draft: MessageDraft,
+    terms: ApprovalRequest,
+) -> Result<SentApprovalMessage> {
     let mut fields = Map::new();
     if !terms.options.is_empty() {
         fields.insert("options".into(), terms.options.clone().into());
@@ -88,7 +93,7 @@ pub fn ask(room: &Room, who: &Who, draft: Draft, terms: Terms) -> Result<Asked> 
         fields.insert("signature".into(), "required".into());
     }
     let options = decision::options(&fields);
-    let draft = Draft {
+    let draft = MessageDraft {
         kind: Some(APPROVAL.into()),
         fields,
         ..draft
@@ -98,7 +103,7 @@ pub fn ask(room: &Room, who: &Who, draft: Draft, terms: Terms) -> Result<Asked> 
 
 /// A decision as a person gives it.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct DecisionRequest {
     /// The approval: `12`, `#12`, `<id>` or `<sender>/<id>`.
     pub approval: String,
     /// An option, its beginning, or its number from 1.
@@ -110,7 +115,12 @@ pub struct Choice {
 }
 
 /// Decides an approval, and waits until the router has recorded the decision.
-pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Result<Outcome> {
+pub fn decide(
+    room: &Room,
+    who: &AgentIdentity,
+    choice: DecisionRequest,
+    within: Duration,
+) -> Result<ApprovalOutcome> {
     let open = displayed::open(room, &choice.approval)?;
     if open.digest != choice.digest {
         let what = format!(
@@ -132,18 +142,18 @@ pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Resul
     ]);
     let mut pinned = None;
     if open.terms.signed {
-        let signer = Signer::new(room, who, &open.approval)?;
+        let signer = DecisionSigner::new(room, who, &open.approval)?;
         fields.insert("signature".into(), signer.sign(&open, option).into());
         pinned = signer.pinned;
     }
     let in_reply_to = Some(open.approval.clone());
     // The rules of decisions determine the recipients.
-    let draft = Draft {
+    let draft = MessageDraft {
         kind: Some(DECISION.into()),
         in_reply_to,
         body: choice.note,
         fields,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     let written = write(
         room,
@@ -153,22 +163,22 @@ pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Resul
         Some(open.approval.clone()),
     )?;
     let outcome = written.decided(within)?;
-    Ok(Outcome { pinned, ..outcome })
+    Ok(ApprovalOutcome { pinned, ..outcome })
 }
 
 fn write(
     room: &Room,
-    who: &Who,
-    draft: Draft,
+    who: &AgentIdentity,
+    draft: MessageDraft,
     options: Vec<String>,
     approval: Option<String>,
-) -> Result<Asked> {
+) -> Result<SentApprovalMessage> {
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
     let text = (draft.subject.clone(), draft.body.clone());
     let sent = send::send(room, who, draft)?;
     let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
-    Ok(Asked {
-        message: SentMessage::new(room, sent, Error::NotGranted),
+    Ok(SentApprovalMessage {
+        message: TrackedMessage::new(room, sent, Error::NotGranted),
         options,
         approval,
         room: room.clone(),
@@ -209,16 +219,16 @@ fn option_of<'a>(approval: &str, options: &'a [String], word: &str) -> Result<&'
 }
 
 /// The person's key, pinned in the room.
-struct Signer {
+struct DecisionSigner {
     key: DecisionKey,
     place: String,
     /// The public key, if this call pinned it.
     pinned: Option<String>,
 }
 
-impl Signer {
+impl DecisionSigner {
     /// Checks that a person decides, and pins the key if the room has no pinned key.
-    fn new(room: &Room, who: &Who, approval: &str) -> Result<Signer> {
+    fn new(room: &Room, who: &AgentIdentity, approval: &str) -> Result<DecisionSigner> {
         if who.name != id::HUMAN {
             return Err(Error::Usage {
                 what: format!("a decision on {approval} needs the signature of the person"),
@@ -234,14 +244,14 @@ impl Signer {
         else {
             let key = DecisionKey::make()?;
             pin(room, who, &key, &place)?;
-            return Ok(Signer {
+            return Ok(DecisionSigner {
                 pinned: Some(key.public()),
                 key,
                 place,
             });
         };
         match DecisionKey::own()?.filter(|key| key.public() == pin.key) {
-            Some(key) => Ok(Signer { key, place, pinned: None }),
+            Some(key) => Ok(DecisionSigner { key, place, pinned: None }),
             None => Err(Error::Usage {
                 what: format!(
                     "the decision key {} that is pinned in this room is not in {}",
@@ -254,14 +264,14 @@ impl Signer {
         }
     }
 
-    fn sign(&self, open: &Approval, option: &str) -> String {
-        let Approval {
+    fn sign(&self, open: &OpenApproval, option: &str) -> String {
+        let OpenApproval {
             approval,
             seq,
             digest,
             ..
         } = open;
-        self.key.sign(Signed::Decision {
+        self.key.sign(SignedText::Decision {
             place: &self.place,
             approval,
             seq: *seq,
@@ -281,9 +291,9 @@ fn signing_place(room: &Room) -> Result<String> {
     })
 }
 
-fn pin(room: &Room, who: &Who, key: &DecisionKey, place: &str) -> Result<()> {
+fn pin(room: &Room, who: &AgentIdentity, key: &DecisionKey, place: &str) -> Result<()> {
     let public = key.public();
-    let signature = key.sign(Signed::Pin {
+    let signature = key.sign(SignedText::Pin {
         place,
         key: &public,
     });
@@ -291,17 +301,17 @@ fn pin(room: &Room, who: &Who, key: &DecisionKey, place: &str) -> Result<()> {
         ("key".to_owned(), public.into()),
         ("signature".to_owned(), signature.into()),
     ]);
-    let draft = Draft {
+    let draft = MessageDraft {
         kind: Some(PIN.into()),
         fields,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     write(room, who, draft, Vec::new(), None)?.recorded(limits::WRITER_WAIT)
 }
 
 /// The decision key that is pinned in a room, and this user's own key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PinnedKeys {
+pub struct DecisionKeys {
     /// The pinned public key. `None` if no key is pinned.
     pub pinned: Option<String>,
     /// The public half of the key in this user's home directory.
@@ -309,14 +319,14 @@ pub struct PinnedKeys {
 }
 
 /// The keys of a room, for [`pin_own_key`]. Makes this user's key if there is none. Only a person may call it.
-pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
+pub fn pinned_keys(room: &Room) -> Result<DecisionKeys> {
     require_person("pin the decision key")?;
     let place = signing_place(room)?;
     let pinned = state::committed(&room.dir)?
         .approvals
         .pin(Some(&place))
         .map(|pin| pin.key.clone());
-    Ok(PinnedKeys {
+    Ok(DecisionKeys {
         pinned,
         own_key: DecisionKey::make()?.public(),
     })
@@ -325,16 +335,16 @@ pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
 /// Pins this user's own key as the human's, in place of another one if there is one. Agents are notified of a replacement.
 pub fn pin_own_key(room: &Room) -> Result<()> {
     require_person("pin the decision key")?;
-    let who = Who {
+    let who = AgentIdentity {
         name: id::HUMAN.to_owned(),
         source: identity::THE_TERMINAL,
     };
     pin(room, &who, &DecisionKey::make()?, &signing_place(room)?)
 }
 
-impl Asked {
+impl SentApprovalMessage {
     /// Delivers the message, and waits for the outcome.
-    fn decided(mut self, within: Duration) -> Result<Outcome> {
+    fn decided(mut self, within: Duration) -> Result<ApprovalOutcome> {
         let room = self.room.clone();
         let found = follow::follow(&room, within, &mut || self.look());
         self.message.decided(found, STILL_OPEN)
@@ -367,7 +377,7 @@ impl Asked {
     /// The decision, if the person signed it with the pinned key, and if the log has the question as it was sent.
     /// A log that another program wrote does not prove a decision, so the pinned key must be the key in the
     /// person's home directory.
-    pub fn proved(&self, outcome: &Outcome) -> Result<Option<Proved>> {
+    pub fn proved(&self, outcome: &ApprovalOutcome) -> Result<Option<SignedDecision>> {
         let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
         let is_as_sent = (
             text(&self.recorded, "subject"),
@@ -395,7 +405,7 @@ impl Asked {
         let own = DecisionKey::of_person(&self.room).ok().flatten();
         let is_own = own.is_some_and(|own| own.public() == pin.key);
         let (approval, digest) = (&self.approval, &hex(&message.digest()));
-        let signed = Signed::Decision {
+        let signed = SignedText::Decision {
             place: &place,
             approval,
             seq,
@@ -407,7 +417,7 @@ impl Asked {
         if !is_own || !is_by_human || !signed.is_signed_by(&pin.key, &signature) {
             return Ok(None);
         }
-        Ok(Some(Proved {
+        Ok(Some(SignedDecision {
             option: option.clone(),
             note: text(&self.decision, "body"),
             seq: outcome.seq,
@@ -415,14 +425,14 @@ impl Asked {
     }
 
     /// Withdraws the question.
-    pub fn withdraw(&self, who: &Who) -> Result<()> {
+    pub fn withdraw(&self, who: &AgentIdentity) -> Result<()> {
         let refs = vec![self.approval.clone()];
         ack::ack(
             &self.room,
             who,
-            Ack {
+            AckRequest {
                 refs,
-                status: Status::Withdrawn,
+                status: CopyStatus::Withdrawn,
                 note: None,
                 superseded_by: None,
             },
@@ -431,7 +441,7 @@ impl Asked {
     }
 
     /// Reads the new records of the log, and returns the outcome, if there is one. A rejection of the message is an error.
-    pub fn look(&mut self) -> Result<Option<Outcome>> {
+    pub fn look(&mut self) -> Result<Option<ApprovalOutcome>> {
         let mut found = None;
         for record in self.message.read()? {
             let is_own = self.message.is_own(&record);
@@ -439,13 +449,13 @@ impl Asked {
                 self.recorded = content(&record);
             }
             let outcome = match record.decision() {
-                Some(Step::Decide {
+                Some(ApprovalChange::Decide {
                     approval, option, ..
                 }) if *approval == self.approval => {
-                    Outcome::new(approval, Some(option), Some(record.sender()), &record)
+                    ApprovalOutcome::new(approval, Some(option), Some(record.sender()), &record)
                 }
-                Some(Step::Expire { approval, option }) if *approval == self.approval => {
-                    Outcome::new(approval, option.as_ref(), None, &record)
+                Some(ApprovalChange::Expire { approval, option }) if *approval == self.approval => {
+                    ApprovalOutcome::new(approval, option.as_ref(), None, &record)
                 }
                 _ => continue,
             };

@@ -6,11 +6,11 @@ use crate::base::hash::{Hash, hex};
 use crate::base::limits;
 use crate::disk::{failpoint, layout};
 use crate::log;
-use crate::log::state::{self, State};
-use crate::log::{Position, START, find};
+use crate::log::state::{self, RoomState};
+use crate::log::{LogPosition, START, find};
 use crate::message::record::Record;
 use crate::room::Room;
-use crate::room::archive::{self, Archive, Kind, Left, Packed, Source};
+use crate::room::archive::{self, ArchiveKind, ArchiveWriter, PackResult, PackSource, SkippedFile};
 use crate::router::recover::note_failed_sync;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +26,7 @@ const TRIES: usize = 8;
 
 /// The result of a run, or with `dry_run` the expected result.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Report {
+pub struct ArchiveReport {
     /// Everything up to this time was packed.
     pub before: String,
     /// Whether nothing was changed.
@@ -34,7 +34,7 @@ pub struct Report {
     /// Packed data by kind.
     pub packed: Vec<PackedKind>,
     /// The first few skipped files.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedFile>,
     /// Number of further skipped files.
     pub left_more: u64,
     /// Files that an earlier run had packed but, because it was killed, not removed.
@@ -58,7 +58,7 @@ pub struct PackedKind {
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Progress {
+pub struct ArchiveProgress {
     /// The kind being packed.
     pub kind: &'static str,
     /// Bytes read so far, of all kinds.
@@ -70,14 +70,14 @@ pub fn archive(
     room: &Room,
     bound: Stamp,
     dry_run: bool,
-    progress: &mut dyn FnMut(Progress),
-) -> (Report, Result<()>) {
-    let report = Report {
+    progress: &mut dyn FnMut(ArchiveProgress),
+) -> (ArchiveReport, Result<()>) {
+    let report = ArchiveReport {
         before: bound.to_string(),
         dry_run,
-        ..Report::default()
+        ..ArchiveReport::default()
     };
-    let mut run = Run {
+    let mut run = ArchiveRun {
         room,
         bound,
         archive: None,
@@ -89,24 +89,24 @@ pub fn archive(
     (run.report, done)
 }
 
-struct Run<'a> {
+struct ArchiveRun<'a> {
     room: &'a Room,
     bound: Stamp,
     /// None in a dry run.
-    archive: Option<Archive>,
-    report: Report,
-    progress: &'a mut dyn FnMut(Progress),
+    archive: Option<ArchiveWriter>,
+    report: ArchiveReport,
+    progress: &'a mut dyn FnMut(ArchiveProgress),
     read: u64,
 }
 
-impl Run<'_> {
+impl ArchiveRun<'_> {
     fn run(&mut self) -> Result<()> {
         if !self.report.dry_run {
-            let (archive, finished) = Archive::open(self.room)?;
+            let (archive, finished) = ArchiveWriter::open(self.room)?;
             (self.archive, self.report.finished) = (Some(archive), finished);
         }
         self.segments()?;
-        Kind::ALL
+        ArchiveKind::ALL
             .into_iter()
             .try_for_each(|kind| self.files(kind))?;
         self.artifacts()
@@ -126,7 +126,7 @@ impl Run<'_> {
         let context = match self.room.dir.sub(context) {
             Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
             Err(e) => {
-                self.leave(Left {
+                self.leave(SkippedFile {
                     path: context.to_path_buf(),
                     why: e.to_string(),
                 });
@@ -146,7 +146,7 @@ impl Run<'_> {
                 .is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
         };
         archive::artifacts(&context, self.bound, &mut is_shared, &mut |artifact| {
-            let Run {
+            let ArchiveRun {
                 archive,
                 progress,
                 read,
@@ -154,15 +154,15 @@ impl Run<'_> {
             } = self;
             let mut tell = |bytes| {
                 *read += bytes;
-                progress(Progress {
+                progress(ArchiveProgress {
                     kind: CONTEXT,
                     bytes: *read,
                 });
             };
             let packed = match artifact {
-                Err(left) => Packed {
+                Err(left) => PackResult {
                     left: vec![left],
-                    ..Packed::default()
+                    ..PackResult::default()
                 },
                 Ok(artifact) => match archive {
                     Some(archive) => archive.artifact(&artifact, &mut tell)?,
@@ -190,7 +190,7 @@ impl Run<'_> {
                 continue;
             }
             match open_in(&state, &first, &next) {
-                Some(open) => self.leave(Left {
+                Some(open) => self.leave(SkippedFile {
                     path: layout::live_segment(number),
                     why: format!(
                         "record {open} in it is not settled: `mailbag status` lists the pending items"
@@ -212,7 +212,7 @@ impl Run<'_> {
     fn first(&self, number: u32) -> Result<Option<Record>> {
         let line = log::read_one(
             &self.room.dir,
-            Position {
+            LogPosition {
                 segment: number,
                 offset: 0,
             },
@@ -225,7 +225,7 @@ impl Run<'_> {
         let mut last = Vec::new();
         for line in log::read(
             &self.room.dir,
-            Position {
+            LogPosition {
                 segment: number,
                 offset: 0,
             },
@@ -245,7 +245,7 @@ impl Run<'_> {
     }
 
     fn segment(&mut self, number: u32, first: &Record) -> Result<()> {
-        let Run {
+        let ArchiveRun {
             room,
             archive,
             progress,
@@ -254,7 +254,7 @@ impl Run<'_> {
         } = self;
         let mut tell = |bytes| {
             *read += bytes;
-            progress(Progress {
+            progress(ArchiveProgress {
                 kind: layout::LOG,
                 bytes: *read,
             });
@@ -267,7 +267,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn files(&mut self, kind: Kind) -> Result<()> {
+    fn files(&mut self, kind: ArchiveKind) -> Result<()> {
         let (room, bound) = (self.room.dir.clone(), self.bound);
         let (mut chunk, most) = (Vec::new(), failpoint::pack_files());
         archive::each(&room, kind, bound, &mut |source| {
@@ -284,11 +284,11 @@ impl Run<'_> {
         self.pack(kind, chunk)
     }
 
-    fn pack(&mut self, kind: Kind, mut chunk: Vec<Source>) -> Result<()> {
+    fn pack(&mut self, kind: ArchiveKind, mut chunk: Vec<PackSource>) -> Result<()> {
         chunk.sort_by(|a, b| (&a.month, &a.agent, &a.name).cmp(&(&b.month, &b.agent, &b.name)));
         for month in chunk.chunk_by(|a, b| a.month == b.month) {
-            let sources: Vec<&Source> = month.iter().collect();
-            let Run {
+            let sources: Vec<&PackSource> = month.iter().collect();
+            let ArchiveRun {
                 room,
                 archive,
                 progress,
@@ -297,7 +297,7 @@ impl Run<'_> {
             } = self;
             let mut tell = |bytes| {
                 *read += bytes;
-                progress(Progress {
+                progress(ArchiveProgress {
                     kind: kind.as_str(),
                     bytes: *read,
                 });
@@ -311,7 +311,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn add(&mut self, kind: &'static str, packed: Packed) {
+    fn add(&mut self, kind: &'static str, packed: PackResult) {
         for left in packed.left {
             self.leave(left);
         }
@@ -340,7 +340,7 @@ impl Run<'_> {
         }
     }
 
-    fn leave(&mut self, left: Left) {
+    fn leave(&mut self, left: SkippedFile) {
         if self.report.left.len() < limits::PACK_LEFT {
             self.report.left.push(left)
         } else {
@@ -351,8 +351,8 @@ impl Run<'_> {
 
 /// The shared files that messages announced: path and SHA-256.
 fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
-    let sieve = find::Sieve::of(&["\"attachments\"".to_owned()])?;
-    let take = |line: find::Candidate<'_>| {
+    let sieve = find::LineFilter::of(&["\"attachments\"".to_owned()])?;
+    let take = |line: find::CandidateLine<'_>| {
         let record: Record = serde_json::from_slice(line.bytes).ok()?;
         let message: Value = record.message_as()?;
         let text =
@@ -372,7 +372,7 @@ fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
 }
 
 /// The first unsettled record of a segment.
-fn open_in(state: &State, first: &Record, next: &Record) -> Option<u64> {
+fn open_in(state: &RoomState, first: &Record, next: &Record) -> Option<u64> {
     state
         .open
         .range(first.seq..next.seq.max(first.seq))
@@ -382,7 +382,7 @@ fn open_in(state: &State, first: &Record, next: &Record) -> Option<u64> {
 
 /// The state of the durable part of the log: the checkpoint that the archiver writes must not count a batch that a power cut
 /// can remove. A batch that a router is writing can look like damage in the middle of the log, so a failed read is repeated.
-fn replay(room: &Room) -> Result<State> {
+fn replay(room: &Room) -> Result<RoomState> {
     let mut tries = 0;
     loop {
         match state::replay_durable(&room.dir) {

@@ -1,34 +1,39 @@
 //! Asks a question: sends it and recognizes the answers.
 
-use super::follow::SentMessage;
-use super::send::{self, Draft};
+use super::follow::TrackedMessage;
+use super::send::{self, MessageDraft};
 use crate::base::error::{Error, Result};
 use crate::log;
 use crate::log::lookup::LoggedMessage;
-use crate::query::identity::Who;
-use crate::query::inbox::{self, Mail};
-use crate::query::wait::NewMail;
+use crate::query::identity::AgentIdentity;
+use crate::query::inbox::{self, InboxMessage};
+use crate::query::wait::NewMailTracker;
 use crate::room::Room;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A question that was sent.
-pub struct Question {
+pub struct SentQuestion {
     /// The message.
-    pub message: SentMessage,
+    pub message: TrackedMessage,
     asker: String,
     /// Agents expected to answer: the recipients that the router recorded, or until then the recipients that the sender resolved.
     asked: BTreeSet<Arc<str>>,
-    new_mail: NewMail,
+    new_mail: NewMailTracker,
 }
 
-/// Sends a question. Watch the sender's inbox before the first [`Question::look`], so that no answer is missed.
-pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question> {
+/// Sends a question. Watch the sender's inbox before the first [`SentQuestion::look`], so that no answer is missed.
+pub fn ask(
+    room: &Room,
+    who: &AgentIdentity,
+    asker: &str,
+    draft: MessageDraft,
+) -> Result<SentQuestion> {
     let kind = draft.kind.clone().or_else(|| Some("question".into()));
     let sent = send::send(
         room,
         who,
-        Draft {
+        MessageDraft {
             kind,
             requires_response: true,
             ..draft
@@ -53,29 +58,29 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
             ),
         });
     }
-    Ok(Question {
-        message: SentMessage::new(room, sent, Error::Rejected),
+    Ok(SentQuestion {
+        message: TrackedMessage::new(room, sent, Error::Rejected),
         asker: asker.to_owned(),
         asked,
-        new_mail: NewMail::default(),
+        new_mail: NewMailTracker::default(),
     })
 }
 
-impl Question {
+impl SentQuestion {
     /// Agents that were asked.
     pub fn asked(&self) -> Vec<String> {
         self.asked.iter().map(|agent| agent.to_string()).collect()
     }
 
     /// Agents that were asked and have not answered.
-    pub fn missing(&self, answers: &[Mail]) -> Vec<String> {
+    pub fn missing(&self, answers: &[InboxMessage]) -> Vec<String> {
         let mut missing = self.asked();
         missing.retain(|agent| !answers.iter().any(|answer| answer.from == *agent));
         missing
     }
 
     /// The answers that arrived since the last call, oldest first. A rejection of the question is an error.
-    pub fn look(&mut self, room: &Room) -> Result<Vec<Mail>> {
+    pub fn look(&mut self, room: &Room) -> Result<Vec<InboxMessage>> {
         let mails = self.new_mail.look(room, &self.asker)?;
         // Delivered mail is already in the log, and so is the question that it answers.
         if !mails.is_empty()
@@ -97,7 +102,7 @@ impl Question {
             };
             self.asked = self.asked.iter().map(now).collect();
         }
-        let heads: Vec<Mail> = mails
+        let heads: Vec<InboxMessage> = mails
             .into_iter()
             .filter(|mail| self.asked.contains(mail.from.as_str()))
             .collect();
@@ -110,7 +115,7 @@ impl Question {
         Ok(answers)
     }
 
-    fn is_answer(&self, room: &Room, mail: &Mail) -> Result<bool> {
+    fn is_answer(&self, room: &Room, mail: &InboxMessage) -> Result<bool> {
         // The router recorded which message it answers.
         let record = mail
             .seq

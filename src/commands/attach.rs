@@ -1,8 +1,8 @@
 //! Attachments: a file below the room's context is attached by path, any other file is copied into the message.
 
 use super::files::{context, find};
-use super::permitted::{self, Permitted};
-use crate::base::error::{Doing, Error, Result};
+use super::permitted::{self, PermittedFile};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
 use crate::disk::Dir;
@@ -30,7 +30,7 @@ pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
 
 /// As [`attach`], for a path from an untrusted text, such as a command's output or a model's tool call.
 pub fn attach_permitted(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
-    let Permitted {
+    let PermittedFile {
         name,
         path,
         in_context,

@@ -6,8 +6,8 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{self, Barrier, CopyResult, Dir, Durability, Readers, layout};
-use crate::room::{Lock, Locking, Mode, Room, pause};
+use crate::disk::{self, Barrier, CopyResult, Dir, Durability, RoomReaders, layout};
+use crate::room::{LockAttempt, Room, RouterLock, RouterMode, pause};
 use crate::router::daemon;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// The result of a backup.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Report {
+pub struct BackupReport {
     /// The room.
     pub room: PathBuf,
     /// Its copy.
@@ -28,12 +28,12 @@ pub struct Report {
     /// Their size in bytes.
     pub bytes: u64,
     /// Skipped files, with the reason.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedBackupFile>,
 }
 
 /// A skipped file.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Left {
+pub struct SkippedBackupFile {
     /// Its path in the room.
     pub path: PathBuf,
     /// Why.
@@ -42,18 +42,18 @@ pub struct Left {
 
 /// Copies a room into a new or empty directory. The copy is durable when this returns. An incomplete copy
 /// contains the file `INCOMPLETE`, and no command uses it as a room. `progress` gets the number of copied files.
-pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Result<Report> {
+pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Result<BackupReport> {
     // These locks stop archiving and routing.
     let _archive = room.lock_archive()?;
-    let lock = match room.lock(Mode::Alongside, limits::LOCK_WAIT)? {
-        Locking::Ours(lock) => Some(lock),
-        Locking::Theirs(_) => None,
-        Locking::Closed(e) => return Err(e),
+    let lock = match room.lock(RouterMode::Alongside, limits::LOCK_WAIT)? {
+        LockAttempt::Ours(lock) => Some(lock),
+        LockAttempt::Theirs(_) => None,
+        LockAttempt::Closed(e) => return Err(e),
     };
     let since = Instant::now();
     let still = pause(&room.dir)?;
     let to = empty(room, asked)?;
-    let report = Report {
+    let report = BackupReport {
         room: room.dir.path().to_path_buf(),
         backup: asked.to_path_buf(),
         files: 0,
@@ -61,7 +61,7 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
         left: Vec::new(),
     };
     let barrier = Barrier::new(Durability::Power, to.clone());
-    let mut run = Run {
+    let mut run = BackupRun {
         room,
         lock,
         since,
@@ -72,7 +72,7 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
         progress,
     };
     run.all()?;
-    let Run { lock, report, .. } = run;
+    let BackupRun { lock, report, .. } = run;
     drop((still, lock));
     // A sender that dropped a message during the backup may have relied on this process as its router.
     daemon::pass(room)?;
@@ -102,9 +102,9 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     let to = Dir::make_room(
         asked,
         if is_shared {
-            Readers::Group
+            RoomReaders::Group
         } else {
-            Readers::Owner
+            RoomReaders::Owner
         },
     )?;
     let owner = room.owner()?;
@@ -116,19 +116,19 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     to.close_to_others(is_shared)
 }
 
-struct Run<'a> {
+struct BackupRun<'a> {
     room: &'a Room,
     /// The router lock, if no router runs: other processes then treat this one as the router.
-    lock: Option<Lock>,
+    lock: Option<RouterLock>,
     since: Instant,
     from: &'a Dir,
     to: Dir,
     barrier: Barrier,
-    report: Report,
+    report: BackupReport,
     progress: &'a mut dyn FnMut(u64),
 }
 
-impl Run<'_> {
+impl BackupRun<'_> {
     fn all(&mut self) -> Result<()> {
         self.to.replace(
             layout::INCOMPLETE,
@@ -279,11 +279,11 @@ impl Run<'_> {
                 CopyResult::Gone => {}
                 // The router recreates conversation files.
                 CopyResult::NoFile if below.starts_with(layout::CHANNELS) => {}
-                CopyResult::NoFile => self.report.left.push(Left {
+                CopyResult::NoFile => self.report.left.push(SkippedBackupFile {
                     path,
                     why: "not a regular file",
                 }),
-                CopyResult::Writer => self.report.left.push(Left {
+                CopyResult::Writer => self.report.left.push(SkippedBackupFile {
                     path,
                     why: "a process was still writing it",
                 }),

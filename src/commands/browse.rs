@@ -1,7 +1,7 @@
 //! The password's file and the person's browser, for `mailbag web`.
 
 use super::files;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::UserFile;
 use std::io::Write;
 use std::path::Path;

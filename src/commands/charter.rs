@@ -41,13 +41,13 @@ the agents. Each change is recorded and told to the human.
 
 /// The written file.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Written {
+pub struct CharterTemplate {
     /// Its path.
     pub path: PathBuf,
 }
 
 /// Writes the template, never over another file.
-pub fn init(room: &Room) -> Result<Written> {
+pub fn init(room: &Room) -> Result<CharterTemplate> {
     require_person("write the charter")?;
     let path = room.dir.at(layout::CHARTER);
     let exists = || Error::Usage {
@@ -67,7 +67,7 @@ pub fn init(room: &Room) -> Result<Written> {
         Err(e) if e.errno() == Some(libc::EEXIST) => Err(exists()),
         Err(e) => Err(e),
         Ok(Some(e)) => Err(e),
-        Ok(None) => Ok(Written { path }),
+        Ok(None) => Ok(CharterTemplate { path }),
     }
 }
 

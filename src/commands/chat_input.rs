@@ -1,13 +1,13 @@
 //! Parses a line that a person typed in `watch` into a message.
 
-use super::send::Draft;
+use super::send::MessageDraft;
 use crate::base::error::{Error, Result};
 use crate::message::mentions::mentions;
-use crate::query::timeline::Channels;
+use crate::query::timeline::ChannelSelection;
 
 /// The recipients are the `@names` at the beginning; without any, the mentions in the text; without those, the one
 /// watched channel.
-pub fn draft(typed: &str, channels: &Channels) -> Result<Draft> {
+pub fn draft(typed: &str, channels: &ChannelSelection) -> Result<MessageDraft> {
     let (mut to, mut rest) = (Vec::new(), typed.trim());
     while let Some(word) = rest
         .strip_prefix('@')
@@ -17,12 +17,12 @@ pub fn draft(typed: &str, channels: &Channels) -> Result<Draft> {
         to.push(format!("@{}", word.trim_end_matches([',', ':', ';'])));
     }
     let channel = channels.only().map(str::to_owned);
-    let draft = |to, kind: Option<&str>| Draft {
+    let draft = |to, kind: Option<&str>| MessageDraft {
         to,
         body: Some(rest.to_owned()),
         kind: kind.map(str::to_owned),
         channel: channel.clone(),
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     let usage = |what: &str, cure: String| {
         Err(Error::Usage {
@@ -55,7 +55,7 @@ mod tests {
         typed: &str,
         channels: &[&str],
     ) -> Result<(Vec<String>, String, Option<String>), String> {
-        let channels = Channels(channels.iter().map(|&name| name.to_owned()).collect());
+        let channels = ChannelSelection(channels.iter().map(|&name| name.to_owned()).collect());
         let draft = draft(typed, &channels).map_err(|e| e.to_string())?;
         Ok((draft.to, draft.body.unwrap_or_default(), draft.kind))
     }

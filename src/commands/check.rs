@@ -6,15 +6,15 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::message::address::{Address, quoted};
-use crate::message::schema::{self, Parsed};
+use crate::message::schema::{self, ParsedFile};
 use crate::message::{Message, id, mentions};
-use crate::query::candidates::{Candidates, NoCandidates};
+use crate::query::candidates::{RoomAvailability, UnknownAvailability};
 use crate::query::identity;
 use crate::room::Room;
 use crate::room::actor::reject_agent;
-use crate::room::outbox::{self, Content, Whole};
+use crate::room::outbox::{self, FileCompleteness, FileContent};
 use crate::room::registry::Registry;
-use crate::room::resolve::{self, Availability, Recipient, Resolved};
+use crate::room::resolve::{self, Availability, Recipient, ResolvedRecipients};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// The result for one file or line.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Checked {
+pub struct MessageCheck {
     /// The file as given; `-` for standard input; none for a message on the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -41,12 +41,12 @@ pub struct Checked {
     pub unreached: Vec<Problem>,
     /// Mentions and addressing of an acceptable message.
     #[serde(flatten)]
-    pub said: Option<Said>,
+    pub said: Option<MessageMentions>,
 }
 
 /// Mentions and addressing of a message.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Said {
+pub struct MessageMentions {
     /// The mentions in the body, each once.
     pub mentions: Vec<String>,
     /// The body without mentions.
@@ -55,14 +55,14 @@ pub struct Said {
     pub broadcast: bool,
 }
 
-impl Said {
+impl MessageMentions {
     /// The mentions and addressing of this message.
-    pub fn of(message: &Message) -> Said {
+    pub fn of(message: &Message) -> MessageMentions {
         let body = message.text("body").unwrap_or_default();
         let is_broad =
             |to: &String| matches!(Address::parse(to), Ok(Address::All | Address::Role(_)));
         let broadcast = message.addresses().iter().any(is_broad);
-        Said {
+        MessageMentions {
             mentions: mentions::mentions(body),
             text: mentions::without_mentions(body),
             broadcast,
@@ -71,7 +71,7 @@ impl Said {
 }
 
 /// Input to check.
-pub enum Input {
+pub enum CheckInput {
     /// A file.
     File(PathBuf),
     /// Bytes from standard input.
@@ -80,10 +80,10 @@ pub enum Input {
 
 /// Checks files and bytes. With a sender and a room, also resolves the recipients.
 pub fn check(
-    inputs: Vec<Input>,
+    inputs: Vec<CheckInput>,
     room: Option<&Room>,
     sender: Option<&str>,
-) -> Result<Vec<Checked>> {
+) -> Result<Vec<MessageCheck>> {
     let registry = match (room, sender) {
         (Some(room), Some(_)) => Some(room.registry()?),
         _ => None,
@@ -93,8 +93,8 @@ pub fn check(
         .transpose()?
         .unwrap_or_default()
         .message_bytes;
-    let judge = Judge::new(room, registry.as_ref(), sender)?;
-    let checked: Vec<Vec<Checked>> = inputs
+    let judge = MessageChecker::new(room, registry.as_ref(), sender)?;
+    let checked: Vec<Vec<MessageCheck>> = inputs
         .into_iter()
         .map(|input| one(&judge, input, most))
         .collect::<Result<_>>()?;
@@ -102,10 +102,10 @@ pub fn check(
 }
 
 /// Checks a file: one result, or one for each line of a file with one message per line.
-fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
+fn one(judge: &MessageChecker<'_>, input: CheckInput, most: u64) -> Result<Vec<MessageCheck>> {
     let (file, lines, bytes) = match input {
-        Input::Bytes(bytes) => ("-".to_owned(), false, Ok(bytes)),
-        Input::File(path) => {
+        CheckInput::Bytes(bytes) => ("-".to_owned(), false, Ok(bytes)),
+        CheckInput::File(path) => {
             let lines = path.file_name().is_some_and(layout::is_lines_file);
             (path.display().to_string(), lines, content(&path)?)
         }
@@ -117,31 +117,32 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
             Ok(bytes)
         }
     });
-    let tell = |line, found: Result<(Message, Option<Resolved>), Vec<Problem>>| match found {
-        Ok((message, resolved)) => {
-            let said = Some(Said::of(&message));
-            let unreached = resolved
-                .iter()
-                .flat_map(|one| one.unreached.clone())
-                .collect();
-            let recipients = resolved.map(|one| one.recipients);
-            Checked {
+    let tell =
+        |line, found: Result<(Message, Option<ResolvedRecipients>), Vec<Problem>>| match found {
+            Ok((message, resolved)) => {
+                let said = Some(MessageMentions::of(&message));
+                let unreached = resolved
+                    .iter()
+                    .flat_map(|one| one.unreached.clone())
+                    .collect();
+                let recipients = resolved.map(|one| one.recipients);
+                MessageCheck {
+                    file: Some(file.clone()),
+                    line,
+                    ok: true,
+                    recipients,
+                    unreached,
+                    said,
+                    ..MessageCheck::default()
+                }
+            }
+            Err(problems) => MessageCheck {
                 file: Some(file.clone()),
                 line,
-                ok: true,
-                recipients,
-                unreached,
-                said,
-                ..Checked::default()
-            }
-        }
-        Err(problems) => Checked {
-            file: Some(file.clone()),
-            line,
-            problems,
-            ..Checked::default()
-        },
-    };
+                problems,
+                ..MessageCheck::default()
+            },
+        };
     let bytes = match bytes {
         Ok(bytes) => bytes,
         Err(problems) => return Ok(vec![tell(None, Err(problems))]),
@@ -155,10 +156,12 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
             .and_then(|value| judge.value(value))
     };
     Ok(match outbox::read_lines(&bytes) {
-        Whole::Yes(Content::One(content)) | Whole::NotYet(Content::One(content)) => {
+        FileCompleteness::Yes(FileContent::One(content))
+        | FileCompleteness::NotYet(FileContent::One(content)) => {
             vec![tell(None, judged(content))]
         }
-        Whole::Yes(Content::Lines(lines)) | Whole::NotYet(Content::Lines(lines)) => lines
+        FileCompleteness::Yes(FileContent::Lines(lines))
+        | FileCompleteness::NotYet(FileContent::Lines(lines)) => lines
             .into_iter()
             .map(|line| tell(Some(line.number), judged((&line).into())))
             .collect(),
@@ -208,20 +211,20 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
 }
 
 /// The checks of the router's steps 4 and 5, for one sender.
-pub struct Judge<'a> {
+pub struct MessageChecker<'a> {
     room: Option<&'a Room>,
     registry: Option<&'a Registry>,
     sender: Option<String>,
     display_name: Option<String>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> MessageChecker<'a> {
     /// For a sender. With a registry, the sender must be registered. Without a sender, each message's own `from` counts.
     pub fn new(
         room: Option<&'a Room>,
         registry: Option<&'a Registry>,
         sender: Option<&str>,
-    ) -> Result<Judge<'a>> {
+    ) -> Result<MessageChecker<'a>> {
         let agent = match (registry, sender) {
             (Some(registry), Some(name)) => Some(identity::registered(registry, name, None)?),
             _ => None,
@@ -230,7 +233,7 @@ impl<'a> Judge<'a> {
         let sender = agent
             .map(|agent| agent.id.to_string())
             .or_else(|| sender.map(str::to_owned));
-        Ok(Judge {
+        Ok(MessageChecker {
             room,
             registry,
             sender,
@@ -239,9 +242,9 @@ impl<'a> Judge<'a> {
     }
 
     /// For a sender by id, who need not be registered.
-    pub fn of(room: &'a Room, registry: &'a Registry, sender: &str) -> Judge<'a> {
+    pub fn of(room: &'a Room, registry: &'a Registry, sender: &str) -> MessageChecker<'a> {
         let display_name = registry.agent(sender).and_then(|agent| agent.name.clone());
-        Judge {
+        MessageChecker {
             room: Some(room),
             registry: Some(registry),
             sender: Some(sender.to_owned()),
@@ -249,15 +252,18 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<Resolved>), Vec<Problem>> {
+    fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<ResolvedRecipients>), Vec<Problem>> {
         match schema::parse(bytes) {
-            Parsed::Value(value) => self.value(value),
-            Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(vec![problem]),
+            ParsedFile::Value(value) => self.value(value),
+            ParsedFile::Bad(problem) | ParsedFile::Unfinished(problem) => Err(vec![problem]),
         }
     }
 
     /// The checked message and, with a registry, the agents that it reaches; or all problems.
-    pub fn value(&self, value: Value) -> Result<(Message, Option<Resolved>), Vec<Problem>> {
+    pub fn value(
+        &self,
+        value: Value,
+    ) -> Result<(Message, Option<ResolvedRecipients>), Vec<Problem>> {
         let said = value
             .get("from")
             .and_then(Value::as_str)
@@ -281,9 +287,11 @@ impl<'a> Judge<'a> {
         registry: &Registry,
         sender: &str,
         message: &Message,
-    ) -> Result<Resolved, Vec<Problem>> {
-        let mut seen = self.room.map(|room| Candidates::quick(room, registry));
-        let mut nobody = NoCandidates;
+    ) -> Result<ResolvedRecipients, Vec<Problem>> {
+        let mut seen = self
+            .room
+            .map(|room| RoomAvailability::quick(room, registry));
+        let mut nobody = UnknownAvailability;
         let standing: &mut dyn Availability = match &mut seen {
             Some(seen) => seen,
             None => &mut nobody,

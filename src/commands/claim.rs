@@ -1,19 +1,19 @@
 //! Claims work, releases it and hands it over: writes the message to the outbox, and follows the log until the router has
 //! decided.
 
-use super::follow::{SentMessage, follow, mark_copy_seen};
-use super::send::{self, Draft};
+use super::follow::{TrackedMessage, follow, mark_copy_seen};
+use super::send::{self, MessageDraft};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::log::owners::owners;
-use crate::log::state::claims::{Answer, Claims};
+use crate::log::state::claims::{Claims, OfferAnswer};
 use crate::message::ALL_CLAIMS;
-use crate::message::claim::{self, Change, Terms};
+use crate::message::claim::{self, ClaimChange, ClaimTerms};
 use crate::message::record::Record;
-use crate::message::subject::Subject;
-use crate::query::identity::Who;
+use crate::message::subject::ClaimSubject;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::repository::subject_of;
 use schemars::JsonSchema;
@@ -24,11 +24,11 @@ use std::time::Duration;
 
 /// A request about claims.
 #[derive(Debug, Clone)]
-pub enum Ask {
+pub enum ClaimAction {
     /// To own work.
     Claim {
         /// Paths, globs, tasks and lanes.
-        subjects: Vec<Subject>,
+        subjects: Vec<ClaimSubject>,
         /// The lease, as text. `None` for the room's default.
         lease: Option<String>,
         /// Whether the claim waits if it cannot be granted now.
@@ -37,7 +37,7 @@ pub enum Ask {
     /// To own it no longer.
     Release {
         /// The work; empty for everything that the owner owns or waits for.
-        subjects: Vec<Subject>,
+        subjects: Vec<ClaimSubject>,
         /// The owner. `None` for the sender.
         of: Option<String>,
     },
@@ -46,7 +46,7 @@ pub enum Ask {
         /// The other agent.
         to: String,
         /// The work; empty for everything that the sender owns.
-        subjects: Vec<Subject>,
+        subjects: Vec<ClaimSubject>,
     },
     /// To accept an offer. `None` for the only one.
     Accept(Option<String>),
@@ -56,13 +56,13 @@ pub enum Ask {
 
 /// The decision of the router.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Decided {
+pub struct ClaimDecision {
     /// Message id.
     pub id: String,
     /// The number of the record that decided.
     pub seq: u64,
     /// The result.
-    pub status: Status,
+    pub status: ClaimOutcome,
     /// The subjects.
     pub claims: Vec<String>,
     /// The lease of a granted or waiting claim, as `4h`.
@@ -82,10 +82,10 @@ pub struct Decided {
     pub withdrawn: Vec<String>,
 }
 
-impl Decided {
+impl ClaimDecision {
     /// The decision in one line.
     pub fn sentence(&self) -> String {
-        let Decided {
+        let ClaimDecision {
             status,
             claims,
             lease,
@@ -107,21 +107,21 @@ impl Decided {
         };
         let waiting = || count_of(withdrawn.len(), "waiting claim");
         match status {
-            Status::Granted if of.is_some() => format!("granted{what}{}", other("from")),
-            Status::Granted => format!(
+            ClaimOutcome::Granted if of.is_some() => format!("granted{what}{}", other("from")),
+            ClaimOutcome::Granted => format!(
                 "granted{what} (lease {})",
                 lease.as_deref().unwrap_or_default()
             ),
-            Status::Offered => format!(
+            ClaimOutcome::Offered => format!(
                 "offered to {}{what} (#{seq})",
                 to.as_deref().unwrap_or_default()
             ),
-            Status::Declined => format!("declined{what}{}", other("of")),
-            Status::Released if claims.is_empty() => format!("withdrawn: {}", waiting()),
-            Status::Released if withdrawn.is_empty() => format!("released{what}"),
-            Status::Released => format!("released{what}; withdrawn: {}", waiting()),
-            Status::Waiting => format!("waiting{what}"),
-            Status::Skipped | Status::Withdrawn => format!("no longer waiting{what}"),
+            ClaimOutcome::Declined => format!("declined{what}{}", other("of")),
+            ClaimOutcome::Released if claims.is_empty() => format!("withdrawn: {}", waiting()),
+            ClaimOutcome::Released if withdrawn.is_empty() => format!("released{what}"),
+            ClaimOutcome::Released => format!("released{what}; withdrawn: {}", waiting()),
+            ClaimOutcome::Waiting => format!("waiting{what}"),
+            ClaimOutcome::Skipped | ClaimOutcome::Withdrawn => format!("no longer waiting{what}"),
         }
     }
 }
@@ -129,7 +129,7 @@ impl Decided {
 /// The result of a message about claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum ClaimOutcome {
     /// The sender owns the subjects.
     Granted,
     /// The claim waits.
@@ -147,20 +147,25 @@ pub enum Status {
 }
 
 /// A message about claims that was written to the outbox.
-pub struct Asked {
+pub struct SentClaimMessage {
     /// The message.
-    pub message: SentMessage,
+    pub message: TrackedMessage,
     room: Room,
     agent: String,
     /// The claims before the message.
     before: Claims,
     /// The names of the waiting claim: a repeated claim keeps the place and the name of its first message.
     names: Vec<String>,
-    decided: Option<Decided>,
+    decided: Option<ClaimDecision>,
 }
 
-/// Writes the message. The file is durable when this returns; [`Asked::decided`] delivers it.
-pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Asked> {
+/// Writes the message. The file is durable when this returns; [`SentClaimMessage::decided`] delivers it.
+pub fn ask(
+    room: &Room,
+    who: &AgentIdentity,
+    ask: ClaimAction,
+    note: Option<String>,
+) -> Result<SentClaimMessage> {
     let before = owners(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
     let only = |answer| {
@@ -170,12 +175,12 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
             .map_err(Error::NotGranted)
     };
     let ask = match ask {
-        Ask::Accept(None) => Ask::Accept(only(Answer::Accept)?),
-        Ask::Decline(None) => Ask::Decline(only(Answer::Decline)?),
+        ClaimAction::Accept(None) => ClaimAction::Accept(only(OfferAnswer::Accept)?),
+        ClaimAction::Decline(None) => ClaimAction::Decline(only(OfferAnswer::Decline)?),
         ask => ask,
     };
     let waiting = match &ask {
-        Ask::Claim { subjects, .. } => {
+        ClaimAction::Claim { subjects, .. } => {
             let same = before
                 .waiting()
                 .iter()
@@ -186,8 +191,8 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
     };
     let sent = send::send(room, who, draft(ask, note))?;
     let names = [waiting, vec![claim::name(&agent, &sent.id)]].concat();
-    Ok(Asked {
-        message: SentMessage::new(room, sent, Error::NotGranted),
+    Ok(SentClaimMessage {
+        message: TrackedMessage::new(room, sent, Error::NotGranted),
         room: room.clone(),
         agent,
         before,
@@ -197,17 +202,20 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
 }
 
 /// The message that asks for it.
-pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
+pub(crate) fn draft(ask: ClaimAction, note: Option<String>) -> MessageDraft {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     let (mut to, mut in_reply_to, mut priority) = (Vec::new(), None, None);
     let kind = match ask {
-        Ask::Claim {
+        ClaimAction::Claim {
             subjects,
             lease,
             wait,
         } => {
-            put("claims", subjects.iter().map(Subject::to_claim).collect());
+            put(
+                "claims",
+                subjects.iter().map(ClaimSubject::to_claim).collect(),
+            );
             if let Some(lease) = lease {
                 put("lease", lease.into());
             }
@@ -218,14 +226,14 @@ pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
             priority = Some("low".to_owned());
             "claim"
         }
-        Ask::Release { subjects, of } => {
+        ClaimAction::Release { subjects, of } => {
             put("claims", explicit(&subjects));
             if let Some(of) = of {
                 put("of", of.into());
             }
             "release"
         }
-        Ask::Offer {
+        ClaimAction::Offer {
             to: other,
             subjects,
         } => {
@@ -233,28 +241,28 @@ pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
             put("claims", explicit(&subjects));
             "handoff"
         }
-        Ask::Accept(offer) => {
+        ClaimAction::Accept(offer) => {
             in_reply_to = offer;
             "accept"
         }
-        Ask::Decline(offer) => {
+        ClaimAction::Decline(offer) => {
             in_reply_to = offer;
             "decline"
         }
     };
-    Draft {
+    MessageDraft {
         kind: Some(kind.into()),
         to,
         body: note,
         in_reply_to,
         priority,
         fields,
-        ..Draft::default()
+        ..MessageDraft::default()
     }
 }
 
 /// Subjects as the value of `claims`: everything has a word of its own.
-fn explicit(subjects: &[Subject]) -> Value {
+fn explicit(subjects: &[ClaimSubject]) -> Value {
     if subjects.is_empty() {
         ALL_CLAIMS.into()
     } else {
@@ -262,16 +270,16 @@ fn explicit(subjects: &[Subject]) -> Value {
     }
 }
 
-impl Asked {
+impl SentClaimMessage {
     /// Delivers the message and waits for a decision. The agent's own copy of it counts as read, so that nothing notifies
     /// the agent again.
-    pub fn decided(&mut self, within: Duration) -> Result<Decided> {
+    pub fn decided(&mut self, within: Duration) -> Result<ClaimDecision> {
         let found = self.deliver(within);
         self.checked(found)
     }
 
     /// Delivers the message, and looks for a decision. A rejection is an error.
-    pub fn deliver(&mut self, within: Duration) -> Result<Option<Decided>> {
+    pub fn deliver(&mut self, within: Duration) -> Result<Option<ClaimDecision>> {
         let room = self.room.clone();
         follow(&room, within, &mut || Ok(self.look()?.cloned()))
     }
@@ -282,7 +290,7 @@ impl Asked {
     }
 
     /// Reads the new records of the log: the last decision, if there is any. A rejection is an error.
-    pub fn look(&mut self) -> Result<Option<&Decided>> {
+    pub fn look(&mut self) -> Result<Option<&ClaimDecision>> {
         for record in self.message.read()? {
             if self.is_about_us(&record) {
                 if !self.message.is_own(&record) {
@@ -301,10 +309,10 @@ impl Asked {
     }
 
     /// Withdraws the claim: what of it waits or is not decided yet. The error says that the claim may still wait.
-    pub fn withdraw(&self, who: &Who, subjects: &[Subject]) -> Result<()> {
+    pub fn withdraw(&self, who: &AgentIdentity, subjects: &[ClaimSubject]) -> Result<()> {
         let names = subjects
             .iter()
-            .map(Subject::as_str)
+            .map(ClaimSubject::as_str)
             .collect::<Vec<_>>()
             .join(" ");
         let still_waits = |why: String| Error::Done {
@@ -329,10 +337,11 @@ impl Asked {
         self.names.first().map_or("", String::as_str)
     }
 
-    fn send_release(&self, who: &Who, subjects: &[Subject]) -> Result<()> {
+    fn send_release(&self, who: &AgentIdentity, subjects: &[ClaimSubject]) -> Result<()> {
         let now = owners(&self.room.dir)?;
-        let is_mine = |subject: &Subject| now.of(&self.agent).any(|held| held.subject == *subject);
-        let subjects: Vec<Subject> = subjects
+        let is_mine =
+            |subject: &ClaimSubject| now.of(&self.agent).any(|held| held.subject == *subject);
+        let subjects: Vec<ClaimSubject> = subjects
             .iter()
             .filter(|subject| !is_mine(subject))
             .cloned()
@@ -341,7 +350,7 @@ impl Asked {
             send::send(
                 &self.room,
                 who,
-                draft(Ask::Release { subjects, of: None }, None),
+                draft(ClaimAction::Release { subjects, of: None }, None),
             )?;
         }
         Ok(())
@@ -350,10 +359,10 @@ impl Asked {
     fn is_about_us(&self, record: &Record) -> bool {
         if self.decided.is_some() {
             return match record.ownership() {
-                Some(Change::Dequeue { claim } | Change::Skip { claim }) => {
+                Some(ClaimChange::Dequeue { claim } | ClaimChange::Skip { claim }) => {
                     self.names.contains(claim)
                 }
-                Some(Change::Release { waiting, .. }) => {
+                Some(ClaimChange::Release { waiting, .. }) => {
                     waiting.iter().any(|claim| self.names.contains(claim))
                 }
                 _ => false,
@@ -362,11 +371,11 @@ impl Asked {
         self.message.is_own(record)
     }
 
-    fn decision(&self, record: &Record) -> Option<Decided> {
+    fn decision(&self, record: &Record) -> Option<ClaimDecision> {
         let (id, seq) = (self.message.sent.id.clone(), record.seq);
         let plain = |status, claims| {
             let (lease, of, to, offer, withdrawn) = (None, None, None, None, Vec::new());
-            Decided {
+            ClaimDecision {
                 id,
                 seq,
                 status,
@@ -379,58 +388,60 @@ impl Asked {
             }
         };
         let later = |status| {
-            self.decided.clone().map(|decided| Decided {
+            self.decided.clone().map(|decided| ClaimDecision {
                 seq,
                 status,
                 ..decided
             })
         };
-        let lease = |terms: &Terms| Some(span_text(Duration::from_secs(terms.lease)));
+        let lease = |terms: &ClaimTerms| Some(span_text(Duration::from_secs(terms.lease)));
         Some(match record.ownership()? {
-            Change::Grant(terms) => Decided {
+            ClaimChange::Grant(terms) => ClaimDecision {
                 lease: lease(terms),
-                ..plain(Status::Granted, terms.claims.clone())
+                ..plain(ClaimOutcome::Granted, terms.claims.clone())
             },
-            Change::Queue(terms) => Decided {
+            ClaimChange::Queue(terms) => ClaimDecision {
                 lease: lease(terms),
-                ..plain(Status::Waiting, terms.claims.clone())
+                ..plain(ClaimOutcome::Waiting, terms.claims.clone())
             },
-            Change::Dequeue { .. } => later(Status::Granted)?,
-            Change::Skip { .. } => later(Status::Skipped)?,
-            Change::Release { .. } if self.decided.is_some() => later(Status::Withdrawn)?,
-            Change::Release {
+            ClaimChange::Dequeue { .. } => later(ClaimOutcome::Granted)?,
+            ClaimChange::Skip { .. } => later(ClaimOutcome::Skipped)?,
+            ClaimChange::Release { .. } if self.decided.is_some() => {
+                later(ClaimOutcome::Withdrawn)?
+            }
+            ClaimChange::Release {
                 of,
                 claims,
                 waiting,
-            } => Decided {
+            } => ClaimDecision {
                 of: Some(of.to_string()),
                 withdrawn: waiting.clone(),
-                ..plain(Status::Released, claims.clone())
+                ..plain(ClaimOutcome::Released, claims.clone())
             },
-            Change::Offer { to, claims } => {
+            ClaimChange::Offer { to, claims } => {
                 let offer = Some(claim::name(&self.agent, &self.message.sent.id));
-                Decided {
+                ClaimDecision {
                     to: Some(to.to_string()),
                     offer,
-                    ..plain(Status::Offered, claims.clone())
+                    ..plain(ClaimOutcome::Offered, claims.clone())
                 }
             }
-            Change::Accept { offer } => self.answered(plain, Status::Granted, offer),
-            Change::Decline { offer } => self.answered(plain, Status::Declined, offer),
-            Change::Rename { .. } | Change::Cut { .. } => return None,
+            ClaimChange::Accept { offer } => self.answered(plain, ClaimOutcome::Granted, offer),
+            ClaimChange::Decline { offer } => self.answered(plain, ClaimOutcome::Declined, offer),
+            ClaimChange::Rename { .. } | ClaimChange::Cut { .. } => return None,
         })
     }
 
     fn answered(
         &self,
-        plain: impl FnOnce(Status, Vec<String>) -> Decided,
-        status: Status,
+        plain: impl FnOnce(ClaimOutcome, Vec<String>) -> ClaimDecision,
+        status: ClaimOutcome,
         offer: &str,
-    ) -> Decided {
+    ) -> ClaimDecision {
         let one = self.before.offered().iter().find(|one| one.offer == offer);
-        let claims = one.map(|one| one.subjects.iter().map(Subject::to_string).collect());
+        let claims = one.map(|one| one.subjects.iter().map(ClaimSubject::to_string).collect());
         let of = one.map(|one| one.from.to_string());
-        Decided {
+        ClaimDecision {
             of,
             offer: Some(offer.to_owned()),
             ..plain(status, claims.unwrap_or_default())
@@ -439,7 +450,7 @@ impl Asked {
 }
 
 /// The subjects that a person at `from` means. All that are wrong are reported together.
-pub fn subjects(room: &Room, from: &Path, words: &[String]) -> Result<Vec<Subject>> {
+pub fn subjects(room: &Room, from: &Path, words: &[String]) -> Result<Vec<ClaimSubject>> {
     let (mut subjects, mut problems) = (Vec::new(), Vec::<Problem>::new());
     for (n, word) in words.iter().enumerate() {
         match subject_of(room, from, word) {
@@ -459,7 +470,7 @@ pub fn subjects(room: &Room, from: &Path, words: &[String]) -> Result<Vec<Subjec
 }
 
 /// As [`subjects`], for a claim: all files of a repository need their explicit form.
-pub fn subjects_to_claim(room: &Room, from: &Path, words: &[String]) -> Result<Vec<Subject>> {
+pub fn subjects_to_claim(room: &Room, from: &Path, words: &[String]) -> Result<Vec<ClaimSubject>> {
     for (n, word) in words.iter().enumerate() {
         if let Some(problem) = subject_of(room, from, word)?.check_explicit(word) {
             return Err(Error::Rejected(vec![problem.at(format!("/claims/{n}"))]));
@@ -475,9 +486,9 @@ pub fn owned_subjects(
     from: &Path,
     agent: &str,
     words: &[String],
-) -> Result<Vec<Subject>> {
+) -> Result<Vec<ClaimSubject>> {
     let claims = owners(&room.dir)?;
-    let is_owned = |subject: &Subject| {
+    let is_owned = |subject: &ClaimSubject| {
         let waits = || {
             claims
                 .waiting()
@@ -491,7 +502,7 @@ pub fn owned_subjects(
         return Ok(Vec::new());
     }
     let (shown, mut meant) = (
-        words.iter().map(|word| Subject::parse(word).ok()),
+        words.iter().map(|word| ClaimSubject::parse(word).ok()),
         Vec::new(),
     );
     for (word, shown) in words.iter().zip(shown) {

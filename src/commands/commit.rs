@@ -3,12 +3,12 @@
 //! A report of the agent itself is the smallest record of a commit: it needs no new kind of record, an agent without the
 //! program can write it as a file, and only owners of its files get a copy.
 
-use super::send::{self, Draft, Sent};
+use super::send::{self, MessageDraft, OutboxMessage};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::sanitize;
 use crate::query::guard::{self, OwnedFile};
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ pub const CHANNEL: &str = "commits";
 
 /// A commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
+pub struct GitCommit {
     /// The full id.
     pub id: String,
     /// The branch, unless the head is detached.
@@ -29,7 +29,12 @@ pub struct Commit {
 }
 
 /// Writes the report to the agent's outbox. The owners of its files get a copy.
-pub fn record(room: &Room, agent: &str, commit: &Commit, owned: &[OwnedFile]) -> Result<Sent> {
+pub fn record(
+    room: &Room,
+    agent: &str,
+    commit: &GitCommit,
+    owned: &[OwnedFile],
+) -> Result<OutboxMessage> {
     let short = commit.id.get(..10).unwrap_or(&commit.id);
     let branch = commit
         .branch
@@ -70,18 +75,18 @@ pub fn record(room: &Room, agent: &str, commit: &Commit, owned: &[OwnedFile]) ->
             json!(owned.iter().take(limits::GUARD_LINES).collect::<Vec<_>>()),
         );
     }
-    let draft = Draft {
+    let draft = MessageDraft {
         to,
         body,
         kind: Some("status".into()),
         channel: Some(CHANNEL.into()),
         subject: Some(sanitize::brief(&subject, limits::SUBJECT)),
         raw_metadata: metadata,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     send::send(
         room,
-        &Who {
+        &AgentIdentity {
             name: agent.to_owned(),
             source: "the commit",
         },

@@ -1,13 +1,13 @@
 //! Demonstrates mailbag in a temporary room.
 
-use super::agent::{self, Fields};
+use super::agent::{self, AgentFields};
 use super::follow;
-use super::send::{self, Draft};
+use super::send::{self, MessageDraft};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
-use crate::query::identity::Who;
-use crate::query::inbox::{self, Mail};
+use crate::query::identity::AgentIdentity;
+use crate::query::inbox::{self, InboxMessage};
 use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,18 +52,18 @@ const MESSAGES: [(&str, &str, &str, &str); 4] = [
 
 /// The result of the demo.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Demo {
+pub struct DemoResult {
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DemoStep>,
     /// The room's files.
     pub tree: Vec<String>,
     /// Every agent's inbox.
-    pub inboxes: Vec<Got>,
+    pub inboxes: Vec<DemoInbox>,
 }
 
 /// One step.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Step {
+pub struct DemoStep {
     /// The explanation.
     pub shows: &'static str,
     /// The command line.
@@ -72,40 +72,40 @@ pub struct Step {
 
 /// One agent's inbox.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Got {
+pub struct DemoInbox {
     /// The agent.
     pub agent: String,
     /// Its unread mail.
-    pub mail: Vec<Mail>,
+    pub mail: Vec<InboxMessage>,
 }
 
 /// Creates a room with five agents, sends four messages, and drops one that is rejected.
-pub fn demo(directory: &Path) -> Result<Demo> {
+pub fn demo(directory: &Path) -> Result<DemoResult> {
     let (room, _) = Room::init(directory)?;
     for (id, role, name) in AGENTS {
-        let fields = Fields {
+        let fields = AgentFields {
             role: Some(role.into()),
             name: Some(name.into()),
-            ..Fields::default()
+            ..AgentFields::default()
         };
         agent::add(&room, &[id.to_owned()], &fields)?;
     }
     let mut steps = Vec::new();
     for (from, to, body, shows) in MESSAGES {
-        let draft = Draft {
+        let draft = MessageDraft {
             to: vec![to.into()],
             body: Some(body.into()),
-            ..Draft::default()
+            ..MessageDraft::default()
         };
         send::send(
             &room,
-            &Who {
+            &AgentIdentity {
                 name: from.into(),
                 source: "the demo",
             },
             draft,
         )?;
-        steps.push(Step {
+        steps.push(DemoStep {
             shows,
             command: format!("mailbag send '{to}' '{body}' --as {from}"),
         });
@@ -115,13 +115,13 @@ pub fn demo(directory: &Path) -> Result<Demo> {
     let agents = AGENTS.iter().map(|(id, ..)| (*id).to_owned());
     let inboxes = agents
         .map(|agent| {
-            Ok(Got {
+            Ok(DemoInbox {
                 mail: inbox::list(&room, &agent)?,
                 agent,
             })
         })
         .collect::<Result<_>>()?;
-    Ok(Demo {
+    Ok(DemoResult {
         steps,
         tree: tree(directory),
         inboxes,
@@ -129,12 +129,12 @@ pub fn demo(directory: &Path) -> Result<Demo> {
 }
 
 /// Drops a file by hand, as an agent without the program would, with a misspelled recipient.
-fn mistake(room: &Room) -> Result<Step> {
+fn mistake(room: &Room) -> Result<DemoStep> {
     const TEXT: &str = r#"{"to": "enginer_1", "body": "8080, I think"}"#;
     let file = layout::outbox("reviewer").join("hello.json");
     room.dir.replace(&file, TEXT.as_bytes())?;
     let command = format!("echo '{TEXT}' > {}", file.display());
-    Ok(Step {
+    Ok(DemoStep {
         shows: "to a misspelled name: the message is rejected, and the sender is notified",
         command,
     })

@@ -1,12 +1,12 @@
 //! A dry run of sending: whether messages would be accepted, who would get them, and why.
 
-use super::check::{Checked, Said};
-use super::send::{self, Draft};
+use super::check::{MessageCheck, MessageMentions};
+use super::send::{self, MessageDraft};
 use crate::base::error::{Error, Result};
 use crate::query::explain::explain;
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
-use crate::room::resolve::{Explained, Explanation, Recipient};
+use crate::room::resolve::{AddressExplanation, Recipient, RecipientExplanation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,16 +16,16 @@ pub struct DryRun {
     /// Whether all messages would be accepted.
     pub ok: bool,
     /// The messages that were checked; none if only addresses were resolved.
-    pub messages: Vec<Checked>,
+    pub messages: Vec<MessageCheck>,
     /// The addresses on the command line, each with the agents that it reaches, and why not the others.
-    pub addresses: Vec<Explained>,
+    pub addresses: Vec<AddressExplanation>,
     /// The recipients of these addresses.
     pub recipients: Vec<Recipient>,
 }
 
 impl DryRun {
     /// The result for files. Their addresses are not explained one by one.
-    pub fn of_files(messages: Vec<Checked>) -> DryRun {
+    pub fn of_files(messages: Vec<MessageCheck>) -> DryRun {
         DryRun {
             ok: messages.iter().all(|message| message.ok),
             messages,
@@ -34,7 +34,7 @@ impl DryRun {
     }
 
     /// The result for addresses alone.
-    pub fn of_addresses(explanation: Explanation) -> DryRun {
+    pub fn of_addresses(explanation: RecipientExplanation) -> DryRun {
         let addresses = explanation.addresses;
         DryRun {
             ok: addresses.iter().all(|one| one.problems.is_empty()),
@@ -46,7 +46,7 @@ impl DryRun {
 }
 
 /// Checks a message without sending it, and explains its addresses. A draft without content is not checked.
-pub fn dry_run(room: &Room, who: Option<&Who>, draft: Draft) -> Result<DryRun> {
+pub fn dry_run(room: &Room, who: Option<&AgentIdentity>, draft: MessageDraft) -> Result<DryRun> {
     let registry = room.registry()?;
     let from = who.and_then(|who| who.in_registry(&registry).ok());
     let from = from.map(|agent| &*agent.id);
@@ -63,18 +63,18 @@ pub fn dry_run(room: &Room, who: Option<&Who>, draft: Draft) -> Result<DryRun> {
 }
 
 /// Checks a draft as `send` does.
-fn check_draft(room: &Room, who: &Who, draft: Draft) -> Result<Checked> {
+fn check_draft(room: &Room, who: &AgentIdentity, draft: MessageDraft) -> Result<MessageCheck> {
     match send::prepare(room, who, draft) {
-        Ok(prepared) => Ok(Checked {
+        Ok(prepared) => Ok(MessageCheck {
             ok: true,
             recipients: Some(prepared.sent.recipients),
             unreached: prepared.sent.unreached,
-            said: Some(Said::of(&prepared.message)),
-            ..Checked::default()
+            said: Some(MessageMentions::of(&prepared.message)),
+            ..MessageCheck::default()
         }),
-        Err(Error::Rejected(problems)) => Ok(Checked {
+        Err(Error::Rejected(problems)) => Ok(MessageCheck {
             problems,
-            ..Checked::default()
+            ..MessageCheck::default()
         }),
         Err(e) => Err(e),
     }

@@ -1,25 +1,25 @@
 //! Lets a router process the outboxes, and follows the log until it shows the result. Every command that sends a message and
 //! waits for its result does so here.
 
-use super::send::{Sent, WRITTEN};
+use super::send::{OutboxMessage, WRITTEN};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::message::record::{EventKind, Record};
-use crate::query::follow::Follower;
+use crate::query::follow::LogFollower;
 use crate::query::status;
 use crate::room::outbox::PassRequest;
 use crate::room::{Room, inbox};
-use crate::router::daemon::{self, Passed};
+use crate::router::daemon::{self, PassResult};
 use std::time::{Duration, Instant};
 
 /// Processes the outboxes by a pass of this process. If a router runs, asks it for a pass and waits at most `within`.
 pub fn route(room: &Room, within: Duration) -> Result<()> {
     let is_visible = match daemon::pass(room)? {
-        Passed::Routed(_) => return Ok(()),
-        Passed::RouterRuns(_) => true,
-        Passed::OwnerRoutes => false,
+        PassResult::Routed(_) => return Ok(()),
+        PassResult::RouterRuns(_) => true,
+        PassResult::OwnerRoutes => false,
     };
     let is_answered = within.is_zero() || ask_router(room, within);
     if !is_answered && is_visible && room.holder()?.is_none() {
@@ -70,7 +70,7 @@ pub fn ask_router(room: &Room, within: Duration) -> bool {
 
 /// As [`ask_router`], for a user who cannot see whether a router runs. A router takes the file of the message out of the outbox.
 /// If it does not, the wait is short.
-pub(super) fn ask_hidden_router(room: &Room, sent: &Sent, within: Duration) -> bool {
+pub(super) fn ask_hidden_router(room: &Room, sent: &OutboxMessage, within: Duration) -> bool {
     let begun = Instant::now();
     ask_router_while(room, within, &mut || {
         begun.elapsed() < limits::READER_WAIT || !sent.is_in_outbox(room)
@@ -100,12 +100,12 @@ pub fn follow<T>(
 /// As [`follow`], after this process has tried a pass.
 pub fn follow_pass<T>(
     room: &Room,
-    passed: Result<Passed>,
+    passed: Result<PassResult>,
     within: Duration,
     look: &mut dyn FnMut() -> Result<Option<T>>,
 ) -> Result<Option<T>> {
     let request = match &passed {
-        Ok(Passed::RouterRuns(_)) if !within.is_zero() => PassRequest::place(room),
+        Ok(PassResult::RouterRuns(_)) if !within.is_zero() => PassRequest::place(room),
         _ => {
             return look().and_then(|found| {
                 found.map_or_else(|| passed.map(|_| None), |found| Ok(Some(found)))
@@ -156,26 +156,26 @@ pub(super) fn poll<T>(
 }
 
 /// A message that was sent, and the log after it.
-pub struct SentMessage {
+pub struct TrackedMessage {
     /// The message.
-    pub sent: Sent,
+    pub sent: OutboxMessage,
     /// The number of the record that accepts it.
     pub seq: Option<u64>,
     room: Room,
-    follower: Follower,
+    follower: LogFollower,
     /// The error of a rejection.
     rejection: fn(Vec<Problem>) -> Error,
 }
 
-impl SentMessage {
+impl TrackedMessage {
     pub(super) fn new(
         room: &Room,
-        sent: Sent,
+        sent: OutboxMessage,
         rejection: fn(Vec<Problem>) -> Error,
-    ) -> SentMessage {
-        SentMessage {
+    ) -> TrackedMessage {
+        TrackedMessage {
             rejection,
-            follower: Follower::at(room, sent.since),
+            follower: LogFollower::at(room, sent.since),
             room: room.clone(),
             sent,
             seq: None,
@@ -225,7 +225,7 @@ impl SentMessage {
 }
 
 /// Returns true if this record accepts or rejects the message.
-pub(super) fn is_of(record: &Record, sent: &Sent) -> bool {
+pub(super) fn is_of(record: &Record, sent: &OutboxMessage) -> bool {
     let name = sent.file.file_name().and_then(|name| name.to_str());
     let picked_up = record.claim().and_then(layout::read_claim);
     let is_ours =

@@ -3,23 +3,23 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::room::actor::require_person;
-use crate::room::{Locking, Mode, Room};
+use crate::room::{LockAttempt, Room, RouterMode};
 use crate::router::recover;
 
-pub use crate::router::recover::Loss;
+pub use crate::router::recover::LogLoss;
 
 /// The records that the log has lost.
-pub fn find_loss(room: &Room) -> Result<Loss> {
+pub fn find_loss(room: &Room) -> Result<LogLoss> {
     recover::find_loss(room)?.ok_or_else(nothing_lost)
 }
 
 /// Records that a person gives up the lost records. Later records get numbers above all lost ones.
-pub fn accept_gap(room: &Room) -> Result<Loss> {
+pub fn accept_gap(room: &Room) -> Result<LogLoss> {
     require_person("give up records of the log")?;
-    match room.lock(Mode::Pass, limits::LOCK_WAIT)? {
-        Locking::Ours(lock) => recover::accept_gap(room, lock)?.ok_or_else(nothing_lost),
-        Locking::Closed(e) => Err(e),
-        Locking::Theirs(holder) => Err(Error::Busy {
+    match room.lock(RouterMode::Pass, limits::LOCK_WAIT)? {
+        LockAttempt::Ours(lock) => recover::accept_gap(room, lock)?.ok_or_else(nothing_lost),
+        LockAttempt::Closed(e) => Err(e),
+        LockAttempt::Theirs(holder) => Err(Error::Busy {
             what: format!(
                 "a router runs in {}, as process {}",
                 room.dir.path().display(),

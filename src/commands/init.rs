@@ -1,15 +1,15 @@
 //! Creates a room.
 
 use crate::base::error::Result;
-use crate::disk::Readers;
-use crate::room::{self, Competing, Made, Room};
+use crate::disk::RoomReaders;
+use crate::room::{self, CompetingRoom, Room, RoomCreation};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The created or existing room.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Init {
+pub struct InitReport {
     /// Its directory.
     pub room: PathBuf,
     /// Whether this call created it.
@@ -23,12 +23,12 @@ pub struct Init {
     pub warning: Option<String>,
 }
 
-impl Init {
+impl InitReport {
     /// Describes a room for a caller in a directory.
-    pub fn describe(room: PathBuf, made: Made, from: &Path) -> Init {
-        let made = made == Made::New;
-        let other = if made { Competing::of(&room) } else { None };
-        Init {
+    pub fn describe(room: PathBuf, made: RoomCreation, from: &Path) -> InitReport {
+        let made = made == RoomCreation::New;
+        let other = if made { CompetingRoom::of(&room) } else { None };
+        InitReport {
             made,
             why: room::reason(&room, from),
             warning: other.as_ref().map(|other| other.warning(&room)),
@@ -45,11 +45,11 @@ pub fn begin(place: &Path) -> Result<PathBuf> {
 }
 
 /// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
-pub fn init(asked: Option<&Path>, from: &Path, readers: Readers) -> Result<(Room, Init)> {
+pub fn init(asked: Option<&Path>, from: &Path, readers: RoomReaders) -> Result<(Room, InitReport)> {
     let place = match asked {
         Some(path) => from.join(path),
         None => room::check_not_a_link(room::default_place(from))?,
     };
     let (room, made) = Room::init_for(&place, readers)?;
-    Ok((room, Init::describe(place, made, from)))
+    Ok((room, InitReport::describe(place, made, from)))
 }

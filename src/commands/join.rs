@@ -1,20 +1,20 @@
 //! Binds a client's session to an agent.
 
-use super::agent::{self, Fields};
-use super::send::{self, Draft};
+use super::agent::{self, AgentFields};
+use super::send::{self, MessageDraft};
 use super::{name, rename};
 use crate::base::error::{Error, Result};
 use crate::message::id;
-use crate::query::identity::{self, Who};
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::actor::require_person;
-use crate::room::sessions::{self, Caller, Lease, Takeover};
+use crate::room::sessions::{self, CallingSession, SessionLease, Takeover};
 use crate::room::{Room, inbox};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The result of `join`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Joined {
+pub struct JoinResult {
     /// The agent that the session speaks for now.
     pub agent: String,
     /// Whether this call registered the agent.
@@ -37,9 +37,9 @@ pub fn join(
     room: &Room,
     name: &str,
     role: Option<&str>,
-    caller: &Caller,
+    caller: &CallingSession,
     claim: Takeover,
-) -> Result<Joined> {
+) -> Result<JoinResult> {
     let registry = room.registry()?;
     let given = name::given(room, &registry, caller)?.cloned();
     let role = match &given {
@@ -55,9 +55,9 @@ pub fn join(
             agent::add(
                 room,
                 &[name.to_owned()],
-                &Fields {
+                &AgentFields {
                     role: Some(role.to_owned()),
-                    ..Fields::default()
+                    ..AgentFields::default()
                 },
             )?;
             (name.to_owned(), true)
@@ -100,10 +100,10 @@ pub fn join(
         .chain([&agent])
         .map(|name| Ok(inbox::newest(&room.dir, name, 0)?.1));
     let unread = names.sum::<Result<usize>>()?;
-    let Lease {
+    let SessionLease {
         client, session, ..
     } = lease;
-    Ok(Joined {
+    Ok(JoinResult {
         agent,
         registered,
         was,
@@ -114,20 +114,20 @@ pub fn join(
 }
 
 /// Gives a session the next free name, or returns its present name.
-pub fn join_any(room: &Room, role: Option<&str>, caller: &Caller) -> Result<Joined> {
+pub fn join_any(room: &Room, role: Option<&str>, caller: &CallingSession) -> Result<JoinResult> {
     let lease = name::give(room, caller, role)?.ok_or_else(|| Error::Usage {
         what: "this session gets no name of its own".into(),
         cure: "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names"
             .into(),
     })?;
     let unread = inbox::unread(&room.dir, &lease.agent)?.len();
-    let Lease {
+    let SessionLease {
         agent,
         client,
         session,
         ..
     } = lease;
-    Ok(Joined {
+    Ok(JoinResult {
         agent,
         registered: false,
         was: None,
@@ -138,7 +138,7 @@ pub fn join_any(room: &Room, role: Option<&str>, caller: &Caller) -> Result<Join
 }
 
 /// Another live session that has the agent.
-fn live_holder(room: &Room, agent: &str, caller: &Caller) -> Result<Option<Lease>> {
+fn live_holder(room: &Room, agent: &str, caller: &CallingSession) -> Result<Option<SessionLease>> {
     let within = room.settings()?.session_lease;
     Ok(sessions::of(room, agent)?
         .filter(|lease| !lease.is_of(caller) && lease.is_live(&room.dir, within)))
@@ -146,7 +146,7 @@ fn live_holder(room: &Room, agent: &str, caller: &Caller) -> Result<Option<Lease
 
 /// Writes to the agent that its session changed. Hooks and commands notify the former session, but a session that only reads
 /// files sees only its inbox.
-fn notify_loser(room: &Room, loser: &Lease, winner: &Lease) -> Result<()> {
+fn notify_loser(room: &Room, loser: &SessionLease, winner: &SessionLease) -> Result<()> {
     let agent = &winner.agent;
     let body = format!(
         "{} is no longer {agent}: {} took the name over. The former session needs another name.",
@@ -156,16 +156,16 @@ fn notify_loser(room: &Room, loser: &Lease, winner: &Lease) -> Result<()> {
     let subject = Some(format!("another session is {agent} now"));
     // A hook does not announce it to the new session.
     let priority = Some("low".to_owned());
-    let draft = Draft {
+    let draft = MessageDraft {
         to: vec![agent.clone()],
         subject,
         body: Some(body),
         priority,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     send::send(
         room,
-        &Who {
+        &AgentIdentity {
             name: id::HUMAN.to_owned(),
             source: identity::THE_TERMINAL,
         },

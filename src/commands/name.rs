@@ -11,8 +11,8 @@ use crate::base::limits;
 use crate::disk::{Dir, Durability, layout};
 use crate::log::state::Claims;
 use crate::query::{claims, context};
-use crate::room::registry::{Agent, Registry, Status};
-use crate::room::sessions::{self, Caller, Calls, Lease, Takeover};
+use crate::room::registry::{Agent, AgentStatus, Registry};
+use crate::room::sessions::{self, CallingSession, SessionCalls, SessionLease, Takeover};
 use crate::room::settings::Settings;
 use crate::room::{Room, inbox};
 use serde_json::{Map, Value, json};
@@ -24,7 +24,11 @@ pub const ROLE: &str = "MAILBAG_ROLE";
 
 /// Gives a session a name that no other session has. Of several processes of the session, all get the same. `None` if
 /// the client gave the session no id, the settings give no names, or the room is a copy.
-pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<Lease>> {
+pub fn give(
+    room: &Room,
+    caller: &CallingSession,
+    role: Option<&str>,
+) -> Result<Option<SessionLease>> {
     let settings = room.settings()?;
     let Some(key) = key(caller) else {
         return Ok(None);
@@ -45,7 +49,7 @@ pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<L
     let from_environment = std::env::var(ROLE).ok().filter(|role| !role.is_empty());
     let role = role.map(str::to_owned).or(from_environment);
     let mut registry = room.registry()?;
-    let mut pool = Pool::look(room, &settings, &registry)?;
+    let mut pool = NamePool::look(room, &settings, &registry)?;
     for _ in 0..limits::NAMES_TRIED {
         let choice = pool.choose(&registry, caller, role.as_deref())?;
         if let Some(changed) = pool.registered(&registry, &choice, &key, role.as_deref())? {
@@ -73,13 +77,13 @@ pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<L
 }
 
 /// The name of a session in the registry. `None` if its client gave it no id.
-pub fn key(caller: &Caller) -> Option<String> {
+pub fn key(caller: &CallingSession) -> Option<String> {
     let key = format!("{}:{}", caller.client, caller.session.as_ref()?);
     (key.len() <= limits::SESSION_KEY).then_some(key)
 }
 
 /// Returns true if this agent was registered for this session.
-pub fn is_for(agent: &Agent, caller: &Caller) -> bool {
+pub fn is_for(agent: &Agent, caller: &CallingSession) -> bool {
     is_of(agent, caller.session.as_deref())
 }
 
@@ -97,7 +101,7 @@ fn is_of(agent: &Agent, session: Option<&str>) -> bool {
 pub(super) fn given<'r>(
     room: &Room,
     registry: &'r Registry,
-    caller: &Caller,
+    caller: &CallingSession,
 ) -> Result<Option<&'r Agent>> {
     let lease = if caller.session.is_none() {
         sessions::agent_of(room, caller)?
@@ -113,25 +117,25 @@ pub(super) fn given<'r>(
 
 /// The session of an agent begins again. If the agent was registered for it, groups include it again. Returns whether it was
 /// registered for it.
-pub fn returned(room: &Room, agent: &str, caller: &Caller) -> Result<bool> {
+pub fn returned(room: &Room, agent: &str, caller: &CallingSession) -> Result<bool> {
     let registry = room.registry()?;
     let Some(found) = registry.agent(agent).filter(|agent| is_for(agent, caller)) else {
         return Ok(false);
     };
     if found.is_left() {
-        agent::mark(room, agent, Status::Unknown)?;
+        agent::mark(room, agent, AgentStatus::Unknown)?;
     }
     Ok(true)
 }
 
 /// The session of an agent has ended. If the agent was registered for it, groups no longer include it.
-pub fn left(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
+pub fn left(room: &Room, agent: &str, caller: &CallingSession) -> Result<()> {
     if room
         .registry()?
         .agent(agent)
         .is_some_and(|agent| is_for(agent, caller))
     {
-        agent::mark(room, agent, Status::Offline)
+        agent::mark(room, agent, AgentStatus::Offline)
     } else {
         Ok(())
     }
@@ -139,7 +143,7 @@ pub fn left(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
 
 /// A session has joined this agent by its name. An agent that was registered for another session is no longer only for that
 /// one.
-pub(super) fn keep(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
+pub(super) fn keep(room: &Room, agent: &str, caller: &CallingSession) -> Result<()> {
     let registry = room.registry()?;
     let is_own = given(room, &registry, caller)?.is_some_and(|given| *given.id == *agent);
     if is_own
@@ -179,7 +183,7 @@ pub(super) fn is_known(room: &Room, agent: &str) -> Result<bool> {
 
 /// The source of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum NameSource {
     /// The session had it before.
     Own,
     /// A person registered it with the role of the session.
@@ -190,28 +194,28 @@ enum Origin {
     New,
 }
 
-struct Choice {
+struct ChosenName {
     name: String,
-    origin: Origin,
+    origin: NameSource,
 }
 
 /// The facts that decide whether a name is free.
-struct Pool<'r> {
+struct NamePool<'r> {
     room: &'r Room,
     /// The names for new agents, in this order.
     names: Vec<String>,
-    leases: BTreeMap<String, Lease>,
+    leases: BTreeMap<String, SessionLease>,
     /// Agents with a running session.
     live: BTreeSet<String>,
     claims: Claims,
-    calls: Calls,
+    calls: SessionCalls,
     searched: usize,
     refused: BTreeSet<String>,
 }
 
-impl<'r> Pool<'r> {
-    fn look(room: &'r Room, settings: &Settings, registry: &Registry) -> Result<Pool<'r>> {
-        let leases: BTreeMap<String, Lease> = sessions::all(room)?
+impl<'r> NamePool<'r> {
+    fn look(room: &'r Room, settings: &Settings, registry: &Registry) -> Result<NamePool<'r>> {
+        let leases: BTreeMap<String, SessionLease> = sessions::all(room)?
             .into_iter()
             .map(|lease| (lease.agent.clone(), lease))
             .collect();
@@ -229,8 +233,8 @@ impl<'r> Pool<'r> {
         } else {
             Claims::default()
         };
-        let calls = Calls::of(&room.dir);
-        Ok(Pool {
+        let calls = SessionCalls::of(&room.dir);
+        Ok(NamePool {
             room,
             names: settings.names.clone(),
             leases,
@@ -245,17 +249,17 @@ impl<'r> Pool<'r> {
     fn choose(
         &mut self,
         registry: &Registry,
-        caller: &Caller,
+        caller: &CallingSession,
         role: Option<&str>,
-    ) -> Result<Choice> {
+    ) -> Result<ChosenName> {
         let own = registry
             .agents()
             .iter()
             .find(|agent| is_for(agent, caller) && !self.is_refused(agent));
         if let Some(own) = own {
-            return Ok(Choice {
+            return Ok(ChosenName {
                 name: own.id.to_string(),
-                origin: Origin::Own,
+                origin: NameSource::Own,
             });
         }
         for agent in registry
@@ -264,9 +268,9 @@ impl<'r> Pool<'r> {
             .filter(|agent| role.is_some() && agent.role.as_deref() == role)
         {
             if agent.session.is_none() && agent.uid.is_none() && self.is_free(agent)? {
-                return Ok(Choice {
+                return Ok(ChosenName {
                     name: agent.id.to_string(),
-                    origin: Origin::Registered,
+                    origin: NameSource::Registered,
                 });
             }
         }
@@ -283,25 +287,25 @@ impl<'r> Pool<'r> {
             .collect::<Vec<_>>()
         {
             if self.is_free(agent)? {
-                return Ok(Choice {
+                return Ok(ChosenName {
                     name: agent.id.to_string(),
-                    origin: Origin::Left,
+                    origin: NameSource::Left,
                 });
             }
         }
         let is_new =
             |name: &&String| !self.refused.contains(*name) && is_unused(self.room, registry, name);
         if let Some(name) = self.names.iter().find(is_new) {
-            return Ok(Choice {
+            return Ok(ChosenName {
                 name: name.clone(),
-                origin: Origin::New,
+                origin: NameSource::New,
             });
         }
         for agent in left {
             if self.is_free(agent)? {
-                return Ok(Choice {
+                return Ok(ChosenName {
                     name: agent.id.to_string(),
-                    origin: Origin::Left,
+                    origin: NameSource::Left,
                 });
             }
         }
@@ -310,9 +314,9 @@ impl<'r> Pool<'r> {
         let mut free = numbered
             .filter(|name| !self.refused.contains(name) && is_unused(self.room, registry, name));
         free.next()
-            .map(|name| Choice {
+            .map(|name| ChosenName {
                 name,
-                origin: Origin::New,
+                origin: NameSource::New,
             })
             .ok_or_else(|| Error::Busy {
                 what: "every name is in use".into(),
@@ -324,15 +328,16 @@ impl<'r> Pool<'r> {
     fn registered(
         &self,
         registry: &Registry,
-        choice: &Choice,
+        choice: &ChosenName,
         key: &str,
         role: Option<&str>,
     ) -> Result<Option<Registry>> {
         let name = &choice.name;
         let is_over = |agent: &&Agent| {
-            let ended = |lease: &Lease| lease.ended || lease.is_gone(&self.room.dir);
-            let is_other =
-                agent.session.is_some() && *agent.id != **name && agent.status == Status::Unknown;
+            let ended = |lease: &SessionLease| lease.ended || lease.is_gone(&self.room.dir);
+            let is_other = agent.session.is_some()
+                && *agent.id != **name
+                && agent.status == AgentStatus::Unknown;
             is_other && self.leases.get(&*agent.id).is_none_or(ended)
         };
         let mut changes: Vec<(String, Map<String, Value>)> = registry
@@ -343,8 +348,8 @@ impl<'r> Pool<'r> {
             .collect();
         let (mut changed, mut is_changed) = (registry.clone(), !changes.is_empty());
         match choice.origin {
-            Origin::Registered => {}
-            Origin::New => {
+            NameSource::Registered => {}
+            NameSource::New => {
                 let agent = Agent {
                     role: role.map(str::to_owned),
                     session: Some(key.to_owned()),
@@ -353,9 +358,9 @@ impl<'r> Pool<'r> {
                 changed = changed.add(agent).map_err(Error::Rejected)?;
                 is_changed = true;
             }
-            Origin::Own if registry.agent(name).is_some_and(|agent| !agent.is_left()) => {}
-            Origin::Own => changes.push((name.clone(), status(""))),
-            Origin::Left => {
+            NameSource::Own if registry.agent(name).is_some_and(|agent| !agent.is_left()) => {}
+            NameSource::Own => changes.push((name.clone(), status(""))),
+            NameSource::Left => {
                 let mut fields = status("");
                 fields.insert("session".into(), key.into());
                 fields.insert("role".into(), json!(role));

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// The outcome of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Outcome {
+pub struct ApprovalOutcome {
     /// The approval, as `<sender>/<id>`.
     pub approval: String,
     /// `decided` or `denied`.
@@ -26,7 +26,7 @@ pub struct Outcome {
     pub pinned: Option<String>,
 }
 
-impl Outcome {
+impl ApprovalOutcome {
     /// A sentence about the decision on an approval with this name.
     pub fn sentence(&self, name: &str) -> String {
         let pinned = self.pinned.as_deref().map(|key| {
@@ -52,8 +52,8 @@ impl Outcome {
         option: Option<&String>,
         by: Option<&str>,
         record: &Record,
-    ) -> Outcome {
-        Outcome {
+    ) -> ApprovalOutcome {
+        ApprovalOutcome {
             approval: approval.to_owned(),
             status: if option.is_some() {
                 "decided"

@@ -4,7 +4,7 @@
 //! settings allow. The file is opened relative to directory handles, so that no link can lead elsewhere.
 
 use super::files;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::{Dir, file_meta, layout};
 use crate::message::address::quoted;
 use crate::room::Room;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// A file that words may name, opened.
 #[derive(Debug)]
-pub struct Permitted {
+pub struct PermittedFile {
     /// Its file name.
     pub name: String,
     /// Its path without links.
@@ -27,7 +27,7 @@ pub struct Permitted {
 }
 
 /// Opens a regular file by an untrusted path, relative to the working directory.
-pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> {
+pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFile> {
     let path = files::find(file)?;
     let shown = || quoted(&file.display().to_string());
     let own = room
@@ -96,7 +96,7 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> 
     if file_meta(&file).doing("look at", &path)?.kind != FileType::RegularFile {
         return Err(refused("is not a regular file"));
     }
-    Ok(Permitted {
+    Ok(PermittedFile {
         name,
         in_context: is_context.then(|| below.clone()),
         path,

@@ -1,21 +1,23 @@
 //! Sends a message, delivers it immediately, and reports the result.
 
 use super::follow::{self, is_of, is_staged};
-use super::send::{Draft, Prepared, Sent, WRITTEN, prepare};
-use crate::base::error::{Class, Error, Problem, Result};
+use super::send::{MessageDraft, OutboxMessage, PreparedMessage, WRITTEN, prepare};
+use crate::base::error::{Error, ErrorClass, Problem, Result};
 use crate::base::text::named;
 use crate::disk::{Barrier, can_sync_all, layout};
 use crate::log::state::unreached_subject;
 use crate::message::record::{EventKind, Record};
-use crate::query::follow::Follower;
-use crate::query::identity::Who;
+use crate::query::follow::LogFollower;
+use crate::query::identity::AgentIdentity;
 use crate::query::inbox;
-use crate::query::reach::{Announcement, Reach, Reached, reach, sentences};
+use crate::query::reach::{
+    AnnouncementTime, ExpectedReception, ExpectedRecipient, reach, sentences,
+};
 use crate::query::status;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
-use crate::room::{Lock, Locking, Mode, Room};
-use crate::router::daemon::{self, Passed};
+use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
+use crate::router::daemon::{self, PassResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,17 +30,17 @@ const NOT_PROCESSED: &str = "no router has processed it yet";
 
 /// A message that was sent, with the result.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Posted {
+pub struct SendResult {
     /// The message.
     #[serde(flatten)]
-    pub sent: Sent,
+    pub sent: OutboxMessage,
     /// The number of its record. `None` as long as the router has not accepted it, and for a user who may not read the log.
     pub seq: Option<u64>,
     /// Why the router has not accepted it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<String>,
     /// The recipients, and how each will receive it.
-    pub recipients: Vec<Reached>,
+    pub recipients: Vec<ExpectedRecipient>,
     /// The addresses that reached no agent, each with a name that may be meant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreached: Vec<Problem>,
@@ -47,7 +49,7 @@ pub struct Posted {
     pub failure: Option<Error>,
 }
 
-impl Posted {
+impl SendResult {
     /// Returns true if the message has addresses, and no agent received it.
     pub fn has_no_recipient(&self) -> bool {
         self.recipients.is_empty() && !self.unreached.is_empty()
@@ -99,27 +101,27 @@ impl Posted {
 /// it, or that a power cut can lose it. Otherwise it is durable when this returns.
 pub fn post(
     room: &Room,
-    who: &Who,
-    draft: Draft,
+    who: &AgentIdentity,
+    draft: MessageDraft,
     within: Duration,
-    told: impl FnOnce(&Sent) -> Result<()>,
-) -> Result<Posted> {
+    told: impl FnOnce(&OutboxMessage) -> Result<()>,
+) -> Result<SendResult> {
     let (sent, passed) = send_and_route(room, who, draft, told)?;
     delivery_after(room, sent, passed, within)
 }
 
 /// As [`post`], for a message that is in the outbox.
-pub fn delivery(room: &Room, sent: Sent, within: Duration) -> Result<Posted> {
+pub fn delivery(room: &Room, sent: OutboxMessage, within: Duration) -> Result<SendResult> {
     delivery_after(room, sent, daemon::pass(room), within)
 }
 
 /// As [`delivery`], after this process has tried a pass.
 pub fn delivery_after(
     room: &Room,
-    sent: Sent,
-    passed: Result<Passed>,
+    sent: OutboxMessage,
+    passed: Result<PassResult>,
     within: Duration,
-) -> Result<Posted> {
+) -> Result<SendResult> {
     let outcome = delivered(room, &sent, passed, within)?;
     Ok(posted(room, sent, outcome))
 }
@@ -132,16 +134,16 @@ pub fn lines_about(unreached: &[Problem]) -> impl Iterator<Item = String> {
 }
 
 /// A message that the router accepted or rejected.
-struct Judged {
+struct ProcessedMessage {
     record: Record,
     /// The notice about addresses that reached no agent, which is in the same batch.
     notice: Option<Record>,
 }
 
 /// The router's judgement of a message that was sent, or why there is none yet. `None` if it is hidden from this user.
-type Outcome = std::result::Result<Option<Judged>, Error>;
+type RoutingResult = std::result::Result<Option<ProcessedMessage>, Error>;
 
-fn find_judged(records: Vec<Record>, sent: &Sent) -> Option<Judged> {
+fn find_judged(records: Vec<Record>, sent: &OutboxMessage) -> Option<ProcessedMessage> {
     let about = unreached_subject(sent.sender(), &sent.id);
     let mut records = records
         .into_iter()
@@ -149,7 +151,7 @@ fn find_judged(records: Vec<Record>, sent: &Sent) -> Option<Judged> {
     let record = records.next()?;
     let batch = record.batch;
     let notice = records.find(|other| other.batch == batch && other.about() == Some(&*about));
-    Some(Judged { record, notice })
+    Some(ProcessedMessage { record, notice })
 }
 
 /// The addresses that reached no agent, according to a notice.
@@ -161,19 +163,19 @@ fn unreached_of(notice: &Record) -> Vec<Problem> {
 /// Waits until the router has accepted the message and delivered all copies that are not blocked.
 fn delivered(
     room: &Room,
-    sent: &Sent,
-    passed: Result<Passed>,
+    sent: &OutboxMessage,
+    passed: Result<PassResult>,
     within: Duration,
-) -> Result<Outcome> {
-    let is_hidden = matches!(passed, Ok(Passed::OwnerRoutes));
+) -> Result<RoutingResult> {
+    let is_hidden = matches!(passed, Ok(PassResult::OwnerRoutes));
     let is_answered =
         is_hidden && !within.is_zero() && follow::ask_hidden_router(room, sent, within);
-    let (mut follower, mut judged) = (Follower::at(room, sent.since), None);
+    let (mut follower, mut judged) = (LogFollower::at(room, sent.since), None);
     let followed = follow::follow_pass(room, passed, within, &mut || {
         if judged.is_none() {
             judged = find_judged(follower.read()?, sent);
         }
-        let Some(Judged { record, .. }) = &judged else {
+        let Some(ProcessedMessage { record, .. }) = &judged else {
             return Ok(None);
         };
         for (agent, _) in record.copies() {
@@ -184,7 +186,7 @@ fn delivered(
         Ok(Some(()))
     });
     match judged {
-        Some(Judged { record, .. }) if record.kind() == EventKind::Rejected => {
+        Some(ProcessedMessage { record, .. }) if record.kind() == EventKind::Rejected => {
             follow::mark_copy_seen(room, sent.sender(), &record);
             Err(Error::NotGranted(record.problems().to_vec()))
         }
@@ -232,12 +234,12 @@ fn is_taken(room: &Room, record: &Record, agent: &str) -> Result<bool> {
     Ok(inbox.stat(inbox::copy_name(record))?.is_none())
 }
 
-fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
+fn posted(room: &Room, sent: OutboxMessage, outcome: RoutingResult) -> SendResult {
     let mut recipients = match &outcome {
-        Ok(Some(Judged { record, .. })) => reach(
+        Ok(Some(ProcessedMessage { record, .. })) => reach(
             room,
             sent.sender(),
-            &Announcement::of_record(record),
+            &AnnouncementTime::of_record(record),
             record.recipients().map(|(agent, via)| (agent.clone(), via)),
         ),
         _ => reach(
@@ -249,22 +251,22 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
                 .map(|one| (one.agent.clone(), one.via.as_str())),
         ),
     };
-    if let Ok(Some(Judged { record, .. })) = &outcome {
+    if let Ok(Some(ProcessedMessage { record, .. })) = &outcome {
         for one in &mut recipients {
             if is_staged(room, record, &one.agent).unwrap_or_default() {
-                one.reach = Some(Reach::Blocked);
+                one.reach = Some(ExpectedReception::Blocked);
             } else if one
                 .reach
                 .as_ref()
-                .is_some_and(|reach| *reach != Reach::Link)
+                .is_some_and(|reach| *reach != ExpectedReception::Link)
                 && is_taken(room, record, &one.agent).unwrap_or_default()
             {
-                one.reach = Some(Reach::Seen);
+                one.reach = Some(ExpectedReception::Seen);
             }
         }
     }
     let (seq, unreached, failure) = match outcome {
-        Ok(Some(Judged { record, notice })) => (
+        Ok(Some(ProcessedMessage { record, notice })) => (
             Some(record.seq),
             notice.as_ref().map(unreached_of).unwrap_or_default(),
             None,
@@ -275,8 +277,8 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
         Error::Busy { what, cure } if cure == WRITTEN => what.clone(),
         e => e.to_string(),
     });
-    let failure = failure.filter(|e| e.class() != Class::Temporary);
-    Posted {
+    let failure = failure.filter(|e| e.class() != ErrorClass::Temporary);
+    SendResult {
         sent,
         seq,
         pending,
@@ -289,14 +291,14 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
 /// Sends a message, and delivers it by a pass of this process if no router runs.
 fn send_and_route(
     room: &Room,
-    who: &Who,
-    draft: Draft,
-    told: impl FnOnce(&Sent) -> Result<()>,
-) -> Result<(Sent, Result<Passed>)> {
+    who: &AgentIdentity,
+    draft: MessageDraft,
+    told: impl FnOnce(&OutboxMessage) -> Result<()>,
+) -> Result<(OutboxMessage, Result<PassResult>)> {
     let message = prepare(room, who, draft)?;
     if room.settings()?.durability == Durability::Power
         && can_sync_all()
-        && let Ok(Locking::Ours(lock)) = room.lock(Mode::Pass, Duration::ZERO)
+        && let Ok(LockAttempt::Ours(lock)) = room.lock(RouterMode::Pass, Duration::ZERO)
     {
         return send_in_pass(room, lock, message, told);
     }
@@ -309,10 +311,10 @@ fn send_and_route(
 /// Sends a message in this process's own pass. The pass begins with a sync of everything, so the message needs none of its own.
 fn send_in_pass(
     room: &Room,
-    lock: Lock,
-    message: Prepared,
-    told: impl FnOnce(&Sent) -> Result<()>,
-) -> Result<(Sent, Result<Passed>)> {
+    lock: RouterLock,
+    message: PreparedMessage,
+    told: impl FnOnce(&OutboxMessage) -> Result<()>,
+) -> Result<(OutboxMessage, Result<PassResult>)> {
     let (mut written, mut told, mut said) = (Some(message.write(room)?), Some(told), None);
     let routed = daemon::pass_by(room, lock, || {
         if let (Some(written), Some(told)) = (written.take(), told.take()) {
@@ -340,7 +342,7 @@ fn send_in_pass(
 }
 
 /// Returns true if the message has left its outbox and the spool.
-fn is_routed(room: &Room, sent: &Sent) -> Result<bool> {
+fn is_routed(room: &Room, sent: &OutboxMessage) -> Result<bool> {
     let name = layout::message_file(&sent.id);
     let is_claimed = Spool::open(&room.dir)?
         .claimed()?

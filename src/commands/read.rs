@@ -1,6 +1,6 @@
 //! Finds messages to read, and moves them to `seen/` after they were shown.
 
-use super::send::{self, Draft};
+use super::send::{self, MessageDraft};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -9,16 +9,16 @@ use crate::log;
 use crate::log::lookup;
 use crate::log::state;
 use crate::message::address::quoted;
-use crate::message::reference::{Chosen, Fit, Reference, choose};
-use crate::message::status::Status;
-use crate::query::identity::{self, Who};
-use crate::query::inbox::{self, Holding, Mail};
-use crate::query::trace::{self, Recipient};
+use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, choose};
+use crate::message::status::CopyStatus;
+use crate::query::identity::{self, AgentIdentity};
+use crate::query::inbox::{self, InboxMessage, MailHold};
+use crate::query::trace::{self, RecipientTrace};
 use crate::room::Room;
 use std::ffi::OsStr;
 
 /// Selects messages to read.
-pub enum Wanted {
+pub enum ReadSelection {
     /// The oldest unread message.
     Oldest,
     /// All unread messages.
@@ -30,22 +30,25 @@ pub enum Wanted {
 /// The requested messages, in the requested order. A message that was read before can be read again by reference.
 ///
 /// If several processes read unread mail at the same time, one of them gets each message. A reference always works.
-pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
+pub fn find(room: &Room, agent: &str, wanted: &ReadSelection) -> Result<MailHold> {
     match wanted {
-        Wanted::Oldest => inbox::hold(room, agent, 1),
-        Wanted::All => inbox::hold(room, agent, usize::MAX),
-        Wanted::Named(names) => named(room, agent, names).map(Holding::of),
+        ReadSelection::Oldest => inbox::hold(room, agent, 1),
+        ReadSelection::All => inbox::hold(room, agent, usize::MAX),
+        ReadSelection::Named(names) => named(room, agent, names).map(MailHold::of),
     }
 }
 
 /// The messages with these references, read or unread. A message outside the inbox and `seen/` is read from the log.
-pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
-    let sought: Vec<Sought<'_>> = names.iter().map(|name| Sought::new(room, name)).collect();
+pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<InboxMessage>> {
+    let sought: Vec<InboxReference<'_>> = names
+        .iter()
+        .map(|name| InboxReference::new(room, name))
+        .collect();
     let unread = inbox::list_those(room, agent, &mut |file| is_sought(&sought, file))?;
     let mut seen = None;
-    let mut found: Vec<Mail> = Vec::new();
+    let mut found: Vec<InboxMessage> = Vec::new();
     for name in names {
-        let is_whole = |mail: &Mail| fit(mail, name) == Some(Fit::Whole);
+        let is_whole = |mail: &InboxMessage| fit(mail, name) == Some(ReferenceMatch::Whole);
         if seen.is_none() && !unread.iter().any(is_whole) {
             seen = Some(inbox::seen_those(room, agent, &mut |file| {
                 is_sought(&sought, file)
@@ -63,7 +66,7 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
 }
 
 /// A reference to a message, which excludes most files of an inbox by their names.
-pub(super) struct Sought<'n> {
+pub(super) struct InboxReference<'n> {
     text: &'n str,
     /// The beginning of the id in a file name.
     id: Option<String>,
@@ -73,8 +76,8 @@ pub(super) struct Sought<'n> {
     is_any: bool,
 }
 
-impl Sought<'_> {
-    pub(super) fn new<'n>(room: &Room, text: &'n str) -> Sought<'n> {
+impl InboxReference<'_> {
+    pub(super) fn new<'n>(room: &Room, text: &'n str) -> InboxReference<'n> {
         let reference = Reference::parse(text);
         let id = reference.as_ref().and_then(Reference::id);
         let seq = reference.as_ref().and_then(Reference::seq);
@@ -84,7 +87,7 @@ impl Sought<'_> {
             .ok()
             .flatten()
             .and_then(|line| log::find::head(&line.bytes));
-        Sought {
+        InboxReference {
             text,
             id: id.map(|id| format!("-{id}")),
             accepted_at: head.map(|head| head.at),
@@ -105,16 +108,16 @@ impl Sought<'_> {
     }
 }
 
-fn is_sought(sought: &[Sought<'_>], file: &OsStr) -> bool {
+fn is_sought(sought: &[InboxReference<'_>], file: &OsStr) -> bool {
     sought.iter().any(|one| one.can_be(file))
 }
 
 /// A message from the log that the agent received.
-fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
+fn archived(room: &Room, agent: &str, name: &str) -> Result<InboxMessage> {
     let viewer = identity::own_viewer(room, agent)?;
     let past = lookup::one_of(&room.dir, &viewer, name)?;
     if viewer.received(&past) {
-        closed(room, agent, Mail::of_past(agent, past))
+        closed(room, agent, InboxMessage::of_past(agent, past))
     } else {
         Err(Error::NotFound {
             what: format!("{agent} is the sender of {}, not a recipient", past.name()),
@@ -124,10 +127,10 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
 }
 
 /// The message with how its copy was closed, because it may have been replaced.
-fn closed(room: &Room, agent: &str, mut mail: Mail) -> Result<Mail> {
+fn closed(room: &Room, agent: &str, mut mail: InboxMessage) -> Result<InboxMessage> {
     let Some(seq) = mail.seq else { return Ok(mail) };
     let trace = trace::trace(room, Some(agent), &format!("#{seq}"))?;
-    let is_own = |one: &&Recipient| one.agent == agent || one.now.as_deref() == Some(agent);
+    let is_own = |one: &&RecipientTrace| one.agent == agent || one.now.as_deref() == Some(agent);
     let steps = trace
         .recipients
         .iter()
@@ -159,7 +162,7 @@ pub fn count_fitting(lengths: impl ExactSizeIterator<Item = usize>, most: usize)
 }
 
 /// Moves shown messages to `seen/`. A message that another process has moved is skipped. A failed move does not stop the others.
-pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
+pub fn mark_seen(room: &Room, agent: &str, mails: &[InboxMessage]) -> Result<()> {
     let unread = mails.iter().filter(|mail| !mail.seen);
     mark_files_seen(room, agent, unread.map(|mail| &*mail.name))
 }
@@ -189,20 +192,20 @@ fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
         .filter_map(|at| state.mailboxes.unread_at(agent, at))
         .map(|seq| format!("#{seq}"))
         .collect();
-    let who = Who {
+    let who = AgentIdentity {
         name: agent.to_owned(),
         source: "the inbox",
     };
     for raw_refs in refs.chunks(limits::SEEN_REFS).map(<[String]>::to_vec) {
-        let status = Some(Status::Seen.as_str().to_owned());
+        let status = Some(CopyStatus::Seen.as_str().to_owned());
         send::send(
             room,
             &who,
-            Draft {
+            MessageDraft {
                 kind: Some("ack".into()),
                 raw_refs,
                 status,
-                ..Draft::default()
+                ..MessageDraft::default()
             },
         )?;
     }
@@ -211,10 +214,10 @@ fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
 
 /// The one message that a reference means.
 pub(super) fn one<'m>(
-    mails: impl Iterator<Item = &'m Mail>,
+    mails: impl Iterator<Item = &'m InboxMessage>,
     name: &str,
-) -> Result<Option<&'m Mail>> {
-    let mut fitting: Vec<(Fit, &Mail)> = Vec::new();
+) -> Result<Option<&'m InboxMessage>> {
+    let mut fitting: Vec<(ReferenceMatch, &InboxMessage)> = Vec::new();
     for mail in mails {
         // A message may be in two directories.
         let is_new = !fitting.iter().any(|(_, other)| other.name == mail.name);
@@ -225,10 +228,10 @@ pub(super) fn one<'m>(
         }
     }
     match choose(fitting) {
-        Chosen::One(mail) => Ok(Some(mail)),
-        Chosen::None => Ok(None),
-        Chosen::Several(many) => {
-            let called = |mail: &&Mail| match mail.seq {
+        ReferenceResolution::One(mail) => Ok(Some(mail)),
+        ReferenceResolution::None => Ok(None),
+        ReferenceResolution::Several(many) => {
+            let called = |mail: &&InboxMessage| match mail.seq {
                 Some(seq) => format!("#{seq} ({}/{})", mail.from, mail.id),
                 None => mail.file.display().to_string(),
             };
@@ -238,9 +241,9 @@ pub(super) fn one<'m>(
     }
 }
 
-fn fit(mail: &Mail, name: &str) -> Option<Fit> {
+fn fit(mail: &InboxMessage, name: &str) -> Option<ReferenceMatch> {
     // A file without a record is named by its file name.
-    let by_hand = || (mail.name == name || *mail.file == *name).then_some(Fit::Whole);
+    let by_hand = || (mail.name == name || *mail.file == *name).then_some(ReferenceMatch::Whole);
     Reference::parse(name)
         .and_then(|reference| reference.fit(&mail.from, &mail.id, mail.seq))
         .or_else(by_hand)

@@ -1,21 +1,21 @@
 //! Builds a reply: recipients, thread, channel and subject from the answered message.
 
-use super::send::{Draft, sender_id};
+use super::send::{MessageDraft, sender_id};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::log::lookup::{self, LoggedMessage, Viewer};
 use crate::message::id;
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::registry::Registry;
 use std::sync::Arc;
 
 /// A reply to send.
 #[derive(Debug)]
-pub struct Reply {
+pub struct ReplyDraft {
     /// The draft.
-    pub draft: Draft,
+    pub draft: MessageDraft,
     /// Former recipients that no longer accept mail.
     pub left_out: Vec<String>,
     /// The answered message.
@@ -24,7 +24,13 @@ pub struct Reply {
 
 /// Turns a draft into a reply. Fields of the draft take precedence. The recipient is the sender of the answered message,
 /// with `all` also its other recipients. A reply to one's own message has the same recipients.
-pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Result<Reply> {
+pub fn reply(
+    room: &Room,
+    who: &AgentIdentity,
+    name: &str,
+    all: bool,
+    draft: MessageDraft,
+) -> Result<ReplyDraft> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
     let past = lookup::one_of(
@@ -47,7 +53,7 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
     }
     let is_question = past.kind == "question" || past.requires_response;
     let kind = if is_question { "answer" } else { "message" };
-    let draft = Draft {
+    let draft = MessageDraft {
         to,
         kind: draft.kind.or_else(|| Some(kind.into())),
         subject: draft.subject.or_else(|| past.subject.as_deref().map(re)),
@@ -67,7 +73,7 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
         }),
         ..draft
     };
-    Ok(Reply {
+    Ok(ReplyDraft {
         draft,
         left_out,
         answered: past,

@@ -1,23 +1,23 @@
 //! Sends a message: checks it as the router does, and writes a file to the sender's outbox.
 
 use super::attach;
-use super::check::{Judge, too_large};
+use super::check::{MessageChecker, too_large};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk;
 use crate::disk::layout;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved};
-use crate::log::{self, Position};
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter, UnresolvedReference};
+use crate::log::{self, LogPosition};
 use crate::message::address::{Address, quoted};
 use crate::message::reference::Reference;
 use crate::message::{DECISION, LINK, Message, PIN, id};
-use crate::query::identity::{self, Who};
-use crate::query::reach::Announcement;
+use crate::query::identity::{self, AgentIdentity};
+use crate::query::reach::AnnouncementTime;
 use crate::query::time;
 use crate::room::actor::{Actor, DECIDE, require_person};
 use crate::room::registry::{Agent, Registry};
-use crate::room::resolve::{Recipient, Resolved};
-use crate::room::settings::{Admission, Settings};
+use crate::room::resolve::{Recipient, ResolvedRecipients};
+use crate::room::settings::{SenderAdmission, Settings};
 use crate::room::{Room, inbox};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub const WRITTEN: &str = "do not send it again";
 
 /// A message as the caller specifies it.
 #[derive(Debug, Default, Clone)]
-pub struct Draft {
+pub struct MessageDraft {
     /// Addresses.
     pub to: Vec<String>,
     /// The text.
@@ -80,7 +80,7 @@ pub struct Draft {
     pub fields: Map<String, Value>,
 }
 
-impl Draft {
+impl MessageDraft {
     /// Returns true if the draft has nothing that a recipient could read.
     pub fn is_empty(&self) -> bool {
         let body = self.body.as_deref().unwrap_or_default();
@@ -90,7 +90,7 @@ impl Draft {
 
 /// A message that was written to the outbox.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Sent {
+pub struct OutboxMessage {
     /// Message id.
     pub id: String,
     /// The file, relative to the room.
@@ -103,16 +103,16 @@ pub struct Sent {
     pub unreached: Vec<Problem>,
     /// The end of the log before the message was written.
     #[serde(skip)]
-    pub since: Position,
+    pub since: LogPosition,
     /// Whether hooks announce the message.
     #[serde(skip)]
-    pub announcement: Announcement,
+    pub announcement: AnnouncementTime,
     /// Names of files that were copied into the message.
     #[serde(skip)]
     pub copied: Vec<String>,
 }
 
-impl Sent {
+impl OutboxMessage {
     /// The sender.
     pub fn sender(&self) -> &str {
         let outbox = self.file.parent().and_then(Path::file_name);
@@ -145,32 +145,32 @@ impl Sent {
 }
 
 /// Writes a message to its sender's outbox and marks the answered message as read. The file is durable when this returns.
-pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
+pub fn send(room: &Room, who: &AgentIdentity, draft: MessageDraft) -> Result<OutboxMessage> {
     prepare(room, who, draft)?.put(room)
 }
 
 /// A checked message.
-pub(super) struct Prepared {
-    pub(super) sent: Sent,
+pub(super) struct PreparedMessage {
+    pub(super) sent: OutboxMessage,
     pub(super) message: Message,
     text: String,
     answers: Option<Stamp>,
 }
 
-impl Prepared {
+impl PreparedMessage {
     /// Puts the message into the outbox, durable.
-    pub(super) fn put(self, room: &Room) -> Result<Sent> {
+    pub(super) fn put(self, room: &Room) -> Result<OutboxMessage> {
         self.write(room)?.put(room, self)
     }
 
     /// Writes the message to the outbox under a temporary name, not yet durable.
-    pub(super) fn write(&self, room: &Room) -> Result<Written> {
+    pub(super) fn write(&self, room: &Room) -> Result<TemporaryOutboxFile> {
         let outbox = room
             .dir
             .make(self.sent.file.parent().unwrap_or(&self.sent.file))?;
         let name = layout::message_file(&self.sent.id);
-        let draft = disk::Draft::write(&outbox, &layout::unsent(&name), self.text.as_bytes())?;
-        Ok(Written { draft, name })
+        let draft = disk::DraftFile::write(&outbox, &layout::unsent(&name), self.text.as_bytes())?;
+        Ok(TemporaryOutboxFile { draft, name })
     }
 
     /// Marks the answered message as read. The message was sent, so a failure here must not look like a failure to send.
@@ -184,14 +184,14 @@ impl Prepared {
 }
 
 /// A message under a temporary name in its outbox. Dropping it removes the file.
-pub(super) struct Written {
-    draft: disk::Draft,
+pub(super) struct TemporaryOutboxFile {
+    draft: disk::DraftFile,
     name: String,
 }
 
-impl Written {
+impl TemporaryOutboxFile {
     /// Makes the message durable and gives it its name.
-    pub(super) fn put(self, room: &Room, message: Prepared) -> Result<Sent> {
+    pub(super) fn put(self, room: &Room, message: PreparedMessage) -> Result<OutboxMessage> {
         let trouble = self.draft.put_synced(&self.name)?;
         message.mark_answered(room);
         match trouble {
@@ -201,7 +201,7 @@ impl Written {
     }
 
     /// Gives a durable message file its name. A power cut can still remove the name.
-    pub(super) fn place(self, room: &Room, message: &Prepared) -> Result<()> {
+    pub(super) fn place(self, room: &Room, message: &PreparedMessage) -> Result<()> {
         self.draft.place(&self.name)?;
         message.mark_answered(room);
         Ok(())
@@ -209,12 +209,16 @@ impl Written {
 }
 
 /// Checks a message without sending it.
-pub fn check(room: &Room, who: &Who, draft: Draft) -> Result<()> {
+pub fn check(room: &Room, who: &AgentIdentity, draft: MessageDraft) -> Result<()> {
     prepare(room, who, draft).map(|_| ())
 }
 
 /// Builds and checks a message.
-pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
+pub(super) fn prepare(
+    room: &Room,
+    who: &AgentIdentity,
+    draft: MessageDraft,
+) -> Result<PreparedMessage> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let sender = sender_id(&registry, &settings, who)?;
     if draft.body_is_last_word {
@@ -234,7 +238,7 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
             settings.message_bytes,
         )]));
     }
-    let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
+    let checked = MessageChecker::of(room, &registry, &sender).value(Value::Object(fields));
     let (message, resolved) =
         checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
     check_person(&message)?;
@@ -244,20 +248,20 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
         Err(e) if e.errno() == Some(libc::EACCES) => log::START,
         since => since?,
     };
-    let Resolved {
+    let ResolvedRecipients {
         recipients,
         unreached,
     } = resolved.unwrap_or_default();
-    let sent = Sent {
+    let sent = OutboxMessage {
         id,
         file,
         recipients,
         unreached,
         since,
-        announcement: Announcement::of(message.kind(), message.priority()),
+        announcement: AnnouncementTime::of(message.kind(), message.priority()),
         copied,
     };
-    Ok(Prepared {
+    Ok(PreparedMessage {
         sent,
         message,
         text,
@@ -294,7 +298,7 @@ fn copied(fields: &Map<String, Value>) -> Vec<String> {
 }
 
 /// The sender's id, if the router reads its outbox.
-pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<String> {
+pub fn sender_id(registry: &Registry, settings: &Settings, who: &AgentIdentity) -> Result<String> {
     match who.in_registry(registry) {
         Ok(agent) => match retired(agent).or_else(|| wrong_owner(agent)) {
             Some(problem) => Err(Error::Rejected(vec![problem])),
@@ -303,7 +307,7 @@ pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<
         // An open room registers new senders, except for a name that differs from a registered one only in letter case.
         Err(e) => {
             let is_new = id::is_name(&who.name) && registry.find_position(&who.name).is_none();
-            if settings.admission == Admission::Open && is_new {
+            if settings.admission == SenderAdmission::Open && is_new {
                 Ok(who.name.clone())
             } else {
                 Err(e)
@@ -379,7 +383,7 @@ fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) ->
 }
 
 /// Rejects `send bob carol`: carol may be a second recipient, with the body forgotten.
-fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
+fn refuse_address_as_body(registry: &Registry, draft: &MessageDraft) -> Result<()> {
     let body = draft.body.as_deref().unwrap_or_default();
     let names_somebody = match Address::parse(body) {
         Ok(Address::Word(word)) => registry.find(&word).is_some(),
@@ -417,7 +421,7 @@ fn compose(
     settings: &Settings,
     sender: &str,
     id: &str,
-    draft: Draft,
+    draft: MessageDraft,
 ) -> Result<(Map<String, Value>, Option<Stamp>)> {
     let answered = draft
         .reply_to
@@ -517,7 +521,10 @@ fn resolve(room: &Room, sender: &str, reference: &str) -> Result<(String, Logged
         &[reference.to_owned()],
         &mut SearchLimiter::default(),
     )?;
-    let found = found.into_iter().next().unwrap_or(Err(Unresolved::Missing));
+    let found = found
+        .into_iter()
+        .next()
+        .unwrap_or(Err(UnresolvedReference::Missing));
     let (past, _) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
     Ok((
         if reference.contains('/') {

@@ -1,14 +1,14 @@
 //! Shares a file: copies it into the room's context and announces it. Never overwrites another file.
 
-use super::send::{self, Draft, Sent};
+use super::send::{self, MessageDraft, OutboxMessage};
 use super::{files, permitted};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_pieces, hash_stream, hex};
 use crate::base::limits;
 use crate::disk::{self, Dir, file_meta, layout};
 use crate::message::address::quoted;
 use crate::message::id;
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::actor::Actor;
 use crate::room::settings::Settings;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// A request to share a file.
 #[derive(Debug, Default)]
-pub struct Request {
+pub struct ShareRequest {
     /// The file.
     pub file: PathBuf,
     /// The subdirectory of the context.
@@ -37,7 +37,7 @@ pub struct Request {
 
 /// A file in the context.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Artifact {
+pub struct SharedArtifact {
     /// Its path below the context, as messages name it.
     pub path: String,
     /// Its path on this machine.
@@ -53,7 +53,11 @@ pub struct Artifact {
 }
 
 /// Copies a file into the context and announces it. Copies nothing if the announcement would be rejected.
-pub fn share(room: &Room, who: &Who, request: Request) -> Result<(Artifact, Sent)> {
+pub fn share(
+    room: &Room,
+    who: &AgentIdentity,
+    request: ShareRequest,
+) -> Result<(SharedArtifact, OutboxMessage)> {
     let opened = match Actor::of_this_process() {
         Actor::Person => open(&request.file)?,
         _ => {
@@ -67,11 +71,11 @@ pub fn share(room: &Room, who: &Who, request: Request) -> Result<(Artifact, Sent
 /// As [`share`], for an open file and its name.
 pub fn share_opened(
     room: &Room,
-    who: &Who,
-    request: Request,
+    who: &AgentIdentity,
+    request: ShareRequest,
     opened: (String, File),
-) -> Result<(Artifact, Sent)> {
-    let Request {
+) -> Result<(SharedArtifact, OutboxMessage)> {
+    let ShareRequest {
         category,
         to,
         note,
@@ -86,7 +90,7 @@ pub fn share_opened(
         });
     }
     let (name, source) = opened;
-    let draft = Draft {
+    let draft = MessageDraft {
         to: if to.is_empty() {
             vec!["all".into()]
         } else {
@@ -96,7 +100,7 @@ pub fn share_opened(
         subject: Some(format!("{category}: {name}")),
         body: note,
         metadata: vec![("category".into(), category.clone())],
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     let attached = |path: &str, digest: &str| {
         let guess = || {
@@ -110,7 +114,7 @@ pub fn share_opened(
     send::check(
         room,
         who,
-        Draft {
+        MessageDraft {
             raw_attachments: vec![wanted],
             ..draft.clone()
         },
@@ -120,7 +124,7 @@ pub fn share_opened(
     let sent = send::send(
         room,
         who,
-        Draft {
+        MessageDraft {
             raw_attachments: vec![attachment],
             ..draft
         },
@@ -189,9 +193,9 @@ fn put(
     category: &str,
     name: &str,
     source: File,
-) -> Result<Artifact> {
+) -> Result<SharedArtifact> {
     let dir = context(room, settings)?.make(category)?;
-    let mut draft = disk::Draft::new(&dir, &shared_draft(&id::mint()))?;
+    let mut draft = disk::DraftFile::new(&dir, &shared_draft(&id::mint()))?;
     draft.narrow(file_meta(&source).doing("look at", draft.path())?.mode)?;
     let (digest, _) =
         hash_pieces(source, |piece| draft.write_all(piece)).doing("copy into", draft.path())?;
@@ -208,7 +212,7 @@ fn put(
         }
         number += 1;
     };
-    Ok(Artifact {
+    Ok(SharedArtifact {
         path: format!("{category}/{kept}"),
         file: dir.at(&kept),
         sha256: hex(&digest),

@@ -1,11 +1,11 @@
 //! Work queue on a shared inbox: leases each message to one of several consumers, and returns it when the lease expires.
 
-use super::read::{Sought, one};
+use super::read::{InboxReference, one};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{layout, machine};
 use crate::message::address::quoted;
-use crate::query::inbox::{self, Mail};
+use crate::query::inbox::{self, InboxMessage};
 use crate::room::Room;
 pub use crate::room::inbox::taken::MessageLease;
 use crate::room::inbox::taken::TakenMail;
@@ -26,16 +26,16 @@ pub struct Consumer {
 
 /// A leased message.
 #[derive(Debug)]
-pub struct Handed {
+pub struct LeasedMessage {
     /// The message in `taken/`.
-    pub mail: Mail,
+    pub mail: InboxMessage,
     /// The lease.
     pub lease: MessageLease,
 }
 
 /// A message that returned to the inbox because its lease expired.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Lapsed {
+pub struct ExpiredLease {
     /// File name.
     pub file: String,
     /// The last holder; `None` if the file was moved by hand.
@@ -46,11 +46,11 @@ pub struct Lapsed {
 
 /// The result of `take`.
 #[derive(Debug)]
-pub struct Taking {
+pub struct TakeResult {
     /// The leased message, if there was one.
-    pub handed: Option<Handed>,
+    pub handed: Option<LeasedMessage>,
     /// Messages with an expired lease that were returned first.
-    pub lapsed: Vec<Lapsed>,
+    pub lapsed: Vec<ExpiredLease>,
     /// Time until the next lease expires.
     pub next: Option<Duration>,
 }
@@ -58,7 +58,7 @@ pub struct Taking {
 /// The result of completing, renewing or releasing a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum LeaseResult {
     /// Completed: moved to `seen/`.
     Done,
     /// Completed after the lease expired, before another consumer took it: moved to `seen/`.
@@ -73,7 +73,7 @@ pub enum State {
 
 /// An operation on a leased message.
 #[derive(Debug, Clone, Copy)]
-pub enum Operation {
+pub enum LeaseOperation {
     /// Complete it.
     Done,
     /// Renew the lease for this long from now.
@@ -94,7 +94,7 @@ impl Consumer {
 }
 
 /// Returns messages with expired leases, then leases the next message: highest priority first, oldest first.
-pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> Result<Taking> {
+pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> Result<TakeResult> {
     let shelf = TakenMail::open(&room.dir, agent)?;
     let (lapsed, next) = give_back_lapsed(&shelf)?;
     shelf.tidy()?;
@@ -128,14 +128,14 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
         };
         if shelf.take(&mail.name, &lease)? {
             mail.file = layout::taken_file(agent, &mail.name);
-            return Ok(Taking {
-                handed: Some(Handed { mail, lease }),
+            return Ok(TakeResult {
+                handed: Some(LeasedMessage { mail, lease }),
                 lapsed,
                 next,
             });
         }
     }
-    Ok(Taking {
+    Ok(TakeResult {
         handed: None,
         lapsed,
         next,
@@ -153,22 +153,26 @@ pub fn update(
     agent: &str,
     id: &str,
     consumer: &Consumer,
-    operation: Operation,
-) -> Result<(Mail, State)> {
+    operation: LeaseOperation,
+) -> Result<(InboxMessage, LeaseResult)> {
     let shelf = TakenMail::open(&room.dir, agent)?;
     let taken = inbox::in_directory(room, layout::taken(agent), &mut |_| true)?;
     if let Some(mail) = one(taken.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
         let state = match operation {
-            Operation::Done => shelf.done(&mail.name, true).map(|()| State::Done)?,
-            Operation::GiveBack => shelf.give_back(&mail.name).map(|_| State::GivenBack)?,
-            Operation::Renew(span) => {
+            LeaseOperation::Done => shelf.done(&mail.name, true).map(|()| LeaseResult::Done)?,
+            LeaseOperation::GiveBack => shelf
+                .give_back(&mail.name)
+                .map(|_| LeaseResult::GivenBack)?,
+            LeaseOperation::Renew(span) => {
                 let times = shelf.lease(&mail.name).map_or(1, |lease| lease.times);
                 let lease = MessageLease {
                     times,
                     ..new_lease(consumer, span)
                 };
-                shelf.renew(&mail.name, &lease).map(|()| State::Renewed)?
+                shelf
+                    .renew(&mail.name, &lease)
+                    .map(|()| LeaseResult::Renewed)?
             }
         };
         return Ok((mail.clone(), state));
@@ -178,16 +182,18 @@ pub fn update(
     if let Some(mail) = one(back.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
         let state = match operation {
-            Operation::Done => shelf.done(&mail.name, false).map(|()| State::DoneLate)?,
-            Operation::GiveBack => State::GivenBack,
-            Operation::Renew(_) => return Err(lapsed(mail)),
+            LeaseOperation::Done => shelf
+                .done(&mail.name, false)
+                .map(|()| LeaseResult::DoneLate)?,
+            LeaseOperation::GiveBack => LeaseResult::GivenBack,
+            LeaseOperation::Renew(_) => return Err(lapsed(mail)),
         };
         return Ok((mail.clone(), state));
     }
-    let sought = Sought::new(room, id);
+    let sought = InboxReference::new(room, id);
     let seen = inbox::seen_those(room, agent, &mut |name| sought.can_be(name))?;
     match one(seen.iter(), id)? {
-        Some(mail) => Ok((mail.clone(), State::DoneBefore)),
+        Some(mail) => Ok((mail.clone(), LeaseResult::DoneBefore)),
         None => Err(Error::NotFound {
             what: format!("no leased message {} in the inbox of {agent}", quoted(id)),
             cure: "`mailbag take` prints the id of a message when it leases the message".into(),
@@ -221,7 +227,7 @@ fn rebased(lease: MessageLease, now: Stamp) -> Option<MessageLease> {
     })
 }
 
-fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<Lapsed>, Option<Duration>)> {
+fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<ExpiredLease>, Option<Duration>)> {
     let now = Stamp::now();
     let (mut lapsed, mut next) = (Vec::new(), None);
     for name in shelf.names()? {
@@ -242,7 +248,7 @@ fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<Lapsed>, Option<Duration>)
         }
         match shelf.give_back(&name) {
             Ok(false) => {}
-            Ok(true) => lapsed.push(Lapsed {
+            Ok(true) => lapsed.push(ExpiredLease {
                 file: name.to_string_lossy().into_owned(),
                 holder: shelf.lease(&name).map(|lease| lease.holder),
                 until: until.to_string(),
@@ -255,7 +261,7 @@ fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<Lapsed>, Option<Duration>)
 
 /// Checks that a consumer holds the lease. A consumer without a chosen name is accepted if the message was leased only
 /// once.
-fn check(lease: Option<&MessageLease>, consumer: &Consumer, mail: &Mail) -> Result<()> {
+fn check(lease: Option<&MessageLease>, consumer: &Consumer, mail: &InboxMessage) -> Result<()> {
     let Some(lease) = lease else { return Ok(()) };
     let nobody_else = !lease.named && !consumer.named && lease.times == 1;
     if lease.holder == consumer.name || nobody_else {
@@ -282,7 +288,7 @@ fn check(lease: Option<&MessageLease>, consumer: &Consumer, mail: &Mail) -> Resu
     ]))
 }
 
-fn lapsed(mail: &Mail) -> Error {
+fn lapsed(mail: &InboxMessage) -> Error {
     let what = format!(
         "the lease of {} expired, and the message returned to the inbox",
         called(mail)
@@ -293,7 +299,7 @@ fn lapsed(mail: &Mail) -> Error {
 }
 
 /// A message's name in an error.
-fn called(mail: &Mail) -> String {
+fn called(mail: &InboxMessage) -> String {
     mail.seq
         .map_or_else(|| mail.id.clone(), |seq| format!("#{seq} ({})", mail.id))
 }

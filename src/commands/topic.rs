@@ -1,11 +1,11 @@
 //! Topics: list followers, and follow or unfollow by a message.
 
-use super::send::{self, Draft, Sent, sender_id};
+use super::send::{self, MessageDraft, OutboxMessage, sender_id};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::message::address::quoted;
 use crate::message::id;
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::registry::Registry;
 use schemars::JsonSchema;
@@ -41,7 +41,12 @@ pub fn list(registry: &Registry) -> Vec<Topic> {
 }
 
 /// Sends a `subscribe` or `unsubscribe` message for each topic. Sends nothing if one of the names is invalid.
-pub fn change(room: &Room, who: &Who, follow: bool, topics: &[String]) -> Result<Vec<Sent>> {
+pub fn change(
+    room: &Room,
+    who: &AgentIdentity,
+    follow: bool,
+    topics: &[String],
+) -> Result<Vec<OutboxMessage>> {
     let topics: Vec<&str> = topics
         .iter()
         .map(|topic| name(topic))
@@ -55,10 +60,10 @@ pub fn change(room: &Room, who: &Who, follow: bool, topics: &[String]) -> Result
         });
     }
     let kind = if follow { "subscribe" } else { "unsubscribe" };
-    let draft = |topic: &str| Draft {
+    let draft = |topic: &str| MessageDraft {
         kind: Some(kind.into()),
         topic: Some(topic.into()),
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     topics
         .into_iter()

@@ -2,11 +2,11 @@
 
 use crate::base::error::{Error, Result};
 use crate::disk::machine;
-use crate::query::connections::{Connectable, connections};
-use crate::query::programs::{Startable, programs};
+use crate::query::connections::{ConnectionTrust, connections};
+use crate::query::programs::{ProgramTrust, programs};
 use crate::room::actor::require_person;
-use crate::room::consent::{self, Connection, Consent, Consents, Identity};
-use crate::room::registry::Wake;
+use crate::room::consent::{self, ConsentList, LinkConnection, RoomConsent, RoomIdentity};
+use crate::room::registry::WakeSettings;
 use crate::room::settings::{GuardedSetting, link_key};
 use crate::room::{self, Room};
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub struct RoomTrust {
     /// The room.
     #[serde(flatten)]
-    pub identity: Identity,
+    pub identity: RoomIdentity,
     /// Its owner's user name.
     pub owner_name: String,
     /// Whether it belongs to the calling user.
@@ -27,9 +27,9 @@ pub struct RoomTrust {
     /// Whether it may be used. An own room always may.
     pub trusted: bool,
     /// Programs that would be started for its agents.
-    pub programs: Vec<Startable>,
+    pub programs: Vec<ProgramTrust>,
     /// The links to other rooms that it would use.
-    pub links: Vec<Connectable>,
+    pub links: Vec<ConnectionTrust>,
     /// The settings that do not take effect without consent.
     pub settings: Vec<GuardedSetting>,
     /// The file that records consent.
@@ -38,12 +38,12 @@ pub struct RoomTrust {
 
 impl RoomTrust {
     /// The programs without consent.
-    pub fn open(&self) -> impl Iterator<Item = &Startable> {
+    pub fn open(&self) -> impl Iterator<Item = &ProgramTrust> {
         self.programs.iter().filter(|program| !program.agreed)
     }
 
     /// The links without consent.
-    pub fn open_links(&self) -> impl Iterator<Item = &Connectable> {
+    pub fn open_links(&self) -> impl Iterator<Item = &ConnectionTrust> {
         self.links.iter().filter(|link| !link.agreed)
     }
 }
@@ -51,7 +51,7 @@ impl RoomTrust {
 /// Inspects the room at a directory, or the one found from there, without using it.
 pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     let room = Room::look(&place(asked, from)?)?;
-    let (identity, consents) = (room.identity()?, Consents::read()?);
+    let (identity, consents) = (room.identity()?, ConsentList::read()?);
     let own = room.is_own()?;
     // Settings that cannot be read have no links.
     let settings = room.settings().unwrap_or_default();
@@ -75,8 +75,8 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
 /// Records consent: the room may be used, these programs may be started, these connections made, and these settings take effect.
 pub fn agree(
     trust: &RoomTrust,
-    programs: &[Startable],
-    links: &[Connectable],
+    programs: &[ProgramTrust],
+    links: &[ConnectionTrust],
     settings: &[GuardedSetting],
 ) -> Result<()> {
     require_person(CONSENT)?;
@@ -84,7 +84,7 @@ pub fn agree(
         .iter()
         .map(|startable| (startable.program.clone(), startable.sha256.clone()))
         .collect();
-    let links: Vec<Connection> = links.iter().map(|link| link.connection.clone()).collect();
+    let links: Vec<LinkConnection> = links.iter().map(|link| link.connection.clone()).collect();
     consent::agree(&trust.identity, &programs, &links, settings)
 }
 
@@ -115,8 +115,8 @@ pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
 }
 
 /// Records consent for a program that the person has just set.
-pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
-    let programs = wake.map(Wake::programs).unwrap_or_default();
+pub fn agree_to_set(room: &Room, wake: Option<&WakeSettings>) -> Result<()> {
+    let programs = wake.map(WakeSettings::programs).unwrap_or_default();
     if programs.is_empty() {
         return Ok(());
     }
@@ -129,7 +129,7 @@ pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
 }
 
 /// Revokes all consent for a room, which may no longer exist.
-pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<Consent>> {
+pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<RoomConsent>> {
     require_person(CONSENT)?;
     let named = asked.map(|asked| from.join(asked));
     let found = place(asked, from).ok();
@@ -153,8 +153,8 @@ pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<Consent>> {
 }
 
 /// All consent of the user.
-pub fn list() -> Result<Vec<Consent>> {
-    Ok(Consents::read()?.rooms)
+pub fn list() -> Result<Vec<RoomConsent>> {
+    Ok(ConsentList::read()?.rooms)
 }
 
 /// Finds a room: at the given directory or from there, or from the working directory.

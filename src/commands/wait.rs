@@ -1,13 +1,13 @@
 //! Waits for changes of one inbox by file events. The waiting process delivers mail if no router runs.
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::machine;
-use crate::query::inbox::{self, Mail};
-use crate::query::wait::{Filter, NewMail};
+use crate::query::inbox::{self, InboxMessage};
+use crate::query::wait::{NewMailTracker, WaitFilter};
 use crate::room::Room;
-use crate::room::sessions::{Hold, Named};
-use crate::router::daemon::{Alongside, alongside};
+use crate::room::sessions::{SessionHold, SessionIdentity};
+use crate::router::daemon::{BackgroundRouter, alongside};
 use crate::router::watcher::InboxWatch;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Why a wait ended.
 #[derive(Debug)]
-pub enum Wakeup {
+pub enum WaitEnd {
     /// The inbox may have changed.
     Changed,
     /// The timeout expired.
@@ -31,7 +31,7 @@ pub enum Wakeup {
 
 /// The result of a wait.
 #[derive(Debug)]
-pub enum Waited<T> {
+pub enum WaitResult<T> {
     /// The result was found.
     Found(T),
     /// The timeout expired.
@@ -41,31 +41,31 @@ pub enum Waited<T> {
 }
 
 /// Waits for changes of one inbox. Create it before reading the inbox, so that no change is missed.
-pub struct Waiter {
+pub struct InboxWaiter {
     room: Room,
     watch: InboxWatch,
     /// None in a server, which delivers mail by itself all the time.
-    routing: Option<Routing>,
+    routing: Option<StandbyRouter>,
     /// When to report a possible change without an event.
     next_look: Instant,
     signal: Arc<AtomicI32>,
     /// Keeps the agent present and bound to its session while it waits.
-    hold: Option<Hold>,
+    hold: Option<SessionHold>,
 }
 
-impl Waiter {
+impl InboxWaiter {
     /// Starts to watch. From now on the first SIGINT or SIGTERM ends the wait, not the process. An ignored SIGINT stays
     /// ignored.
-    pub fn new(room: &Room, agent: &str) -> Result<Waiter> {
+    pub fn new(room: &Room, agent: &str) -> Result<InboxWaiter> {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let signal = Arc::new(AtomicI32::new(0));
         listen(signal.clone(), watch.waker())?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
-        let hold = Hold::of_waiting(room, agent);
-        Ok(Waiter {
+        let hold = SessionHold::of_waiting(room, agent);
+        Ok(InboxWaiter {
             room: room.clone(),
             watch,
-            routing: Some(Routing::new(room)),
+            routing: Some(StandbyRouter::new(room)),
             next_look,
             signal,
             hold,
@@ -73,10 +73,10 @@ impl Waiter {
     }
 
     /// For one of several waits of a server, which handles signals, delivers mail and holds its agents by itself.
-    pub fn of_server(room: &Room, agent: &str) -> Result<Waiter> {
+    pub fn of_server(room: &Room, agent: &str) -> Result<InboxWaiter> {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
-        Ok(Waiter {
+        Ok(InboxWaiter {
             room: room.clone(),
             watch,
             routing: None,
@@ -96,40 +96,40 @@ impl Waiter {
     }
 
     /// Keeps an agent bound to its session during the wait. A failure does not stop the wait.
-    pub fn holds(&mut self, agent: &str, session: &Named) {
-        match Hold::take(&self.room, agent, session) {
+    pub fn holds(&mut self, agent: &str, session: &SessionIdentity) {
+        match SessionHold::take(&self.room, agent, session) {
             Ok(hold) => self.hold = Some(hold),
             Err(e) => tracing::debug!("{e}"),
         }
     }
 
     /// Waits until the inbox may have changed, or until the given instant.
-    pub fn wait(&mut self, until: Option<Instant>) -> Wakeup {
+    pub fn wait(&mut self, until: Option<Instant>) -> WaitEnd {
         loop {
             match self.signal.load(Ordering::Relaxed) {
                 0 => {}
-                signal => return Wakeup::Signal(signal),
+                signal => return WaitEnd::Signal(signal),
             }
             let left = until.map_or(Duration::MAX, |until| {
                 until.saturating_duration_since(Instant::now())
             });
             if left.is_zero() {
-                return Wakeup::TimedOut;
+                return WaitEnd::TimedOut;
             }
             if let Err(e) = self.room.still_exists() {
-                return Wakeup::Removed(e);
+                return WaitEnd::Removed(e);
             }
             if let Some(hold) = &mut self.hold {
                 hold.renew(&self.room);
             }
-            if let Some(Err(e)) = self.routing.as_mut().map(Routing::tend) {
-                return Wakeup::Trouble(e);
+            if let Some(Err(e)) = self.routing.as_mut().map(StandbyRouter::tend) {
+                return WaitEnd::Trouble(e);
             }
             let heard =
                 self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
             if heard && self.signal.load(Ordering::Relaxed) == 0 {
                 self.next_look = Instant::now() + limits::SWEEP_TRUSTED;
-                return Wakeup::Changed;
+                return WaitEnd::Changed;
             }
         }
     }
@@ -140,17 +140,17 @@ impl Waiter {
         deadline: Option<Instant>,
         look: &mut dyn FnMut() -> Result<Option<T>>,
         trouble: &dyn Fn(&Error),
-    ) -> Result<Waited<T>> {
+    ) -> Result<WaitResult<T>> {
         loop {
             if let Some(found) = look()? {
-                return Ok(Waited::Found(found));
+                return Ok(WaitResult::Found(found));
             }
             match self.wait(deadline) {
-                Wakeup::Changed => {}
-                Wakeup::TimedOut => return Ok(Waited::TimedOut),
-                Wakeup::Signal(signal) => return Ok(Waited::Signal(signal)),
-                Wakeup::Removed(e) => return Err(e),
-                Wakeup::Trouble(e) => trouble(&e),
+                WaitEnd::Changed => {}
+                WaitEnd::TimedOut => return Ok(WaitResult::TimedOut),
+                WaitEnd::Signal(signal) => return Ok(WaitResult::Signal(signal)),
+                WaitEnd::Removed(e) => return Err(e),
+                WaitEnd::Trouble(e) => trouble(&e),
             }
         }
     }
@@ -164,17 +164,17 @@ impl Waiter {
 }
 
 /// Runs a router in this process while no other router runs. Dropping it ends the router.
-pub struct Routing {
+pub struct StandbyRouter {
     room: Room,
-    router: Option<Alongside>,
+    router: Option<BackgroundRouter>,
     /// When to check next whether a router runs.
     next_offer: Instant,
 }
 
-impl Routing {
-    /// Starts without a router; the first call of [`Routing::tend`] checks.
-    pub fn new(room: &Room) -> Routing {
-        Routing {
+impl StandbyRouter {
+    /// Starts without a router; the first call of [`StandbyRouter::tend`] checks.
+    pub fn new(room: &Room) -> StandbyRouter {
+        StandbyRouter {
             room: room.clone(),
             router: None,
             next_offer: Instant::now(),
@@ -216,13 +216,13 @@ impl Routing {
 
 /// Waits for unread mail that matches: the oldest, or with `all` everything that is there at that time.
 pub fn mail(
-    waiter: &mut Waiter,
+    waiter: &mut InboxWaiter,
     (room, agent): (&Room, &str),
-    (filter, all): (&Filter, bool),
+    (filter, all): (&WaitFilter, bool),
     deadline: Option<Instant>,
     trouble: &dyn Fn(&Error),
-) -> Result<Waited<Vec<Mail>>> {
-    let mut new_mail = NewMail::default();
+) -> Result<WaitResult<Vec<InboxMessage>>> {
+    let mut new_mail = NewMailTracker::default();
     let mut look = || {
         let most = if all { usize::MAX } else { 1 };
         let heads = new_mail.look_for(room, agent, filter, most)?;
@@ -233,10 +233,10 @@ pub fn mail(
 }
 
 /// Keeps an agent, or the agent of this session, present and its session's as long as the result lives.
-pub fn hold(room: &Room, agent: Option<&str>) -> Option<Hold> {
+pub fn hold(room: &Room, agent: Option<&str>) -> Option<SessionHold> {
     agent.map_or_else(
-        || Hold::of_this_session(room),
-        |agent| Hold::of_waiting(room, agent),
+        || SessionHold::of_this_session(room),
+        |agent| SessionHold::of_waiting(room, agent),
     )
 }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 /// The permissions of new files and directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum NewFileAccess {
     /// As the umask of the process says, but never writable for all users; outside rooms.
     Umask,
     /// 0700 and 0600.
@@ -18,7 +18,7 @@ pub(super) enum Access {
 
 /// The users who may read a room. Its owner can also grant access by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readers {
+pub enum RoomReaders {
     /// Its owner only.
     Owner,
     /// Its owner, and the group of its directory.
@@ -27,7 +27,7 @@ pub enum Readers {
 
 /// The user and the group of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owner {
+pub struct FileOwner {
     /// The user.
     pub uid: u32,
     /// The group.
@@ -50,7 +50,7 @@ static UMASK: LazyLock<u32> = LazyLock::new(|| {
 pub(super) fn make_outside(path: &std::path::Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
-        .mode(bits(Access::Umask.directory()))
+        .mode(bits(NewFileAccess::Umask.directory()))
         .create(path)
 }
 
@@ -60,30 +60,30 @@ fn bits(mode: Mode) -> u32 {
     mode.bits().into()
 }
 
-impl Access {
+impl NewFileAccess {
     /// The access below a room's directory. If the directory has the set-group-ID bit, which on Unix means that its
     /// group shares it, the group also has read access.
-    pub(super) fn below(room: &Stat) -> Access {
+    pub(super) fn below(room: &Stat) -> NewFileAccess {
         if Mode::from_raw_mode(room.st_mode).contains(Mode::SGID) {
-            Access::Group
+            NewFileAccess::Group
         } else {
-            Access::Owner
+            NewFileAccess::Owner
         }
     }
 
     pub(super) fn directory(self) -> Mode {
         Mode::from_raw_mode(match self {
-            Access::Umask => 0o777 & !*UMASK,
-            Access::Owner => 0o700,
-            Access::Group => 0o750,
+            NewFileAccess::Umask => 0o777 & !*UMASK,
+            NewFileAccess::Owner => 0o700,
+            NewFileAccess::Group => 0o750,
         })
     }
 
     pub(super) fn file(self) -> Mode {
         Mode::from_raw_mode(match self {
-            Access::Umask => 0o666 & !*UMASK,
-            Access::Owner => 0o600,
-            Access::Group => 0o640,
+            NewFileAccess::Umask => 0o666 & !*UMASK,
+            NewFileAccess::Owner => 0o600,
+            NewFileAccess::Group => 0o640,
         })
     }
 
@@ -101,7 +101,7 @@ impl Access {
 
     /// Restores the permissions of a new file or directory that the umask removed.
     pub(super) fn restore(self, made: BorrowedFd, mode: Mode) -> rustix::io::Result<()> {
-        if self == Access::Group {
+        if self == NewFileAccess::Group {
             let shares = fstat(made)?.st_mode & Mode::SGID.bits();
             fchmod(made, mode | Mode::from_raw_mode(shares))?;
         }
@@ -111,7 +111,7 @@ impl Access {
     /// Gives a new file or directory the owner of its parent directory. A router that runs as root thus leaves no file
     /// that the agent cannot use.
     pub(super) fn hand_over(self, made: BorrowedFd, parent: BorrowedFd) -> rustix::io::Result<()> {
-        if self == Access::Umask || !*MAY_GIVE {
+        if self == NewFileAccess::Umask || !*MAY_GIVE {
             return Ok(());
         }
         let owner = fstat(parent)?;

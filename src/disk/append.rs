@@ -2,7 +2,7 @@
 
 use super::failpoint::{self, Failpoint};
 use super::{Dir, system};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;
@@ -12,25 +12,25 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// An open append-only file of known length.
-pub struct Append {
+pub struct AppendFile {
     file: File,
     path: PathBuf,
     length: u64,
 }
 
-impl Append {
+impl AppendFile {
     /// Opens or creates a file, and cuts it to `length`. `None` keeps its current length.
-    pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<Append> {
-        let (file, current) = Append::open_file(dir, name)?;
-        Append::cut(dir, name, file, current, length.unwrap_or(current))
+    pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<AppendFile> {
+        let (file, current) = AppendFile::open_file(dir, name)?;
+        AppendFile::cut(dir, name, file, current, length.unwrap_or(current))
     }
 
-    /// As [`Append::open`], if the file has the length `current`. Otherwise returns `None` and does not change the file.
+    /// As [`AppendFile::open`], if the file has the length `current`. Otherwise returns `None` and does not change the file.
     /// An append by another process between the check and the cut is lost; the two calls follow each other immediately.
-    pub fn open_if(dir: &Dir, name: &str, current: u64, length: u64) -> Result<Option<Append>> {
-        let (file, size) = Append::open_file(dir, name)?;
+    pub fn open_if(dir: &Dir, name: &str, current: u64, length: u64) -> Result<Option<AppendFile>> {
+        let (file, size) = AppendFile::open_file(dir, name)?;
         if size == current {
-            Append::cut(dir, name, file, current, length).map(Some)
+            AppendFile::cut(dir, name, file, current, length).map(Some)
         } else {
             Ok(None)
         }
@@ -59,11 +59,11 @@ impl Append {
         Ok((file, current))
     }
 
-    fn cut(dir: &Dir, name: &str, file: File, current: u64, length: u64) -> Result<Append> {
+    fn cut(dir: &Dir, name: &str, file: File, current: u64, length: u64) -> Result<AppendFile> {
         if current > length {
             rustix::fs::ftruncate(&file, length).doing_in("truncate", dir.path(), name)?;
         }
-        Ok(Append {
+        Ok(AppendFile {
             file,
             path: dir.at(name),
             length,
@@ -72,7 +72,7 @@ impl Append {
 
     /// Appends all of `bytes` or nothing. If an append fails halfway, the written part is removed immediately. A kill
     /// can leave a part; a reader detects it by the batch's count and chain. The bytes are durable only after
-    /// [`Append::sync`].
+    /// [`AppendFile::sync`].
     ///
     /// The file must grow: only then does its sync commit the names that were changed before. The caller checks the new
     /// length before it acts on the batch.
@@ -96,7 +96,7 @@ impl Append {
         Ok(())
     }
 
-    /// Replaces [`Append::append`] in test builds: overwrites zeros that were made durable before.
+    /// Replaces [`AppendFile::append`] in test builds: overwrites zeros that were made durable before.
     fn overwrite(&mut self, bytes: &[u8]) -> Result<()> {
         let done = self.prepare_zeros().and_then(|()| {
             let flags = rustix::fs::fcntl_getfl(&self.file)?;

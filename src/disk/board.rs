@@ -2,7 +2,7 @@
 //! full disk on a full disk.
 
 use super::Dir;
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

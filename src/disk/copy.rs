@@ -1,7 +1,7 @@
 //! Copying a file to another directory.
 
-use super::{Barrier, Dir, ReadLease, file_meta, lease};
-use crate::base::error::{Doing, Result};
+use super::{Barrier, Dir, ReadLeaseResult, file_meta, lease};
+use crate::base::error::{ErrorContext, Result};
 use rustix::fs::{FileType, Timespec, Timestamps, futimens};
 use std::ffi::OsStr;
 
@@ -38,7 +38,7 @@ pub fn copy(
     if meta.kind != FileType::RegularFile {
         return Ok(CopyResult::NoFile);
     }
-    if waits && lease(&source) == ReadLease::Writer {
+    if waits && lease(&source) == ReadLeaseResult::Writer {
         return Ok(CopyResult::Writer);
     }
     let mut copy = to.create(name, b"")?;

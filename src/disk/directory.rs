@@ -3,11 +3,11 @@
 //! No operation follows a symbolic link below its directory. The comment of each operation says what survives a kill
 //! and what survives a power cut.
 
-use super::access::{Access, Owner};
+use super::access::{FileOwner, NewFileAccess};
 use super::allowance::{OPEN, charge_read};
-use super::listing::Listing;
-use super::system::ReadLease;
-use crate::base::error::{Doing, Error, Result};
+use super::listing::DirectoryListing;
+use super::system::ReadLeaseResult;
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::test_variable;
 use crate::disk::failpoint::{self, Failpoint};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -34,7 +34,7 @@ const LOOK: OFlags = OFlags::RDONLY
 pub struct Dir {
     pub(super) fd: Arc<OwnedFd>,
     pub(super) path: Arc<Path>,
-    pub(super) access: Access,
+    pub(super) access: NewFileAccess,
 }
 
 /// The metadata of a file, as `lstat` returns it.
@@ -70,7 +70,7 @@ impl Dir {
         Ok(Dir {
             fd: Arc::new(fd),
             path: path.into(),
-            access: Access::Umask,
+            access: NewFileAccess::Umask,
         })
     }
 
@@ -160,10 +160,10 @@ impl Dir {
 
     /// The names in this directory, in the file system's order, without `.` and `..`. The listing is read in parts, so
     /// a directory with a million files needs little memory.
-    pub fn list(&self) -> Result<Listing> {
+    pub fn list(&self) -> Result<DirectoryListing> {
         charge_read(OPEN).doing("list", &self.path)?;
         let entries = rustix::fs::Dir::read_from(&*self.fd).doing("list", &self.path)?;
-        Ok(Listing {
+        Ok(DirectoryListing {
             entries,
             path: self.path.clone(),
         })
@@ -238,7 +238,7 @@ impl Dir {
         &self,
         name: impl AsRef<Path>,
         bytes: &[u8],
-        owner: Option<Owner>,
+        owner: Option<FileOwner>,
     ) -> Result<File> {
         let name = name.as_ref();
         let flags =
@@ -478,7 +478,7 @@ pub fn file_meta(file: &File) -> std::io::Result<Meta> {
 
 /// Asks for a read lease to find out whether another process has this file open for writing. The lease is released
 /// immediately.
-pub fn lease(file: &File) -> ReadLease {
+pub fn lease(file: &File) -> ReadLeaseResult {
     super::system::lease(file)
 }
 

@@ -1,14 +1,14 @@
 //! A new file that is written under a temporary name, read back, and then moved to its final name.
 
 use super::{Dir, Meta, access, system};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use rustix::fs::Mode;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 
 /// A file that is not complete yet. Dropping a draft removes the file. A kill leaves it under its temporary name.
-pub struct Draft {
+pub struct DraftFile {
     dir: Dir,
     file: File,
     name: String,
@@ -16,11 +16,11 @@ pub struct Draft {
     placed: bool,
 }
 
-impl Draft {
+impl DraftFile {
     /// Creates the temporary file, never over another file.
-    pub fn new(dir: &Dir, name: &str) -> Result<Draft> {
+    pub fn new(dir: &Dir, name: &str) -> Result<DraftFile> {
         let file = dir.create(name, b"")?;
-        Ok(Draft {
+        Ok(DraftFile {
             dir: dir.clone(),
             file,
             name: name.to_owned(),
@@ -30,8 +30,8 @@ impl Draft {
     }
 
     /// Writes a complete file under the temporary name, not yet durable. A lock shows that its writer is still running.
-    pub fn write(dir: &Dir, name: &str, bytes: &[u8]) -> Result<Draft> {
-        let mut draft = Draft::new(dir, name)?;
+    pub fn write(dir: &Dir, name: &str, bytes: &[u8]) -> Result<DraftFile> {
+        let mut draft = DraftFile::new(dir, name)?;
         // On a file system without locks, only the age of the draft shows that its writer has ended.
         let _ = draft.file.try_lock();
         draft.write_all(bytes).doing("write", draft.path())?;
@@ -97,7 +97,7 @@ impl Draft {
         self.put(name)
     }
 
-    /// As [`Draft::place`]. Returns `false` and keeps the draft if the name is already used.
+    /// As [`DraftFile::place`]. Returns `false` and keeps the draft if the name is already used.
     pub fn try_place(&mut self, name: &str) -> Result<bool> {
         match self.put(name) {
             Ok(()) => Ok(true),
@@ -116,10 +116,10 @@ impl Draft {
 /// Creates a file in one step by way of a temporary name in the same directory, never over another file. A failure leaves
 /// no file. `Some` means that the file exists, but a power cut can remove it.
 pub fn put(dir: &Dir, name: &str, temporary: &str, bytes: &[u8]) -> Result<Option<Error>> {
-    Draft::write(dir, temporary, bytes)?.put_synced(name)
+    DraftFile::write(dir, temporary, bytes)?.put_synced(name)
 }
 
-impl Write for Draft {
+impl Write for DraftFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.written += written as u64;
@@ -131,7 +131,7 @@ impl Write for Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftFile {
     fn drop(&mut self) {
         if !self.placed {
             let _ = self.dir.remove(&self.name);

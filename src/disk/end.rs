@@ -1,7 +1,7 @@
 //! Reading the end of a file that another program writes.
 
 use super::{Dir, charge_read, file_meta};
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 

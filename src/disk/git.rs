@@ -2,7 +2,7 @@
 //! directly (gitrepository-layout(5)), because to start git takes longer than a hook may. Other facts come from git itself.
 
 use super::layout;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const NAMED: [&str; 6] = [
 
 /// The repository that git uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum RepositorySelection {
     /// The repository around the directory.
     Around,
     /// The repository that the environment names, as in a hook of git. Otherwise as `Around`.
@@ -30,7 +30,7 @@ pub enum Which {
 }
 
 /// The output of a git command, and its exit status.
-pub struct GitAnswer {
+pub struct GitOutput {
     /// The exit status. `None` if a signal ended it.
     pub code: Option<i32>,
     /// Its standard output.
@@ -40,7 +40,7 @@ pub struct GitAnswer {
 /// The output of a git command that only reads. `None` if git ended with another status than 0, `Err` if it could not
 /// run, took too long, or printed more than `most` bytes.
 pub fn ask(
-    which: Which,
+    which: RepositorySelection,
     at: &Path,
     args: &[&str],
     within: Duration,
@@ -52,12 +52,12 @@ pub fn ask(
 
 /// As [`ask`], with the exit status.
 pub fn run(
-    which: Which,
+    which: RepositorySelection,
     at: &Path,
     args: &[&str],
     within: Duration,
     most: u64,
-) -> Result<GitAnswer> {
+) -> Result<GitOutput> {
     let started = Instant::now();
     let mut git = Command::new("git");
     // Nothing that the repository's configuration names is started, and no lock is taken.
@@ -73,7 +73,7 @@ pub fn run(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    if which == Which::Around {
+    if which == RepositorySelection::Around {
         for name in NAMED {
             git.env_remove(name);
         }
@@ -116,7 +116,7 @@ pub fn run(
             cure: "run it by hand to see why".into(),
         });
     };
-    Ok(GitAnswer {
+    Ok(GitOutput {
         code: status.code(),
         bytes,
     })

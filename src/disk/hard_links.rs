@@ -5,7 +5,7 @@ use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
 
 /// A search for the other names of one file.
-pub struct HardLinks {
+pub struct HardLinkSearch {
     file: PathBuf,
     inode: u64,
     device: u64,
@@ -13,14 +13,14 @@ pub struct HardLinks {
     left: usize,
 }
 
-impl HardLinks {
+impl HardLinkSearch {
     /// A search through at most `most` names. `None` if the file has only one name.
-    pub fn of(file: &Path, most: usize) -> Option<HardLinks> {
+    pub fn of(file: &Path, most: usize) -> Option<HardLinkSearch> {
         let dir = Dir::open(file.parent()?).ok()?;
         let meta = dir.stat(file.file_name()?).ok()??;
         let has_others = meta.kind == FileType::RegularFile && meta.links > 1;
         let file = file.to_path_buf();
-        has_others.then_some(HardLinks {
+        has_others.then_some(HardLinkSearch {
             file,
             inode: meta.inode,
             device: meta.device,

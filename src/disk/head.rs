@@ -1,7 +1,7 @@
 //! Reading the start of a file, for listings.
 
 use super::{Dir, file_meta};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use rustix::fs::FileType;
 use std::io::Read;
 use std::path::Path;

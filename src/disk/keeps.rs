@@ -7,7 +7,7 @@ use crate::base::test_variable;
 
 /// The synced files and names that a power cut preserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeps {
+pub enum PowerCutSafety {
     /// Everything: the file system has a journal or a log, which is replayed at the next mount.
     All,
     /// Nothing: the file system is in memory.
@@ -19,13 +19,13 @@ pub enum Keeps {
 }
 
 /// Finds out how the file system of a directory survives a power cut.
-pub fn keeps(dir: &Dir) -> Keeps {
+pub fn keeps(dir: &Dir) -> PowerCutSafety {
     match test_variable("MAILBAG_TEST_KEEPS").as_deref() {
         None => read_kind(dir),
-        Some("all") => Keeps::All,
-        Some("nothing") => Keeps::Nothing,
-        Some("no-journal") => Keeps::NoJournal,
-        Some(_) => Keeps::Unknown,
+        Some("all") => PowerCutSafety::All,
+        Some("nothing") => PowerCutSafety::Nothing,
+        Some("no-journal") => PowerCutSafety::NoJournal,
+        Some(_) => PowerCutSafety::Unknown,
     }
 }
 
@@ -36,15 +36,15 @@ pub(super) const XFS: i64 = 0x5846_5342;
 
 /// Decides by the kind of file system. The magic numbers are in statfs(2).
 #[cfg(target_os = "linux")]
-fn read_kind(dir: &Dir) -> Keeps {
+fn read_kind(dir: &Dir) -> PowerCutSafety {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     const BTRFS: i64 = 0x9123_683e;
     match magic(dir) {
-        Some(TMPFS | RAMFS) => Keeps::Nothing,
-        Some(XFS | BTRFS) => Keeps::All,
-        Some(EXT) => journal(dir).unwrap_or(Keeps::Unknown),
-        _ => Keeps::Unknown,
+        Some(TMPFS | RAMFS) => PowerCutSafety::Nothing,
+        Some(XFS | BTRFS) => PowerCutSafety::All,
+        Some(EXT) => journal(dir).unwrap_or(PowerCutSafety::Unknown),
+        _ => PowerCutSafety::Unknown,
     }
 }
 
@@ -64,19 +64,19 @@ pub(super) fn magic(_: &Dir) -> Option<i64> {
 /// ext2, ext3 and ext4 have the same number. The process that writes the journal, if there is one, is listed below
 /// `/sys` under the device's name.
 #[cfg(target_os = "linux")]
-fn journal(dir: &Dir) -> Option<Keeps> {
+fn journal(dir: &Dir) -> Option<PowerCutSafety> {
     let name = device_name(dir.meta().ok()?.device)?;
     let task = std::fs::read_to_string(format!("/sys/fs/ext4/{name}/journal_task")).ok()?;
     Some(if task.trim() == "<none>" {
-        Keeps::NoJournal
+        PowerCutSafety::NoJournal
     } else {
-        Keeps::All
+        PowerCutSafety::All
     })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn read_kind(_: &Dir) -> Keeps {
-    Keeps::Unknown
+fn read_kind(_: &Dir) -> PowerCutSafety {
+    PowerCutSafety::Unknown
 }
 
 /// The numbers of a device, as in `/sys/dev/block` and in the table of mounts.

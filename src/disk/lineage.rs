@@ -25,25 +25,27 @@ pub struct ParentProcess {
 
 /// The parent processes of this process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lineage {
+pub struct ProcessAncestry {
     /// The parents, nearest first. The last one is init if nothing is hidden.
     pub parents: Vec<ParentProcess>,
     /// The reason why further parents are hidden. `None` if the parents are known up to init.
     pub hidden: Option<String>,
 }
 
-impl Lineage {
+impl ProcessAncestry {
     /// The parents of this process: from `/proc` on Linux, from `ps` elsewhere.
-    pub fn of_this_process() -> Lineage {
+    pub fn of_this_process() -> ProcessAncestry {
         if !cfg!(target_os = "linux") {
-            return Lineage::from_ps(&std::process::id().to_string());
+            return ProcessAncestry::from_ps(&std::process::id().to_string());
         }
         if !machine::numbers_are_ours() || machine::namespace().is_some() {
-            return Lineage::hidden_by("this process is in a container or another PID namespace");
+            return ProcessAncestry::hidden_by(
+                "this process is in a container or another PID namespace",
+            );
         }
-        let mut lineage = Lineage::default();
+        let mut lineage = ProcessAncestry::default();
         let Some(mut child) = machine::stat_of(std::process::id()) else {
-            return Lineage::hidden_by("/proc does not show this process");
+            return ProcessAncestry::hidden_by("/proc does not show this process");
         };
         while child.process.pid != INIT {
             let parent = if lineage.parents.len() < limits::LINEAGE {
@@ -64,21 +66,21 @@ impl Lineage {
         lineage
     }
 
-    fn hidden_by(reason: &str) -> Lineage {
-        Lineage {
+    fn hidden_by(reason: &str) -> ProcessAncestry {
+        ProcessAncestry {
             parents: Vec::new(),
             hidden: Some(reason.to_owned()),
         }
     }
 
-    fn from_ps(own: &str) -> Lineage {
+    fn from_ps(own: &str) -> ProcessAncestry {
         let output = Command::new("/bin/ps")
             .args(["-A", "-o", "pid=,ppid=,args="])
             .env_clear()
             .output();
         match output {
             Ok(output) => parse_ps(&String::from_utf8_lossy(&output.stdout), own),
-            Err(e) => Lineage::hidden_by(&format!("/bin/ps cannot be started: {e}")),
+            Err(e) => ProcessAncestry::hidden_by(&format!("/bin/ps cannot be started: {e}")),
         }
     }
 }
@@ -115,14 +117,14 @@ fn read_texts(file: &Path) -> Vec<String> {
 }
 
 /// The parents of a process in the output of `ps`.
-fn parse_ps(listing: &str, own: &str) -> Lineage {
+fn parse_ps(listing: &str, own: &str) -> ProcessAncestry {
     let rows = listing.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let (pid, parent) = (words.next()?, words.next()?);
         Some((pid, (parent, words.map(str::to_owned).collect::<Vec<_>>())))
     });
     let rows: BTreeMap<&str, (&str, Vec<String>)> = rows.collect();
-    let mut lineage = Lineage::default();
+    let mut lineage = ProcessAncestry::default();
     let mut pid = own;
     while pid.parse() != Ok(INIT) {
         let parent = if lineage.parents.len() < limits::LINEAGE {
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_parents_of_this_process_are_read_up_to_init_or_a_reason_is_given() {
-        let lineage = Lineage::of_this_process();
+        let lineage = ProcessAncestry::of_this_process();
         let last = lineage.parents.last().map(|parent| parent.pid);
         assert!(
             last == Some(INIT) || lineage.hidden.is_some(),

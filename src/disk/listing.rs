@@ -1,7 +1,7 @@
 //! The names in a directory, read one after the other.
 
 use super::allowance::{NAME, charge_read};
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,14 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An iterator over the names in a directory.
-pub struct Listing {
+pub struct DirectoryListing {
     pub(super) entries: rustix::fs::Dir,
     pub(super) path: Arc<Path>,
 }
 
 /// A name in a directory, with the file type if the file system includes it in the listing.
 #[derive(Debug)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// The file's name, without its directory.
     pub name: OsString,
     /// The file type, or `FileType::Unknown`.
@@ -25,10 +25,10 @@ pub struct Entry {
     pub inode: u64,
 }
 
-impl Iterator for Listing {
-    type Item = Result<Entry>;
+impl Iterator for DirectoryListing {
+    type Item = Result<DirectoryEntry>;
 
-    fn next(&mut self) -> Option<Result<Entry>> {
+    fn next(&mut self) -> Option<Result<DirectoryEntry>> {
         loop {
             let entry = match self.entries.next()?.doing("list", &self.path) {
                 Ok(entry) => entry,
@@ -39,7 +39,7 @@ impl Iterator for Listing {
                 if let Err(e) = charge_read(NAME).doing("list", &self.path) {
                     return Some(Err(e));
                 }
-                return Some(Ok(Entry {
+                return Some(Ok(DirectoryEntry {
                     name: name.to_owned(),
                     kind: entry.file_type(),
                     inode: entry.ino(),

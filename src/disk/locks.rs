@@ -1,7 +1,7 @@
 //! File locks. Only the owner can open a lock file, every wait has a deadline, and errors name the holder.
 
 use super::{Dir, machine};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use rustix::fs::{Mode, OFlags, Timespec, Timestamps};
 use std::fs::{File, TryLockError};

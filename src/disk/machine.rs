@@ -3,7 +3,7 @@
 //! A function returns `None` if the system does not report the value. Callers do not treat that as a failure.
 
 use super::{Dir, layout};
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::{limits, test_variable};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Free {
+pub struct FreeSpace {
     /// Bytes that this user may write.
     pub bytes: u64,
     /// Files that this user may create. `None` if the file system has no such limit.
@@ -24,10 +24,10 @@ pub struct Free {
 
 /// The free space of a directory's file system.
 #[allow(clippy::unnecessary_cast)] // The fields' types differ between systems.
-pub fn free(dir: &Dir) -> Option<Free> {
+pub fn free(dir: &Dir) -> Option<FreeSpace> {
     let stat = rustix::fs::fstatvfs(dir.as_fd()).ok()?;
     let files = (stat.f_files > 0).then_some(stat.f_favail as u64);
-    Some(Free {
+    Some(FreeSpace {
         bytes: stat.f_bavail as u64 * stat.f_frsize as u64,
         files,
     })
@@ -347,7 +347,7 @@ pub(super) fn numbers_are_ours() -> bool {
 
 /// A process of this user, with its start environment.
 #[derive(Debug, Clone)]
-pub struct Environment {
+pub struct ProcessEnvironment {
     /// The process number.
     pub pid: u32,
     /// The parent's process number.
@@ -361,7 +361,7 @@ pub struct Environment {
 }
 
 /// All processes of this user with a readable environment, with the values of these variables.
-pub fn processes(variables: &[&str]) -> Vec<Environment> {
+pub fn processes(variables: &[&str]) -> Vec<ProcessEnvironment> {
     let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else {
         return Vec::new();
     };
@@ -371,7 +371,7 @@ pub fn processes(variables: &[&str]) -> Vec<Environment> {
     pids.filter_map(|pid| process(pid, variables)).collect()
 }
 
-fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
+fn process(pid: u32, variables: &[&str]) -> Option<ProcessEnvironment> {
     let at = proc().join(pid.to_string());
     let environment = std::fs::read(at.join("environ")).ok()?;
     let variables: Vec<Option<String>> = variables
@@ -385,7 +385,7 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
     let directory = std::fs::read_link(at.join("cwd")).ok()?;
-    (state != "Z").then_some(Environment {
+    (state != "Z").then_some(ProcessEnvironment {
         pid,
         parent,
         session,

@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 const LEFT: Duration = Duration::from_secs(5);
 
 /// The orphans of this process.
-pub struct Orphans {
+pub struct OrphanProcesses {
     /// Processes that had ended at the last look.
     ended: BTreeSet<u32>,
     looked: Instant,
 }
 
-impl Orphans {
+impl OrphanProcesses {
     /// Becomes the parent of all further orphans, if the system supports it.
-    pub fn adopt() -> Orphans {
+    pub fn adopt() -> OrphanProcesses {
         #[cfg(target_os = "linux")]
         if let Err(e) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
             tracing::debug!("cannot adopt orphans: {e}");
         }
-        Orphans {
+        OrphanProcesses {
             ended: BTreeSet::new(),
             looked: Instant::now(),
         }

@@ -4,7 +4,7 @@
 //! Unlike in a room, a link here is intended: settings that live elsewhere stay there.
 
 use super::{Dir, Meta, system};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -21,13 +21,13 @@ const LINKS: usize = 40;
 pub struct UserFile {
     path: PathBuf,
     real: PathBuf,
-    there: Option<There>,
+    there: Option<ExistingFile>,
     /// True if a new file is a program.
     program: bool,
 }
 
 #[derive(Debug, Clone)]
-struct There {
+struct ExistingFile {
     bytes: Vec<u8>,
     meta: Meta,
     mode: Mode,
@@ -55,7 +55,7 @@ impl UserFile {
             return Ok(none);
         };
         let mode = Mode::from_raw_mode(there.st_mode);
-        let there = There {
+        let there = ExistingFile {
             bytes,
             meta: Meta::new(&there),
             mode,
@@ -175,7 +175,7 @@ impl UserFile {
     }
 
     /// As [`UserFile::write`], with the permissions of another file.
-    fn replace(&self, bytes: &[u8], like: Option<&There>) -> Result<()> {
+    fn replace(&self, bytes: &[u8], like: Option<&ExistingFile>) -> Result<()> {
         let parent = self
             .real
             .parent()
@@ -274,7 +274,7 @@ impl UserFile {
         dir: &Dir,
         name: &OsString,
         bytes: &[u8],
-        like: Option<&There>,
+        like: Option<&ExistingFile>,
     ) -> Result<File> {
         let file = dir.create(name, b"")?;
         // Fails only on a file system without locks.

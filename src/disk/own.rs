@@ -5,7 +5,7 @@
 
 use super::failpoint::{self, Failpoint};
 use super::{Dir, LockFile, Meta, file_meta, system};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{File, TryLockError};

@@ -1,8 +1,8 @@
 //! Creating a room's directory, and changing who may use its files.
 
 use super::Dir;
-use super::access::{Access, Readers, give};
-use crate::base::error::{Doing, Result};
+use super::access::{NewFileAccess, RoomReaders, give};
+use crate::base::error::{ErrorContext, Result};
 use rustix::fs::{FileType, Mode, fchmod, fstat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -19,14 +19,14 @@ impl Dir {
     pub fn as_root(self) -> Result<Dir> {
         let stat = fstat(&*self.fd).doing("look at", &self.path)?;
         Ok(Dir {
-            access: Access::below(&stat),
+            access: NewFileAccess::below(&stat),
             ..self
         })
     }
 
     /// Creates a room's directory and missing parents. An existing directory is not an error. Only its readers may
     /// enter it.
-    pub fn make_room(path: &Path, readers: Readers) -> Result<Dir> {
+    pub fn make_room(path: &Path, readers: RoomReaders) -> Result<Dir> {
         match path.parent() {
             Some(above) if !above.as_os_str().is_empty() => {
                 super::access::make_outside(above).doing("create the directory", above)?;
@@ -38,7 +38,7 @@ impl Dir {
             Err(Errno::EXIST) => false,
             Err(e) => return Err(e).doing("create the directory", path),
         };
-        if is_new && readers == Readers::Group {
+        if is_new && readers == RoomReaders::Group {
             // A separate call, because the umask and some systems remove these bits from a new directory.
             rustix::fs::chmod(path, Mode::from_raw_mode(0o2750))
                 .doing("set the permissions of", path)?;

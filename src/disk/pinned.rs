@@ -1,8 +1,8 @@
 //! Files that the router writes and people edit.
 
-use super::system::{self, ReadLease};
+use super::system::{self, ReadLeaseResult};
 use super::{Dir, Meta, file_meta};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The new content of a file that other programs may also write.
-pub struct SharedText<'a> {
+pub struct SharedFileContent<'a> {
     /// Its first bytes.
     pub head: &'a [u8],
     /// The rest: a file, from this byte on.
@@ -34,7 +34,7 @@ impl Dir {
         let above = Dir {
             fd: Arc::new(fd),
             path: path.into(),
-            access: super::access::Access::Umask,
+            access: super::access::NewFileAccess::Umask,
         };
         let is_top = above.meta()?.is_same_file(&self.meta()?);
         Ok((!is_top).then_some(above))
@@ -48,7 +48,7 @@ impl Dir {
     pub fn put_shared(
         &self,
         name: &OsStr,
-        text: SharedText<'_>,
+        text: SharedFileContent<'_>,
         before: Option<&Meta>,
     ) -> Result<Option<Meta>> {
         let temporary = [OsStr::new("."), name, OsStr::new(".tmp")]
@@ -100,7 +100,7 @@ impl Dir {
             return Ok(false);
         }
         if now.kind == FileType::RegularFile
-            && system::lease(&self.look(name)?) == ReadLease::Writer
+            && system::lease(&self.look(name)?) == ReadLeaseResult::Writer
         {
             let what = format!(
                 "a program has {} open for writing, so the router does not replace it",
@@ -162,8 +162,8 @@ mod tests {
     use super::*;
     use crate::disk::failpoint;
 
-    fn text(head: &str) -> SharedText<'_> {
-        SharedText {
+    fn text(head: &str) -> SharedFileContent<'_> {
+        SharedFileContent {
             head: head.as_bytes(),
             rest: None,
             is_durable: false,

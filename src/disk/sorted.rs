@@ -5,7 +5,7 @@
 
 use super::Dir;
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::Hasher;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

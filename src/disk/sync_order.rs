@@ -22,13 +22,13 @@ struct JournalRule {
     /// The number of the file system: statfs(2).
     magic: i64,
     /// Its options.
-    options: fn(&Device) -> Option<String>,
+    options: fn(&BlockDevice) -> Option<String>,
     /// Options that must be there.
     required: &'static [&'static str],
     /// Options that exclude the order, alone or as `option=value`.
     refused: &'static [&'static str],
     /// Other conditions.
-    is_usual: fn(&Device) -> bool,
+    is_usual: fn(&BlockDevice) -> bool,
 }
 
 /// The file systems where [`SyncOrder::Journal`] is known to hold. The same table is in `docs/reliability.md`.
@@ -47,7 +47,7 @@ const JOURNAL_RULES: [JournalRule; 2] = [
     },
     JournalRule {
         magic: keeps::XFS,
-        options: Device::mount_options,
+        options: BlockDevice::mount_options,
         required: &[],
         refused: &["rtdev", "logdev", "nobarrier", "dax"],
         is_usual: |device| {
@@ -59,7 +59,7 @@ const JOURNAL_RULES: [JournalRule; 2] = [
 ];
 
 /// A block device.
-struct Device {
+struct BlockDevice {
     /// Its numbers, as in `/sys/dev/block`.
     numbers: String,
     /// Its name, as in `/sys/block`.
@@ -88,7 +88,7 @@ fn is_journal_enough(room: &Dir, others: [&Dir; 3]) -> Option<bool> {
     }
     let magic = keeps::magic(room)?;
     let rule = JOURNAL_RULES.iter().find(|rule| rule.magic == magic)?;
-    let device = Device::new(number)?;
+    let device = BlockDevice::new(number)?;
     let options = (rule.options)(&device)?;
     Some(rule.allows(&options) && (rule.is_usual)(&device))
 }
@@ -108,11 +108,11 @@ impl JournalRule {
     }
 }
 
-impl Device {
-    fn new(number: u64) -> Option<Device> {
+impl BlockDevice {
+    fn new(number: u64) -> Option<BlockDevice> {
         let numbers = keeps::device_numbers(number);
         let name = keeps::device_name(number)?;
-        Some(Device { numbers, name })
+        Some(BlockDevice { numbers, name })
     }
 
     /// The options of the file system by the table of mounts: proc_pid_mountinfo(5).
@@ -128,13 +128,13 @@ impl Device {
 }
 
 /// An internal journal is listed by its device and its inode. The inode of a journal is always 8.
-fn has_internal_journal(device: &Device) -> bool {
+fn has_internal_journal(device: &BlockDevice) -> bool {
     Path::new(&format!("/proc/fs/jbd2/{}-8", device.name)).is_dir()
 }
 
 /// Returns true if the kernel has no fast commits, or counts none for this file system. No option shows the feature, but
 /// each sync of a file is counted if the file system has it.
-fn has_no_fast_commits(device: &Device) -> bool {
+fn has_no_fast_commits(device: &BlockDevice) -> bool {
     if !Path::new("/sys/fs/ext4/features/fast_commit").exists() {
         return true;
     }

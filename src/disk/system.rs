@@ -12,7 +12,7 @@ type Result<T> = rustix::io::Result<T>;
 
 /// The result of asking for a read lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadLease {
+pub enum ReadLeaseResult {
     /// No writer has the file open.
     Free,
     /// A writer has the file open.
@@ -196,18 +196,18 @@ pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
 
 /// Asks for a read lease to find out whether a writer has the file open, and releases it immediately.
 #[cfg(target_os = "linux")]
-pub(super) fn lease(file: &File) -> ReadLease {
+pub(super) fn lease(file: &File) -> ReadLeaseResult {
     if !failpoint::linux_calls() {
-        return ReadLease::Unknown;
+        return ReadLeaseResult::Unknown;
     }
     catch_lease_breaks();
     if set_lease(file, libc::F_RDLCK) == 0 {
         set_lease(file, libc::F_UNLCK);
-        return ReadLease::Free;
+        return ReadLeaseResult::Free;
     }
     match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::EAGAIN) => ReadLease::Writer,
-        _ => ReadLease::Unknown,
+        Some(libc::EAGAIN) => ReadLeaseResult::Writer,
+        _ => ReadLeaseResult::Unknown,
     }
 }
 
@@ -221,9 +221,9 @@ fn set_lease(file: &File, kind: libc::c_int) -> libc::c_int {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn lease(file: &File) -> ReadLease {
+pub(super) fn lease(file: &File) -> ReadLeaseResult {
     let _ = file.as_raw_fd();
-    ReadLease::Unknown
+    ReadLeaseResult::Unknown
 }
 
 /// If a writer opens the file during the lease, the system sends SIGIO, which ends a process by default.
@@ -252,9 +252,9 @@ mod tests {
         let mut writer = File::create(&path)?;
         writer.write_all(b"{}")?;
         let reader = File::open(&path)?;
-        assert_ne!(lease(&reader), ReadLease::Free);
+        assert_ne!(lease(&reader), ReadLeaseResult::Free);
         drop(writer);
-        assert_ne!(lease(&reader), ReadLease::Writer);
+        assert_ne!(lease(&reader), ReadLeaseResult::Writer);
         Ok(())
     }
 

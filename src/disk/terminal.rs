@@ -39,16 +39,16 @@ pub fn has_controlling_terminal() -> bool {
 }
 
 /// A pseudo-terminal for one command.
-pub struct Terminal {
+pub struct PseudoTerminal {
     /// Our side.
     main: File,
     /// The command's side, until it is given to the command.
     other: Option<OwnedFd>,
 }
 
-impl Terminal {
+impl PseudoTerminal {
     /// Opens a pseudo-terminal with the size and the mode of our own terminal.
-    pub fn like_ours() -> io::Result<Terminal> {
+    pub fn like_ours() -> io::Result<PseudoTerminal> {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         rustix::io::fcntl_setfd(&main, FdFlags::CLOEXEC)?;
         grantpt(&main)?;
@@ -56,7 +56,7 @@ impl Terminal {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let other = rustix::fs::open(ptsname(&main, Vec::new())?, flags, Mode::empty())?;
         tcsetattr(&other, OptionalActions::Now, &tcgetattr(stdin())?)?;
-        let terminal = Terminal {
+        let terminal = PseudoTerminal {
             main: main.into(),
             other: Some(other),
         };
@@ -65,7 +65,7 @@ impl Terminal {
     }
 
     /// Gives the terminal to a monitor. The monitor's standard error is replaced only if ours is a terminal.
-    pub fn give(&mut self, monitor: &mut Command) -> io::Result<Beginning> {
+    pub fn give(&mut self, monitor: &mut Command) -> io::Result<StartReport> {
         let (ours, theirs) = UnixStream::pair()?;
         if let Some(other) = self.other.take() {
             if stderr().is_terminal() {
@@ -73,7 +73,7 @@ impl Terminal {
             }
             monitor.stdin(OwnedFd::from(theirs)).stdout(other);
         }
-        Ok(Beginning(ours))
+        Ok(StartReport(ours))
     }
 
     /// Gives it the size of our own terminal. The system notifies the command with a signal.
@@ -83,15 +83,15 @@ impl Terminal {
     }
 
     /// Our side, to write the keys and to read the output.
-    pub fn main(&self) -> io::Result<Main> {
-        self.main.try_clone().map(Main)
+    pub fn main(&self) -> io::Result<TerminalController> {
+        self.main.try_clone().map(TerminalController)
     }
 }
 
 /// Our side of a pseudo-terminal.
-pub struct Main(pub File);
+pub struct TerminalController(pub File);
 
-impl Read for Main {
+impl Read for TerminalController {
     /// Linux reports an error instead of the end when no process has the other side open.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer) {
@@ -102,14 +102,14 @@ impl Read for Main {
 }
 
 /// The keys of our own terminal, until the other end of its pipe is dropped.
-pub struct Keyboard {
+pub struct KeyboardInput {
     ended: PipeReader,
 }
 
-impl Keyboard {
+impl KeyboardInput {
     /// Returns the keyboard, and a pipe that ends its input when it is dropped.
-    pub fn open() -> io::Result<(Keyboard, PipeWriter)> {
-        io::pipe().map(|(ended, end)| (Keyboard { ended }, end))
+    pub fn open() -> io::Result<(KeyboardInput, PipeWriter)> {
+        io::pipe().map(|(ended, end)| (KeyboardInput { ended }, end))
     }
 
     /// Waits for keys. `None` after the end.
@@ -151,9 +151,9 @@ pub fn signal_group(process: Pid, number: i32) {
 }
 
 /// A monitor's report that its command has started: nothing, or the number of the error.
-pub struct Beginning(UnixStream);
+pub struct StartReport(UnixStream);
 
-impl Beginning {
+impl StartReport {
     /// Waits until the command has started.
     pub fn wait(mut self) -> io::Result<()> {
         let mut number = Vec::new();
@@ -170,7 +170,7 @@ pub fn lead() -> io::Result<()> {
     Ok(ioctl_tiocsctty(stdout())?)
 }
 
-/// Starts a command in the foreground of the terminal that this monitor leads, and reports the result to [`Beginning`].
+/// Starts a command in the foreground of the terminal that this monitor leads, and reports the result to [`StartReport`].
 pub fn start_in_front(command: &mut Command) -> io::Result<Option<Pid>> {
     command
         .stdin(stdout().as_fd().try_clone_to_owned()?)
@@ -200,7 +200,7 @@ pub fn start_in_front(command: &mut Command) -> io::Result<Option<Pid>> {
 }
 
 /// A change of a child process.
-pub enum Change {
+pub enum ChildChange {
     /// It is suspended.
     Stopped,
     /// It ended with a status.
@@ -210,18 +210,18 @@ pub enum Change {
 }
 
 /// Takes the next change of a child.
-pub fn change(child: Pid) -> Option<Change> {
+pub fn change(child: Pid) -> Option<ChildChange> {
     let (_, status) = waitpid(Some(child), WaitOptions::NOHANG | WaitOptions::UNTRACED)
         .ok()
         .flatten()?;
     if status.stopped() {
-        return Some(Change::Stopped);
+        return Some(ChildChange::Stopped);
     }
     let code = status
         .exit_status()
         .and_then(|code| u8::try_from(code).ok());
-    code.map(Change::Status)
-        .or_else(|| status.terminating_signal().map(Change::Signal))
+    code.map(ChildChange::Status)
+        .or_else(|| status.terminating_signal().map(ChildChange::Signal))
 }
 
 /// Suspends this process alone.
@@ -248,14 +248,14 @@ pub fn in_front() -> bool {
 }
 
 /// Our own terminal in raw mode, where every key is passed on. Dropping it restores the former mode.
-pub struct Raw {
+pub struct RawTerminal {
     before: Termios,
 }
 
-impl Raw {
+impl RawTerminal {
     /// Changes to raw mode.
-    pub fn begin() -> io::Result<Raw> {
-        let raw = Raw {
+    pub fn begin() -> io::Result<RawTerminal> {
+        let raw = RawTerminal {
             before: tcgetattr(stdin())?,
         };
         raw.resume()?;
@@ -285,7 +285,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         self.end();
     }

@@ -1,6 +1,6 @@
 //! Permissions: mail that other users of this machine can read.
 
-use super::{Examined, Finding, Severity, shell};
+use super::{ExaminedRoom, Finding, Severity, shell};
 use crate::base::error::Result;
 use crate::disk::layout;
 
@@ -20,7 +20,7 @@ const PRIVATE: [&str; 10] = [
     layout::INBOXES,
 ];
 
-pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let room = &examined.room.dir;
     if room.meta()?.mode & OTHERS == 0 {
         return Ok(());

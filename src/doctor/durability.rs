@@ -1,8 +1,8 @@
 //! Durability: whether the room was copied, and whether the file system keeps the promise of `durability = "power"`.
 
-use super::{Examined, Finding, Severity, shell};
+use super::{ExaminedRoom, Finding, Severity, shell};
 use crate::base::error::Result;
-use crate::disk::{Durability, Keeps, SyncOrder, keeps, layout, sync_order};
+use crate::disk::{Durability, PowerCutSafety, SyncOrder, keeps, layout, sync_order};
 use crate::room::Room;
 
 /// Reports a room that is a copy.
@@ -19,7 +19,7 @@ pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let room = &examined.room.dir;
     if examined
         .room
@@ -29,19 +29,19 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let (code, severity, what) = match keeps(room) {
-        Keeps::All => return,
-        Keeps::Nothing => (
+        PowerCutSafety::All => return,
+        PowerCutSafety::Nothing => (
             "not_durable",
             Severity::Note,
             "the room is on an in-memory file system: a power cut or a restart deletes it, although `durability` is \"power\"",
         ),
-        Keeps::NoJournal => (
+        PowerCutSafety::NoJournal => (
             "not_durable",
             Severity::Warning,
             "the room is on a file system without a journal: a power cut can lose or repeat mail, although `durability` is \
              \"power\"; ext4 with a journal, xfs and btrfs keep it",
         ),
-        Keeps::Unknown => (
+        PowerCutSafety::Unknown => (
             "durability_unknown",
             Severity::Note,
             "unknown whether this file system keeps mail through a power cut; ext4 with a journal, xfs and btrfs do",

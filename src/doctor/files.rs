@@ -1,15 +1,15 @@
 //! The room's own files: registry, settings, log, conversations, spool.
 
-use super::{Examined, Finding, Severity, count, replay, shell};
+use super::{ExaminedRoom, Finding, Severity, count, replay, shell};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::state::Replayed;
+use crate::log::state::ReplayedLog;
 use crate::query::charter;
 use crate::room::Room;
 use crate::room::registry::Registry;
-use crate::router::projections::channels::{Behind, behind};
+use crate::router::projections::channels::{IncompleteChannel, behind};
 use crate::router::recover;
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Registry> {
@@ -60,7 +60,7 @@ fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding
     Finding::new(code, Severity::Problem, e.to_string(), cure)
 }
 
-pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Replayed>> {
+pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<ReplayedLog>> {
     match replay(room) {
         Ok(replayed) => Ok(Some(replayed)),
         Err(e @ Error::State { .. }) => {
@@ -86,7 +86,7 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
 }
 
 /// An incomplete last batch, a log of another room, and a clock before the newest record.
-pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let Some(replayed) = &examined.replayed else {
         return Ok(());
     };
@@ -143,7 +143,10 @@ pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> R
     Ok(())
 }
 
-pub(super) fn conversations(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn conversations(
+    examined: &ExaminedRoom<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
     let Some(state) = &examined.committed else {
         return Ok(());
     };
@@ -153,9 +156,9 @@ pub(super) fn conversations(examined: &Examined<'_>, findings: &mut Vec<Finding>
     if holder.is_some() && !lacking.is_empty() {
         // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
         let again = behind(dir, state)?;
-        lacking.retain(|was| again.iter().any(|is: &Behind| is == was));
+        lacking.retain(|was| again.iter().any(|is: &IncompleteChannel| is == was));
     }
-    for Behind {
+    for IncompleteChannel {
         channel,
         shows,
         last,

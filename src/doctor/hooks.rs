@@ -1,21 +1,25 @@
 //! Hooks and waking: installed hooks, whether the client runs them, their last run and their errors.
 
-use super::{Examined, Finding, Request, Severity, quoted};
-use crate::clients::install::{self, Hooks, Scope, Status, Trust};
+use super::{DoctorRequest, ExaminedRoom, Finding, Severity, quoted};
+use crate::clients::install::{self, ClientStatus, HookPresence, HookTrust, InstallScope};
 use crate::clients::kind::Client;
-use crate::room::sessions::{self, Fired};
+use crate::room::sessions::{self, HookRun};
 use crate::room::signature::{self, DecisionKey};
 
-pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn look(
+    examined: &ExaminedRoom<'_>,
+    request: &DoctorRequest<'_>,
+    findings: &mut Vec<Finding>,
+) {
     let fired = sessions::fired(examined.room).unwrap_or_default();
-    let (waking, hooks): (Vec<&Fired>, Vec<&Fired>) = fired
+    let (waking, hooks): (Vec<&HookRun>, Vec<&HookRun>) = fired
         .iter()
         .partition(|fired| fired.client == sessions::WAKE);
     for fired in waking {
         wakes(fired, findings);
     }
     for client in Client::ALL {
-        let ours: Vec<&Fired> = hooks
+        let ours: Vec<&HookRun> = hooks
             .iter()
             .copied()
             .filter(|fired| fired.client == client.as_str())
@@ -37,17 +41,18 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
 }
 
 /// The scopes with our hooks.
-fn installed(client: Client, request: &Request<'_>) -> Vec<Status> {
+fn installed(client: Client, request: &DoctorRequest<'_>) -> Vec<ClientStatus> {
     let Ok(homes) = install::homes(request.from) else {
         return Vec::new();
     };
-    let each = [Scope::Project, Scope::User].map(|scope| install::status(client, scope, &homes));
+    let each = [InstallScope::Project, InstallScope::User]
+        .map(|scope| install::status(client, scope, &homes));
     each.into_iter()
-        .filter(|status| status.hooks != Hooks::Absent)
+        .filter(|status| status.hooks != HookPresence::Absent)
         .collect()
 }
 
-fn wakes(fired: &Fired, findings: &mut Vec<Finding>) {
+fn wakes(fired: &HookRun, findings: &mut Vec<Finding>) {
     let (agent, at) = (&fired.event, &fired.at);
     findings.push(match &fired.trouble {
         Some(trouble) => Finding::new(
@@ -65,7 +70,7 @@ fn wakes(fired: &Fired, findings: &mut Vec<Finding>) {
     });
 }
 
-fn errors(client: Client, fired: &Fired, findings: &mut Vec<Finding>) {
+fn errors(client: Client, fired: &HookRun, findings: &mut Vec<Finding>) {
     let Some(trouble) = &fired.trouble else {
         return;
     };
@@ -83,7 +88,7 @@ fn errors(client: Client, fired: &Fired, findings: &mut Vec<Finding>) {
     ));
 }
 
-fn can_run(status: &Status, findings: &mut Vec<Finding>) {
+fn can_run(status: &ClientStatus, findings: &mut Vec<Finding>) {
     let (name, again) = (status.client.name(), install_again(status));
     let command = status.command.as_deref().unwrap_or("mailbag");
     if status.executable.is_none() {
@@ -95,7 +100,7 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
             again.clone(),
         ));
     }
-    if status.hooks == Hooks::Partly {
+    if status.hooks == HookPresence::Partly {
         let what = format!("{name} lacks the hooks for {}", status.missing.join(", "));
         findings.push(Finding::new(
             "hooks_missing",
@@ -104,7 +109,7 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
             again,
         ));
     }
-    if status.trusted == Trust::No {
+    if status.trusted == HookTrust::No {
         let what = format!("{name} silently skips our hooks, because you have not trusted them");
         let cure = match status.client {
             Client::Codex => "codex, and then /hooks",
@@ -122,8 +127,8 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
 /// Reports hooks in more than one place. mailbag announces once, but each call costs time.
 fn run_twice(
     client: Client,
-    installed: &[Status],
-    request: &Request<'_>,
+    installed: &[ClientStatus],
+    request: &DoctorRequest<'_>,
     findings: &mut Vec<Finding>,
 ) {
     let homes = install::homes(request.from).ok();
@@ -146,7 +151,9 @@ fn run_twice(
         .package
         .as_ref()
         .map(|package| package.removal);
-    let has_user = installed.iter().any(|status| status.scope == Scope::User);
+    let has_user = installed
+        .iter()
+        .any(|status| status.scope == InstallScope::User);
     let cure = match removal {
         Some(removal) if package.is_some() => removal.to_owned(),
         _ if has_user => format!("mailbag uninstall {} --user", client.as_str()),
@@ -155,7 +162,7 @@ fn run_twice(
     findings.push(Finding::new("hooks_twice", Severity::Warning, what, cure));
 }
 
-fn shut_out(client: Client, request: &Request<'_>, findings: &mut Vec<Finding>) {
+fn shut_out(client: Client, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
     let Ok(homes) = install::homes(request.from) else {
         return;
     };
@@ -174,7 +181,7 @@ fn shut_out(client: Client, request: &Request<'_>, findings: &mut Vec<Finding>) 
 }
 
 /// The key that signs decisions of the person: without the pinned key, or if others can read it, no decision is the person's.
-fn decision_key(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
+fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let Ok(path) = signature::path() else { return };
     if !signature::is_person(examined.room).unwrap_or_default() {
         return;
@@ -216,8 +223,8 @@ fn decision_key(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn install_again(status: &Status) -> String {
-    let scope = if status.scope == Scope::User {
+fn install_again(status: &ClientStatus) -> String {
+    let scope = if status.scope == InstallScope::User {
         " --user"
     } else {
         ""
@@ -230,7 +237,12 @@ fn install_again(status: &Status) -> String {
     format!("mailbag install {}{scope}{agent}", status.client.as_str())
 }
 
-fn last_run(client: Client, installed: &[Status], ours: &[&Fired], findings: &mut Vec<Finding>) {
+fn last_run(
+    client: Client,
+    installed: &[ClientStatus],
+    ours: &[&HookRun],
+    findings: &mut Vec<Finding>,
+) {
     let name = client.name();
     if !ours.is_empty() {
         let each: Vec<String> = ours

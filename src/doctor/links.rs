@@ -1,7 +1,7 @@
 //! Links to other rooms: whether the other room can be reached, and whether mail waits. `storage` examines
 //! their directories.
 
-use super::{Examined, Finding, Severity};
+use super::{ExaminedRoom, Finding, Severity};
 use crate::base::error::Result;
 use crate::base::text::shell_word;
 use crate::disk::machine;
@@ -9,7 +9,7 @@ use crate::query::links;
 use crate::room::key_file::KeyFile;
 use crate::room::settings::{Carrier, LinkSettings, NatsSettings};
 
-pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let (Some(state), Ok(settings)) = (&examined.committed, examined.room.settings()) else {
         return Ok(());
     };

@@ -5,8 +5,8 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
 use crate::query::inbox::{self, PLACED_DIRECTLY};
-use crate::query::status::{self, Status};
-use crate::room::{Mode, Room};
+use crate::query::status::{self, RoomStatus};
+use crate::room::{Room, RouterMode};
 
 pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     let status = status::status(room)?;
@@ -84,15 +84,15 @@ fn list_placed(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     Ok(())
 }
 
-fn runs(status: &Status) -> bool {
+fn runs(status: &RoomStatus) -> bool {
     status
         .router
         .as_ref()
-        .is_some_and(|holder| holder.mode != Mode::Pass)
+        .is_some_and(|holder| holder.mode != RouterMode::Pass)
 }
 
 /// A finding that the running router or the next pass retries.
-fn again(code: &'static str, severity: Severity, what: String, status: &Status) -> Finding {
+fn again(code: &'static str, severity: Severity, what: String, status: &RoomStatus) -> Finding {
     match &status.router {
         Some(_) if runs(status) => Finding::new(code, severity, what, "mailbag status"),
         _ => Finding::new(code, severity, what, "mailbag run --once").fixable(),
@@ -104,7 +104,7 @@ fn in_room(room: &Room, command: &str) -> String {
     format!("(cd {} && {command})", shell(room.dir.path()))
 }
 
-fn unrouted(room: &Room, status: &Status, findings: &mut Vec<Finding>) {
+fn unrouted(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) {
     for outbox in &status.unregistered {
         let what = format!(
             "outbox/{} has {}, but {}",

@@ -23,7 +23,7 @@ mod trust;
 use crate::base::error::{Error, Result};
 use crate::base::text::{count_of as count, shell_word};
 use crate::disk::SyncOrder;
-use crate::log::state::{self, Replayed, State};
+use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::room::created::forget_room;
 use crate::room::registry::Registry;
 use crate::room::{self, FoundRoom, MissedRoom, Room};
@@ -84,7 +84,7 @@ impl Finding {
 
 /// The result of an examination.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Report {
+pub struct DoctorReport {
     /// The examined room, if there is one.
     pub room: Option<PathBuf>,
     /// Whether nothing is wrong. There may still be notes.
@@ -99,7 +99,7 @@ pub struct Report {
 }
 
 /// The request.
-pub struct Request<'a> {
+pub struct DoctorRequest<'a> {
     /// The room that `--room` or `MAILBAG_ROOM` names.
     pub room: Option<&'a Path>,
     /// The working directory.
@@ -109,17 +109,17 @@ pub struct Request<'a> {
 }
 
 /// The room under examination, with everything that could be read.
-struct Examined<'a> {
+struct ExaminedRoom<'a> {
     room: &'a Room,
     registry: Option<Registry>,
     /// The whole log, for damage at its end.
-    replayed: Option<Replayed>,
+    replayed: Option<ReplayedLog>,
     /// The committed log, for everything else.
-    committed: Option<State>,
+    committed: Option<RoomState>,
 }
 
 /// Runs all examinations.
-pub fn examine(request: &Request<'_>) -> Result<Report> {
+pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     let found = room::find_room(request.room, request.from);
     let mut findings = Vec::new();
     if let Ok(found) = &found
@@ -164,7 +164,7 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
     let healthy = findings
         .iter()
         .all(|finding| finding.severity == Severity::Note);
-    Ok(Report {
+    Ok(DoctorReport {
         sync_order: room.as_ref().and_then(durability::sync_order_of),
         room: room.map(|room| room.dir.path().to_path_buf()),
         healthy,
@@ -174,7 +174,7 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
 }
 
 /// Examines, fixes the findings that can be fixed without a loss of data, and examines again.
-pub fn fix(request: &Request<'_>) -> Result<Report> {
+pub fn fix(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     let before = examine(request)?;
     if let Ok(FoundRoom {
         missed: Some(MissedRoom::Gone(gone)),
@@ -204,7 +204,7 @@ pub fn fix(request: &Request<'_>) -> Result<Report> {
     Ok(after)
 }
 
-fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let registry = files::registry(room, findings);
     files::settings(room, findings);
     files::charter(room, findings);
@@ -213,7 +213,7 @@ fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Resu
         .as_ref()
         .map(|_| state::committed(&room.dir))
         .transpose()?;
-    let examined = Examined {
+    let examined = ExaminedRoom {
         room,
         registry,
         replayed,
@@ -235,7 +235,7 @@ fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Resu
 }
 
 /// Reads the log again.
-fn replay(room: &Room) -> Result<Replayed> {
+fn replay(room: &Room) -> Result<ReplayedLog> {
     state::replay(&room.dir)
 }
 

@@ -1,11 +1,11 @@
 //! Other rooms nearby that may have the missing mail.
 
-use super::{Finding, Request, Severity, shell};
-use crate::query::status::{self, Glance};
-use crate::room::{self, Near, Room};
+use super::{DoctorRequest, Finding, Severity, shell};
+use crate::query::status::{self, RoomCounters};
+use crate::room::{self, NearbyRoom, Room};
 use std::path::Path;
 
-pub(super) fn look(request: &Request<'_>, room: Option<&Room>, findings: &mut Vec<Finding>) {
+pub(super) fn look(request: &DoctorRequest<'_>, room: Option<&Room>, findings: &mut Vec<Finding>) {
     let own = room.and_then(|room| room::identity(room.dir.path()));
     let here = room
         .map(|room| mail(room, request.agent))
@@ -26,13 +26,13 @@ pub(super) fn look(request: &Request<'_>, room: Option<&Room>, findings: &mut Ve
 
 /// Unread and pending mail of a room.
 #[derive(Default)]
-struct Mail {
+struct MailCounts {
     own_unread: usize,
     unread: usize,
     waiting: usize,
 }
 
-impl Mail {
+impl MailCounts {
     fn anything(&self) -> bool {
         self.unread + self.waiting > 0
     }
@@ -52,7 +52,7 @@ impl Mail {
     }
 }
 
-fn mail(room: &Room, agent: Option<&str>) -> Mail {
+fn mail(room: &Room, agent: Option<&str>) -> MailCounts {
     let registry = agent.and_then(|_| room.registry().ok());
     let id = agent.map(|name| {
         registry
@@ -60,8 +60,8 @@ fn mail(room: &Room, agent: Option<&str>) -> Mail {
             .and_then(|registry| registry.find(name))
             .map_or(name, |agent| &*agent.id)
     });
-    let glance: Glance = status::glance(room, id.unwrap_or_default()).unwrap_or_default();
-    Mail {
+    let glance: RoomCounters = status::glance(room, id.unwrap_or_default()).unwrap_or_default();
+    MailCounts {
         own_unread: glance.own_unread,
         unread: glance.unread,
         waiting: glance.waiting + glance.unrouted,
@@ -69,11 +69,11 @@ fn mail(room: &Room, agent: Option<&str>) -> Mail {
 }
 
 fn finding(
-    request: &Request<'_>,
+    request: &DoctorRequest<'_>,
     room: Option<&Room>,
-    here: &Mail,
-    near: &Near,
-    there: &Mail,
+    here: &MailCounts,
+    near: &NearbyRoom,
+    there: &MailCounts,
 ) -> Finding {
     let missed = request.agent.is_some() && here.own_unread == 0 && there.own_unread > 0;
     let empty = !here.anything();
@@ -102,7 +102,7 @@ fn finding(
     Finding::new("other_room", severity, what, cure(request, &near.path))
 }
 
-fn cure(request: &Request<'_>, other: &Path) -> String {
+fn cure(request: &DoctorRequest<'_>, other: &Path) -> String {
     let found = room::find(None, request.from).ok();
     let is_found = found.is_some_and(|found| room::identity(&found) == room::identity(other));
     if request.room.is_some() && is_found {

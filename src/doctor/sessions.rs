@@ -1,10 +1,10 @@
 //! Several sessions that act as one agent.
 
-use super::{Examined, Finding, Request, Severity, count, quoted};
+use super::{DoctorRequest, ExaminedRoom, Finding, Severity, count, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::machine::{self, Environment};
+use crate::disk::machine::{self, ProcessEnvironment};
 use crate::disk::{Dir, layout};
 use crate::query::identity::VARIABLES;
 use crate::room::inbox::taken::MessageLease;
@@ -17,8 +17,8 @@ use std::path::Path;
 const LOOKED_AT: usize = 1000;
 
 pub(super) fn look(
-    examined: &Examined<'_>,
-    request: &Request<'_>,
+    examined: &ExaminedRoom<'_>,
+    request: &DoctorRequest<'_>,
     findings: &mut Vec<Finding>,
 ) -> Result<()> {
     processes(examined, findings);
@@ -32,7 +32,7 @@ pub(super) fn look(
 }
 
 /// Unrelated processes of this user that were started as the same agent of this room.
-fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
+fn processes(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let Some(registry) = &examined.registry else {
         return;
     };
@@ -43,7 +43,7 @@ fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
         ROOM_VARIABLES[0],
         ROOM_VARIABLES[1],
     ]);
-    let mut by_agent: BTreeMap<&str, Vec<&Environment>> = BTreeMap::new();
+    let mut by_agent: BTreeMap<&str, Vec<&ProcessEnvironment>> = BTreeMap::new();
     for process in &all {
         let Some(name) = process.variables[0]
             .as_deref()
@@ -81,10 +81,10 @@ fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
 
 /// The first process of each session: a process without a parent in the list. Several children of one parent within one
 /// session count once.
-fn sessions(those: &[&Environment]) -> Vec<u32> {
+fn sessions(those: &[&ProcessEnvironment]) -> Vec<u32> {
     let pids: BTreeSet<u32> = those.iter().map(|process| process.pid).collect();
     let mut known = BTreeSet::new();
-    let mut roots: Vec<&&Environment> = those
+    let mut roots: Vec<&&ProcessEnvironment> = those
         .iter()
         .filter(|process| !pids.contains(&process.parent))
         .collect();
@@ -97,7 +97,7 @@ fn sessions(those: &[&Environment]) -> Vec<u32> {
 }
 
 /// Messages of several system users in one outbox or in its `sent/`.
-fn owners(examined: &Examined<'_>, agent: &str, findings: &mut Vec<Finding>) {
+fn owners(examined: &ExaminedRoom<'_>, agent: &str, findings: &mut Vec<Finding>) {
     let mut users = BTreeSet::new();
     for directory in [layout::outbox(agent), layout::sent(agent)] {
         users.extend(

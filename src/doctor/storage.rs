@@ -1,8 +1,8 @@
 //! Storage: the room's directories and their permissions, the file system, and system limits.
 
-use super::{Examined, Finding, Severity, count, shell};
+use super::{ExaminedRoom, Finding, Severity, count, shell};
 use crate::base::error::Result;
-use crate::disk::machine::{self, Free};
+use crate::disk::machine::{self, FreeSpace};
 use crate::disk::{Dir, Meta, events_work, layout};
 use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const HELD: u64 = 256;
 /// Largest number of directories in a finding.
 const NAMED: usize = 3;
 
-pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let room = &examined.room.dir;
     let all = places(examined)?;
     reach(room, &all, findings)?;
@@ -38,7 +38,7 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Resu
 }
 
 /// All directories that mail passes through.
-fn places(examined: &Examined<'_>) -> Result<Vec<PathBuf>> {
+fn places(examined: &ExaminedRoom<'_>) -> Result<Vec<PathBuf>> {
     let mut all: Vec<PathBuf> = layout::DIRECTORIES.iter().map(PathBuf::from).collect();
     for agent in directories_and_links(&examined.room.dir, layout::OUTBOXES) {
         all.push(layout::outbox(&agent));
@@ -177,7 +177,7 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
 }
 
 fn space(room: &Dir, findings: &mut Vec<Finding>) {
-    let Some(Free { bytes, files }) = machine::free(room) else {
+    let Some(FreeSpace { bytes, files }) = machine::free(room) else {
         return;
     };
     if bytes < BYTES_LEAST {
@@ -200,7 +200,7 @@ fn space(room: &Dir, findings: &mut Vec<Finding>) {
     }
 }
 
-fn bounds(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+fn bounds(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let (outboxes, inboxes) = (
         examined.room.directories(layout::OUTBOXES)?.len(),
         examined.room.directories(layout::INBOXES)?.len(),

@@ -1,6 +1,6 @@
 //! Trust: programs without consent, and files that other users can change.
 
-use super::{Examined, Finding, Severity, shell};
+use super::{ExaminedRoom, Finding, Severity, shell};
 use crate::base::error::Result;
 use crate::disk::{Meta, layout, machine};
 use crate::query::programs;
@@ -9,7 +9,7 @@ use crate::query::programs;
 const GROUP: u32 = 0o020;
 const ANYBODY: u32 = 0o002;
 
-pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let room = examined.room;
     let own = room.dir.meta()?;
     let people = [layout::REGISTRY, layout::SETTINGS, layout::CHARTER]
@@ -79,7 +79,7 @@ fn written_by(room: &Meta, meta: &Meta) -> Option<String> {
         .then(|| format!("group {}", meta.gid))
 }
 
-fn others(examined: &Examined<'_>, name: &str, who: &str) -> Finding {
+fn others(examined: &ExaminedRoom<'_>, name: &str, who: &str) -> Finding {
     let path = if name.is_empty() {
         examined.room.dir.path().to_path_buf()
     } else {

@@ -1,7 +1,7 @@
 //! `mailbag run --links`: the carriers run in their own process, so a failure of a carrier does not end the router.
 
-use super::connect::Stop;
-use crate::base::error::{Doing, Result};
+use super::connect::StopRequest;
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::machine;
 use crate::disk::terminal::{Pid, signal};
@@ -16,14 +16,14 @@ use std::thread::JoinHandle;
 use wait_timeout::ChildExt;
 
 /// A process `mailbag link run`. It is restarted whenever it ends, until this value is dropped.
-pub struct Carriers {
-    stop: Arc<Stop>,
+pub struct CarrierProcess {
+    stop: Arc<StopRequest>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Carriers {
+impl CarrierProcess {
     /// Starts the carriers of a room. `options` are options of `mailbag link run`.
-    pub fn start(room: &Room, options: &[&str]) -> Result<Carriers> {
+    pub fn start(room: &Room, options: &[&str]) -> Result<CarrierProcess> {
         let program = std::env::current_exe().doing("find", "this program")?;
         let mut words: Vec<OsString> = vec![
             "--room".into(),
@@ -43,20 +43,20 @@ impl Carriers {
             machine::end_with_us(&mut command);
             command.spawn()
         };
-        let stop = Arc::new(Stop::default());
+        let stop = Arc::new(StopRequest::default());
         let asked = stop.clone();
         // If this thread dies, the system kills the process (`machine::end_with_us`).
         let thread = std::thread::Builder::new()
             .name("links".into())
             .spawn(move || supervise(&start, &asked));
-        Ok(Carriers {
+        Ok(CarrierProcess {
             stop,
             thread: Some(thread.doing("start the carriers of", room.dir.path())?),
         })
     }
 }
 
-impl Drop for Carriers {
+impl Drop for CarrierProcess {
     fn drop(&mut self) {
         self.stop.ask();
         if let Some(thread) = self.thread.take() {
@@ -66,7 +66,7 @@ impl Drop for Carriers {
 }
 
 /// Restarts the process whenever it ends, until a stop is requested.
-fn supervise(start: &dyn Fn() -> io::Result<Child>, stop: &Stop) {
+fn supervise(start: &dyn Fn() -> io::Result<Child>, stop: &StopRequest) {
     loop {
         match start() {
             Ok(mut child) => match wait_for_end(&mut child, stop) {
@@ -82,7 +82,7 @@ fn supervise(start: &dyn Fn() -> io::Result<Child>, stop: &Stop) {
 }
 
 /// Waits until the process ends, and returns how. `None` if a stop is requested.
-fn wait_for_end(child: &mut Child, stop: &Stop) -> Option<String> {
+fn wait_for_end(child: &mut Child, stop: &StopRequest) -> Option<String> {
     loop {
         match child.try_wait() {
             Ok(None) if stop.wait(limits::LINKS_LOOK) => return None,

@@ -1,6 +1,6 @@
 //! Keeps one link connected: connects, mirrors, and reconnects after a growing pause.
 
-use super::mirror::{Conduct, LinkProgress, mirror};
+use super::mirror::{ConnectionPolicy, LinkProgress, mirror};
 use super::{nats, ssh};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -8,7 +8,7 @@ use crate::base::text::count;
 use crate::query::links;
 use crate::room::Room;
 use crate::room::carriers::CarrierState;
-use crate::room::consent::Connection;
+use crate::room::consent::LinkConnection;
 use crate::room::links::cure;
 use crate::room::settings::{Carrier, SshAddress};
 use std::fs::File;
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 /// A request to threads to end.
 #[derive(Default)]
-pub(super) struct Stop(Mutex<bool>, Condvar);
+pub(super) struct StopRequest(Mutex<bool>, Condvar);
 
-impl Stop {
+impl StopRequest {
     pub(super) fn ask(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.1.notify_all();
@@ -41,17 +41,17 @@ impl Stop {
 }
 
 /// One link, and its last reported state.
-pub(super) struct Keeper {
+pub(super) struct LinkConnector {
     pub(super) room: Room,
-    pub(super) connection: Connection,
-    pub(super) stop: Arc<Stop>,
+    pub(super) connection: LinkConnection,
+    pub(super) stop: Arc<StopRequest>,
     /// End when both rooms have committed everything, or at the first failure.
     pub(super) once: bool,
     pub(super) said: Option<(CarrierState, Option<String>)>,
     pub(super) was_connected: bool,
 }
 
-impl Keeper {
+impl LinkConnector {
     /// Reconnects until a stop is requested. With `once`, returns the first error.
     pub(super) fn keep(mut self) -> Result<()> {
         let mut pause = limits::RECONNECT;
@@ -79,7 +79,7 @@ impl Keeper {
     }
 
     fn connect(&mut self) -> Result<()> {
-        let (room, Connection { link, known_as, .. }) =
+        let (room, LinkConnection { link, known_as, .. }) =
             (self.room.clone(), self.connection.clone());
         // Held only during a connection: two machines that connect to each other must not block each other.
         let _held = room.lock_link(&link, Duration::ZERO)?;
@@ -88,7 +88,7 @@ impl Keeper {
             cure: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
         })?;
         let (client, (from, to)) = self.start_client(&known_as)?;
-        let mut near = Near {
+        let mut near = ConnectingEnd {
             keeper: self,
             moved: Instant::now(),
             last: LinkProgress::default(),
@@ -109,20 +109,20 @@ impl Keeper {
     }
 
     /// Starts the client. Returns the file to read from the other room, and the file to write to it.
-    fn start_client(&self, known_as: &str) -> Result<(Client, (File, File))> {
-        let Connection {
+    fn start_client(&self, known_as: &str) -> Result<(CarrierClient, (File, File))> {
+        let LinkConnection {
             carrier, address, ..
         } = &self.connection;
         if Carrier::parse(carrier) == Some(Carrier::Nats) {
-            let (client, ends) = nats::Client::start(&self.room, &self.connection, known_as)?;
-            return Ok((Client::Nats(client), ends));
+            let (client, ends) = nats::NatsClient::start(&self.room, &self.connection, known_as)?;
+            return Ok((CarrierClient::Nats(client), ends));
         }
         let address = SshAddress::parse(address).ok_or_else(|| Error::Usage {
             what: format!("{address} is not an SSH address"),
             cure: "write [user@]host:/path/to/room".into(),
         })?;
-        let (client, ends) = ssh::Client::start(&address, known_as)?;
-        Ok((Client::Ssh(client), ends))
+        let (client, ends) = ssh::SshClient::start(&address, known_as)?;
+        Ok((CarrierClient::Ssh(client), ends))
     }
 
     /// Reports a change of state in the output and in the link's state file.
@@ -152,30 +152,30 @@ impl Keeper {
 }
 
 /// The client that connects to the other machine.
-enum Client {
-    Ssh(ssh::Client),
-    Nats(nats::Client),
+enum CarrierClient {
+    Ssh(ssh::SshClient),
+    Nats(nats::NatsClient),
 }
 
-impl Client {
+impl CarrierClient {
     /// Ends the client, and returns the last line of its or the other end's error output.
     fn end(self) -> String {
         match self {
-            Client::Ssh(client) => client.end(),
-            Client::Nats(client) => client.end(),
+            CarrierClient::Ssh(client) => client.end(),
+            CarrierClient::Nats(client) => client.end(),
         }
     }
 }
 
 /// The end of a connection on the machine that connects.
-struct Near<'a> {
-    keeper: &'a mut Keeper,
+struct ConnectingEnd<'a> {
+    keeper: &'a mut LinkConnector,
     last: LinkProgress,
     /// The time of the last progress.
     moved: Instant,
 }
 
-impl Conduct for Near<'_> {
+impl ConnectionPolicy for ConnectingEnd<'_> {
     fn connected(&mut self) {
         self.keeper.was_connected = true;
         self.keeper.report(CarrierState::Connected, None);
@@ -208,12 +208,12 @@ impl Conduct for Near<'_> {
     }
 }
 
-impl Near<'_> {
+impl ConnectingEnd<'_> {
     /// Fails if the states of the two rooms contradict each other. Then nothing crosses until a person rebinds the link.
     fn check_stopped(&self) -> Result<()> {
-        let Keeper {
+        let LinkConnector {
             room,
-            connection: Connection { link, .. },
+            connection: LinkConnection { link, .. },
             ..
         } = &*self.keeper;
         let why = match links::stopped(room, link) {

@@ -1,10 +1,10 @@
 //! The protocol between two carriers: frames, one JSON line each. The length of the peer's lines is limited.
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{limits, sanitize};
 use crate::disk::failpoint;
-use crate::message::link::Item;
-use crate::room::links::EndState;
+use crate::message::link::LinkItem;
+use crate::room::links::LinkEndState;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -18,11 +18,11 @@ pub(super) const VERSION: u32 = 1;
 /// A message from one carrier to the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Frame {
+pub(super) enum CarrierFrame {
     /// The first frame: the version and the room.
-    Hello(Hello),
+    Hello(CarrierHello),
     /// The state of the carrier's room.
-    State(EndState),
+    State(LinkEndState),
     /// The next item.
     Item(ItemText),
     /// A request to send the items with these numbers again; both numbers are included.
@@ -49,8 +49,8 @@ impl ItemText {
     }
 
     /// The item, if it is complete and valid.
-    pub(super) fn read(&self) -> Option<Item> {
-        Item::read(serde_json::from_str(self.text()).ok()?).ok()
+    pub(super) fn read(&self) -> Option<LinkItem> {
+        LinkItem::read(serde_json::from_str(self.text()).ok()?).ok()
     }
 }
 
@@ -62,14 +62,14 @@ impl PartialEq for ItemText {
 
 /// The first frame of a carrier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Hello {
+pub(super) struct CarrierHello {
     /// The version of this protocol.
     pub(super) version: u32,
     /// The id of the room.
     pub(super) room: String,
 }
 
-impl Frame {
+impl CarrierFrame {
     /// The frame as a line of JSON.
     pub(super) fn line(&self) -> Vec<u8> {
         let mut line = serde_json::to_vec(self).unwrap_or_default();
@@ -79,7 +79,7 @@ impl Frame {
 }
 
 /// Reads the peer's frames.
-pub(super) struct Input {
+pub(super) struct FrameReader {
     from: File,
     /// Reaches its end when this carrier has ended the connection.
     over: PipeReader,
@@ -89,10 +89,10 @@ pub(super) struct Input {
     most: usize,
 }
 
-impl Input {
+impl FrameReader {
     /// Reads frames of at most `most` bytes.
-    pub(super) fn new(from: File, over: PipeReader, most: u64) -> Input {
-        Input {
+    pub(super) fn new(from: File, over: PipeReader, most: u64) -> FrameReader {
+        FrameReader {
             from,
             over,
             bytes: Vec::new(),
@@ -102,7 +102,7 @@ impl Input {
     }
 
     /// The next frame. `None` at the end of the connection.
-    pub(super) fn next(&mut self) -> Result<Option<Frame>> {
+    pub(super) fn next(&mut self) -> Result<Option<CarrierFrame>> {
         let mut searched = self.at;
         loop {
             if let Some(end) =
@@ -161,7 +161,7 @@ impl Input {
 
 const CHUNK: usize = 64 << 10;
 
-fn read(line: &[u8]) -> Result<Frame> {
+fn read(line: &[u8]) -> Result<CarrierFrame> {
     serde_json::from_slice(line).map_err(|_| {
         let line = sanitize::quote(
             &String::from_utf8_lossy(&line[..line.len().min(limits::TITLE * 4)]),
@@ -174,7 +174,7 @@ fn read(line: &[u8]) -> Result<Frame> {
 }
 
 /// Writes a frame to the peer.
-pub(super) fn write_frame(to: &mut impl Write, frame: &Frame) -> Result<()> {
+pub(super) fn write_frame(to: &mut impl Write, frame: &CarrierFrame) -> Result<()> {
     to.write_all(&frame.line()).doing("write to", "the peer")
 }
 
@@ -192,11 +192,11 @@ mod tests {
     use std::io::pipe;
     use std::sync::Arc;
 
-    fn heard(text: Vec<u8>) -> Vec<Result<Option<Frame>>> {
+    fn heard(text: Vec<u8>) -> Vec<Result<Option<CarrierFrame>>> {
         let (from, mut to) = pipe().expect("a pipe");
         let (over, _held) = pipe().expect("a pipe");
         let writer = std::thread::spawn(move || to.write_all(&text));
-        let mut input = Input::new(File::from(std::os::fd::OwnedFd::from(from)), over, 1000);
+        let mut input = FrameReader::new(File::from(std::os::fd::OwnedFd::from(from)), over, 1000);
         let mut frames = Vec::new();
         loop {
             frames.push(input.next());
@@ -211,22 +211,24 @@ mod tests {
     #[test]
     fn frames_are_lines() {
         let all = [
-            Frame::Hello(Hello {
+            CarrierFrame::Hello(CarrierHello {
                 version: 1,
                 room: "r".into(),
             }),
-            Frame::State(EndState {
+            CarrierFrame::State(LinkEndState {
                 room: "r".into(),
                 came: None,
                 out: None,
                 agents: Arc::default(),
             }),
-            Frame::Item(ItemText::new(br#"{"n": 1, "body": "a\nb"}"#.to_vec()).expect("one line")),
-            Frame::Again(3, 7),
-            Frame::Bye("enough".into()),
+            CarrierFrame::Item(
+                ItemText::new(br#"{"n": 1, "body": "a\nb"}"#.to_vec()).expect("one line"),
+            ),
+            CarrierFrame::Again(3, 7),
+            CarrierFrame::Bye("enough".into()),
         ];
-        let heard = heard(all.iter().flat_map(Frame::line).collect());
-        let frames: Vec<Frame> = heard
+        let heard = heard(all.iter().flat_map(CarrierFrame::line).collect());
+        let frames: Vec<CarrierFrame> = heard
             .into_iter()
             .filter_map(|frame| frame.ok().flatten())
             .collect();

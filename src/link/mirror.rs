@@ -3,13 +3,15 @@
 //! The only acknowledgement is the state file of the other room's router. Items after that state are sent again over the
 //! next connection.
 
-use super::frames::{Frame, Hello, Input, ItemText, VERSION, gone, write_frame};
-use super::receiver::{News, Receiver, Told};
-use crate::base::error::{Doing, Error, Result};
+use super::frames::{
+    CarrierFrame, CarrierHello, FrameReader, ItemText, VERSION, gone, write_frame,
+};
+use super::receiver::{ItemReceiver, PeerUpdate, PeerUpdateChannel};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::{Dir, failpoint, layout};
 use crate::room::Room;
-use crate::room::links::{EndState, items};
+use crate::room::links::{LinkEndState, items};
 use crate::router::watcher::InboxWatch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Decides when a connection ends.
-pub(super) trait Conduct {
+pub(super) trait ConnectionPolicy {
     /// Called when the first state of the other room has arrived.
     fn connected(&mut self) {}
 
@@ -30,8 +32,8 @@ pub(super) trait Conduct {
 /// The states of both rooms.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct LinkProgress {
-    pub(super) own: Option<EndState>,
-    pub(super) far: Option<EndState>,
+    pub(super) own: Option<LinkEndState>,
+    pub(super) far: Option<LinkEndState>,
 }
 
 impl LinkProgress {
@@ -56,7 +58,7 @@ impl LinkProgress {
 }
 
 /// Returns true if `receiver` has committed all items that `sender` has sent.
-fn has_committed_all(receiver: &EndState, sender: &EndState) -> bool {
+fn has_committed_all(receiver: &LinkEndState, sender: &LinkEndState) -> bool {
     match (&sender.out, &receiver.came) {
         (None, _) => true,
         (Some(out), Some(came)) => came.stream == out.stream && came.n >= out.n,
@@ -70,21 +72,21 @@ pub(super) fn mirror(
     tag: &str,
     from: File,
     to: File,
-    conduct: &mut dyn Conduct,
+    conduct: &mut dyn ConnectionPolicy,
 ) -> Result<()> {
     let watch = InboxWatch::of_link(&room.dir, tag)?;
-    let told = Told::new(watch.waker());
+    let told = PeerUpdateChannel::new(watch.waker());
     let (over, running) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
-    let receiver = Receiver::new(room, tag, told.clone())?;
-    let input = Input::new(from, over, limits::FRAME_BYTES);
+    let receiver = ItemReceiver::new(room, tag, told.clone())?;
+    let input = FrameReader::new(from, over, limits::FRAME_BYTES);
     let reader = std::thread::Builder::new()
         .name(format!("link {tag}"))
         .spawn(move || receiver.run(input));
     let reader = reader.doing("start a reader for", room.dir.path())?;
-    let mut sender = Sender::new(
+    let mut sender = ItemSender::new(
         room,
         tag,
-        Output {
+        FrameWriter {
             to,
             told: told.clone(),
             held: Vec::new(),
@@ -99,11 +101,11 @@ pub(super) fn mirror(
     done
 }
 
-struct Sender {
+struct ItemSender {
     room: String,
     out: Dir,
     into: Dir,
-    output: Output,
+    output: FrameWriter,
     /// The stream of `sent` and `flying`.
     stream: Option<String>,
     /// The number of the last item sent.
@@ -113,14 +115,14 @@ struct Sender {
     /// The sum of the sizes in `flying`.
     bytes: u64,
     /// The last state sent to the peer, and its time.
-    told: Option<(EndState, Instant)>,
+    told: Option<(LinkEndState, Instant)>,
     /// The first missing item at the last check, and the time of that check.
     missing: (u64, Instant),
 }
 
-impl Sender {
-    fn new(room: &Room, tag: &str, output: Output) -> Result<Sender> {
-        Ok(Sender {
+impl ItemSender {
+    fn new(room: &Room, tag: &str, output: FrameWriter) -> Result<ItemSender> {
+        Ok(ItemSender {
             room: room.id()?.unwrap_or_default(),
             out: room.dir.make_loose(layout::link_out(tag))?,
             into: room.dir.make_loose(layout::link_in(tag))?,
@@ -134,10 +136,10 @@ impl Sender {
         })
     }
 
-    fn run(&mut self, mut watch: InboxWatch, conduct: &mut dyn Conduct) -> Result<()> {
+    fn run(&mut self, mut watch: InboxWatch, conduct: &mut dyn ConnectionPolicy) -> Result<()> {
         write_frame(
             &mut self.output,
-            &Frame::Hello(Hello {
+            &CarrierFrame::Hello(CarrierHello {
                 version: VERSION,
                 room: self.room.clone(),
             }),
@@ -145,7 +147,7 @@ impl Sender {
         self.flush()?;
         let mut is_connected = false;
         loop {
-            let News {
+            let PeerUpdate {
                 far,
                 again,
                 got,
@@ -156,8 +158,8 @@ impl Sender {
                 return over.and_then(|()| Err(gone("the connection ended".into())));
             }
             // In a room without mail, the router has not written its state yet.
-            let own = EndState::read(&self.out)?
-                .unwrap_or_else(|| EndState::of(&self.room, None, Arc::default()));
+            let own = LinkEndState::read(&self.out)?
+                .unwrap_or_else(|| LinkEndState::of(&self.room, None, Arc::default()));
             self.send_state(&own)?;
             if let Some(far) = &far {
                 self.send_items(&own, far, again)?;
@@ -182,13 +184,14 @@ impl Sender {
     }
 
     /// Sends the state of this room if it has changed, or to keep the connection alive.
-    fn send_state(&mut self, own: &EndState) -> Result<()> {
-        let is_known =
-            |(told, at): &(EndState, Instant)| told == own && at.elapsed() < limits::CARRIER_BEAT;
+    fn send_state(&mut self, own: &LinkEndState) -> Result<()> {
+        let is_known = |(told, at): &(LinkEndState, Instant)| {
+            told == own && at.elapsed() < limits::CARRIER_BEAT
+        };
         if self.told.as_ref().is_some_and(is_known) {
             return Ok(());
         }
-        write_frame(&mut self.output, &Frame::State(own.clone()))?;
+        write_frame(&mut self.output, &CarrierFrame::State(own.clone()))?;
         self.told = Some((own.clone(), Instant::now()));
         Ok(())
     }
@@ -196,8 +199,8 @@ impl Sender {
     /// Sends the items that the other room has not committed, within the limits, and the items that it asks for again.
     fn send_items(
         &mut self,
-        own: &EndState,
-        far: &EndState,
+        own: &LinkEndState,
+        far: &LinkEndState,
         again: Option<(u64, u64)>,
     ) -> Result<()> {
         let Some(out) = &own.out else { return Ok(()) };
@@ -220,7 +223,7 @@ impl Sender {
                 let Some((item, _)) = self.read_item(n, &out.stream)? else {
                     break;
                 };
-                write_frame(&mut self.output, &Frame::Item(item))?;
+                write_frame(&mut self.output, &CarrierFrame::Item(item))?;
             }
         }
         while self.sent < out.n.min(base + limits::FLYING_ITEMS) {
@@ -230,7 +233,7 @@ impl Sender {
             if !self.flying.is_empty() && self.bytes + size > limits::FLYING_BYTES {
                 break;
             }
-            write_frame(&mut self.output, &Frame::Item(item))?;
+            write_frame(&mut self.output, &CarrierFrame::Item(item))?;
             self.sent += 1;
             self.bytes += size;
             self.flying.push_back((self.sent, size));
@@ -265,7 +268,7 @@ impl Sender {
     }
 
     /// Requests items that arrived, are not committed, and no longer exist in `in/`.
-    fn request_missing(&mut self, own: &EndState, far: &EndState, got: u64) -> Result<()> {
+    fn request_missing(&mut self, own: &LinkEndState, far: &LinkEndState, got: u64) -> Result<()> {
         let (known, since) = self.missing;
         if since.elapsed() < limits::CARRIER_AGAIN {
             return Ok(());
@@ -290,21 +293,21 @@ impl Sender {
         }
         self.missing = (from, Instant::now());
         if from == known && from <= to {
-            write_frame(&mut self.output, &Frame::Again(from, to))?;
+            write_frame(&mut self.output, &CarrierFrame::Again(from, to))?;
         }
         Ok(())
     }
 }
 
 /// The connection to the peer. A write waits for the peer at most as long as the peer may be silent.
-struct Output {
+struct FrameWriter {
     to: File,
-    told: Told,
+    told: PeerUpdateChannel,
     /// Unwritten frames. Small frames are collected for one write.
     held: Vec<u8>,
 }
 
-impl Output {
+impl FrameWriter {
     fn is_ready(&self, within: Duration) -> std::io::Result<bool> {
         let within = Timespec {
             tv_sec: within.as_secs() as _,
@@ -334,12 +337,12 @@ impl Output {
         };
         if self.is_ready(Duration::ZERO).unwrap_or(false) {
             // The connection ends even if this fails.
-            let _ = self.to.write(&Frame::Bye(why).line());
+            let _ = self.to.write(&CarrierFrame::Bye(why).line());
         }
     }
 }
 
-impl Write for Output {
+impl Write for FrameWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.held.extend_from_slice(bytes);
         if self.held.len() >= limits::HELD_SAYING {

@@ -1,20 +1,20 @@
 //! Receives the peer's frames, checks their form and limits, and writes items into `in/`. It never waits for the peer to
 //! read, so that two carriers cannot wait for each other.
 
-use super::frames::{Frame, Hello, Input, ItemText, VERSION, gone};
+use super::frames::{CarrierFrame, CarrierHello, FrameReader, ItemText, VERSION, gone};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::disk::{Dir, layout};
 use crate::room::Room;
-use crate::room::links::{EndState, items};
+use crate::room::links::{LinkEndState, items};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// News of the peer for the sender. Only the newest of each kind is kept, so that a flood needs no memory.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct PeerUpdate {
     /// The state of the other room.
-    pub(super) far: Option<EndState>,
+    pub(super) far: Option<LinkEndState>,
     /// The first and the last number of items that the other room asks for again.
     pub(super) again: Option<(u64, u64)>,
     /// The largest number of a received item.
@@ -27,26 +27,26 @@ pub(super) struct News {
 
 /// The channel from a receiver to its sender.
 #[derive(Clone)]
-pub(super) struct Told {
-    news: Arc<Mutex<News>>,
+pub(super) struct PeerUpdateChannel {
+    news: Arc<Mutex<PeerUpdate>>,
     call: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl Told {
-    pub(super) fn new(call: impl Fn() + Send + Sync + 'static) -> Told {
-        Told {
+impl PeerUpdateChannel {
+    pub(super) fn new(call: impl Fn() + Send + Sync + 'static) -> PeerUpdateChannel {
+        PeerUpdateChannel {
             news: Arc::default(),
             call: Arc::new(call),
         }
     }
 
     /// Records news without waking the sender.
-    fn note(&self, change: impl FnOnce(&mut News)) {
+    fn note(&self, change: impl FnOnce(&mut PeerUpdate)) {
         change(&mut self.news.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Records news and wakes the sender.
-    fn notify(&self, change: impl FnOnce(&mut News)) {
+    fn notify(&self, change: impl FnOnce(&mut PeerUpdate)) {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut news);
         if !std::mem::replace(&mut news.is_called, true) {
@@ -64,10 +64,10 @@ impl Told {
     }
 
     /// Takes the news. The state and the largest number stay.
-    pub(super) fn take(&self) -> News {
+    pub(super) fn take(&self) -> PeerUpdate {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         news.is_called = false;
-        News {
+        PeerUpdate {
             far: news.far.clone(),
             again: news.again.take(),
             got: news.got,
@@ -78,7 +78,7 @@ impl Told {
 }
 
 /// Writes the items of the peer.
-pub(super) struct Receiver {
+pub(super) struct ItemReceiver {
     own_room: String,
     into: Dir,
     /// `out/`, which contains the state of this room.
@@ -87,21 +87,21 @@ pub(super) struct Receiver {
     committed: u64,
     /// The sizes of later items in `in/`, by number.
     waiting: BTreeMap<u64, u64>,
-    far: Option<EndState>,
-    told: Told,
+    far: Option<LinkEndState>,
+    told: PeerUpdateChannel,
 }
 
-impl Receiver {
-    pub(super) fn new(room: &Room, tag: &str, told: Told) -> Result<Receiver> {
+impl ItemReceiver {
+    pub(super) fn new(room: &Room, tag: &str, told: PeerUpdateChannel) -> Result<ItemReceiver> {
         let into = room.dir.make_loose(layout::link_in(tag))?;
         let own = room.dir.make_loose(layout::link_out(tag))?;
         let mut waiting = BTreeMap::new();
         for (n, name) in items(&into)? {
             waiting.extend(into.stat(&name)?.map(|meta| (n, meta.size)));
         }
-        let far = EndState::read(&into)?;
+        let far = LinkEndState::read(&into)?;
         let own_room = room.id()?.unwrap_or_default();
-        let mut receiver = Receiver {
+        let mut receiver = ItemReceiver {
             own_room,
             into,
             own,
@@ -115,29 +115,29 @@ impl Receiver {
     }
 
     /// Receives frames until the connection ends.
-    pub(super) fn run(mut self, mut input: Input) {
+    pub(super) fn run(mut self, mut input: FrameReader) {
         let over = self
             .check_hello(&mut input)
             .and_then(|()| self.receive(&mut input));
         self.told.notify(|news| news.over = Some(over));
     }
 
-    fn check_hello(&mut self, input: &mut Input) -> Result<()> {
+    fn check_hello(&mut self, input: &mut FrameReader) -> Result<()> {
         match input.next()? {
-            Some(Frame::Hello(Hello {
+            Some(CarrierFrame::Hello(CarrierHello {
                 version: VERSION,
                 room,
             })) if room != self.own_room => Ok(()),
-            Some(Frame::Hello(Hello {
+            Some(CarrierFrame::Hello(CarrierHello {
                 version: VERSION, ..
             })) => Err(gone(
                 "the address leads to this room itself, or to a copy of it".into(),
             )),
-            Some(Frame::Hello(Hello { version, .. })) => Err(gone(format!(
+            Some(CarrierFrame::Hello(CarrierHello { version, .. })) => Err(gone(format!(
                 "the peer uses version {version} of the link protocol, and this program version {VERSION}: update the \
                  older one"
             ))),
-            Some(Frame::Bye(why)) => Err(ended_by_peer(&why)),
+            Some(CarrierFrame::Bye(why)) => Err(ended_by_peer(&why)),
             Some(_) => Err(gone(
                 "the peer does not start with the link protocol".into(),
             )),
@@ -147,20 +147,24 @@ impl Receiver {
         }
     }
 
-    fn receive(&mut self, input: &mut Input) -> Result<()> {
+    fn receive(&mut self, input: &mut FrameReader) -> Result<()> {
         while let Some(frame) = input.next()? {
             match frame {
-                Frame::State(far) => self.write_state(far)?,
-                Frame::Item(item) => self.write_item(&item)?,
-                Frame::Again(from, to) => self.told.notify(|news| news.again = Some((from, to))),
-                Frame::Bye(why) => return Err(ended_by_peer(&why)),
-                Frame::Hello(_) => return Err(gone("the peer sends a second greeting".into())),
+                CarrierFrame::State(far) => self.write_state(far)?,
+                CarrierFrame::Item(item) => self.write_item(&item)?,
+                CarrierFrame::Again(from, to) => {
+                    self.told.notify(|news| news.again = Some((from, to)))
+                }
+                CarrierFrame::Bye(why) => return Err(ended_by_peer(&why)),
+                CarrierFrame::Hello(_) => {
+                    return Err(gone("the peer sends a second greeting".into()));
+                }
             }
         }
         Ok(())
     }
 
-    fn write_state(&mut self, far: EndState) -> Result<()> {
+    fn write_state(&mut self, far: LinkEndState) -> Result<()> {
         if self.far.as_ref() != Some(&far) || self.into.stat(layout::LINK_STATE)?.is_none() {
             let text = far.text();
             if text.len() as u64 > limits::LINK_STATE_MOST {
@@ -217,7 +221,7 @@ impl Receiver {
     }
 
     fn read_committed(&mut self) -> Result<()> {
-        self.committed = EndState::read(&self.own)?
+        self.committed = LinkEndState::read(&self.own)?
             .and_then(|own| own.came)
             .map_or(0, |came| came.n);
         self.waiting = self.waiting.split_off(&(self.committed + 1));

@@ -1,13 +1,13 @@
 //! `mailbag link run`: one process for all outgoing links of this room.
 
-use super::connect::{Keeper, Stop};
-use crate::base::error::{Doing, Error, Result};
+use super::connect::{LinkConnector, StopRequest};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::commands::wait::Routing;
+use crate::commands::wait::StandbyRouter;
 use crate::disk::machine;
-use crate::query::connections::{Connectable, connections};
+use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::Room;
-use crate::room::consent::{Connection, Consents};
+use crate::room::consent::{ConsentList, LinkConnection};
 use crate::router::daemon;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeSet;
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Serves all links until a signal arrives. Routes mail if no router runs.
 pub fn run(room: &Room) -> Result<()> {
-    let stop = Arc::new(Stop::default());
+    let stop = Arc::new(StopRequest::default());
     listen(stop.clone())?;
-    let (mut carriers, mut routing) = (Serving::new(room), Routing::new(room));
+    let (mut carriers, mut routing) = (ServedLinks::new(room), StandbyRouter::new(room));
     loop {
         // If routing fails, the items wait, as they do without this process.
         let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
@@ -41,7 +41,7 @@ pub fn run(room: &Room) -> Result<()> {
 /// Transports all waiting items over all links, and returns the number of links.
 pub fn once(room: &Room) -> Result<usize> {
     daemon::pass(room)?;
-    let (mut carriers, mut routing) = (Serving::new(room), Routing::new(room));
+    let (mut carriers, mut routing) = (ServedLinks::new(room), StandbyRouter::new(room));
     carriers.tend(true);
     let (served, untrusted) = (
         carriers.threads.len(),
@@ -70,9 +70,9 @@ pub fn once(room: &Room) -> Result<usize> {
 }
 
 /// The links being served.
-struct Serving {
+struct ServedLinks {
     room: Room,
-    threads: Vec<Thread>,
+    threads: Vec<LinkThread>,
     /// The reported links without the person's consent.
     untrusted: BTreeSet<String>,
     /// The reported error of reading the settings.
@@ -81,16 +81,16 @@ struct Serving {
     is_idle_reported: bool,
 }
 
-struct Thread {
-    connection: Connection,
-    stop: Arc<Stop>,
+struct LinkThread {
+    connection: LinkConnection,
+    stop: Arc<StopRequest>,
     handle: JoinHandle<Result<()>>,
 }
 
-impl Serving {
-    fn new(room: &Room) -> Serving {
+impl ServedLinks {
+    fn new(room: &Room) -> ServedLinks {
         let (room, untrusted) = (room.clone(), BTreeSet::new());
-        Serving {
+        ServedLinks {
             room,
             threads: Vec::new(),
             untrusted,
@@ -121,7 +121,7 @@ impl Serving {
                 );
             }
         }
-        let agreed: Vec<Connection> = wanted
+        let agreed: Vec<LinkConnection> = wanted
             .into_iter()
             .filter(|link| link.agreed)
             .map(|link| link.connection)
@@ -145,17 +145,17 @@ impl Serving {
         }
     }
 
-    fn wanted(&self) -> Result<Vec<Connectable>> {
-        let (identity, consents) = (self.room.identity()?, Consents::read()?);
+    fn wanted(&self) -> Result<Vec<ConnectionTrust>> {
+        let (identity, consents) = (self.room.identity()?, ConsentList::read()?);
         Ok(connections(&self.room.settings()?, &|connection| {
             consents.agrees_to_link(&identity, connection)
         }))
     }
 
-    fn begin(&mut self, connection: Connection, once: bool) {
-        let stop = Arc::new(Stop::default());
+    fn begin(&mut self, connection: LinkConnection, once: bool) {
+        let stop = Arc::new(StopRequest::default());
         let (room, connection_there) = (self.room.clone(), connection.clone());
-        let keeper = Keeper {
+        let keeper = LinkConnector {
             room,
             connection: connection_there,
             stop: stop.clone(),
@@ -168,7 +168,7 @@ impl Serving {
             .name(name)
             .spawn(move || keeper.keep())
         {
-            Ok(handle) => self.threads.push(Thread {
+            Ok(handle) => self.threads.push(LinkThread {
                 connection,
                 stop,
                 handle,
@@ -202,7 +202,7 @@ fn broken() -> Error {
 }
 
 /// Handles SIGINT and SIGTERM: the first signal ends all carriers, the second ends the process.
-fn listen(stop: Arc<Stop>) -> Result<()> {
+fn listen(stop: Arc<StopRequest>) -> Result<()> {
     let signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]));
     let mut signals = signals.doing("listen for signals in", "this process")?;
     let listen = move || {

@@ -1,9 +1,9 @@
 //! `mailbag link serve`: the end of a link on the machine that another machine connects to.
 
-use super::mirror::{Conduct, LinkProgress, mirror};
-use crate::base::error::{Doing, Error, Result};
+use super::mirror::{ConnectionPolicy, LinkProgress, mirror};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::commands::wait::Routing;
+use crate::commands::wait::StandbyRouter;
 use crate::room::Room;
 use crate::room::settings::Carrier;
 use crate::router::daemon;
@@ -42,14 +42,20 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
     let own = |end: std::os::fd::BorrowedFd<'_>| end.try_clone_to_owned().map(File::from);
     let from = own(from.as_fd()).doing("read from", "standard input")?;
     let to = own(to.as_fd()).doing("write to", "standard output")?;
-    let done = mirror(room, tag, from, to, &mut Far(Routing::new(room)));
+    let done = mirror(
+        room,
+        tag,
+        from,
+        to,
+        &mut ServingEnd(StandbyRouter::new(room)),
+    );
     daemon::pass(room)?;
     done
 }
 
-struct Far(Routing);
+struct ServingEnd(StandbyRouter);
 
-impl Conduct for Far {
+impl ConnectionPolicy for ServingEnd {
     fn continues(&mut self, _: &LinkProgress) -> Result<bool> {
         // If routing fails, the items wait in `in/`, as they do without this process.
         let _ = self.0.tend().inspect_err(|e| tracing::debug!("{e}"));

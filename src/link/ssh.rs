@@ -1,6 +1,6 @@
 //! The system's SSH client. It runs `mailbag link serve` on the other machine.
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{limits, sanitize};
 use crate::disk::machine;
 use crate::room::settings::SshAddress;
@@ -34,15 +34,15 @@ const OPTIONS: [&str; 16] = [
 ];
 
 /// A running client.
-pub(super) struct Client {
+pub(super) struct SshClient {
     child: Child,
     said: Arc<Mutex<Vec<u8>>>,
     listener: JoinHandle<()>,
 }
 
-impl Client {
+impl SshClient {
     /// Starts the client. Returns the file to read from the other end, and the file to write to it.
-    pub(super) fn start(address: &SshAddress, tag: &str) -> Result<(Client, (File, File))> {
+    pub(super) fn start(address: &SshAddress, tag: &str) -> Result<(SshClient, (File, File))> {
         let mut command = Command::new(SSH);
         // The other machine's shell parses these words. Address and tag contain no characters with a meaning for a shell.
         command.args(OPTIONS).args([
@@ -76,7 +76,7 @@ impl Client {
         let listener = listener.doing("start a reader for", SSH)?;
         let file = |fd: OwnedFd| File::from(fd);
         Ok((
-            Client {
+            SshClient {
                 child,
                 said,
                 listener,
@@ -107,7 +107,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for SshClient {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

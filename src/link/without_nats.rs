@@ -2,18 +2,18 @@
 
 use crate::base::error::{Error, Result};
 use crate::room::Room;
-use crate::room::consent::Connection;
+use crate::room::consent::LinkConnection;
 use std::fs::File;
 
 /// A connection that this program does not support.
-pub(super) enum Client {}
+pub(super) enum NatsClient {}
 
-impl Client {
+impl NatsClient {
     pub(super) fn start(
         _: &Room,
-        connection: &Connection,
+        connection: &LinkConnection,
         _: &str,
-    ) -> Result<(Client, (File, File))> {
+    ) -> Result<(NatsClient, (File, File))> {
         Err(Error::Usage {
             what: format!("the link {} is over NATS, and this program was built without it", connection.link),
             cure: "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout"

@@ -3,25 +3,25 @@
 //! Another program can restore, replace, shorten, extend or move the log at any time. So the log is compared before each
 //! batch with the log that the previous batch left, and again between the append and the first effect of the batch.
 
-use super::committed::Note;
-use super::{Position, Tip};
+use super::committed::CommitNoteFile;
+use super::{LogPosition, LogTip};
 use crate::base::error::{Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{self, Append, Dir, Meta, layout};
+use crate::disk::{self, AppendFile, Dir, Meta, layout};
 use std::path::Path;
 
 /// The open end of the log. Only the holder of the room's lock may have one.
 pub struct Log {
     room: Dir,
     dir: Dir,
-    append: Append,
-    note: Note,
+    append: AppendFile,
+    note: CommitNoteFile,
     /// True if the segment's name is durable.
     named: bool,
     /// The segment that the next batch is appended to.
     segment: u32,
     /// The last committed record.
-    tip: Tip,
+    tip: LogTip,
     /// The directory `log/` as the last batch left it.
     home: Meta,
     /// The segment as the last batch left it.
@@ -30,17 +30,17 @@ pub struct Log {
 
 impl Log {
     /// Opens the log to append after `tip`, the last record, and shows it to readers. Fails if the log does not end there.
-    pub fn open(room: &Dir, tip: Tip) -> Result<Log> {
+    pub fn open(room: &Dir, tip: LogTip) -> Result<Log> {
         let log = Log::open_unshown(room, tip)?;
         log.show();
         Ok(log)
     }
 
     /// As [`Log::open`], but readers see the end of the log only after the next commit.
-    pub fn open_unshown(room: &Dir, tip: Tip) -> Result<Log> {
+    pub fn open_unshown(room: &Dir, tip: LogTip) -> Result<Log> {
         let dir = room.make(layout::LOG)?;
-        let Position { segment, offset } = tip.end;
-        let append = Append::open(&dir, &layout::segment(segment), None)?;
+        let LogPosition { segment, offset } = tip.end;
+        let append = AppendFile::open(&dir, &layout::segment(segment), None)?;
         let (home, left) = (dir.meta()?, append.meta()?);
         if left.size != offset || tip.seq > 0 && !tip.is_in(room)? {
             return Err(moved(
@@ -49,7 +49,7 @@ impl Log {
             ));
         }
         // The content of the segment was made durable together with its name.
-        let (note, named) = (Note::open(room), offset > 0);
+        let (note, named) = (CommitNoteFile::open(room), offset > 0);
         Ok(Log {
             room: room.clone(),
             dir,
@@ -148,10 +148,10 @@ impl Log {
 
     /// The position of the next batch. If the current segment has exceeded its size limit, this starts a new one and
     /// makes its name durable: otherwise a durable batch could be lost with the segment's name.
-    pub fn end(&mut self) -> Result<Position> {
+    pub fn end(&mut self) -> Result<LogPosition> {
         if self.append.length() >= failpoint::segment_bytes() {
             let name = layout::segment(self.segment + 1);
-            let append = Append::open(&self.dir, &name, None)?;
+            let append = AppendFile::open(&self.dir, &name, None)?;
             if append.length() > 0 {
                 return Err(moved(&self.dir.at(name), "was written by another program"));
             }
@@ -159,7 +159,7 @@ impl Log {
             (self.segment, self.append, self.named) = (self.segment + 1, append, true);
             (self.home, self.left) = (self.dir.meta()?, self.append.meta()?);
         }
-        Ok(Position {
+        Ok(LogPosition {
             segment: self.segment,
             offset: self.append.length(),
         })
@@ -191,7 +191,7 @@ impl Log {
 
     /// The commit point of a batch that ends with `tip`: makes the appended lines durable, if `durably` is set, and then
     /// shows them to readers.
-    pub fn commit(&mut self, tip: Tip, durably: bool) -> Result<()> {
+    pub fn commit(&mut self, tip: LogTip, durably: bool) -> Result<()> {
         if durably {
             self.append.sync()?;
             if !self.named {
@@ -214,7 +214,7 @@ fn moved(path: &Path, how: &str) -> Error {
 }
 
 /// Writes the last batch of the log again, from `from` to `end`, and makes it durable.
-pub fn rewrite(room: &Dir, from: Position, end: Position) -> Result<()> {
+pub fn rewrite(room: &Dir, from: LogPosition, end: LogPosition) -> Result<()> {
     disk::rewrite(
         &room.sub(layout::LOG)?,
         &layout::segment(from.segment),
@@ -223,7 +223,7 @@ pub fn rewrite(room: &Dir, from: Position, end: Position) -> Result<()> {
 }
 
 /// Cuts the log off at a position, and makes that durable. Nothing after it was committed.
-pub fn cut(room: &Dir, end: Position) -> Result<()> {
+pub fn cut(room: &Dir, end: LogPosition) -> Result<()> {
     let dir = room.sub(layout::LOG)?;
     for segment in super::live(room)?
         .into_iter()
@@ -231,7 +231,7 @@ pub fn cut(room: &Dir, end: Position) -> Result<()> {
     {
         dir.remove(layout::segment(segment))?;
     }
-    drop(Append::open(
+    drop(AppendFile::open(
         &dir,
         &layout::segment(end.segment),
         Some(end.offset),

@@ -1,11 +1,11 @@
 //! Checks lines of the log in their order: each is a record that follows the previous line, in complete batches.
 
-use super::Line;
+use super::RawLogLine;
 use crate::base::hash::{Hash, NO_HASH, hex};
 use crate::message::record::Record;
 
 /// The end of the checked part of the log, which the next line must follow.
-pub struct Chain {
+pub struct LogChain {
     prev: Hash,
     seq: u64,
     batch: u64,
@@ -13,15 +13,15 @@ pub struct Chain {
     missing: u32,
 }
 
-impl Chain {
+impl LogChain {
     /// Before the first line of a log.
-    pub fn start() -> Chain {
-        Chain::after(NO_HASH, 0, 0)
+    pub fn start() -> LogChain {
+        LogChain::after(NO_HASH, 0, 0)
     }
 
     /// After a complete batch: the hash of its last line, the number of its last record, and its own number.
-    pub fn after(prev: Hash, seq: u64, batch: u64) -> Chain {
-        Chain {
+    pub fn after(prev: Hash, seq: u64, batch: u64) -> LogChain {
+        LogChain {
             prev,
             seq,
             batch,
@@ -30,7 +30,7 @@ impl Chain {
     }
 
     /// Checks the next line and returns its record, or the reason why the line is damaged.
-    pub fn take(&mut self, line: &Line) -> Result<Record, String> {
+    pub fn take(&mut self, line: &RawLogLine) -> Result<Record, String> {
         if line.bytes.last() != Some(&b'\n') {
             return Err("the line is incomplete".into());
         }

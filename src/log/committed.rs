@@ -5,7 +5,7 @@
 //! the log up to the noted end. It also trusts a batch that another batch follows, because the router starts a batch
 //! only after the previous one is durable.
 
-use super::{Line, Lines, Position, START, now, read, read_one, segments};
+use super::{LogLines, LogPosition, RawLogLine, START, now, read, read_one, segments};
 use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use crate::base::limits;
@@ -18,20 +18,20 @@ const TRIES: usize = 3;
 
 /// The last record of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tip {
+pub struct LogTip {
     /// The position of its line.
-    pub at: Position,
+    pub at: LogPosition,
     /// The position of the next line.
-    pub end: Position,
+    pub end: LogPosition,
     /// Its number; 0 for an empty log.
     pub seq: u64,
     /// The hash of its line.
     pub hash: Hash,
 }
 
-impl Tip {
+impl LogTip {
     /// The tip of an empty log.
-    pub const NONE: Tip = Tip {
+    pub const NONE: LogTip = LogTip {
         at: START,
         end: START,
         seq: 0,
@@ -47,21 +47,21 @@ impl Tip {
 
 /// The router's note of its last commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Noted {
+pub struct CommitNote {
     /// The last committed record.
-    pub tip: Tip,
+    pub tip: LogTip,
     /// The inode number of the segment, and its change time. A program that restores the segment changes one of them.
     seal: (u64, i128),
 }
 
-impl Noted {
+impl CommitNote {
     /// Reads the note. `None` if it is missing or invalid.
-    pub fn read(room: &Dir) -> Result<Option<Noted>> {
+    pub fn read(room: &Dir) -> Result<Option<CommitNote>> {
         for _ in 0..TRIES {
             let Some(bytes) = room.read(layout::COMMITTED, limits::NOTE_BYTES)? else {
                 return Ok(None);
             };
-            if let Some(noted) = Noted::parse(&String::from_utf8_lossy(&bytes)) {
+            if let Some(noted) = CommitNote::parse(&String::from_utf8_lossy(&bytes)) {
                 return Ok(Some(noted));
             }
         }
@@ -78,7 +78,7 @@ impl Noted {
 
     // Everything is written twice, so that a reader detects a partial note.
     fn write(&self) -> String {
-        let (Tip { at, end, seq, hash }, (inode, changed)) = (&self.tip, self.seal);
+        let (LogTip { at, end, seq, hash }, (inode, changed)) = (&self.tip, self.seal);
         let once = format!(
             "{} {} {} {seq} {} {inode} {changed}",
             end.segment,
@@ -89,25 +89,25 @@ impl Noted {
         format!("{once} {once}\n")
     }
 
-    fn parse(text: &str) -> Option<Noted> {
+    fn parse(text: &str) -> Option<CommitNote> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let (once, _) = words
             .split_at_checked(7)
             .filter(|(once, again)| once == again)?;
         let segment = once[0].parse().ok()?;
-        let tip = Tip {
-            at: Position {
+        let tip = LogTip {
+            at: LogPosition {
                 segment,
                 offset: once[2].parse().ok()?,
             },
-            end: Position {
+            end: LogPosition {
                 segment,
                 offset: once[1].parse().ok()?,
             },
             seq: once[3].parse().ok()?,
             hash: unhex(once[4])?,
         };
-        Some(Noted {
+        Some(CommitNote {
             tip,
             seal: (once[5].parse().ok()?, once[6].parse().ok()?),
         })
@@ -115,19 +115,19 @@ impl Noted {
 }
 
 /// The router's note: the end of the committed log.
-pub(super) struct Note(Option<NoteFile>);
+pub(super) struct CommitNoteFile(Option<NoteFile>);
 
-impl Note {
+impl CommitNoteFile {
     /// Opens the note. If it cannot be created, readers count each complete batch as committed.
-    pub(super) fn open(room: &Dir) -> Note {
+    pub(super) fn open(room: &Dir) -> CommitNoteFile {
         let board = NoteFile::keep(room, layout::COMMITTED);
-        Note(board.map_err(|e| tracing::debug!("{e}")).ok())
+        CommitNoteFile(board.map_err(|e| tracing::debug!("{e}")).ok())
     }
 
     /// Notes that the log is committed up to `tip`, in a segment with this metadata. Readers depend on the note, and the
     /// next router compares the log with it. A failure is ignored, because both do without it.
-    pub(super) fn write(&self, tip: &Tip, segment: &Meta) {
-        let noted = Noted {
+    pub(super) fn write(&self, tip: &LogTip, segment: &Meta) {
+        let noted = CommitNote {
             tip: *tip,
             seal: (segment.inode, segment.changed),
         };
@@ -143,7 +143,7 @@ impl Note {
 
 /// The end of the committed log. An incomplete last batch is not committed, and neither is a complete one that is not
 /// yet known to be durable.
-pub fn committed(room: &Dir) -> Result<Position> {
+pub fn committed(room: &Dir) -> Result<LogPosition> {
     for _ in 0..TRIES {
         let noted = noted_end(room)?;
         let end = now(room)?;
@@ -165,7 +165,7 @@ pub fn committed(room: &Dir) -> Result<Position> {
         let from = super::before_end(room, back)?;
         match ends(room, first_batch(room, from)?)? {
             // Without a note, a complete batch counts as committed.
-            Some(Ends {
+            Some(BatchEnds {
                 whole: Some(whole), ..
             }) => return Ok(whole),
             _ if from == super::START => return beginning(room),
@@ -174,17 +174,17 @@ pub fn committed(room: &Dir) -> Result<Position> {
     }
 }
 
-fn noted_end(room: &Dir) -> Result<Option<Position>> {
+fn noted_end(room: &Dir) -> Result<Option<LogPosition>> {
     if !failpoint::on(Failpoint::CommittedNote) {
         return Ok(None);
     }
-    Ok(Noted::read(room)?.map(|noted| noted.tip.end))
+    Ok(CommitNote::read(room)?.map(|noted| noted.tip.end))
 }
 
 /// The committed lines from `from` on. A line must begin at `from`.
-pub fn lines(room: &Dir, from: Position) -> Result<Committed> {
+pub fn lines(room: &Dir, from: LogPosition) -> Result<CommittedLines> {
     let end = committed(room)?;
-    Ok(Committed {
+    Ok(CommittedLines {
         lines: read(room, from)?,
         end,
         room: room.clone(),
@@ -192,20 +192,20 @@ pub fn lines(room: &Dir, from: Position) -> Result<Committed> {
 }
 
 /// An iterator over committed lines, in the order of the log.
-pub struct Committed {
-    lines: Lines,
-    end: Position,
+pub struct CommittedLines {
+    lines: LogLines,
+    end: LogPosition,
     room: Dir,
 }
 
-impl Committed {
+impl CommittedLines {
     /// The end of the committed lines. A later call can continue there.
-    pub fn end(&self) -> Position {
+    pub fn end(&self) -> LogPosition {
         self.end
     }
 
     /// The lines with their records.
-    pub fn records(self) -> impl Iterator<Item = Result<(Line, Record)>> {
+    pub fn records(self) -> impl Iterator<Item = Result<(RawLogLine, Record)>> {
         let room = self.room.clone();
         self.map(move |line| {
             let line = line?;
@@ -222,10 +222,10 @@ impl Committed {
     }
 }
 
-impl Iterator for Committed {
-    type Item = Result<Line>;
+impl Iterator for CommittedLines {
+    type Item = Result<RawLogLine>;
 
-    fn next(&mut self) -> Option<Result<Line>> {
+    fn next(&mut self) -> Option<Result<RawLogLine>> {
         match self.lines.next()? {
             Ok(line) if line.at >= self.end => None,
             line => Some(line),
@@ -235,17 +235,17 @@ impl Iterator for Committed {
 
 /// Ends of batches.
 #[derive(Default)]
-struct Ends {
+struct BatchEnds {
     /// The end of the last complete batch.
-    whole: Option<Position>,
+    whole: Option<LogPosition>,
     /// The end of the last complete batch that another batch follows.
-    followed: Option<Position>,
+    followed: Option<LogPosition>,
 }
 
 /// Reads batches from the start of one. `None` if no batch begins at `from`. A damaged line counts as a batch of its
 /// own, so that it hides no other batch.
-fn ends(room: &Dir, from: Position) -> Result<Option<Ends>> {
-    let (mut ends, mut missing) = (Ends::default(), 0);
+fn ends(room: &Dir, from: LogPosition) -> Result<Option<BatchEnds>> {
+    let (mut ends, mut missing) = (BatchEnds::default(), 0);
     for line in read(room, from)? {
         let line = line?;
         let begins = line.bytes.starts_with(b"{\"seq\":");
@@ -271,7 +271,7 @@ fn ends(room: &Dir, from: Position) -> Result<Option<Ends>> {
 }
 
 /// The start of the first batch at or after a position, or the end of the log.
-fn first_batch(room: &Dir, from: Position) -> Result<Position> {
+fn first_batch(room: &Dir, from: LogPosition) -> Result<LogPosition> {
     let mut at = from;
     for line in read(room, from)? {
         let line = line?;
@@ -285,7 +285,7 @@ fn first_batch(room: &Dir, from: Position) -> Result<Position> {
 }
 
 /// The start of the log's first line.
-fn beginning(room: &Dir) -> Result<Position> {
+fn beginning(room: &Dir) -> Result<LogPosition> {
     let first = segments(room)?.first().copied();
-    Ok(first.map_or(super::START, |segment| Position { segment, offset: 0 }))
+    Ok(first.map_or(super::START, |segment| LogPosition { segment, offset: 0 }))
 }

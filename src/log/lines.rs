@@ -1,6 +1,6 @@
 //! Reading lines of the log, from `log/` or from the archive.
 
-use super::segments::{self, Segment};
+use super::segments::{self, LogSegment};
 use crate::base::error::Result;
 use crate::base::hash::{Hash, hash};
 use crate::base::limits;
@@ -11,22 +11,22 @@ use std::io::{BufRead, BufReader, Read};
 
 /// A position in the log: a segment and a byte in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Position {
+pub struct LogPosition {
     /// The segment's number, from 1.
     pub segment: u32,
     /// The first byte of a line, or the length of the segment.
     pub offset: u64,
 }
 
-impl Position {
+impl LogPosition {
     /// The position as one number, in the same order.
     pub(super) fn pack(self) -> u64 {
         u64::from(self.segment) << 32 | self.offset & 0xffff_ffff
     }
 
-    /// Reads the output of [`Position::pack`].
-    pub(super) fn unpack(place: u64) -> Position {
-        Position {
+    /// Reads the output of [`LogPosition::pack`].
+    pub(super) fn unpack(place: u64) -> LogPosition {
+        LogPosition {
             segment: (place >> 32) as u32,
             offset: place & 0xffff_ffff,
         }
@@ -34,23 +34,23 @@ impl Position {
 }
 
 /// The start of the log.
-pub const START: Position = Position {
+pub const START: LogPosition = LogPosition {
     segment: 1,
     offset: 0,
 };
 
 /// A line of the log, with its newline.
-pub struct Line {
+pub struct RawLogLine {
     /// The position of its first byte.
-    pub at: Position,
+    pub at: LogPosition,
     /// Its bytes. An incomplete last line has no newline.
     pub bytes: Vec<u8>,
 }
 
-impl Line {
+impl RawLogLine {
     /// The position of the next line.
-    pub fn end(&self) -> Position {
-        Position {
+    pub fn end(&self) -> LogPosition {
+        LogPosition {
             segment: self.at.segment,
             offset: self.at.offset + self.bytes.len() as u64,
         }
@@ -73,12 +73,12 @@ pub fn segments(room: &Dir) -> Result<Vec<u32>> {
 }
 
 /// The current end of the log. It can be in the middle of a line that is being written.
-pub fn now(room: &Dir) -> Result<Position> {
+pub fn now(room: &Dir) -> Result<LogPosition> {
     let Some(&segment) = segments(room)?.last() else {
         return Ok(START);
     };
     let written = room.sub(layout::LOG)?.stat(layout::segment(segment))?;
-    Ok(Position {
+    Ok(LogPosition {
         segment,
         offset: written.map_or(0, |meta| meta.size),
     })
@@ -86,21 +86,21 @@ pub fn now(room: &Dir) -> Result<Position> {
 
 /// Reads the lines from `from` to the end of the log, archived segments included. From [`START`], reading begins at the
 /// first existing segment, because the owner may have moved the archive away.
-pub fn read(room: &Dir, from: Position) -> Result<Lines> {
-    let mut lines = Lines::of(room, segments::from(room, from.segment)?, from);
+pub fn read(room: &Dir, from: LogPosition) -> Result<LogLines> {
+    let mut lines = LogLines::of(room, segments::from(room, from.segment)?, from);
     lines.wanted = (from != START).then_some(from.segment);
     Ok(lines)
 }
 
 /// Reads all lines of the log. The first segment must exist.
-pub fn read_whole(room: &Dir) -> Result<Lines> {
-    let mut lines = Lines::of(room, segments(room)?, START);
+pub fn read_whole(room: &Dir) -> Result<LogLines> {
+    let mut lines = LogLines::of(room, segments(room)?, START);
     lines.wanted = Some(START.segment);
     Ok(lines)
 }
 
 /// The start of a line with about this many bytes of log after it, or the start of the log.
-pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
+pub fn before_end(room: &Dir, bytes: u64) -> Result<LogPosition> {
     let mut left = bytes;
     for &segment in segments(room)?.iter().rev() {
         let length = length(room, segment)?;
@@ -108,14 +108,14 @@ pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
             Some(length) if length > left => {
                 return next_line(
                     room,
-                    Position {
+                    LogPosition {
                         segment,
                         offset: length - left,
                     },
                 );
             }
             // The unpacked size of an archived segment is not known before it is read.
-            None if left <= limits::SEGMENT_BYTES => return Ok(Position { segment, offset: 0 }),
+            None if left <= limits::SEGMENT_BYTES => return Ok(LogPosition { segment, offset: 0 }),
             length => left = left.saturating_sub(length.unwrap_or(limits::SEGMENT_BYTES)),
         }
     }
@@ -123,7 +123,7 @@ pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
 }
 
 /// The start of the first line after a position, which may be in the middle of a line.
-pub fn next_line(room: &Dir, within: Position) -> Result<Position> {
+pub fn next_line(room: &Dir, within: LogPosition) -> Result<LogPosition> {
     Ok(read_one(room, within)?.map_or(within, |rest| rest.end()))
 }
 
@@ -136,55 +136,55 @@ pub fn length(room: &Dir, segment: u32) -> Result<Option<u64>> {
 }
 
 /// The line at a position.
-pub fn read_one(room: &Dir, at: Position) -> Result<Option<Line>> {
-    line_at(room, Segment::open(room, at.segment)?, at)
+pub fn read_one(room: &Dir, at: LogPosition) -> Result<Option<RawLogLine>> {
+    line_at(room, LogSegment::open(room, at.segment)?, at)
 }
 
 /// The record at a position. `None` if no line begins there, or if the line is not a record.
-pub fn read_record(room: &Dir, at: Position) -> Result<Option<Record>> {
+pub fn read_record(room: &Dir, at: LogPosition) -> Result<Option<Record>> {
     Ok(read_one(room, at)?.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
 }
 
 /// The line at a position. `None` if its segment is archived.
-pub fn read_live(room: &Dir, at: Position) -> Result<Option<Line>> {
-    line_at(room, Segment::open_live(room, at.segment)?, at)
+pub fn read_live(room: &Dir, at: LogPosition) -> Result<Option<RawLogLine>> {
+    line_at(room, LogSegment::open_live(room, at.segment)?, at)
 }
 
-fn line_at(room: &Dir, segment: Option<Segment>, at: Position) -> Result<Option<Line>> {
+fn line_at(room: &Dir, segment: Option<LogSegment>, at: LogPosition) -> Result<Option<RawLogLine>> {
     let Some(segment) = segment else {
         return Ok(None);
     };
-    let mut lines = Lines::of(room, Vec::new(), at);
+    let mut lines = LogLines::of(room, Vec::new(), at);
     lines.begin(segment, at, ONE_LINE)?;
     lines.next().transpose()
 }
 
 /// Reads records in their order: one that follows is read without opening its segment again.
-pub struct Records {
-    lines: Lines,
-    last: Option<(Position, Record)>,
+pub struct RecordReader {
+    lines: LogLines,
+    last: Option<(LogPosition, Record)>,
 }
 
-impl Records {
+impl RecordReader {
     /// Nothing is opened yet.
-    pub fn of(room: &Dir) -> Records {
-        Records {
-            lines: Lines::of(room, Vec::new(), START),
+    pub fn of(room: &Dir) -> RecordReader {
+        RecordReader {
+            lines: LogLines::of(room, Vec::new(), START),
             last: None,
         }
     }
 
     /// The record at a position. `None` if no line begins there, or if the line is not a record.
-    pub fn at(&mut self, at: Position) -> Result<Option<&Record>> {
+    pub fn at(&mut self, at: LogPosition) -> Result<Option<&Record>> {
         if self.last.as_ref().is_none_or(|(known, _)| *known != at) {
             self.last = self.read(at)?.map(|record| (at, record));
         }
         Ok(self.last.as_ref().map(|(_, record)| record))
     }
 
-    fn read(&mut self, at: Position) -> Result<Option<Record>> {
+    fn read(&mut self, at: LogPosition) -> Result<Option<Record>> {
         if !self.lines.skip_to(at)? {
-            let Some(segment) = Segment::open(&self.lines.room, at.segment)? else {
+            let Some(segment) = LogSegment::open(&self.lines.room, at.segment)? else {
                 return Ok(None);
             };
             self.lines.begin(segment, at, MANY_LINES)?;
@@ -198,20 +198,20 @@ impl Records {
 }
 
 /// An iterator over the log's lines.
-pub struct Lines {
+pub struct LogLines {
     room: Dir,
     /// The segments still to be read, in reverse order.
     segments: Vec<u32>,
     /// The number of the segment that must follow.
     wanted: Option<u32>,
-    skip: Position,
-    open: Option<(BufReader<Segment>, Position)>,
+    skip: LogPosition,
+    open: Option<(BufReader<LogSegment>, LogPosition)>,
 }
 
-impl Lines {
-    fn of(room: &Dir, mut segments: Vec<u32>, skip: Position) -> Lines {
+impl LogLines {
+    fn of(room: &Dir, mut segments: Vec<u32>, skip: LogPosition) -> LogLines {
         segments.reverse();
-        Lines {
+        LogLines {
             room: room.clone(),
             segments,
             wanted: None,
@@ -232,10 +232,10 @@ impl Lines {
         } else {
             0
         };
-        let opened = match Segment::open(&self.room, number) {
+        let opened = match LogSegment::open(&self.room, number) {
             Ok(Some(segment)) => self.begin(
                 segment,
-                Position {
+                LogPosition {
                     segment: number,
                     offset,
                 },
@@ -248,7 +248,7 @@ impl Lines {
     }
 
     /// Skips to a position in the open segment. Returns false if the position is not after the current one.
-    fn skip_to(&mut self, to: Position) -> Result<bool> {
+    fn skip_to(&mut self, to: LogPosition) -> Result<bool> {
         let Some((reader, at)) = &mut self.open else {
             return Ok(false);
         };
@@ -268,17 +268,17 @@ impl Lines {
         Ok(true)
     }
 
-    fn begin(&mut self, mut segment: Segment, at: Position, buffer: usize) -> Result<()> {
+    fn begin(&mut self, mut segment: LogSegment, at: LogPosition, buffer: usize) -> Result<()> {
         segment.skip(at.offset)?;
         self.open = Some((BufReader::with_capacity(buffer, segment), at));
         Ok(())
     }
 }
 
-impl Iterator for Lines {
-    type Item = Result<Line>;
+impl Iterator for LogLines {
+    type Item = Result<RawLogLine>;
 
-    fn next(&mut self) -> Option<Result<Line>> {
+    fn next(&mut self) -> Option<Result<RawLogLine>> {
         loop {
             let Some((reader, at)) = &mut self.open else {
                 match self.open_next()? {
@@ -309,7 +309,7 @@ impl Iterator for Lines {
                     return Some(Err(damaged));
                 }
                 Ok(_) => {
-                    let line = Line { at: *at, bytes };
+                    let line = RawLogLine { at: *at, bytes };
                     *at = line.end();
                     return Some(Ok(line));
                 }

@@ -19,10 +19,10 @@ mod segments;
 pub mod state;
 
 pub use append::{Log, cut, rewrite};
-pub use chain::Chain;
-pub use committed::{Committed, Noted, Tip, committed, lines};
+pub use chain::LogChain;
+pub use committed::{CommitNote, CommittedLines, LogTip, committed, lines};
 pub use lines::{
-    Line, Lines, Position, Records, START, before_end, length, next_line, now, read, read_live,
-    read_one, read_record, read_whole, segments,
+    LogLines, LogPosition, RawLogLine, RecordReader, START, before_end, length, next_line, now,
+    read, read_live, read_one, read_record, read_whole, segments,
 };
 pub use segments::{archived, live, path};

@@ -1,13 +1,13 @@
 //! `claims.json`: who owns which work, up to a record of the log. A reader that has to be exact adds the records after it.
 
-use super::state::{self, Claims, State};
-use super::{Position, lines, read_one};
+use super::state::{self, Claims, RoomState};
+use super::{LogPosition, lines, read_one};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::hash::{Hash, hex, unhex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::message::claim::Change;
+use crate::message::claim::ClaimChange;
 use crate::message::id;
 use memchr::memmem;
 use serde::de::IgnoredAny;
@@ -16,16 +16,16 @@ use std::borrow::Cow;
 
 /// The content of the file.
 #[derive(Serialize, Deserialize)]
-struct Content<T> {
+struct ClaimsFile<T> {
     #[serde(flatten)]
-    upto: Upto,
+    upto: LogCoverage,
     #[serde(flatten)]
     claims: T,
 }
 
 /// The last record that the file includes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Upto {
+pub struct LogCoverage {
     /// Its number.
     pub seq: u64,
     /// Its accept time.
@@ -33,15 +33,15 @@ pub struct Upto {
     /// The hash of its line, in hexadecimal digits.
     hash: String,
     /// The position of its line.
-    last: Position,
+    last: LogPosition,
     /// The position of the next line.
-    pub end: Position,
+    pub end: LogPosition,
 }
 
-impl Upto {
+impl LogCoverage {
     /// The last record of this state.
-    pub fn of(state: &State) -> Upto {
-        let State {
+    pub fn of(state: &RoomState) -> LogCoverage {
+        let RoomState {
             seq,
             at,
             prev,
@@ -49,7 +49,7 @@ impl Upto {
             end,
             ..
         } = state;
-        Upto {
+        LogCoverage {
             seq: *seq,
             at: at.to_string(),
             hash: hex(prev),
@@ -67,9 +67,9 @@ impl Upto {
 }
 
 /// The text of the file for this state.
-pub fn text(state: &State) -> Vec<u8> {
-    let content = Content {
-        upto: Upto::of(state),
+pub fn text(state: &RoomState) -> Vec<u8> {
+    let content = ClaimsFile {
+        upto: LogCoverage::of(state),
         claims: &state.claims,
     };
     let mut text = serde_json::to_vec_pretty(&content).expect("claims have only text keys");
@@ -78,11 +78,11 @@ pub fn text(state: &State) -> Vec<u8> {
 }
 
 /// The last record that the file includes. `None` without a file for this log.
-pub fn written(room: &Dir) -> Result<Option<Upto>> {
+pub fn written(room: &Dir) -> Result<Option<LogCoverage>> {
     let Some(bytes) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES)? else {
         return Ok(None);
     };
-    let content: Option<Content<IgnoredAny>> = serde_json::from_slice(&bytes).ok();
+    let content: Option<ClaimsFile<IgnoredAny>> = serde_json::from_slice(&bytes).ok();
     match content {
         Some(content) if content.upto.fits(room)? => Ok(Some(content.upto)),
         _ => Ok(None),
@@ -99,7 +99,7 @@ pub fn owners(room: &Dir) -> Result<Claims> {
         });
     // Parsed twice: a single pass would buffer the whole file.
     let content = bytes.and_then(|bytes| {
-        let upto: Upto = serde_json::from_slice(&bytes).ok()?;
+        let upto: LogCoverage = serde_json::from_slice(&bytes).ok()?;
         Some((upto, serde_json::from_slice::<Claims>(&bytes).ok()?))
     });
     match content {
@@ -111,7 +111,7 @@ pub fn owners(room: &Dir) -> Result<Claims> {
 
 /// The fields of a record that changes ownership.
 #[derive(Deserialize)]
-struct Changing<'a> {
+struct OwnershipFields<'a> {
     seq: u64,
     #[serde(borrow)]
     at: Cow<'a, str>,
@@ -120,10 +120,10 @@ struct Changing<'a> {
     #[serde(borrow, default)]
     id: Option<Cow<'a, str>>,
     #[serde(default)]
-    ownership: Option<Change>,
+    ownership: Option<ClaimChange>,
 }
 
-fn after(room: &Dir, mut claims: Claims, end: Position) -> Result<Claims> {
+fn after(room: &Dir, mut claims: Claims, end: LogPosition) -> Result<Claims> {
     let (changes, clock) = (
         memmem::Finder::new(b"\"ownership\":"),
         memmem::Finder::new(b"\"clock\":"),
@@ -137,7 +137,7 @@ fn after(room: &Dir, mut claims: Claims, end: Position) -> Result<Claims> {
         if changes.find(&line.bytes).is_none() {
             continue;
         }
-        let Ok(Changing {
+        let Ok(OwnershipFields {
             seq,
             at,
             from,
@@ -152,7 +152,7 @@ fn after(room: &Dir, mut claims: Claims, end: Position) -> Result<Claims> {
         let id = id.as_deref().unwrap_or_default();
         claims.apply(
             &change,
-            state::Source {
+            state::ChangeSource {
                 seq,
                 at,
                 from: &from,

@@ -1,6 +1,6 @@
 //! The files of the log's segments: in `log/`, or packed in the archive.
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::{Dir, charge_read, layout};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -71,7 +71,7 @@ pub fn path(room: &Dir, number: u32) -> PathBuf {
 }
 
 /// A segment that is open for reading.
-pub(super) struct Segment {
+pub(super) struct LogSegment {
     from: SegmentSource,
     pub(super) path: PathBuf,
 }
@@ -81,11 +81,11 @@ enum SegmentSource {
     Packed(Box<zstd::Decoder<'static, BufReader<File>>>),
 }
 
-impl Segment {
+impl LogSegment {
     /// Opens a segment in `log/` or in the archive. `None` if it is in neither. A segment can move to the archive at
     /// any time.
-    pub(super) fn open(room: &Dir, number: u32) -> Result<Option<Segment>> {
-        if let Some(live) = Segment::open_live(room, number)? {
+    pub(super) fn open(room: &Dir, number: u32) -> Result<Option<LogSegment>> {
+        if let Some(live) = LogSegment::open_live(room, number)? {
             return Ok(Some(live));
         }
         let Some(packed) = archived(room)?.remove(&number) else {
@@ -98,20 +98,20 @@ impl Segment {
         let file = room.sub(month)?.look(name)?;
         let path = room.at(packed);
         let decoder = zstd::Decoder::new(file).doing("read", &path)?;
-        Ok(Some(Segment {
+        Ok(Some(LogSegment {
             from: SegmentSource::Packed(Box::new(decoder)),
             path,
         }))
     }
 
     /// Opens a segment in `log/`. `None` if it is not there.
-    pub(super) fn open_live(room: &Dir, number: u32) -> Result<Option<Segment>> {
+    pub(super) fn open_live(room: &Dir, number: u32) -> Result<Option<LogSegment>> {
         let Some(dir) = open_dir(room, Path::new(layout::LOG))? else {
             return Ok(None);
         };
         let name = layout::segment(number);
         match dir.look(&name) {
-            Ok(file) => Ok(Some(Segment {
+            Ok(file) => Ok(Some(LogSegment {
                 from: SegmentSource::Live(file),
                 path: dir.at(name),
             })),
@@ -157,7 +157,7 @@ impl Segment {
     }
 }
 
-impl Read for Segment {
+impl Read for LogSegment {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = match &mut self.from {
             SegmentSource::Live(file) => file.read(buffer),

@@ -12,7 +12,7 @@ use crate::base::error::Problem;
 use crate::base::limits;
 pub use crate::base::text::quoted;
 use crate::message::id;
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use serde_json::json;
 use std::fmt;
 
@@ -141,7 +141,7 @@ fn shape(text: &str) -> Result<Address, Problem> {
     if let Some((tag, who)) = text.split_once(':') {
         return match tag.to_ascii_lowercase().as_str() {
             "cap" => name(text, who, "a capability").map(Address::Capability),
-            "owner" => Subject::parse(who)
+            "owner" => ClaimSubject::parse(who)
                 .map(|subject| Address::Owner(subject.to_string()))
                 .map_err(|problem| Problem {
                     code: "bad_address".into(),

@@ -2,7 +2,7 @@
 //! of open items, threads and `mailbag ask` use the record.
 
 use super::Message;
-use super::reference::{Fit, Reference};
+use super::reference::{Reference, ReferenceMatch};
 use super::types::{
     APPROVAL, CLAIM_TYPES, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, is_session_event,
 };
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The identification of a message for its answers.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct AnswerableMessage<'a> {
     /// Its record.
     pub seq: u64,
     /// Its sender.
@@ -18,12 +18,12 @@ pub struct Asked<'a> {
     /// Its id.
     pub id: &'a str,
     /// The thread and the reference that its answers can share.
-    pub shares: &'a Shared,
+    pub shares: &'a ConversationKeys,
 }
 
 /// The thread and the reference of a message that its answers can share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Shared {
+pub struct ConversationKeys {
     /// Its thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
@@ -34,7 +34,7 @@ pub struct Shared {
 
 /// A text or a number that connects a reply to a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Name {
+pub enum ReplyKey {
     /// An id, a thread or a correlation id.
     Text(String),
     /// The number of a record.
@@ -42,7 +42,7 @@ pub enum Name {
 }
 
 /// The connections of a reply.
-pub struct Reply<'a> {
+pub struct ReplyReferences<'a> {
     names: Option<Reference>,
     thread: Option<&'a str>,
     correlation: Option<&'a str>,
@@ -70,9 +70,9 @@ const OTHERS: [&str; 14] = [
 /// Types that match a request by its correlation id alone.
 const RESPONSES: [&str; 2] = ["response", "answer"];
 
-impl<'a> Reply<'a> {
+impl<'a> ReplyReferences<'a> {
     /// The connections of a message. `None` if it can answer no other one. An ack is not an answer.
-    pub fn of(message: &'a Message) -> Option<Reply<'a>> {
+    pub fn of(message: &'a Message) -> Option<ReplyReferences<'a>> {
         let kind = message.kind();
         if ROUTER_TYPES.contains(&kind) || CLAIM_TYPES.contains(&kind) {
             return None;
@@ -80,7 +80,7 @@ impl<'a> Reply<'a> {
         let answered = message.text("in_reply_to");
         let names = answered.and_then(Reference::parse);
         if message.wants_answer() || OTHERS.contains(&kind) || is_session_event(kind) {
-            return names.map(|names| Reply {
+            return names.map(|names| ReplyReferences {
                 names: Some(names),
                 thread: None,
                 correlation: None,
@@ -96,7 +96,7 @@ impl<'a> Reply<'a> {
         let refs: Vec<Reference> = message.references().filter_map(Reference::parse).collect();
         let is_connected =
             names.is_some() || thread.is_some() || correlation.is_some() || !refs.is_empty();
-        is_connected.then_some(Reply {
+        is_connected.then_some(ReplyReferences {
             names,
             thread,
             correlation,
@@ -105,30 +105,30 @@ impl<'a> Reply<'a> {
     }
 
     /// The names of the messages that it can answer by `in_reply_to`.
-    pub fn names(&self) -> Vec<Name> {
+    pub fn names(&self) -> Vec<ReplyKey> {
         self.names.iter().flat_map(names_of).collect()
     }
 
     /// The names of the messages that it can answer because it shares something with them.
-    pub fn shared_names(&self) -> Vec<Name> {
+    pub fn shared_names(&self) -> Vec<ReplyKey> {
         let texts = self
             .thread
             .into_iter()
             .chain(self.correlation)
-            .map(|text| Name::Text(text.to_owned()));
+            .map(|text| ReplyKey::Text(text.to_owned()));
         texts.chain(self.refs.iter().flat_map(names_of)).collect()
     }
 }
 
-fn names_of(reference: &Reference) -> impl Iterator<Item = Name> {
-    let id = reference.id().map(|id| Name::Text(id.to_owned()));
-    id.into_iter().chain(reference.seq().map(Name::Seq))
+fn names_of(reference: &Reference) -> impl Iterator<Item = ReplyKey> {
+    let id = reference.id().map(|id| ReplyKey::Text(id.to_owned()));
+    id.into_iter().chain(reference.seq().map(ReplyKey::Seq))
 }
 
-impl Asked<'_> {
+impl AnswerableMessage<'_> {
     /// The names that its answers can use.
-    pub fn names(&self) -> impl Iterator<Item = Name> {
-        let Shared {
+    pub fn names(&self) -> impl Iterator<Item = ReplyKey> {
+        let ConversationKeys {
             thread,
             correlation,
         } = self.shares;
@@ -136,19 +136,19 @@ impl Asked<'_> {
         let texts = texts
             .into_iter()
             .flatten()
-            .map(|text| Name::Text(text.to_owned()));
-        texts.chain([Name::Seq(self.seq)])
+            .map(|text| ReplyKey::Text(text.to_owned()));
+        texts.chain([ReplyKey::Seq(self.seq)])
     }
 
     /// Returns true if a reply names this message in `in_reply_to`.
-    pub fn is_named_by(&self, reply: &Reply<'_>) -> bool {
+    pub fn is_named_by(&self, reply: &ReplyReferences<'_>) -> bool {
         reply.names.as_ref().is_some_and(|name| self.has_name(name))
     }
 
     /// Returns true if a reply shares the thread or the correlation id of this message, or names it in `refs`. This counts
     /// only for a reply to the sender of this message.
-    pub fn is_shared_by(&self, reply: &Reply<'_>) -> bool {
-        let Shared {
+    pub fn is_shared_by(&self, reply: &ReplyReferences<'_>) -> bool {
+        let ConversationKeys {
             thread,
             correlation,
         } = self.shares;
@@ -159,6 +159,6 @@ impl Asked<'_> {
     }
 
     fn has_name(&self, name: &Reference) -> bool {
-        name.fit(self.from, self.id, Some(self.seq)) == Some(Fit::Whole)
+        name.fit(self.from, self.id, Some(self.seq)) == Some(ReferenceMatch::Whole)
     }
 }

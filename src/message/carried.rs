@@ -1,14 +1,14 @@
 //! The parts of a record about links to other rooms.
 
 use super::hash::hex_hash;
-use super::status::Status;
+use super::status::CopyStatus;
 use crate::base::hash::Hash;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// In a record: an item that it sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carried {
+pub struct OutgoingItem {
     /// The tag of the other room.
     pub link: Arc<str>,
     /// The id of the stream.
@@ -23,7 +23,7 @@ pub struct Carried {
     pub digest: Hash,
     /// Status changes of the other room's messages, by their numbers there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub receipts: Vec<FarReceipt>,
+    pub receipts: Vec<RemoteReceipt>,
     /// True if the item has only receipts, because there are too many for one item.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
@@ -34,7 +34,7 @@ pub struct Carried {
 
 /// In a record: the text of an attached file, which is in each item of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Enclosed {
+pub struct EnclosedFile {
     /// The path of the attachment.
     pub path: String,
     /// The text of the file, when the message was accepted.
@@ -43,7 +43,7 @@ pub struct Enclosed {
 
 /// In a record: the item that brought its message or its receipts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Arrived {
+pub struct IncomingItem {
     /// The tag of the other room.
     pub link: Arc<str>,
     /// The id of the stream.
@@ -57,7 +57,7 @@ pub struct Arrived {
     pub seq: u64,
     /// Status changes of this room's messages, by their numbers here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub receipts: Vec<FarReceipt>,
+    pub receipts: Vec<RemoteReceipt>,
 }
 
 impl LinkChange {
@@ -73,7 +73,7 @@ impl LinkChange {
 
 /// In a record: the position that the other room has committed in the outgoing stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acked {
+pub struct StreamAcknowledgement {
     /// The tag of the other room.
     pub link: Arc<str>,
     /// The id of the stream.
@@ -84,9 +84,9 @@ pub struct Acked {
 
 /// A status change of messages that arrived by a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FarReceipt {
+pub struct RemoteReceipt {
     /// The status of the copies.
-    pub status: Status,
+    pub status: CopyStatus,
     /// Their recipient, as an id of the room that sends the receipt.
     pub agent: Arc<str>,
     /// The numbers of the messages in the room that sent them.

@@ -191,7 +191,7 @@ impl Message {
 
 /// Like [`Message::digest`], for any object.
 pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
-    let mut sink = Sink {
+    let mut sink = JsonHasher {
         hasher: Hasher::default(),
         held: Vec::with_capacity(SINK),
     };
@@ -273,12 +273,12 @@ fn written_addresses(fields: &Map<String, Value>) -> Vec<String> {
 const SINK: usize = 1024;
 
 /// Writes JSON into a hasher.
-struct Sink {
+struct JsonHasher {
     hasher: Hasher,
     held: Vec<u8>,
 }
 
-impl Sink {
+impl JsonHasher {
     fn finish(mut self) -> [u8; 32] {
         self.hasher.update(&self.held);
         self.hasher.finish()

@@ -9,11 +9,11 @@ use std::sync::Arc;
 /// A change of ownership. A message is named `<sender>/<id>`, subjects are in their normal form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum ClaimChange {
     /// The sender owns these subjects. Subjects that it owned before are renewed.
-    Grant(Terms),
+    Grant(ClaimTerms),
     /// The sender waits until it can own all of these subjects.
-    Queue(Terms),
+    Queue(ClaimTerms),
     /// The claim of this message, which was waiting, is granted.
     Dequeue {
         /// The message.
@@ -72,7 +72,7 @@ pub enum Change {
 
 /// The terms of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct ClaimTerms {
     /// The subjects.
     pub claims: Vec<String>,
     /// Lifetime of the claim after the owner's last activity, in seconds.
@@ -87,30 +87,30 @@ pub fn name(sender: &str, id: &str) -> String {
     format!("{sender}/{id}")
 }
 
-impl Change {
+impl ClaimChange {
     /// A short form of the change: `src/auth/** · granted`. `None` for a change of the router,
     /// because its notice has the text.
     pub fn summary(&self) -> Option<String> {
         let (what, status) = match self {
-            Change::Grant(terms) => (listed(&terms.claims), "granted"),
-            Change::Queue(terms) => (listed(&terms.claims), "waiting"),
-            Change::Release { claims, .. } if claims.is_empty() => {
+            ClaimChange::Grant(terms) => (listed(&terms.claims), "granted"),
+            ClaimChange::Queue(terms) => (listed(&terms.claims), "waiting"),
+            ClaimChange::Release { claims, .. } if claims.is_empty() => {
                 ("waiting claims".to_owned(), "withdrawn")
             }
-            Change::Release { claims, .. } => (listed(claims), "released"),
-            Change::Offer { claims, .. } => (listed(claims), "offered"),
-            Change::Accept { offer } => (format!("offer {offer}"), "accepted"),
-            Change::Decline { offer } => (format!("offer {offer}"), "declined"),
-            Change::Dequeue { .. }
-            | Change::Skip { .. }
-            | Change::Rename { .. }
-            | Change::Cut { .. } => return None,
+            ClaimChange::Release { claims, .. } => (listed(claims), "released"),
+            ClaimChange::Offer { claims, .. } => (listed(claims), "offered"),
+            ClaimChange::Accept { offer } => (format!("offer {offer}"), "accepted"),
+            ClaimChange::Decline { offer } => (format!("offer {offer}"), "declined"),
+            ClaimChange::Dequeue { .. }
+            | ClaimChange::Skip { .. }
+            | ClaimChange::Rename { .. }
+            | ClaimChange::Cut { .. } => return None,
         };
         Some(format!("{what} · {status}"))
     }
 }
 
-/// Like [`Change::summary`], from `delivery.claim` of a copy.
+/// Like [`ClaimChange::summary`], from `delivery.claim` of a copy.
 pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
     let outcome = copy.get("delivery")?.get("claim")?;
     let claims = outcome

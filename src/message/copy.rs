@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::cell::Cell;
 
 /// The copies of one message: the parts that they share, printed once.
-pub struct Copies {
+pub struct MessageCopies {
     before_to: String,
     before_via: String,
     behind: String,
@@ -30,15 +30,15 @@ const LONG: [&str; 6] = [
     "metadata",
 ];
 
-impl Copies {
+impl MessageCopies {
     /// The copies of a record that was read from the log. `None` if it has no message.
-    pub fn of(record: &Record) -> Option<Copies> {
+    pub fn of(record: &Record) -> Option<MessageCopies> {
         let fields: Map<String, Value> = record.message_fields()?;
-        Some(Copies::new(record, &Message::from_fields(fields)?))
+        Some(MessageCopies::new(record, &Message::from_fields(fields)?))
     }
 
     /// The copies of this record's message. The accept time replaces a timestamp that the sender left out.
-    pub fn new(record: &Record, message: &Message) -> Copies {
+    pub fn new(record: &Record, message: &Message) -> MessageCopies {
         let Record { seq, at, .. } = record;
         let (fields, now, addressed_to) = (
             message.fields(),
@@ -58,7 +58,7 @@ impl Copies {
             .filter(|(name, _)| !HEAD.contains(name) && !["to", "addressed_to"].contains(name));
         let mut others: Vec<_> = others.chain([("addressed_to", &addressed_to)]).collect();
         others.sort_by_cached_key(|(name, _)| place(name));
-        Copies {
+        MessageCopies {
             before_to: ["{\n", &inner(head), ",\n  \"to\": "].concat(),
             before_via: format!(
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n{later}    \"via\": "
@@ -75,7 +75,7 @@ impl Copies {
 
     /// The copy for one recipient. Neither an agent's name nor `via` needs escaping.
     pub fn copy(&self, agent: &str, via: &str) -> Vec<u8> {
-        let Copies {
+        let MessageCopies {
             before_to,
             before_via,
             behind,
@@ -123,7 +123,7 @@ fn outcome(record: &Record) -> String {
 
 /// The lines of a pretty-printed object without its braces.
 fn inner<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
-    let text = pretty(&Fields(Cell::new(Some(fields))));
+    let text = pretty(&OrderedFields(Cell::new(Some(fields))));
     text.strip_prefix("{\n")
         .and_then(|text| text.strip_suffix("\n}"))
         .unwrap_or(&text)
@@ -131,9 +131,9 @@ fn inner<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
 }
 
 /// Fields in this order, as an object.
-struct Fields<I>(Cell<Option<I>>);
+struct OrderedFields<I>(Cell<Option<I>>);
 
-impl<'m, I: Iterator<Item = (&'m str, &'m Value)>> Serialize for Fields<I> {
+impl<'m, I: Iterator<Item = (&'m str, &'m Value)>> Serialize for OrderedFields<I> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.take().into_iter().flatten())
     }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// A record's change of approvals and decisions. A message is named `<sender>/<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Step {
+pub enum ApprovalChange {
     /// The message asks its recipients for a decision.
-    Ask(Terms),
+    Ask(ApprovalTerms),
     /// The sender decides the approval of this message.
     Decide {
         /// The message.
@@ -92,7 +92,7 @@ pub enum Step {
 
 /// The terms of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct ApprovalTerms {
     /// The question, in one line.
     pub title: String,
     /// The options. The first one lets the asker go on.
@@ -105,7 +105,7 @@ pub struct Terms {
     )]
     pub deadline: Option<i64>,
     /// The outcome at the deadline.
-    pub on_deadline: OnDeadline,
+    pub on_deadline: DeadlineOutcome,
     /// The priority of its message.
     #[serde(default, skip_serializing_if = "Priority::is_normal")]
     pub priority: Priority,
@@ -120,14 +120,14 @@ pub struct Terms {
     pub thread: Option<String>,
 }
 
-impl Step {
+impl ApprovalChange {
     /// The outcome that it brings, in few words: `alice/deploy-1 · yes`. `None` if it brings none.
     pub fn summary(&self) -> Option<String> {
         match self {
-            Step::Decide {
+            ApprovalChange::Decide {
                 approval, option, ..
             } => Some(outcome(approval, option)),
-            Step::Expire { approval, option } => {
+            ApprovalChange::Expire { approval, option } => {
                 Some(outcome(approval, option.as_deref().unwrap_or(DENIED)))
             }
             _ => None,
@@ -137,13 +137,13 @@ impl Step {
     /// The question that a decision settles, in one line.
     pub fn question(&self) -> Option<&str> {
         match self {
-            Step::Decide { title, .. } if !title.is_empty() => Some(title),
+            ApprovalChange::Decide { title, .. } if !title.is_empty() => Some(title),
             _ => None,
         }
     }
 }
 
-/// Like [`Step::summary`], from `delivery.approval` of a copy.
+/// Like [`ApprovalChange::summary`], from `delivery.approval` of a copy.
 pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
     let about = copy.get("delivery")?.get("approval")?;
     let text = |field: &str| about.get(field).and_then(Value::as_str);
@@ -157,7 +157,7 @@ fn outcome(approval: &str, option: &str) -> String {
 /// The outcome of an approval at its deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum OnDeadline {
+pub enum DeadlineOutcome {
     /// It is denied.
     Deny,
     /// Further agents can decide.
@@ -166,13 +166,13 @@ pub enum OnDeadline {
     Option(String),
 }
 
-impl OnDeadline {
+impl DeadlineOutcome {
     /// The word in a message.
     pub fn as_str(&self) -> &str {
         match self {
-            OnDeadline::Deny => DENY,
-            OnDeadline::Escalate => ESCALATE,
-            OnDeadline::Option(option) => option,
+            DeadlineOutcome::Deny => DENY,
+            DeadlineOutcome::Escalate => ESCALATE,
+            DeadlineOutcome::Option(option) => option,
         }
     }
 }
@@ -209,15 +209,15 @@ pub fn option<'o>(options: &'o [String], word: &str) -> Option<&'o String> {
 }
 
 /// Parses `on_deadline` for these options. `None` if the word is invalid.
-pub fn on_deadline(options: &[String], word: Option<&str>) -> Option<OnDeadline> {
+pub fn on_deadline(options: &[String], word: Option<&str>) -> Option<DeadlineOutcome> {
     let Some(word) = word else {
-        return Some(OnDeadline::Deny);
+        return Some(DeadlineOutcome::Deny);
     };
     match option(options, word) {
         Some(first) if options.first() == Some(first) => None,
-        Some(option) => Some(OnDeadline::Option(option.clone())),
-        None if word == DENY => Some(OnDeadline::Deny),
-        None if word == ESCALATE => Some(OnDeadline::Escalate),
+        Some(option) => Some(DeadlineOutcome::Option(option.clone())),
+        None if word == DENY => Some(DeadlineOutcome::Deny),
+        None if word == ESCALATE => Some(DeadlineOutcome::Escalate),
         None => None,
     }
 }
@@ -236,13 +236,13 @@ mod optional_time {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
-    struct Wrapped(#[serde(with = "rfc3339")] i64);
+    struct Rfc3339Time(#[serde(with = "rfc3339")] i64);
 
     pub(super) fn serialize<S: Serializer>(micros: &Option<i64>, to: S) -> Result<S::Ok, S::Error> {
-        micros.map(Wrapped).serialize(to)
+        micros.map(Rfc3339Time).serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-        Ok(Option::<Wrapped>::deserialize(from)?.map(|Wrapped(micros)| micros))
+        Ok(Option::<Rfc3339Time>::deserialize(from)?.map(|Rfc3339Time(micros)| micros))
     }
 }

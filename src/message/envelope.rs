@@ -1,9 +1,9 @@
 //! Events: the records about the work that people read, in one form for all kinds.
 
 use super::checked::text_items;
-use super::claim::Change;
-use super::decision::Step;
-use super::record::{EventKind, Head, Record};
+use super::claim::ClaimChange;
+use super::decision::ApprovalChange;
+use super::record::{EventKind, MessageHead, Record};
 use super::types::{DECISION, ESCALATION, MILESTONE, TYPES, is_session_event};
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ impl Envelope {
 
     /// Like [`Envelope::entry`], for a caller that has the head of an accepted message. The head
     /// suffices for most messages.
-    pub fn entry_of(record: &Record, head: Option<&Head<'_>>) -> Option<Envelope> {
+    pub fn entry_of(record: &Record, head: Option<&MessageHead<'_>>) -> Option<Envelope> {
         let is_possible = match head {
             Some(head) => may_be_event(record) || is_event_type(head.kind()),
             None => record.kind() == EventKind::Notice,
@@ -230,7 +230,7 @@ fn links(fields: &Map<String, Value>) -> Vec<String> {
 
 /// The kind of a step of an approval or of a disagreement, and its fields. The kind of a
 /// disagreement is its session event.
-fn approval_event(step: &Step, kind: String) -> (String, Map<String, Value>) {
+fn approval_event(step: &ApprovalChange, kind: String) -> (String, Map<String, Value>) {
     let of_thread = |event: &str, thread: &str| {
         let kind = if is_session_event(&kind) {
             kind.clone()
@@ -240,11 +240,11 @@ fn approval_event(step: &Step, kind: String) -> (String, Map<String, Value>) {
         (kind, fields_with_value(json!({"thread": thread})))
     };
     let (word, fields) = match step {
-        Step::Ask(terms) => (
+        ApprovalChange::Ask(terms) => (
             "asked",
             json!({"title": terms.title, "options": terms.options}),
         ),
-        Step::Decide {
+        ApprovalChange::Decide {
             approval,
             option,
             title,
@@ -252,17 +252,19 @@ fn approval_event(step: &Step, kind: String) -> (String, Map<String, Value>) {
             "decided",
             json!({"approval": approval, "option": option, "title": title}),
         ),
-        Step::Expire { approval, option } => {
+        ApprovalChange::Expire { approval, option } => {
             ("expired", json!({"approval": approval, "option": option}))
         }
-        Step::Escalate { approval, to, .. } => {
+        ApprovalChange::Escalate { approval, to, .. } => {
             ("escalated", json!({"approval": approval, "to": to}))
         }
-        Step::Pin { key, unsigned, .. } => ("pinned", json!({"key": key, "unsigned": unsigned})),
-        Step::Propose { thread, .. } => return of_thread("proposal.created", thread),
-        Step::Object { thread, .. } => return of_thread("objection.raised", thread),
-        Step::Settle { thread } => return of_thread("decision.recorded", thread),
-        Step::Dispute { thread, .. } => return of_thread("escalation.requested", thread),
+        ApprovalChange::Pin { key, unsigned, .. } => {
+            ("pinned", json!({"key": key, "unsigned": unsigned}))
+        }
+        ApprovalChange::Propose { thread, .. } => return of_thread("proposal.created", thread),
+        ApprovalChange::Object { thread, .. } => return of_thread("objection.raised", thread),
+        ApprovalChange::Settle { thread } => return of_thread("decision.recorded", thread),
+        ApprovalChange::Dispute { thread, .. } => return of_thread("escalation.requested", thread),
     };
     (format!("approval.{word}"), fields_with_value(fields))
 }
@@ -279,24 +281,28 @@ fn fields_with_value(fields: Value) -> Map<String, Value> {
 }
 
 /// The kind of a change of ownership, and its fields.
-fn claim_event(change: &Change, event: EventKind, actor: &str) -> (String, Map<String, Value>) {
+fn claim_event(
+    change: &ClaimChange,
+    event: EventKind,
+    actor: &str,
+) -> (String, Map<String, Value>) {
     let (word, fields) = match change {
-        Change::Grant(terms) => ("granted", json!({"claims": terms.claims, "why": terms.why})),
-        Change::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
-        Change::Dequeue { claim } => ("granted", json!({"claim": claim})),
-        Change::Skip { claim } => ("skipped", json!({"claim": claim})),
-        Change::Release { of, claims, .. } if event == EventKind::Notice => {
+        ClaimChange::Grant(terms) => ("granted", json!({"claims": terms.claims, "why": terms.why})),
+        ClaimChange::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
+        ClaimChange::Dequeue { claim } => ("granted", json!({"claim": claim})),
+        ClaimChange::Skip { claim } => ("skipped", json!({"claim": claim})),
+        ClaimChange::Release { of, claims, .. } if event == EventKind::Notice => {
             ("lapsed", json!({"of": of, "claims": claims}))
         }
-        Change::Release { of, claims, .. } if **of != *actor => {
+        ClaimChange::Release { of, claims, .. } if **of != *actor => {
             ("overridden", json!({"of": of, "claims": claims}))
         }
-        Change::Release { claims, .. } => ("released", json!({"claims": claims})),
-        Change::Offer { to, claims } => ("offered", json!({"to": to, "claims": claims})),
-        Change::Accept { offer } => ("accepted", json!({"offer": offer})),
-        Change::Decline { offer } => ("declined", json!({"offer": offer})),
-        Change::Rename { of, to, .. } => ("renamed", json!({"of": of, "to": to})),
-        Change::Cut { of, .. } => ("session_ended", json!({"of": of})),
+        ClaimChange::Release { claims, .. } => ("released", json!({"claims": claims})),
+        ClaimChange::Offer { to, claims } => ("offered", json!({"to": to, "claims": claims})),
+        ClaimChange::Accept { offer } => ("accepted", json!({"offer": offer})),
+        ClaimChange::Decline { offer } => ("declined", json!({"offer": offer})),
+        ClaimChange::Rename { of, to, .. } => ("renamed", json!({"of": of, "to": to})),
+        ClaimChange::Cut { of, .. } => ("session_ended", json!({"of": of})),
     };
     (format!("claim.{word}"), fields_with_value(fields))
 }

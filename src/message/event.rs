@@ -1,9 +1,9 @@
 //! The events of the log, each with its own fields.
 
-use super::carried::{Arrived, Enclosed, LinkChange};
-use super::claim::Change;
-use super::decision::Step;
-use super::gap::Gap;
+use super::carried::{EnclosedFile, IncomingItem, LinkChange};
+use super::claim::ClaimChange;
+use super::decision::ApprovalChange;
+use super::gap::LogGap;
 use super::hash::hex_hash;
 use super::status::Receipt;
 use crate::base::error::Problem;
@@ -54,7 +54,7 @@ impl EventKind {
 
 /// The recipients of one kind of address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Group {
+pub struct RecipientGroup {
     /// The kind of address: direct, alias, role, …
     pub via: String,
     /// Agent ids.
@@ -64,7 +64,7 @@ pub struct Group {
 /// The router's action for an accepted message, besides its delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Act {
+pub enum RouterAction {
     /// The sender subscribes to this topic.
     Subscribe(String),
     /// The sender unsubscribes from this topic.
@@ -84,18 +84,18 @@ pub enum Event {
         room: Option<String>,
     },
     /// A message was accepted, with its recipients.
-    Accepted(Box<Accepted>),
+    Accepted(Box<AcceptedMessage>),
     /// A file was rejected.
-    Rejected(Box<Rejected>),
+    Rejected(Box<FileRejection>),
     /// A message was repeated with the same id and the same content.
-    Duplicate(Box<Duplicate>),
+    Duplicate(Box<DuplicateMessage>),
     /// The router sent a message of its own.
-    Notice(Box<Notice>),
+    Notice(Box<RouterNotice>),
     /// The router observed new statuses of copies, or an item of a link had no message.
     Receipts {
         /// The item's file.
         #[serde(flatten)]
-        origin: Option<Box<Origin>>,
+        origin: Option<Box<MessageOrigin>>,
     },
     /// All copies of these records are durable in their inboxes, and their picked-up files are retired.
     Settled,
@@ -104,13 +104,13 @@ pub enum Event {
         /// The person.
         from: Arc<str>,
         /// The lost records.
-        gap: Box<Gap>,
+        gap: Box<LogGap>,
     },
 }
 
 /// The file that brought a message.
 #[derive(Debug, Serialize)]
-pub struct Origin {
+pub struct MessageOrigin {
     /// The picked-up file: a file name in `spool/claim`.
     pub claim: String,
     /// The line of the picked-up file, from 1, for a file with one message per line.
@@ -124,7 +124,7 @@ pub struct Origin {
     pub retries: Option<u64>,
     /// The item of a link that brought it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrived: Option<Arrived>,
+    pub arrived: Option<IncomingItem>,
 }
 
 /// The name of a recorded message, and its digest.
@@ -141,28 +141,28 @@ pub struct MessageName {
 
 /// An accepted message.
 #[derive(Debug, Serialize)]
-pub struct Accepted {
+pub struct AcceptedMessage {
     /// The file that brought it.
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: MessageOrigin,
     /// Its name.
     #[serde(flatten)]
     pub name: MessageName,
     /// The recipients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub to: Vec<Group>,
+    pub to: Vec<RecipientGroup>,
     /// The record that it answers, if its sender received a copy of that message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<u64>,
     /// The deadlines.
     #[serde(flatten)]
-    pub times: Times,
+    pub times: MessageTimes,
     /// The router's action (types `subscribe`, `unsubscribe` and `ack`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub act: Option<Act>,
+    pub act: Option<RouterAction>,
     /// The change that it makes.
     #[serde(flatten)]
-    pub fact: Option<Fact>,
+    pub fact: Option<RecordedChange>,
     /// The result of the change, as the copies report it in `delivery`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
@@ -171,14 +171,14 @@ pub struct Accepted {
     pub dismissed: Vec<Arc<str>>,
     /// The texts of the attached files of a message to another room.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub enclosed: Vec<Enclosed>,
+    pub enclosed: Vec<EnclosedFile>,
     /// The complete message.
     pub message: Box<RawValue>,
 }
 
 /// The times that the router sets when it accepts a message: RFC 3339, UTC.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Times {
+pub struct MessageTimes {
     /// The expiry time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
@@ -195,16 +195,16 @@ pub struct Times {
 
 /// A rejected file.
 #[derive(Debug, Serialize)]
-pub struct Rejected {
+pub struct FileRejection {
     /// The file.
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: MessageOrigin,
     /// The name of the bounce.
     #[serde(flatten)]
     pub name: MessageName,
     /// The recipient of the bounce, if the bounce is sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub to: Vec<Group>,
+    pub to: Vec<RecipientGroup>,
     /// The reasons.
     pub problems: Vec<Problem>,
     /// The bounce.
@@ -213,10 +213,10 @@ pub struct Rejected {
 
 /// A repeated message.
 #[derive(Debug, Serialize)]
-pub struct Duplicate {
+pub struct DuplicateMessage {
     /// The file that brought it.
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: MessageOrigin,
     /// Its name.
     #[serde(flatten)]
     pub name: MessageName,
@@ -226,7 +226,7 @@ pub struct Duplicate {
 
 /// A message of the router's own.
 #[derive(Debug, Serialize)]
-pub struct Notice {
+pub struct RouterNotice {
     /// Its name.
     #[serde(flatten)]
     pub name: MessageName,
@@ -234,10 +234,10 @@ pub struct Notice {
     pub about: String,
     /// The recipients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub to: Vec<Group>,
+    pub to: Vec<RecipientGroup>,
     /// The change that it makes.
     #[serde(flatten)]
-    pub fact: Option<Fact>,
+    pub fact: Option<RecordedChange>,
     /// The message.
     pub message: Box<RawValue>,
 }
@@ -245,11 +245,11 @@ pub struct Notice {
 /// The change that a message makes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fact {
+pub enum RecordedChange {
     /// A change of ownership.
-    Ownership(Change),
+    Ownership(ClaimChange),
     /// A change of approvals.
-    Decision(Step),
+    Decision(ApprovalChange),
     /// A change of a link.
     Link(LinkChange),
 }

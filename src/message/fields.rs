@@ -1,16 +1,16 @@
 //! Reads a line of the log: sorts its fields into the record and its event.
 
-use super::carried::{Acked, Arrived, Carried, Enclosed, LinkChange};
-use super::claim::Change;
-use super::decision::Step;
+use super::carried::{EnclosedFile, IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
+use super::claim::ClaimChange;
+use super::decision::ApprovalChange;
 use super::event::{
-    Accepted, Act, Duplicate, Event, EventKind, Fact, Group, MessageName, Notice, Origin, Rejected,
-    Times,
+    AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageName, MessageOrigin,
+    MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
 };
-use super::gap::Gap;
+use super::gap::LogGap;
 use super::hash::{hex_hash, hex_hash_option};
 use super::status::Receipt;
-use super::waking::Waking;
+use super::waking::WakeUpdate;
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The fields of a line, before they are sorted into the event. Serde cannot read an enum that contains raw JSON.
 #[derive(Deserialize)]
-pub(super) struct Fields {
+pub(super) struct RecordFields {
     pub(super) seq: u64,
     pub(super) at: String,
     pub(super) clock: Option<String>,
@@ -35,58 +35,58 @@ pub(super) struct Fields {
     #[serde(default)]
     more: bool,
     retries: Option<u64>,
-    arrived: Option<Arrived>,
+    arrived: Option<IncomingItem>,
     from: Option<Arc<str>>,
     id: Option<String>,
     #[serde(default, deserialize_with = "hex_hash_option::deserialize")]
     digest: Option<Hash>,
     #[serde(default)]
-    to: Vec<Group>,
+    to: Vec<RecipientGroup>,
     answers: Option<u64>,
     expires_at: Option<String>,
     answer_by: Option<String>,
     ack_by: Option<String>,
     announce_after: Option<String>,
-    act: Option<Act>,
-    ownership: Option<Change>,
-    decision: Option<Step>,
+    act: Option<RouterAction>,
+    ownership: Option<ClaimChange>,
+    decision: Option<ApprovalChange>,
     link: Option<LinkChange>,
     outcome: Option<Value>,
     #[serde(default)]
     dismissed: Vec<Arc<str>>,
     #[serde(default)]
-    enclosed: Vec<Enclosed>,
+    enclosed: Vec<EnclosedFile>,
     of: Option<u64>,
     about: Option<String>,
     #[serde(default)]
     problems: Vec<Problem>,
-    gap: Option<Box<Gap>>,
+    gap: Option<Box<LogGap>>,
     message: Option<Box<RawValue>>,
     #[serde(default)]
     pub(super) receipts: Vec<Receipt>,
     #[serde(default)]
-    pub(super) wakes: Vec<Waking>,
+    pub(super) wakes: Vec<WakeUpdate>,
     #[serde(default)]
     pub(super) settled: Vec<(u64, u64)>,
     #[serde(default)]
-    pub(super) acked: Vec<Acked>,
+    pub(super) acked: Vec<StreamAcknowledgement>,
     #[serde(default)]
-    pub(super) carried: Vec<Carried>,
+    pub(super) carried: Vec<OutgoingItem>,
 }
 
-impl Fields {
+impl RecordFields {
     /// Takes the fields of the event. Fails if the event needs a field that the line does not have.
     pub(super) fn take_event(&mut self) -> Result<Event, String> {
         Ok(match self.event {
             EventKind::Room => Event::Room {
                 room: self.room.take(),
             },
-            EventKind::Accepted => Event::Accepted(Box::new(Accepted {
+            EventKind::Accepted => Event::Accepted(Box::new(AcceptedMessage {
                 origin: self.take_origin()?,
                 name: self.take_name()?,
                 to: std::mem::take(&mut self.to),
                 answers: self.answers,
-                times: Times {
+                times: MessageTimes {
                     expires_at: self.expires_at.take(),
                     answer_by: self.answer_by.take(),
                     ack_by: self.ack_by.take(),
@@ -99,19 +99,19 @@ impl Fields {
                 enclosed: std::mem::take(&mut self.enclosed),
                 message: need("message", self.message.take())?,
             })),
-            EventKind::Rejected => Event::Rejected(Box::new(Rejected {
+            EventKind::Rejected => Event::Rejected(Box::new(FileRejection {
                 origin: self.take_origin()?,
                 name: self.take_name()?,
                 to: std::mem::take(&mut self.to),
                 problems: std::mem::take(&mut self.problems),
                 message: need("message", self.message.take())?,
             })),
-            EventKind::Duplicate => Event::Duplicate(Box::new(Duplicate {
+            EventKind::Duplicate => Event::Duplicate(Box::new(DuplicateMessage {
                 origin: self.take_origin()?,
                 name: self.take_name()?,
                 of: need("of", self.of)?,
             })),
-            EventKind::Notice => Event::Notice(Box::new(Notice {
+            EventKind::Notice => Event::Notice(Box::new(RouterNotice {
                 name: self.take_name()?,
                 about: need("about", self.about.take())?,
                 to: std::mem::take(&mut self.to),
@@ -130,8 +130,8 @@ impl Fields {
         })
     }
 
-    fn take_origin(&mut self) -> Result<Origin, String> {
-        Ok(Origin {
+    fn take_origin(&mut self) -> Result<MessageOrigin, String> {
+        Ok(MessageOrigin {
             claim: need("claim", self.claim.take())?,
             line: self.line,
             more: self.more,
@@ -148,16 +148,16 @@ impl Fields {
         })
     }
 
-    fn take_fact(&mut self) -> Result<Option<Fact>, String> {
+    fn take_fact(&mut self) -> Result<Option<RecordedChange>, String> {
         match (
             self.ownership.take(),
             self.decision.take(),
             self.link.take(),
         ) {
             (None, None, None) => Ok(None),
-            (Some(change), None, None) => Ok(Some(Fact::Ownership(change))),
-            (None, Some(step), None) => Ok(Some(Fact::Decision(step))),
-            (None, None, Some(change)) => Ok(Some(Fact::Link(change))),
+            (Some(change), None, None) => Ok(Some(RecordedChange::Ownership(change))),
+            (None, Some(step), None) => Ok(Some(RecordedChange::Decision(step))),
+            (None, None, Some(change)) => Ok(Some(RecordedChange::Link(change))),
             _ => Err("more than one of `ownership`, `decision` and `link`".into()),
         }
     }

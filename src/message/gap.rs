@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A range of numbers that the log gives to no other record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gap {
+pub struct LogGap {
     /// The first lost record.
     pub from: u64,
     /// The last lost record.
@@ -34,7 +34,7 @@ pub struct LostMessage {
     pub digest: Hash,
 }
 
-impl Gap {
+impl LogGap {
     /// Returns true if a lost record had this number.
     pub fn contains(&self, seq: u64) -> bool {
         (self.from..=self.to).contains(&seq)

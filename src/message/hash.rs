@@ -29,7 +29,7 @@ pub(super) mod hex_hash_option {
         from: D,
     ) -> Result<Option<Hash>, D::Error> {
         #[derive(Deserialize)]
-        struct Wrapped(#[serde(with = "hex_hash")] Hash);
-        Ok(Option::<Wrapped>::deserialize(from)?.map(|wrapped| wrapped.0))
+        struct HexHash(#[serde(with = "hex_hash")] Hash);
+        Ok(Option::<HexHash>::deserialize(from)?.map(|wrapped| wrapped.0))
     }
 }

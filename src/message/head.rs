@@ -1,6 +1,6 @@
 //! The head of an accepted message: the fields that the state needs, without a copy.
 
-use super::answer::Shared;
+use super::answer::ConversationKeys;
 use super::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES, URGENT};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// The fields of an accepted message that the state needs.
 #[derive(Debug, Deserialize)]
-pub struct Head<'a> {
+pub struct MessageHead<'a> {
     #[serde(borrow, default)]
     channel: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "type")]
@@ -29,12 +29,12 @@ pub struct Head<'a> {
     requires_response: bool,
 }
 
-impl<'a> Head<'a> {
+impl<'a> MessageHead<'a> {
     /// The head of this message.
-    pub fn of(message: &'a Message) -> Head<'a> {
+    pub fn of(message: &'a Message) -> MessageHead<'a> {
         let (channel, kind) = (Some(message.channel().into()), message.kind().into());
         let text = |field| message.text(field).map(Cow::Borrowed);
-        Head {
+        MessageHead {
             channel,
             kind,
             priority: message.priority().into(),
@@ -66,10 +66,10 @@ impl<'a> Head<'a> {
     }
 
     /// The thread and the reference that its answers can share.
-    pub fn shares(&self) -> Shared {
+    pub fn shares(&self) -> ConversationKeys {
         let [thread, correlation] =
             [&self.thread_id, &self.in_reply_to].map(|text| text.as_deref().map(str::to_owned));
-        Shared {
+        ConversationKeys {
             thread,
             correlation,
         }

@@ -3,7 +3,9 @@
 //! Each direction of a link is a *stream*: items with the numbers 1, 2, 3, without gaps, each with the digest of the item
 //! before. An item is made from its record alone, so that it can be made again from the log.
 
-pub use super::carried::{Acked, Arrived, Carried, Enclosed, FarReceipt, LinkChange};
+pub use super::carried::{
+    EnclosedFile, IncomingItem, LinkChange, OutgoingItem, RemoteReceipt, StreamAcknowledgement,
+};
 
 use super::checked::digest_of;
 use super::id::{self, far, tag_of};
@@ -20,7 +22,7 @@ pub const ACTIONS: [&str; 4] = ["probe", "rebind", "remove", "bounce"];
 
 /// A parsed item.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct LinkItem {
     /// The id of the stream.
     pub stream: Arc<str>,
     /// Its number.
@@ -34,7 +36,7 @@ pub struct Item {
     /// The message: its sender, its addresses in this room, and its fields. `None` for receipts alone.
     pub letter: Option<(String, Vec<String>, Map<String, Value>)>,
     /// Status changes of this room's messages.
-    pub receipts: Vec<FarReceipt>,
+    pub receipts: Vec<RemoteReceipt>,
 }
 
 /// The tags of the rooms that a record sends its message to.
@@ -49,7 +51,11 @@ pub fn tags(record: &Record) -> Vec<Arc<str>> {
 }
 
 /// The text of an item: one line, with its digest last. `message` are the fields of the record's message.
-pub fn text(record: &Record, message: Option<&Map<String, Value>>, carried: &Carried) -> String {
+pub fn text(
+    record: &Record,
+    message: Option<&Map<String, Value>>,
+    carried: &OutgoingItem,
+) -> String {
     let mut fields = fields(record, message, carried);
     fields.insert("digest".into(), hex(&carried.digest).into());
     Value::Object(fields).to_string() + "\n"
@@ -63,16 +69,20 @@ pub fn seal(mut fields: Map<String, Value>) -> String {
 }
 
 /// The digest of an item.
-pub fn digest(record: &Record, message: Option<&Map<String, Value>>, carried: &Carried) -> Hash {
+pub fn digest(
+    record: &Record,
+    message: Option<&Map<String, Value>>,
+    carried: &OutgoingItem,
+) -> Hash {
     digest_of(&fields(record, message, carried))
 }
 
 fn fields(
     record: &Record,
     message: Option<&Map<String, Value>>,
-    carried: &Carried,
+    carried: &OutgoingItem,
 ) -> Map<String, Value> {
-    let Carried {
+    let OutgoingItem {
         link,
         stream,
         n,
@@ -139,7 +149,7 @@ fn fields_for_link(
 }
 
 /// An attached file becomes an attached text with the file's name.
-fn enclose_files(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
+fn enclose_files(message: &mut Map<String, Value>, enclosed: &[EnclosedFile]) {
     let attachments = message.get_mut("attachments").and_then(Value::as_array_mut);
     for attachment in attachments
         .into_iter()
@@ -160,7 +170,7 @@ fn enclose_files(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
 }
 
 /// Size of a message in an item, in bytes, without its addresses.
-pub fn size(message: &Message, enclosed: &[Enclosed]) -> u64 {
+pub fn size(message: &Message, enclosed: &[EnclosedFile]) -> u64 {
     let texts = enclosed
         .iter()
         .map(|file| serde_json::to_string(&file.content));
@@ -215,30 +225,32 @@ fn change_references(
 
 /// Why a file is not the item that it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
+pub enum LinkItemError {
     /// The content does not match the digest, for example after a power cut.
     Damaged,
     /// It is complete but invalid.
     Invalid(&'static str),
 }
 
-impl Item {
+impl LinkItem {
     /// Reads an item.
-    pub fn read(value: Value) -> Result<Item, Unfit> {
+    pub fn read(value: Value) -> Result<LinkItem, LinkItemError> {
         let Value::Object(mut fields) = value else {
-            return Err(Unfit::Damaged);
+            return Err(LinkItemError::Damaged);
         };
         let digest = fields
             .shift_remove("digest")
             .and_then(|digest| unhex(digest.as_str()?))
-            .ok_or(Unfit::Damaged)?;
+            .ok_or(LinkItemError::Damaged)?;
         if digest_of(&fields) != digest {
-            return Err(Unfit::Damaged);
+            return Err(LinkItemError::Damaged);
         }
-        Item::of(fields, digest).ok_or(Unfit::Invalid("a field is missing or has a wrong form"))
+        LinkItem::of(fields, digest).ok_or(LinkItemError::Invalid(
+            "a field is missing or has a wrong form",
+        ))
     }
 
-    fn of(mut fields: Map<String, Value>, digest: Hash) -> Option<Item> {
+    fn of(mut fields: Map<String, Value>, digest: Hash) -> Option<LinkItem> {
         let stream: Arc<str> = fields
             .get("stream")?
             .as_str()
@@ -264,7 +276,7 @@ impl Item {
             Some(_) => return None,
             None => None,
         };
-        Some(Item {
+        Some(LinkItem {
             stream,
             n,
             prev,
@@ -320,8 +332,8 @@ mod tests {
         (record, message)
     }
 
-    fn carried() -> Carried {
-        Carried {
+    fn carried() -> OutgoingItem {
+        OutgoingItem {
             link: "po".into(),
             stream: "s".into(),
             n: 1,
@@ -340,7 +352,7 @@ mod tests {
         carried.digest = digest(&record, Some(&message), &carried);
         let text = text(&record, Some(&message), &carried);
         assert_eq!(text, seal(fields(&record, Some(&message), &carried)));
-        let item = Item::read(serde_json::from_str(&text).expect("JSON")).expect("an item");
+        let item = LinkItem::read(serde_json::from_str(&text).expect("JSON")).expect("an item");
         let (from, to, mut fields) = item.letter.expect("a message");
         assert_eq!(
             (item.n, item.seq, &*from, to),
@@ -365,8 +377,8 @@ mod tests {
         carried.digest = digest(&record, Some(&message), &carried);
         let text = text(&record, Some(&message), &carried).replace("\"hi\"", "\"ho\"");
         assert_eq!(
-            Item::read(serde_json::from_str(&text).expect("JSON")),
-            Err(Unfit::Damaged)
+            LinkItem::read(serde_json::from_str(&text).expect("JSON")),
+            Err(LinkItemError::Damaged)
         );
     }
 }

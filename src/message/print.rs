@@ -11,7 +11,7 @@ const LEVELS: usize = 4;
 /// The value as people read it, without a newline at the end.
 pub(crate) fn pretty(value: &impl Serialize) -> String {
     let mut text = Vec::with_capacity(256);
-    let shallow = Shallow {
+    let shallow = ShallowFormatter {
         pretty: PrettyFormatter::new(),
         depth: 0,
     };
@@ -21,7 +21,7 @@ pub(crate) fn pretty(value: &impl Serialize) -> String {
     String::from_utf8(text).expect("JSON is text")
 }
 
-struct Shallow {
+struct ShallowFormatter {
     pretty: PrettyFormatter<'static>,
     depth: usize,
 }
@@ -33,7 +33,7 @@ macro_rules! by_level {
     };
 }
 
-impl Formatter for Shallow {
+impl Formatter for ShallowFormatter {
     fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
         self.depth += 1;
         by_level!(self.begin_array(to))

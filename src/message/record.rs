@@ -1,22 +1,22 @@
 //! The records of the log: one event for each line, and the chain of hashes.
 
-use super::carried::{Acked, Arrived, Carried, LinkChange};
+use super::carried::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
 pub use super::event::{
-    Accepted, Act, Duplicate, Event, EventKind, Fact, Group, MessageName, Notice, Origin, Rejected,
-    Times,
+    AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageName, MessageOrigin,
+    MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
 };
-use super::fields::Fields;
-use super::gap::Gap;
+use super::fields::RecordFields;
+use super::gap::LogGap;
 use super::hash::hex_hash;
-pub use super::head::Head;
+pub use super::head::MessageHead;
 use super::id::{MAILBAG, tag_of};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, NO_HASH};
-use crate::message::claim::Change;
-use crate::message::decision::Step;
+use crate::message::claim::ClaimChange;
+use crate::message::decision::ApprovalChange;
 use crate::message::status::Receipt;
-use crate::message::waking::Waking;
+use crate::message::waking::WakeUpdate;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// One line of the log: a flat JSON object. `docs/protocol.md` has the table of its fields.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(try_from = "Fields")]
+#[serde(try_from = "RecordFields")]
 pub struct Record {
     /// The number of the line, from 1, over all segments.
     pub seq: u64,
@@ -51,22 +51,22 @@ pub struct Record {
     pub receipts: Vec<Receipt>,
     /// Steps of wakes, on the first record of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wakes: Vec<Waking>,
+    pub wakes: Vec<WakeUpdate>,
     /// Ranges of settled records, both ends included, on the first record of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
     /// The last items of this room that other rooms have committed, on the first record of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub acked: Vec<Acked>,
+    pub acked: Vec<StreamAcknowledgement>,
     /// The items of links that it sends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub carried: Vec<Carried>,
+    pub carried: Vec<OutgoingItem>,
 }
 
-impl TryFrom<Fields> for Record {
+impl TryFrom<RecordFields> for Record {
     type Error = String;
 
-    fn try_from(mut fields: Fields) -> Result<Record, String> {
+    fn try_from(mut fields: RecordFields) -> Result<Record, String> {
         let event = fields.take_event()?;
         Ok(Record {
             seq: fields.seq,
@@ -119,7 +119,7 @@ impl Record {
     }
 
     /// The file that brought the message or the item.
-    pub fn origin(&self) -> Option<&Origin> {
+    pub fn origin(&self) -> Option<&MessageOrigin> {
         match &self.event {
             Event::Accepted(accepted) => Some(&accepted.origin),
             Event::Rejected(rejected) => Some(&rejected.origin),
@@ -130,7 +130,7 @@ impl Record {
     }
 
     /// The same, to change it.
-    pub fn origin_mut(&mut self) -> Option<&mut Origin> {
+    pub fn origin_mut(&mut self) -> Option<&mut MessageOrigin> {
         match &mut self.event {
             Event::Accepted(accepted) => Some(&mut accepted.origin),
             Event::Rejected(rejected) => Some(&mut rejected.origin),
@@ -146,7 +146,7 @@ impl Record {
     }
 
     /// The item of a link that brought it.
-    pub fn arrived(&self) -> Option<&Arrived> {
+    pub fn arrived(&self) -> Option<&IncomingItem> {
         self.origin()?.arrived.as_ref()
     }
 
@@ -180,7 +180,7 @@ impl Record {
     }
 
     /// The recipients.
-    pub fn to(&self) -> &[Group] {
+    pub fn to(&self) -> &[RecipientGroup] {
         match &self.event {
             Event::Accepted(accepted) => &accepted.to,
             Event::Rejected(rejected) => &rejected.to,
@@ -210,7 +210,7 @@ impl Record {
     }
 
     /// The accepted message.
-    pub fn accepted(&self) -> Option<&Accepted> {
+    pub fn accepted(&self) -> Option<&AcceptedMessage> {
         match &self.event {
             Event::Accepted(accepted) => Some(accepted),
             _ => None,
@@ -220,13 +220,13 @@ impl Record {
     /// The statuses that an accepted ack sets.
     pub fn ack(&self) -> &[Receipt] {
         match self.accepted().and_then(|accepted| accepted.act.as_ref()) {
-            Some(Act::Ack(receipts)) => receipts,
+            Some(RouterAction::Ack(receipts)) => receipts,
             _ => &[],
         }
     }
 
     /// The change that the message makes.
-    pub fn fact(&self) -> Option<&Fact> {
+    pub fn fact(&self) -> Option<&RecordedChange> {
         match &self.event {
             Event::Accepted(accepted) => accepted.fact.as_ref(),
             Event::Notice(notice) => notice.fact.as_ref(),
@@ -235,17 +235,17 @@ impl Record {
     }
 
     /// The change of ownership.
-    pub fn ownership(&self) -> Option<&Change> {
+    pub fn ownership(&self) -> Option<&ClaimChange> {
         match self.fact()? {
-            Fact::Ownership(change) => Some(change),
+            RecordedChange::Ownership(change) => Some(change),
             _ => None,
         }
     }
 
     /// The change of approvals.
-    pub fn decision(&self) -> Option<&Step> {
+    pub fn decision(&self) -> Option<&ApprovalChange> {
         match self.fact()? {
-            Fact::Decision(step) => Some(step),
+            RecordedChange::Decision(step) => Some(step),
             _ => None,
         }
     }
@@ -253,7 +253,7 @@ impl Record {
     /// The change of a link.
     pub fn link(&self) -> Option<&LinkChange> {
         match self.fact()? {
-            Fact::Link(change) => Some(change),
+            RecordedChange::Link(change) => Some(change),
             _ => None,
         }
     }
@@ -275,7 +275,7 @@ impl Record {
     }
 
     /// The lost records.
-    pub fn gap(&self) -> Option<&Gap> {
+    pub fn gap(&self) -> Option<&LogGap> {
         match &self.event {
             Event::Gap { gap, .. } => Some(gap),
             _ => None,
@@ -315,17 +315,17 @@ impl Record {
 
     /// As [`Record::channel`], with the message's type.
     pub fn shown(&self) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-        self.head().and_then(Head::shown)
+        self.head().and_then(MessageHead::shown)
     }
 
     /// The head of an accepted message. `None` for other records.
-    pub fn head(&self) -> Option<Head<'_>> {
+    pub fn head(&self) -> Option<MessageHead<'_>> {
         self.accepted()?;
         self.message_head()
     }
 
     /// The head of the message, which can be a notice of the router.
-    pub fn message_head(&self) -> Option<Head<'_>> {
+    pub fn message_head(&self) -> Option<MessageHead<'_>> {
         serde_json::from_str(self.message()?.get()).ok()
     }
 
@@ -342,9 +342,9 @@ impl Record {
 mod tests {
     use super::*;
 
-    fn accepted() -> Accepted {
-        Accepted {
-            origin: Origin {
+    fn accepted() -> AcceptedMessage {
+        AcceptedMessage {
+            origin: MessageOrigin {
                 claim: "1~alice~a.json".into(),
                 line: Some(2),
                 more: true,
@@ -356,14 +356,16 @@ mod tests {
                 id: "m-1".into(),
                 digest: [0xab; 32],
             },
-            to: vec![Group {
+            to: vec![RecipientGroup {
                 via: "all".into(),
                 agents: vec!["bob".into(), "carol".into()],
             }],
             answers: None,
-            times: Times::default(),
-            act: Some(Act::Subscribe("x".into())),
-            fact: Some(Fact::Link(LinkChange::Probed { link: "po".into() })),
+            times: MessageTimes::default(),
+            act: Some(RouterAction::Subscribe("x".into())),
+            fact: Some(RecordedChange::Link(LinkChange::Probed {
+                link: "po".into(),
+            })),
             outcome: None,
             dismissed: Vec::new(),
             enclosed: Vec::new(),
@@ -373,20 +375,20 @@ mod tests {
     }
 
     fn records() -> Vec<Record> {
-        let gap = Gap {
+        let gap = LogGap {
             from: 2,
             to: 3,
             evidence: Vec::new(),
             messages: Vec::new(),
         };
-        let Accepted {
+        let AcceptedMessage {
             origin,
             name,
             to,
             message,
             ..
         } = accepted();
-        let notice = Notice {
+        let notice = RouterNotice {
             name,
             about: "expired 3".into(),
             to,

@@ -13,7 +13,7 @@ pub struct Reference {
 
 /// How a message matches a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum ReferenceMatch {
     /// By its full id or its number.
     Whole,
     /// By a prefix of its id.
@@ -22,7 +22,7 @@ pub enum Fit {
 
 /// The result of resolving a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Chosen<T> {
+pub enum ReferenceResolution<T> {
     /// One message matches.
     One(T),
     /// No message matches.
@@ -70,32 +70,33 @@ impl Reference {
     }
 
     /// How this message matches. `None` if it does not.
-    pub fn fit(&self, from: &str, id: &str, seq: Option<u64>) -> Option<Fit> {
+    pub fn fit(&self, from: &str, id: &str, seq: Option<u64>) -> Option<ReferenceMatch> {
         if self.seq.is_some() && self.seq == seq {
-            return Some(Fit::Whole);
+            return Some(ReferenceMatch::Whole);
         }
         if self.sender.as_deref().is_some_and(|sender| sender != from) {
             return None;
         }
         let rest = id.strip_prefix(self.id.as_deref()?)?;
         Some(if rest.is_empty() {
-            Fit::Whole
+            ReferenceMatch::Whole
         } else {
-            Fit::Beginning
+            ReferenceMatch::Beginning
         })
     }
 }
 
 /// Chooses the match. Full names take precedence over prefixes; several equal matches are ambiguous.
-pub fn choose<T>(found: Vec<(Fit, T)>) -> Chosen<T> {
-    let (whole, begun): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|(fit, _)| *fit == Fit::Whole);
+pub fn choose<T>(found: Vec<(ReferenceMatch, T)>) -> ReferenceResolution<T> {
+    let (whole, begun): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|(fit, _)| *fit == ReferenceMatch::Whole);
     let best = if whole.is_empty() { begun } else { whole };
     let mut best: Vec<T> = best.into_iter().map(|(_, one)| one).collect();
     match best.len() {
-        0 => Chosen::None,
-        1 => Chosen::One(best.remove(0)),
-        _ => Chosen::Several(best),
+        0 => ReferenceResolution::None,
+        1 => ReferenceResolution::One(best.remove(0)),
+        _ => ReferenceResolution::Several(best),
     }
 }
 
@@ -121,10 +122,10 @@ mod tests {
             Reference::parse(text).and_then(|one| one.fit("alice", "0192f3-a", Some(12)))
         };
         for whole in ["#12", "12", "0192f3-a", "alice/0192f3-a"] {
-            assert_eq!(fit(whole), Some(Fit::Whole), "{whole}");
+            assert_eq!(fit(whole), Some(ReferenceMatch::Whole), "{whole}");
         }
         for begun in ["0192f3", "0", "0192", "alice/0192"] {
-            assert_eq!(fit(begun), Some(Fit::Beginning), "{begun}");
+            assert_eq!(fit(begun), Some(ReferenceMatch::Beginning), "{begun}");
         }
         for other in [
             "#1",
@@ -146,12 +147,18 @@ mod tests {
 
     #[test]
     fn a_complete_name_takes_precedence_over_a_prefix_and_two_matches_are_ambiguous() {
-        use Fit::{Beginning, Whole};
-        assert_eq!(choose(vec![(Beginning, 1), (Whole, 2)]), Chosen::One(2));
+        use ReferenceMatch::{Beginning, Whole};
+        assert_eq!(
+            choose(vec![(Beginning, 1), (Whole, 2)]),
+            ReferenceResolution::One(2)
+        );
         assert_eq!(
             choose(vec![(Beginning, 1), (Beginning, 2)]),
-            Chosen::Several(vec![1, 2])
+            ReferenceResolution::Several(vec![1, 2])
         );
-        assert_eq!(choose(Vec::<(Fit, u8)>::new()), Chosen::None);
+        assert_eq!(
+            choose(Vec::<(ReferenceMatch, u8)>::new()),
+            ReferenceResolution::None
+        );
     }
 }

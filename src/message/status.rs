@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The status of one recipient's copy. The router records only a status that it observed or that an ack set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum CopyStatus {
     /// The message is in the log, and will be delivered.
     Accepted,
     /// The copy is or was in the inbox.
@@ -32,30 +32,30 @@ pub enum Status {
     Expired,
 }
 
-impl Status {
+impl CopyStatus {
     /// The statuses that an `ack` may set.
-    pub const ACKS: [Status; 7] = [
-        Status::Seen,
-        Status::Acknowledged,
-        Status::Actioned,
-        Status::Resolved,
-        Status::Superseded,
-        Status::Withdrawn,
-        Status::Abandoned,
+    pub const ACKS: [CopyStatus; 7] = [
+        CopyStatus::Seen,
+        CopyStatus::Acknowledged,
+        CopyStatus::Actioned,
+        CopyStatus::Resolved,
+        CopyStatus::Superseded,
+        CopyStatus::Withdrawn,
+        CopyStatus::Abandoned,
     ];
 
     /// Other words for a status in an ack.
-    pub const OTHER_WORDS: [(&str, Status); 2] = [
-        ("acked", Status::Acknowledged),
-        ("closed", Status::Resolved),
+    pub const OTHER_WORDS: [(&str, CopyStatus); 2] = [
+        ("acked", CopyStatus::Acknowledged),
+        ("closed", CopyStatus::Resolved),
     ];
 
     /// The status in an ack, in any letter case. `None` for a status that an ack may not set.
-    pub fn of_ack(word: &str) -> Option<Status> {
-        let known = Status::ACKS
+    pub fn of_ack(word: &str) -> Option<CopyStatus> {
+        let known = CopyStatus::ACKS
             .into_iter()
             .map(|status| (status.as_str(), status));
-        let mut words = known.chain(Status::OTHER_WORDS);
+        let mut words = known.chain(CopyStatus::OTHER_WORDS);
         words
             .find(|(known, _)| known.eq_ignore_ascii_case(word))
             .map(|(_, status)| status)
@@ -64,29 +64,29 @@ impl Status {
     /// The word in the log.
     pub fn as_str(self) -> &'static str {
         match self {
-            Status::Accepted => "accepted",
-            Status::Delivered => "delivered",
-            Status::Announced => "announced",
-            Status::Seen => "seen",
-            Status::Acknowledged => "acknowledged",
-            Status::Actioned => "actioned",
-            Status::Resolved => "resolved",
-            Status::Superseded => "superseded",
-            Status::Withdrawn => "withdrawn",
-            Status::Abandoned => "abandoned",
-            Status::Expired => "expired",
+            CopyStatus::Accepted => "accepted",
+            CopyStatus::Delivered => "delivered",
+            CopyStatus::Announced => "announced",
+            CopyStatus::Seen => "seen",
+            CopyStatus::Acknowledged => "acknowledged",
+            CopyStatus::Actioned => "actioned",
+            CopyStatus::Resolved => "resolved",
+            CopyStatus::Superseded => "superseded",
+            CopyStatus::Withdrawn => "withdrawn",
+            CopyStatus::Abandoned => "abandoned",
+            CopyStatus::Expired => "expired",
         }
     }
 
     /// The position in the order of statuses, from 0. All closed statuses have the same position.
     pub fn rank(self) -> u8 {
         match self {
-            Status::Accepted => 0,
-            Status::Delivered => 1,
-            Status::Announced => 2,
-            Status::Seen => 3,
-            Status::Acknowledged => 4,
-            Status::Actioned => 5,
+            CopyStatus::Accepted => 0,
+            CopyStatus::Delivered => 1,
+            CopyStatus::Announced => 2,
+            CopyStatus::Seen => 3,
+            CopyStatus::Acknowledged => 4,
+            CopyStatus::Actioned => 5,
             _ => 6,
         }
     }
@@ -98,23 +98,26 @@ impl Status {
 
     /// Returns true if an ack with this status moves an unread copy out of its inbox.
     pub fn leaves_inbox(self) -> bool {
-        matches!(self, Status::Seen | Status::Withdrawn | Status::Superseded)
+        matches!(
+            self,
+            CopyStatus::Seen | CopyStatus::Withdrawn | CopyStatus::Superseded
+        )
     }
 
     /// Returns true if a recipient with a copy in this status no longer owes a reply. A message that wants an answer is
     /// settled when the copy is closed, another one when it is acknowledged. Urgent mail is not settled by its expiry.
     pub fn settles(self, wants_answer: bool, urgent: bool) -> bool {
         let least = if wants_answer {
-            Status::Resolved
+            CopyStatus::Resolved
         } else {
-            Status::Acknowledged
+            CopyStatus::Acknowledged
         };
-        self.rank() >= least.rank() && !(urgent && self == Status::Expired)
+        self.rank() >= least.rank() && !(urgent && self == CopyStatus::Expired)
     }
 
     /// May a copy change from `before` to this status? It may not go back, nor change from one closed status to
     /// another.
-    pub fn may_follow(self, before: Status) -> bool {
+    pub fn may_follow(self, before: CopyStatus) -> bool {
         self == before || self.rank() > before.rank()
     }
 }
@@ -123,7 +126,7 @@ impl Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The status.
-    pub status: Status,
+    pub status: CopyStatus,
     /// The agent.
     pub agent: Arc<str>,
     /// The records of the messages, in order.
@@ -139,16 +142,16 @@ mod tests {
 
     #[test]
     fn a_status_can_only_be_followed_by_a_later_one() {
-        assert!(Status::Actioned.may_follow(Status::Seen));
-        assert!(Status::Actioned.may_follow(Status::Actioned));
-        assert!(!Status::Acknowledged.may_follow(Status::Actioned));
-        assert!(!Status::Resolved.may_follow(Status::Withdrawn));
+        assert!(CopyStatus::Actioned.may_follow(CopyStatus::Seen));
+        assert!(CopyStatus::Actioned.may_follow(CopyStatus::Actioned));
+        assert!(!CopyStatus::Acknowledged.may_follow(CopyStatus::Actioned));
+        assert!(!CopyStatus::Resolved.may_follow(CopyStatus::Withdrawn));
     }
 
     #[test]
     fn an_ack_cannot_set_a_status_that_the_router_observes() {
-        assert_eq!(Status::of_ack("actioned"), Some(Status::Actioned));
-        assert_eq!(Status::of_ack("announced"), None);
-        assert_eq!(Status::of_ack("expired"), None);
+        assert_eq!(CopyStatus::of_ack("actioned"), Some(CopyStatus::Actioned));
+        assert_eq!(CopyStatus::of_ack("announced"), None);
+        assert_eq!(CopyStatus::of_ack("expired"), None);
     }
 }

@@ -104,7 +104,7 @@ pub fn takes(word: &str, kind: &str, field: &str) -> bool {
 impl StatusLine {
     /// Parses the fields of a status line, or of a report in canonical form.
     pub fn parse(kind: &str, fields: Map<String, Value>) -> Result<StatusLine, Problem> {
-        let mut fields = Fields(fields);
+        let mut fields = StatusLineFields(fields);
         match kind {
             "artifact" => Ok(StatusLine::Artifact {
                 path: fields
@@ -275,9 +275,9 @@ fn wrong(field: &str, what: String, wanted: &str, example: Value) -> Problem {
         .example(example)
 }
 
-struct Fields(Map<String, Value>);
+struct StatusLineFields(Map<String, Value>);
 
-impl Fields {
+impl StatusLineFields {
     /// A field, if present and not `null`.
     fn take(&mut self, field: &str) -> Option<Value> {
         self.0.shift_remove(field).filter(|value| !value.is_null())

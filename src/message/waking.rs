@@ -35,7 +35,7 @@ impl WakeStep {
 
 /// A step of a wake for several messages of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waking {
+pub struct WakeUpdate {
     /// The step.
     pub step: WakeStep,
     /// The agent.

@@ -17,23 +17,23 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// The mail of the last [`HOURS`] hours.
 #[derive(Debug, Default)]
-pub struct Activity {
+pub struct MailActivity {
     /// The senders; the sender with the most messages first.
-    pub senders: Vec<Sender>,
+    pub senders: Vec<SenderActivity>,
     /// The number of copies, by sender and recipient.
     pub copies: BTreeMap<(Arc<str>, Arc<str>), u64>,
 }
 
 /// The messages of one agent.
 #[derive(Debug)]
-pub struct Sender {
+pub struct SenderActivity {
     /// Its id.
     pub id: Arc<str>,
     /// Messages in each hour, the oldest hour first.
     pub hours: [u64; HOURS],
 }
 
-impl Sender {
+impl SenderActivity {
     /// All its messages.
     pub fn total(&self) -> u64 {
         self.hours.iter().sum()
@@ -41,7 +41,7 @@ impl Sender {
 }
 
 /// Counts the mail of the last day. Messages of the router are left out.
-pub fn activity(room: &Room) -> Result<Activity> {
+pub fn activity(room: &Room) -> Result<MailActivity> {
     let now = Stamp::now().micros();
     let hour = i64::try_from(HOUR.as_micros()).expect("an hour is short");
     let begin = now - hour * i64::try_from(HOURS).expect("a day is short");
@@ -66,8 +66,10 @@ pub fn activity(room: &Room) -> Result<Activity> {
                 .or_default() += 1;
         }
     }
-    let senders = senders.into_iter().map(|(id, hours)| Sender { id, hours });
-    let mut senders: Vec<Sender> = senders.collect();
+    let senders = senders
+        .into_iter()
+        .map(|(id, hours)| SenderActivity { id, hours });
+    let mut senders: Vec<SenderActivity> = senders.collect();
     senders.sort_by_key(|sender| std::cmp::Reverse(sender.total()));
-    Ok(Activity { senders, copies })
+    Ok(MailActivity { senders, copies })
 }

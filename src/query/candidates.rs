@@ -2,37 +2,37 @@
 
 use crate::base::clock::Stamp;
 use crate::log;
-use crate::log::state::{self, State};
-use crate::message::subject::Subject;
-use crate::room::registry::{Registry, Status};
+use crate::log::state::{self, RoomState};
+use crate::message::subject::ClaimSubject;
+use crate::room::registry::{AgentStatus, Registry};
 use crate::room::resolve::Availability;
-use crate::room::sessions::Calls;
+use crate::room::sessions::SessionCalls;
 use crate::room::{Room, inbox};
 use crate::router::projections::roster;
 use std::sync::Arc;
 
 /// Counts unread mail on demand. Activity is known only if the log was read.
-pub struct Candidates<'a> {
+pub struct RoomAvailability<'a> {
     room: &'a Room,
     registry: &'a Registry,
     /// The state computed from the log.
-    state: State,
+    state: RoomState,
 }
 
-impl<'a> Candidates<'a> {
+impl<'a> RoomAvailability<'a> {
     /// Without the log: fast, and enough to predict whether the router would reject a message.
-    pub fn quick(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
-        Candidates {
+    pub fn quick(room: &'a Room, registry: &'a Registry) -> RoomAvailability<'a> {
+        RoomAvailability {
             room,
             registry,
-            state: State::default(),
+            state: RoomState::default(),
         }
     }
 
     /// With activity from the log. An unreadable log counts as empty.
-    pub fn whole(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
+    pub fn whole(room: &'a Room, registry: &'a Registry) -> RoomAvailability<'a> {
         let state = state::committed(&room.dir).unwrap_or_default();
-        Candidates {
+        RoomAvailability {
             room,
             registry,
             state,
@@ -40,7 +40,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-impl Availability for Candidates<'_> {
+impl Availability for RoomAvailability<'_> {
     fn unread(&self, agent: &str) -> usize {
         inbox::unread(&self.room.dir, agent).map_or(usize::MAX / 2, |names| names.len())
     }
@@ -48,18 +48,23 @@ impl Availability for Candidates<'_> {
     fn online(&self, agent: &str) -> bool {
         self.registry
             .agent(agent)
-            .is_some_and(|agent| agent.status != Status::Offline)
+            .is_some_and(|agent| agent.status != AgentStatus::Offline)
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(agent, &self.state, &Calls::of(&self.room.dir), Stamp::now())
+        roster::is_there(
+            agent,
+            &self.state,
+            &SessionCalls::of(&self.room.dir),
+            Stamp::now(),
+        )
     }
 
     fn last_active(&self, agent: &str) -> Stamp {
         self.state.active.get(agent).copied().unwrap_or_default()
     }
 
-    fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
+    fn owners(&self, subject: &ClaimSubject) -> Vec<Arc<str>> {
         let claims = log::owners::owners(&self.room.dir).unwrap_or_default();
         claims
             .conflicting(subject)
@@ -71,9 +76,9 @@ impl Availability for Candidates<'_> {
 }
 
 /// No agent is known: for checks without a room.
-pub struct NoCandidates;
+pub struct UnknownAvailability;
 
-impl Availability for NoCandidates {
+impl Availability for UnknownAvailability {
     fn unread(&self, _agent: &str) -> usize {
         0
     }

@@ -1,7 +1,7 @@
 //! Channels: list them, read a conversation, and follow a conversation.
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Error, Result, nearest};
+use crate::base::error::{Error, ErrorContext, Result, nearest};
 use crate::base::limits;
 use crate::disk::{Dir, file_meta, layout};
 use crate::log::state;
@@ -27,16 +27,16 @@ pub struct Channel {
 }
 
 /// A line of a conversation: raw text and parsed value.
-pub struct Line {
+pub struct ConversationLine {
     /// The line without its newline.
     pub text: String,
     /// The parsed line; `null` if the line is not JSON.
     pub value: Value,
 }
 
-impl Line {
-    fn of(text: &str) -> Line {
-        Line {
+impl ConversationLine {
+    fn of(text: &str) -> ConversationLine {
+        ConversationLine {
             text: text.to_owned(),
             value: serde_json::from_str(text).unwrap_or_default(),
         }
@@ -70,10 +70,10 @@ pub fn list(room: &Room) -> Result<Vec<Channel>> {
 }
 
 /// The conversation of a channel that must exist.
-pub fn find<'a>(room: &'a Room, channel: &str) -> Result<Conversation<'a>> {
+pub fn find<'a>(room: &'a Room, channel: &str) -> Result<ConversationReader<'a>> {
     let names = names(room)?;
     if names.iter().any(|name| name == channel) {
-        return Ok(Conversation::of(room, channel));
+        return Ok(ConversationReader::of(room, channel));
     }
     let cure = match nearest(channel, names.iter().map(String::as_str)).as_slice() {
         [] => "`mailbag channel list` shows the channels; a message with the field `channel` creates one".to_owned(),
@@ -86,7 +86,7 @@ pub fn find<'a>(room: &'a Room, channel: &str) -> Result<Conversation<'a>> {
 }
 
 /// The conversation of a channel that may not exist yet; `true` if it exists.
-pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(Conversation<'a>, bool)> {
+pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(ConversationReader<'a>, bool)> {
     if !id::is_name(channel) {
         let cure = format!(
             "use letters, digits, `.`, `_` and `-`, at most {} characters",
@@ -98,7 +98,7 @@ pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(Conversation<'a>, bo
         });
     }
     Ok((
-        Conversation::of(room, channel),
+        ConversationReader::of(room, channel),
         names(room)?.iter().any(|name| name == channel),
     ))
 }
@@ -125,23 +125,23 @@ fn names(room: &Room) -> Result<Vec<String>> {
 }
 
 /// A conversation that is read line by line and can be followed as it grows.
-pub struct Conversation<'a> {
+pub struct ConversationReader<'a> {
     room: &'a Room,
     channel: String,
-    open: Option<Open>,
+    open: Option<OpenConversation>,
     /// The last record that was returned.
     seq: u64,
 }
 
-struct Open {
+struct OpenConversation {
     file: File,
     inode: u64,
     offset: u64,
 }
 
-impl<'a> Conversation<'a> {
-    fn of(room: &'a Room, channel: &str) -> Conversation<'a> {
-        Conversation {
+impl<'a> ConversationReader<'a> {
+    fn of(room: &'a Room, channel: &str) -> ConversationReader<'a> {
+        ConversationReader {
             room,
             channel: channel.to_owned(),
             open: None,
@@ -169,14 +169,14 @@ impl<'a> Conversation<'a> {
                 let inode = file_meta(&file)
                     .doing_in("look at", dir.path(), layout::CONVERSATION)?
                     .inode;
-                Open {
+                OpenConversation {
                     file,
                     inode,
                     offset: 0,
                 }
             }
         };
-        let Open {
+        let OpenConversation {
             mut file,
             inode,
             mut offset,
@@ -184,7 +184,7 @@ impl<'a> Conversation<'a> {
         if meta.size > offset {
             offset = self.read_from(&mut file, offset, &dir, each)?;
         }
-        self.open = Some(Open {
+        self.open = Some(OpenConversation {
             file,
             inode,
             offset,
@@ -231,7 +231,7 @@ impl<'a> Conversation<'a> {
             if let Some(first) = breaks.next()
                 && breaks.count() >= wanted
             {
-                self.open = Some(Open {
+                self.open = Some(OpenConversation {
                     file,
                     inode: meta.inode,
                     offset: from + first as u64 + 1,
@@ -275,7 +275,7 @@ impl<'a> Conversation<'a> {
             };
             offset += read as u64;
             let text = String::from_utf8_lossy(text);
-            let seq = Line::of(&text).seq().unwrap_or(u64::MAX);
+            let seq = ConversationLine::of(&text).seq().unwrap_or(u64::MAX);
             if seq > self.seq {
                 self.seq = if seq == u64::MAX { self.seq } else { seq };
                 each(&text)?;
@@ -285,6 +285,6 @@ impl<'a> Conversation<'a> {
 }
 
 /// Parses a line of a conversation.
-pub fn parse_line(line: &str) -> Line {
-    Line::of(line)
+pub fn parse_line(line: &str) -> ConversationLine {
+    ConversationLine::of(line)
 }

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::query::candidates::Candidates;
+use crate::query::candidates::RoomAvailability;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterFile};
 use crate::room::resolve;
@@ -48,7 +48,7 @@ pub fn charter(room: &Room) -> Result<RoomCharter> {
     let registry = room
         .registry_alone()?
         .with_lanes(charter.lanes.clone().into());
-    let mut candidates = Candidates::quick(room, &registry);
+    let mut candidates = RoomAvailability::quick(room, &registry);
     for lane in charter.lanes.iter().filter(|lane| !lane.owners.is_empty()) {
         let explained = resolve::explain(
             &registry,

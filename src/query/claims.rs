@@ -8,12 +8,12 @@ use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::state;
 pub use crate::log::state::claims::{ClaimOffer, OwnedClaim, WaitingClaim};
-use crate::log::state::claims::{Claims, InTheWay};
-use crate::message::subject::Subject;
+use crate::log::state::claims::{Claims, ConflictingClaim};
+use crate::message::subject::ClaimSubject;
 use crate::room::Room;
-use crate::room::leases::{Life, Signs, life};
-use crate::room::repository::{Ground, subject_of};
-use crate::room::sessions::Calls;
+use crate::room::leases::{ActivitySigns, ClaimLifetime, life};
+use crate::room::repository::{RepositoryBase, subject_of};
+use crate::room::sessions::SessionCalls;
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -100,10 +100,10 @@ pub fn owners(room: &Room) -> Result<Claims> {
 /// Lists the claims; with `mine`, the claims of this agent and the offers that name it.
 pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
     let state = state::committed(&room.dir)?;
-    let calls = Calls::of(&room.dir);
+    let calls = SessionCalls::of(&room.dir);
     let is_mine = |agent: &str| mine.is_none_or(|mine| mine == agent);
     let claims = &state.claims;
-    let signs = Signs {
+    let signs = ActivitySigns {
         last_seen: &|agent| state.last_seen(agent),
         calls: &calls,
         active: &|_| false,
@@ -123,10 +123,10 @@ pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
                 ListedClaim {
                     claim: claim.clone(),
                     lapses_at: match life {
-                        Life::Session => None,
-                        Life::Until(at) => Some(at.to_string()),
+                        ClaimLifetime::Session => None,
+                        ClaimLifetime::Until(at) => Some(at.to_string()),
                     },
-                    running: life == Life::Session,
+                    running: life == ClaimLifetime::Session,
                 }
             })
             .collect(),
@@ -159,7 +159,7 @@ pub fn paths(
     words: &[String],
 ) -> Result<Vec<Ownership>> {
     let claims = owners(room).map_err(|e| unknown(&e))?;
-    let ground = Ground::of(room);
+    let ground = RepositoryBase::of(room);
     words
         .iter()
         .map(|word| ownership(&claims, (room, &ground, from), agent, word))
@@ -177,7 +177,7 @@ pub fn unknown(e: &Error) -> Error {
 
 fn ownership(
     claims: &Claims,
-    (room, ground, from): (&Room, &Ground, &Path),
+    (room, ground, from): (&Room, &RepositoryBase, &Path),
     agent: Option<&str>,
     word: &str,
 ) -> Result<Ownership> {
@@ -231,13 +231,13 @@ fn ownership(
 }
 
 /// The first claims of other agents that conflict with an agent's subjects, in one line.
-pub fn blockers(room: &Room, agent: &str, subjects: &[Subject]) -> Result<String> {
+pub fn blockers(room: &Room, agent: &str, subjects: &[ClaimSubject]) -> Result<String> {
     let claims = owners(room)?;
     Ok(blocked_by(&claims, agent, subjects))
 }
 
 /// As [`blockers`], from these claims.
-pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[Subject]) -> String {
+pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[ClaimSubject]) -> String {
     let before = claims
         .waiting()
         .iter()
@@ -254,7 +254,7 @@ pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[Subject]) -> String 
     }
 }
 
-fn told(one: &InTheWay<'_>) -> String {
+fn told(one: &ConflictingClaim<'_>) -> String {
     let verb = if one.waiting { "waits for" } else { "owns" };
     format!(
         "{} {verb} {} since {}",

@@ -4,8 +4,8 @@
 
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::git::{self, Which, Worktree};
-use crate::log::state::Commit;
+use crate::disk::git::{self, RepositorySelection, Worktree};
+use crate::log::state::AgentCommit;
 use crate::room::Room;
 use crate::room::registry::Registry;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The newest commit of each agent.
-pub type Commits = BTreeMap<Arc<str>, Commit>;
+pub type Commits = BTreeMap<Arc<str>, AgentCommit>;
 
 /// The newest such commit of each agent in the repository of the room, among the newest commits of all branches. A git
 /// that fails or is slow gives none.
@@ -39,7 +39,7 @@ pub fn by_prefix(room: &Room, registry: &Registry) -> Commits {
             continue;
         };
         let at = seconds.saturating_mul(1_000_000);
-        newest.entry(agent.id.clone()).or_insert(Commit {
+        newest.entry(agent.id.clone()).or_insert(AgentCommit {
             id: id.to_owned(),
             branch: None,
             at,
@@ -59,7 +59,7 @@ fn log(top: &Path) -> Result<Option<Vec<u8>>> {
         "--format=%H%n%ct%n%s",
     ];
     git::ask(
-        Which::Around,
+        RepositorySelection::Around,
         top,
         &args,
         limits::PREFIX_TIME,

@@ -1,7 +1,7 @@
 //! Identifies who commits: the agent of the environment or of the client's session, the person at a terminal, or the agent
 //! with a session in the worktree.
 
-use super::identity::{self, Who};
+use super::identity::{self, AgentIdentity};
 use crate::base::error::Result;
 use crate::disk::git::Worktree;
 use crate::message::id;
@@ -24,7 +24,8 @@ impl Committer {
     /// The committer in a directory.
     pub fn of(room: &Room, given: Option<&str>, directory: &Path) -> Result<Committer> {
         let registry = room.registry()?;
-        let agent = |who: &Who| who.in_registry(&registry).map(|agent| agent.id.to_string());
+        let agent =
+            |who: &AgentIdentity| who.in_registry(&registry).map(|agent| agent.id.to_string());
         let who = match identity::who(given, || Ok(room.clone())) {
             Ok(who) => who,
             Err(e) => {

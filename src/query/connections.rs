@@ -1,6 +1,6 @@
 //! Connections that a room would make to other rooms, and whether the user allowed them.
 
-use crate::room::consent::Connection;
+use crate::room::consent::LinkConnection;
 use crate::room::key_file::KeyFile;
 use crate::room::settings::Settings;
 use schemars::JsonSchema;
@@ -8,10 +8,10 @@ use serde::Serialize;
 
 /// A connection to another room.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Connectable {
+pub struct ConnectionTrust {
     /// The connection.
     #[serde(flatten)]
-    pub connection: Connection,
+    pub connection: LinkConnection,
     /// Whether the user allowed it.
     pub agreed: bool,
 }
@@ -20,13 +20,13 @@ pub struct Connectable {
 /// reaches only rooms that the user can write, and their settings decide.
 pub fn connections(
     settings: &Settings,
-    is_agreed: &dyn Fn(&Connection) -> bool,
-) -> Vec<Connectable> {
+    is_agreed: &dyn Fn(&LinkConnection) -> bool,
+) -> Vec<ConnectionTrust> {
     let connects = settings
         .links
         .iter()
         .filter(|(_, link)| link.carrier.connects());
-    let connections = connects.map(|(tag, link)| Connection {
+    let connections = connects.map(|(tag, link)| LinkConnection {
         link: tag.clone(),
         carrier: link.carrier.as_str().to_owned(),
         address: link.address.clone(),
@@ -35,7 +35,7 @@ pub fn connections(
         ca: link.nats.ca.as_deref().map(KeyFile::look),
     });
     connections
-        .map(|connection| Connectable {
+        .map(|connection| ConnectionTrust {
             agreed: is_agreed(&connection),
             connection,
         })

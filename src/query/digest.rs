@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The digest from a time on.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Digest {
+pub struct LogDigest {
     /// The room's directory.
     pub room: String,
     /// The beginning of the time.
@@ -26,40 +26,40 @@ pub struct Digest {
     /// Its end: now.
     pub until: String,
     /// Decisions.
-    pub decisions: Part<Happened>,
+    pub decisions: LimitedList<DigestEvent>,
     /// Milestones.
-    pub milestones: Part<Happened>,
+    pub milestones: LimitedList<DigestEvent>,
     /// Escalations, and claims that ended against their owner's will.
-    pub escalations: Part<Happened>,
+    pub escalations: LimitedList<DigestEvent>,
     /// Questions without an answer, from any time.
-    pub questions: Part<OpenQuestion>,
+    pub questions: LimitedList<OpenQuestion>,
     /// The present claims.
-    pub owners: Part<OwnedClaim>,
+    pub owners: LimitedList<OwnedClaim>,
     /// Rejected messages.
-    pub rejected: Part<Rejected>,
+    pub rejected: LimitedList<DigestRejection>,
     /// Numbers of sent and received messages by agent; the agent with the most messages first.
-    pub agents: Part<Counts>,
+    pub agents: LimitedList<AgentMailCounts>,
 }
 
 /// A list with a limited number of items.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Part<T> {
+pub struct LimitedList<T> {
     /// The newest ones; of claims and agents, the first ones.
     pub items: VecDeque<T>,
     /// The number of the others.
     pub more: usize,
 }
 
-impl<T> Default for Part<T> {
-    fn default() -> Part<T> {
-        Part {
+impl<T> Default for LimitedList<T> {
+    fn default() -> LimitedList<T> {
+        LimitedList {
             items: VecDeque::new(),
             more: 0,
         }
     }
 }
 
-impl<T> Part<T> {
+impl<T> LimitedList<T> {
     fn push(&mut self, item: T) {
         self.items.push_back(item);
         if self.items.len() > limits::DIGEST {
@@ -68,9 +68,9 @@ impl<T> Part<T> {
         }
     }
 
-    fn first(all: impl IntoIterator<Item = T>) -> Part<T> {
+    fn first(all: impl IntoIterator<Item = T>) -> LimitedList<T> {
         let mut all = all.into_iter();
-        Part {
+        LimitedList {
             items: all.by_ref().take(limits::DIGEST).collect(),
             more: all.count(),
         }
@@ -79,7 +79,7 @@ impl<T> Part<T> {
 
 /// An event.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Happened {
+pub struct DigestEvent {
     /// The number of its record.
     pub seq: u64,
     /// Its time.
@@ -95,7 +95,7 @@ pub struct Happened {
 
 /// A rejected message.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Rejected {
+pub struct DigestRejection {
     /// The number of its record.
     pub seq: u64,
     /// Its time.
@@ -108,7 +108,7 @@ pub struct Rejected {
 
 /// The mail of one agent.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Counts {
+pub struct AgentMailCounts {
     /// Its id.
     pub agent: String,
     /// Accepted messages.
@@ -120,20 +120,20 @@ pub struct Counts {
 }
 
 /// The digest from a time on.
-pub fn digest(room: &Room, since: Stamp) -> Result<Digest> {
+pub fn digest(room: &Room, since: Stamp) -> Result<LogDigest> {
     let state = state::committed(&room.dir)?;
-    let mut found = Found::default();
+    let mut found = PeriodEvents::default();
     let from = find::since(&room.dir, since)?;
     for entry in log::lines(&room.dir, from)?.records() {
         found.record(entry?.1);
     }
-    let mut questions = Part::default();
+    let mut questions = LimitedList::default();
     for question in state.questions() {
         questions.push(question);
     }
-    let mut agents: Vec<Counts> = found.counts.into_values().collect();
+    let mut agents: Vec<AgentMailCounts> = found.counts.into_values().collect();
     agents.sort_by_key(|one| std::cmp::Reverse(one.sent + one.received + one.rejected));
-    Ok(Digest {
+    Ok(LogDigest {
         room: room.dir.path().display().to_string(),
         since: since.to_string(),
         until: Stamp::now().to_string(),
@@ -141,23 +141,23 @@ pub fn digest(room: &Room, since: Stamp) -> Result<Digest> {
         milestones: found.milestones,
         escalations: found.escalations,
         questions,
-        owners: Part::first(state.claims.held().iter().cloned()),
+        owners: LimitedList::first(state.claims.held().iter().cloned()),
         rejected: found.rejected,
-        agents: Part::first(agents),
+        agents: LimitedList::first(agents),
     })
 }
 
 /// The events of the period, from the records.
 #[derive(Default)]
-struct Found {
-    decisions: Part<Happened>,
-    milestones: Part<Happened>,
-    escalations: Part<Happened>,
-    rejected: Part<Rejected>,
-    counts: BTreeMap<Arc<str>, Counts>,
+struct PeriodEvents {
+    decisions: LimitedList<DigestEvent>,
+    milestones: LimitedList<DigestEvent>,
+    escalations: LimitedList<DigestEvent>,
+    rejected: LimitedList<DigestRejection>,
+    counts: BTreeMap<Arc<str>, AgentMailCounts>,
 }
 
-impl Found {
+impl PeriodEvents {
     fn record(&mut self, record: Record) {
         let from: Arc<str> = record.sender().into();
         match record.kind() {
@@ -177,7 +177,7 @@ impl Found {
                     .map(|problem| problem.what.clone())
                     .unwrap_or_default();
                 let (seq, at) = (record.seq, record.at.clone());
-                self.rejected.push(Rejected {
+                self.rejected.push(DigestRejection {
                     seq,
                     at,
                     from: from.to_string(),
@@ -203,7 +203,7 @@ impl Found {
             actor: from,
             ..
         } = event;
-        part.push(Happened {
+        part.push(DigestEvent {
             seq,
             at,
             from,
@@ -212,10 +212,10 @@ impl Found {
         });
     }
 
-    fn of(&mut self, agent: &Arc<str>) -> &mut Counts {
-        let counts = || Counts {
+    fn of(&mut self, agent: &Arc<str>) -> &mut AgentMailCounts {
+        let counts = || AgentMailCounts {
             agent: agent.to_string(),
-            ..Counts::default()
+            ..AgentMailCounts::default()
         };
         self.counts.entry(agent.clone()).or_insert_with(counts)
     }

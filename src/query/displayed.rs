@@ -6,10 +6,10 @@ use crate::base::hash::hex;
 use crate::base::sanitize;
 use crate::base::text::quoted;
 use crate::disk::layout;
-use crate::log::state::approvals::{Approval, Decided};
+use crate::log::state::approvals::{ClosedApproval, OpenApproval};
 use crate::log::{find, state};
 use crate::message::record::Record;
-use crate::message::reference::Chosen;
+use crate::message::reference::ReferenceResolution;
 use crate::message::{FIELDS, Message, claim, decision, unknown};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
@@ -71,11 +71,11 @@ impl DisplayedApproval {
 }
 
 /// The open approval that a reference names. If it is closed, the error names the outcome.
-pub fn open(room: &Room, reference: &str) -> Result<Approval> {
+pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
     let approvals = state::committed(&room.dir)?.approvals;
     match approvals.find(reference) {
-        Chosen::One(open) => Ok(open.clone()),
-        Chosen::Several(several) => Err(Error::Usage {
+        ReferenceResolution::One(open) => Ok(open.clone()),
+        ReferenceResolution::Several(several) => Err(Error::Usage {
             what: format!(
                 "{} names {} open approvals",
                 quoted(reference),
@@ -83,9 +83,9 @@ pub fn open(room: &Room, reference: &str) -> Result<Approval> {
             ),
             cure: "write SENDER/ID, or the number".into(),
         }),
-        Chosen::None => match approvals.find_decided(reference) {
-            Chosen::One(decided) => {
-                let Decided {
+        ReferenceResolution::None => match approvals.find_decided(reference) {
+            ReferenceResolution::One(decided) => {
+                let ClosedApproval {
                     approval, by, at, ..
                 } = decided;
                 let (by, at) = (

@@ -3,11 +3,11 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::find;
-use crate::log::{self, Position};
+use crate::log::{self, LogPosition};
 use crate::message::dialects::PAYLOAD_FIELD;
 pub use crate::message::envelope::Envelope;
 use crate::message::record::Record;
-use crate::query::follow::Follower;
+use crate::query::follow::LogFollower;
 use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// An event, as programs get it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Event {
+pub struct LogEvent {
     /// The id that its writer gave it, unique for each sender.
     pub id: String,
     /// The number of its record, unique in the room.
@@ -42,14 +42,14 @@ pub struct Event {
 
 /// Selects events.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct EventFilter {
     /// Accepted at this time or later.
     pub since: Option<Stamp>,
     /// Of this type, or of a type that begins with this word and a dot.
     pub kind: Option<String>,
 }
 
-impl Filter {
+impl EventFilter {
     fn fits(&self, event: &Envelope) -> bool {
         self.kind.as_ref().is_none_or(|kind| {
             event
@@ -61,23 +61,23 @@ impl Filter {
 }
 
 /// The events of a room.
-pub struct Events {
+pub struct LogEventReader {
     room: Room,
     id: String,
-    filter: Arc<Filter>,
-    from: Position,
-    end: Position,
+    filter: Arc<EventFilter>,
+    from: LogPosition,
+    end: LogPosition,
 }
 
-impl Events {
+impl LogEventReader {
     /// Finds the events up to this moment.
-    pub fn of(room: &Room, filter: Filter) -> Result<Events> {
+    pub fn of(room: &Room, filter: EventFilter) -> Result<LogEventReader> {
         let end = log::committed(&room.dir)?;
         let from = filter
             .since
             .map_or(Ok(log::START), |at| find::since(&room.dir, at))?;
         let id = room.id()?.unwrap_or_default();
-        Ok(Events {
+        Ok(LogEventReader {
             room: room.clone(),
             id,
             filter: Arc::new(filter),
@@ -89,7 +89,7 @@ impl Events {
     /// The events so far, in the order of the log, each with its number and its text in one line.
     pub fn each(&self) -> Result<impl Iterator<Item = Result<Envelope>>> {
         let filter = self.filter.clone();
-        let take = move |line: find::Candidate<'_>| {
+        let take = move |line: find::CandidateLine<'_>| {
             let record: Record =
                 serde_json::from_slice(Some(line.bytes).filter(|line| Envelope::may_be(line))?)
                     .ok()?;
@@ -99,8 +99,8 @@ impl Events {
     }
 
     /// A reader of the records after these events.
-    pub fn follower(&self) -> Follower {
-        Follower::at(&self.room, self.end)
+    pub fn follower(&self) -> LogFollower {
+        LogFollower::at(&self.room, self.end)
     }
 
     /// The event of a later record, if it is one that is wanted.
@@ -109,7 +109,7 @@ impl Events {
     }
 
     /// The event as programs get it.
-    pub fn event(&self, envelope: Envelope) -> Event {
+    pub fn event(&self, envelope: Envelope) -> LogEvent {
         let Envelope {
             seq,
             id,
@@ -123,7 +123,7 @@ impl Events {
         } = envelope;
         let links = links_as_written(&mut payload, links);
         let payload = payload_as_written(payload);
-        Event {
+        LogEvent {
             id,
             seq,
             room: self.id.clone(),

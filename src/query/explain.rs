@@ -1,26 +1,30 @@
 //! Explains which agents an address reaches.
 
-use super::candidates::Candidates;
+use super::candidates::RoomAvailability;
 use super::identity;
-use super::links::{Remote, remote};
+use super::links::{KnownRemoteAgent, remote};
 use crate::base::error::Result;
 use crate::message::address::Address;
 use crate::message::id;
 use crate::room::Room;
-use crate::room::resolve::{self, Explanation};
+use crate::room::resolve::{self, RecipientExplanation};
 use std::collections::BTreeSet;
 
 /// For each address: the agents that it reaches, the rule that applies, and why it does not reach the others.
-pub fn explain(room: &Room, from: Option<&str>, addresses: &[String]) -> Result<Explanation> {
+pub fn explain(
+    room: &Room,
+    from: Option<&str>,
+    addresses: &[String],
+) -> Result<RecipientExplanation> {
     let registry = room.registry()?;
     let from = from
         .map(|name| identity::registered(&registry, name, Some("--from")))
         .transpose()?;
     let from = from.map(|agent| agent.id.to_string());
     let mut candidates = if addresses.iter().any(|address| address.contains("any_")) {
-        Candidates::whole(room, &registry)
+        RoomAvailability::whole(room, &registry)
     } else {
-        Candidates::quick(room, &registry)
+        RoomAvailability::quick(room, &registry)
     };
     Ok(resolve::explain(
         &registry,
@@ -43,7 +47,7 @@ pub fn known_addresses(room: &Room) -> Result<BTreeSet<String>> {
     }
     let lanes = registry.lanes().iter();
     all.extend(lanes.map(|lane| format!("lane:{}", lane.name)));
-    for Remote { id, role, .. } in remote(room)? {
+    for KnownRemoteAgent { id, role, .. } in remote(room)? {
         if let (Some(tag), Some(role)) = (id::tag_of(&id), role) {
             all.insert(id::far(tag, &format!("all_{role}")));
         }

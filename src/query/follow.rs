@@ -5,39 +5,39 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
-use crate::log::Position;
+use crate::log::LogPosition;
 use crate::message::record::Record;
 use crate::room::Room;
 
 /// A reader at the end of the log.
-pub struct Follower {
+pub struct LogFollower {
     room: Dir,
-    at: Position,
+    at: LogPosition,
 }
 
-impl Follower {
+impl LogFollower {
     /// Starts at the end of the log: reads only new records.
-    pub fn at_end(room: &Room) -> Result<Follower> {
-        Ok(Follower {
+    pub fn at_end(room: &Room) -> Result<LogFollower> {
+        Ok(LogFollower {
             room: room.dir.clone(),
             at: log::committed(&room.dir)?,
         })
     }
 
     /// Starts at a position: reads only later records.
-    pub fn at(room: &Room, at: Position) -> Follower {
-        Follower {
+    pub fn at(room: &Room, at: LogPosition) -> LogFollower {
+        LogFollower {
             room: room.dir.clone(),
             at,
         }
     }
 
     /// Starts after the record with this number; with 0, at the start of the log. `None` if the record does not exist.
-    pub fn after(room: &Room, seq: u64) -> Result<Option<Follower>> {
+    pub fn after(room: &Room, seq: u64) -> Result<Option<LogFollower>> {
         if seq == 0 {
-            return Ok(Some(Follower::at(room, log::START)));
+            return Ok(Some(LogFollower::at(room, log::START)));
         }
-        Ok(log::find::by_seq(&room.dir, seq)?.map(|line| Follower::at(room, line.end())))
+        Ok(log::find::by_seq(&room.dir, seq)?.map(|line| LogFollower::at(room, line.end())))
     }
 
     /// Starts at the end of the log and returns the last `most` items that `pick` makes of earlier records, in log order.
@@ -46,12 +46,12 @@ impl Follower {
         room: &Room,
         most: usize,
         pick: impl Fn(Record) -> Option<T>,
-    ) -> Result<(Follower, Vec<T>)> {
+    ) -> Result<(LogFollower, Vec<T>)> {
         let mut back = limits::TAIL_LOOK;
         loop {
             let from = log::before_end(&room.dir, back)?;
             let lines = log::lines(&room.dir, from)?;
-            let follower = Follower {
+            let follower = LogFollower {
                 room: room.dir.clone(),
                 at: lines.end(),
             };

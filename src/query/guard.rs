@@ -5,7 +5,7 @@ use crate::base::limits;
 use crate::base::sanitize;
 use crate::log::state::Claims;
 use crate::log::state::claims::OwnedClaim;
-use crate::room::repository::Place;
+use crate::room::repository::RepositoryPath;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct OwnedFile {
 
 /// The result of the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GuardVerdict {
     /// The files are free, or belong to the agent.
     Free,
     /// Other agents own files; the operation passes.
@@ -33,7 +33,7 @@ pub enum Verdict {
 pub fn owned<'f>(
     claims: &Claims,
     agent: Option<&str>,
-    files: impl IntoIterator<Item = &'f [Place]>,
+    files: impl IntoIterator<Item = &'f [RepositoryPath]>,
 ) -> Vec<OwnedFile> {
     let mut owned = Vec::new();
     if claims.held().iter().all(|held| Some(&*held.owner) == agent) {

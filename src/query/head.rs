@@ -10,7 +10,7 @@ use std::fmt;
 
 /// The last record of the log, and the room that the log belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Head {
+pub struct LogHead {
     /// The record's number.
     pub seq: u64,
     /// The hash of its line.
@@ -20,17 +20,17 @@ pub struct Head {
 }
 
 /// `42 9f86…0a08 01931f2e-…`
-impl fmt::Display for Head {
+impl fmt::Display for LogHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.seq, self.hash, self.room)
     }
 }
 
 /// The current head of the committed log.
-pub fn head(room: &Room) -> Result<Head> {
+pub fn head(room: &Room) -> Result<LogHead> {
     let state = state::committed(&room.dir)?;
     match state.room {
-        Some(room) => Ok(Head {
+        Some(room) => Ok(LogHead {
             seq: state.seq,
             hash: hex(&state.prev),
             room,
@@ -42,10 +42,10 @@ pub fn head(room: &Room) -> Result<Head> {
     }
 }
 
-impl Head {
+impl LogHead {
     /// Parses the output of [`head`], a line or JSON.
-    pub fn parse(text: &str) -> Result<Head> {
-        Head::read(text.trim()).ok_or_else(|| {
+    pub fn parse(text: &str) -> Result<LogHead> {
+        LogHead::read(text.trim()).ok_or_else(|| {
             let problem = Problem::new(
                 "bad_head",
                 "a head consists of a record number, the hash of its line and a room id",
@@ -56,7 +56,7 @@ impl Head {
         })
     }
 
-    fn read(text: &str) -> Option<Head> {
+    fn read(text: &str) -> Option<LogHead> {
         let fields: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let words: Vec<String> = if fields.is_object() {
             vec![
@@ -69,7 +69,7 @@ impl Head {
         };
         let [seq, hash, room] = <[String; 3]>::try_from(words).ok()?;
         unhex(&hash)?;
-        Some(Head {
+        Some(LogHead {
             seq: seq.parse().ok().filter(|&seq| seq > 0)?,
             hash,
             room,

@@ -5,7 +5,7 @@ pub use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result, nearest};
 use crate::disk::{Dir, layout};
-use crate::log::{Position, START, find, lookup};
+use crate::log::{LogPosition, START, find, lookup};
 use crate::message::address::quoted;
 use crate::message::{TYPES, id};
 use crate::query::identity::{self, mailbox};
@@ -21,7 +21,7 @@ pub fn message(room: &Room, seq: u64) -> Result<LoggedMessage> {
 
 /// A message filter as the user wrote it.
 #[derive(Debug, Clone, Default)]
-pub struct Criteria {
+pub struct MessageCriteria {
     /// Id of the agent that asks.
     pub asker: Option<String>,
     /// From this sender.
@@ -44,7 +44,7 @@ pub struct Criteria {
 
 /// A message filter with every name resolved.
 #[derive(Debug, Clone)]
-pub struct Filter {
+pub struct MessageFilter {
     viewer: Viewer,
     from: Option<String>,
     to: Option<Viewer>,
@@ -56,9 +56,9 @@ pub struct Filter {
     requires_response: bool,
 }
 
-impl Filter {
+impl MessageFilter {
     /// Resolves the names. An unknown name is an error, because the filter would never match.
-    pub fn new(room: &Room, asked: Criteria) -> Result<Filter> {
+    pub fn new(room: &Room, asked: MessageCriteria) -> Result<MessageFilter> {
         let registry = room.registry()?;
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
         let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);
@@ -74,7 +74,7 @@ impl Filter {
             unread = Some(inbox::unread(&room.dir, &whose)?.into_iter().collect());
             to = Some(whose);
         }
-        Ok(Filter {
+        Ok(MessageFilter {
             viewer: asked
                 .asker
                 .as_deref()
@@ -91,7 +91,7 @@ impl Filter {
     }
 
     /// The part of the log that can hold matching messages.
-    pub fn span(&self, room: &Dir) -> Result<(Position, Option<Position>)> {
+    pub fn span(&self, room: &Dir) -> Result<(LogPosition, Option<LogPosition>)> {
         // File names in an inbox begin with the accept time, so the first one bounds the search.
         let unread = self
             .unread

@@ -9,14 +9,14 @@ use crate::message::id;
 use crate::room::Room;
 use crate::room::actor::{self, Actor};
 use crate::room::registry::{Agent, Registry};
-use crate::room::sessions::{self, Caller, Loss, Takeover};
+use crate::room::sessions::{self, CallingSession, LossNotification, Takeover};
 
 /// The variables that name an agent. The first one that is set counts.
 pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
 
 /// An agent's name and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Who {
+pub struct AgentIdentity {
     /// An agent's id or display name, not resolved yet.
     pub name: String,
     /// `--as`, a variable, `the session`, or `the terminal`.
@@ -24,7 +24,7 @@ pub struct Who {
 }
 
 /// Identifies the caller. Without a name only a person is the human. An agent is never the human.
-pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Who> {
+pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<AgentIdentity> {
     let who = caller(asked, room)?;
     if who.name.eq_ignore_ascii_case(id::HUMAN) {
         actor::reject_agent("act as human")?;
@@ -32,11 +32,11 @@ pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<W
     Ok(who)
 }
 
-fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Who> {
+fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<AgentIdentity> {
     if let Some(name) = asked {
         return Ok(as_asked(name));
     }
-    let (by_environment, caller) = (in_environment(), Caller::from_environment());
+    let (by_environment, caller) = (in_environment(), CallingSession::from_environment());
     let Some(caller) = caller else {
         return by_environment.map_or_else(by_actor, Ok);
     };
@@ -58,7 +58,7 @@ fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Wh
             ) {
                 tracing::debug!("{e}");
             }
-            Ok(Who {
+            Ok(AgentIdentity {
                 name: lease.agent,
                 source: THE_SESSION,
             })
@@ -86,10 +86,10 @@ pub const THE_TERMINAL: &str = "the terminal";
 /// The session as the source of a name.
 pub const THE_SESSION: &str = "the session";
 
-fn by_actor() -> Result<Who> {
+fn by_actor() -> Result<AgentIdentity> {
     let evidence = match Actor::of_this_process() {
         Actor::Person => {
-            return Ok(Who {
+            return Ok(AgentIdentity {
                 name: id::HUMAN.to_owned(),
                 source: THE_TERMINAL,
             });
@@ -105,7 +105,7 @@ fn by_actor() -> Result<Who> {
     })
 }
 
-fn lost(loss: &Loss) -> Error {
+fn lost(loss: &LossNotification) -> Error {
     Error::Busy {
         what: loss.to_string(),
         cure: "join under another name with `mailbag join NAME`, or pass --as AGENT".into(),
@@ -113,28 +113,28 @@ fn lost(loss: &Loss) -> Error {
 }
 
 /// The caller, if the command line or the environment names an agent.
-pub fn named(asked: Option<&str>) -> Option<Who> {
+pub fn named(asked: Option<&str>) -> Option<AgentIdentity> {
     asked.map(as_asked).or_else(in_environment)
 }
 
-fn as_asked(name: &str) -> Who {
-    Who {
+fn as_asked(name: &str) -> AgentIdentity {
+    AgentIdentity {
         name: name.to_owned(),
         source: "--as",
     }
 }
 
-fn in_environment() -> Option<Who> {
+fn in_environment() -> Option<AgentIdentity> {
     let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     VARIABLES.into_iter().find_map(|variable| {
-        Some(Who {
+        Some(AgentIdentity {
             name: set(variable)?,
             source: variable,
         })
     })
 }
 
-impl Who {
+impl AgentIdentity {
     /// The agent of that name in this registry.
     pub fn in_registry<'r>(&self, registry: &'r Registry) -> Result<&'r Agent> {
         registered(registry, &self.name, Some(self.source))

@@ -2,27 +2,27 @@
 
 use super::commits::{self, Commits};
 use super::pending::{self, PendingList};
-use super::who::{self, Everybody};
+use super::who::{self, KnownAgents};
 use crate::base::error::Result;
 use crate::base::limits;
-pub use crate::log::state::Wait;
-use crate::log::state::{self, State};
+pub use crate::log::state::WaitReason;
+use crate::log::state::{self, RoomState};
 use crate::room::Room;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// The state of a room at the last look.
-pub struct Latest {
+pub struct RoomStateCache {
     room: Room,
-    state: Option<State>,
+    state: Option<RoomState>,
     commits: Option<(Instant, Commits)>,
 }
 
-impl Latest {
+impl RoomStateCache {
     /// Has read nothing yet.
-    pub fn new(room: Room) -> Latest {
-        Latest {
+    pub fn new(room: Room) -> RoomStateCache {
+        RoomStateCache {
             room,
             state: None,
             commits: None,
@@ -36,7 +36,7 @@ impl Latest {
     }
 
     /// All known agents. Commits that only git knows are read occasionally.
-    pub fn everybody(&mut self) -> Result<Everybody> {
+    pub fn everybody(&mut self) -> Result<KnownAgents> {
         let room = self.room.clone();
         let asked = self
             .commits
@@ -52,11 +52,11 @@ impl Latest {
     }
 
     /// Each agent's reason to wait.
-    pub fn waits(&mut self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
+    pub fn waits(&mut self) -> Result<BTreeMap<Arc<str>, Vec<WaitReason>>> {
         Ok(self.look()?.waits())
     }
 
-    fn look(&mut self) -> Result<&State> {
+    fn look(&mut self) -> Result<&RoomState> {
         let state = match self.state.take() {
             Some(before) => state::committed_after(&self.room.dir, before)?,
             None => state::committed(&self.room.dir)?,

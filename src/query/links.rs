@@ -1,19 +1,19 @@
 //! Links to other rooms: delivery progress, problems, and known agents of the other rooms.
 
 use super::pending::age;
-use super::status::blocked::{Blocked, blocked_links};
+use super::status::blocked::{BlockedPath, blocked_links};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, quoted, shell_word};
 use crate::disk::layout;
 use crate::log;
-use crate::log::state::{self, State};
+use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::message::record::Record;
-use crate::room::links::{EndState, FarAgent, cure, open_other, tag_of_room};
+use crate::room::links::{LinkEndState, ReportedAgent, cure, open_other, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
-use crate::room::{self, Mode, Room};
+use crate::room::{self, Room, RouterMode};
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,7 +25,7 @@ const HEARD_IN: u64 = 8 << 20;
 
 /// A link in the settings.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+pub struct ConfiguredLink {
     /// The tag of the other room.
     pub tag: String,
     /// Its settings.
@@ -35,7 +35,7 @@ pub struct Listed {
 
 /// A link and its delivery progress.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Link {
+pub struct LinkStatus {
     /// The tag of the other room.
     pub tag: String,
     /// Its settings. Absent if they are gone, while its mail is still in the log.
@@ -53,12 +53,12 @@ pub struct Link {
     /// Number of items received from the other room.
     pub received: u64,
     /// Problems.
-    pub problems: Vec<Blocked>,
+    pub problems: Vec<BlockedPath>,
 }
 
 /// An agent of another room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Remote {
+pub struct KnownRemoteAgent {
     /// Its address, such as `po:Sintra`.
     pub id: String,
     /// Its display name, if its room told it.
@@ -73,17 +73,17 @@ pub struct Remote {
 }
 
 /// The links in the settings.
-pub fn list(room: &Room) -> Result<Vec<Listed>> {
+pub fn list(room: &Room) -> Result<Vec<ConfiguredLink>> {
     Ok(room
         .settings()?
         .links
         .into_iter()
-        .map(|(tag, settings)| Listed { tag, settings })
+        .map(|(tag, settings)| ConfiguredLink { tag, settings })
         .collect())
 }
 
 /// All links, or one of them.
-pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<Link>> {
+pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<LinkStatus>> {
     let (settings, state) = (room.settings()?, state::committed(&room.dir)?);
     let mut links = of_state(room, &settings, &state);
     let Some(tag) = tag else { return Ok(links) };
@@ -122,13 +122,15 @@ pub fn unknown(settings: &Settings, tag: &str) -> Error {
 }
 
 /// All links by this state.
-pub fn of_state(room: &Room, settings: &Settings, state: &State) -> Vec<Link> {
-    let mut links: BTreeMap<&str, Link> = BTreeMap::new();
+pub fn of_state(room: &Room, settings: &Settings, state: &RoomState) -> Vec<LinkStatus> {
+    let mut links: BTreeMap<&str, LinkStatus> = BTreeMap::new();
     for (tag, link) in &settings.links {
-        links.insert(tag, Link::new(tag, Some(link.clone())));
+        links.insert(tag, LinkStatus::new(tag, Some(link.clone())));
     }
     for (tag, known) in state.links.iter() {
-        let link = links.entry(tag).or_insert_with(|| Link::new(tag, None));
+        let link = links
+            .entry(tag)
+            .or_insert_with(|| LinkStatus::new(tag, None));
         (link.sent, link.confirmed) = known.out.as_ref().map_or((0, 0), |out| (out.n, out.acked));
         link.received = known.came.as_ref().map_or(0, |came| came.n);
         link.waiting = known.waiting().count();
@@ -141,10 +143,10 @@ pub fn of_state(room: &Room, settings: &Settings, state: &State) -> Vec<Link> {
         return Vec::new();
     }
     let mut blocked = blocked_links(room);
-    let mut links: Vec<Link> = links.into_values().collect();
+    let mut links: Vec<LinkStatus> = links.into_values().collect();
     for link in &mut links {
         let is_ours =
-            |blocked: &Blocked| Path::new(&blocked.what).starts_with(layout::link(&link.tag));
+            |blocked: &BlockedPath| Path::new(&blocked.what).starts_with(layout::link(&link.tag));
         link.problems
             .extend(blocked.extract_if(.., |blocked| is_ours(blocked)));
         link.look(room, settings);
@@ -153,10 +155,10 @@ pub fn of_state(room: &Room, settings: &Settings, state: &State) -> Vec<Link> {
     links
 }
 
-impl Link {
-    fn new(tag: &str, settings: Option<LinkSettings>) -> Link {
+impl LinkStatus {
+    fn new(tag: &str, settings: Option<LinkSettings>) -> LinkStatus {
         let (sent, confirmed, waiting, oldest, received, problems) = (0, 0, 0, None, 0, Vec::new());
-        Link {
+        LinkStatus {
             tag: tag.to_owned(),
             settings,
             sent,
@@ -236,7 +238,7 @@ impl Link {
 
     fn add(&mut self, reason: String, since: String, cure: String) {
         let what = layout::link_out(&self.tag).display().to_string();
-        self.problems.push(Blocked {
+        self.problems.push(BlockedPath {
             what,
             reason,
             since,
@@ -247,7 +249,7 @@ impl Link {
 
 fn has_router(room: &Room) -> bool {
     room.holder()
-        .is_ok_and(|holder| holder.is_some_and(|holder| holder.mode != Mode::Pass))
+        .is_ok_and(|holder| holder.is_some_and(|holder| holder.mode != RouterMode::Pass))
 }
 
 /// The tag of this room in the other room, if the other room is on this machine and has a link to this one.
@@ -298,19 +300,19 @@ fn project(room: &Path) -> PathBuf {
 }
 
 /// The agents of other rooms: reported by their rooms, or mentioned in the last part of the log.
-pub fn remote(room: &Room) -> Result<Vec<Remote>> {
+pub fn remote(room: &Room) -> Result<Vec<KnownRemoteAgent>> {
     let links = room.settings()?.links;
-    let mut remote: BTreeMap<String, Remote> = BTreeMap::new();
+    let mut remote: BTreeMap<String, KnownRemoteAgent> = BTreeMap::new();
     for tag in links.keys() {
         let Some(far) = room
             .dir
             .sub(layout::link_in(tag))
             .ok()
-            .and_then(|dir| EndState::read(&dir).ok()?)
+            .and_then(|dir| LinkEndState::read(&dir).ok()?)
         else {
             continue;
         };
-        for FarAgent { id, name, role } in far
+        for ReportedAgent { id, name, role } in far
             .agents
             .iter()
             .take(limits::ROSTER_OF_LINK)
@@ -320,7 +322,7 @@ pub fn remote(room: &Room) -> Result<Vec<Remote>> {
             let id = id::far(tag, &id);
             remote.insert(
                 id.clone(),
-                Remote {
+                KnownRemoteAgent {
                     id,
                     name,
                     role,
@@ -333,7 +335,7 @@ pub fn remote(room: &Room) -> Result<Vec<Remote>> {
         return Ok(Vec::new());
     }
     for (id, at) in heard(room)? {
-        let unknown = || Remote {
+        let unknown = || KnownRemoteAgent {
             id: id.clone(),
             name: None,
             role: None,

@@ -1,11 +1,11 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
-use super::history::{Filter, LoggedMessage};
+use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::Result;
 use crate::log;
-use crate::log::Position;
-use crate::log::find::{self, Scan, Sieve};
+use crate::log::LogPosition;
+use crate::log::find::{self, LineFilter, LogScan};
 use crate::room::Room;
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ const TAIL: u64 = 1 << 20;
 /// ```
 pub fn list(
     room: &Room,
-    filter: Filter,
+    filter: MessageFilter,
     last: Option<usize>,
 ) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
     let span = filter.span(&room.dir)?;
@@ -60,11 +60,11 @@ pub fn list(
 
 fn scan(
     room: &Room,
-    filter: &Arc<Filter>,
-    span: (Position, Option<Position>),
-) -> Result<Scan<LoggedMessage>> {
+    filter: &Arc<MessageFilter>,
+    span: (LogPosition, Option<LogPosition>),
+) -> Result<LogScan<LoggedMessage>> {
     let filter = filter.clone();
-    let sieve = Sieve::of(&Vec::from_iter(filter.sieve()))?;
+    let sieve = LineFilter::of(&Vec::from_iter(filter.sieve()))?;
     find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))
     })

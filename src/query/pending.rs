@@ -4,12 +4,12 @@ use super::displayed::DisplayedApproval;
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::log::state::{self, State};
+use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::room::Room;
-use crate::room::sessions::Calls;
+use crate::room::sessions::SessionCalls;
 use crate::router::projections::pending;
-pub use crate::router::projections::pending::{Item, Key};
+pub use crate::router::projections::pending::{PendingItem, PendingItemKey};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct PendingList {
     /// The time of this state.
     pub at: String,
     /// The items, most urgent first.
-    pub items: Vec<Item>,
+    pub items: Vec<PendingItem>,
 }
 
 /// The number of pending items.
@@ -58,7 +58,7 @@ impl PendingList {
 }
 
 /// Counts the pending items of this agent in this state, if there is one.
-pub fn count(room: &Room, state: Option<&State>, agent: &str) -> PendingCount {
+pub fn count(room: &Room, state: Option<&RoomState>, agent: &str) -> PendingCount {
     let list = state.map(|state| of_state(room, state, agent));
     list.map_or(
         PendingCount {
@@ -70,8 +70,8 @@ pub fn count(room: &Room, state: Option<&State>, agent: &str) -> PendingCount {
 }
 
 /// The number of open questions in this state, and the oldest.
-pub fn questions(state: Option<&State>) -> PendingCount {
-    let questions = state.map(State::questions).unwrap_or_default();
+pub fn questions(state: Option<&RoomState>) -> PendingCount {
+    let questions = state.map(RoomState::questions).unwrap_or_default();
     PendingCount {
         items: questions.len(),
         oldest: questions.into_iter().map(|question| question.at).min(),
@@ -91,8 +91,8 @@ pub fn with_texts(room: &Room, agent: &str) -> Result<PendingList> {
 }
 
 /// The pending items of this agent in this state.
-pub fn of_state(room: &Room, state: &State, agent: &str) -> PendingList {
-    let items = pending::items(state, &Calls::of(&room.dir), agent);
+pub fn of_state(room: &Room, state: &RoomState, agent: &str) -> PendingList {
+    let items = pending::items(state, &SessionCalls::of(&room.dir), agent);
     PendingList {
         agent: agent.to_owned(),
         at: Stamp::now().to_string(),
@@ -103,13 +103,13 @@ pub fn of_state(room: &Room, state: &State, agent: &str) -> PendingList {
 /// A row of a list for a person.
 pub enum PendingRow<'i> {
     /// An item.
-    One(&'i Item),
+    One(&'i PendingItem),
     /// Reports of one kind from the router, which are too many for a row each.
-    Group(Vec<&'i Item>),
+    Group(Vec<&'i PendingItem>),
 }
 
 /// The items as rows, in the order of the items. A group is in the place of its first item.
-pub fn grouped<'i>(items: &[&'i Item]) -> Vec<PendingRow<'i>> {
+pub fn grouped<'i>(items: &[&'i PendingItem]) -> Vec<PendingRow<'i>> {
     let mut rows = Vec::new();
     let mut kinds: Vec<&str> = Vec::new();
     for &item in items {
@@ -122,7 +122,7 @@ pub fn grouped<'i>(items: &[&'i Item]) -> Vec<PendingRow<'i>> {
         }
         kinds.push(item.kind);
         let equal = items.iter().copied();
-        let equal: Vec<&Item> = equal
+        let equal: Vec<&PendingItem> = equal
             .filter(|other| other.kind == item.kind && is_report(other))
             .collect();
         if equal.len() >= limits::PAGE_GROUP {
@@ -135,7 +135,7 @@ pub fn grouped<'i>(items: &[&'i Item]) -> Vec<PendingRow<'i>> {
 }
 
 /// Returns true if the router reports this item, so that it can be one of many.
-fn is_report(item: &Item) -> bool {
+fn is_report(item: &PendingItem) -> bool {
     item.from == id::MAILBAG && matches!(item.kind, "escalation" | "rejection")
 }
 

@@ -2,15 +2,15 @@
 
 use crate::base::error::Result;
 use crate::room::Room;
-use crate::room::consent::Consents;
-use crate::room::registry::{Agent, Program, Registry};
+use crate::room::consent::ConsentList;
+use crate::room::registry::{Agent, Registry, WakeProgram};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A program that wakes an agent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Startable {
+pub struct ProgramTrust {
     /// The agent that it wakes.
     pub agent: String,
     /// Its arguments, or a keyword such as `codex`.
@@ -22,11 +22,11 @@ pub struct Startable {
 }
 
 /// The programs of a room that the user has not allowed.
-pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<Startable>> {
+pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<ProgramTrust>> {
     if !registry.agents().iter().any(Agent::is_woken_by_a_program) {
         return Ok(Vec::new());
     }
-    let (identity, consents) = (room.identity()?, Consents::read()?);
+    let (identity, consents) = (room.identity()?, ConsentList::read()?);
     let mut all = programs(registry, &|program| {
         consents.agrees(&identity, &program.sha256())
     });
@@ -35,10 +35,13 @@ pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<Startable>> {
 }
 
 /// All programs of a room, each with the user's decision.
-pub fn programs(registry: &Registry, is_agreed: &dyn Fn(&Program) -> bool) -> Vec<Startable> {
-    let one = &|agent: &Agent, program: Program| {
+pub fn programs(
+    registry: &Registry,
+    is_agreed: &dyn Fn(&WakeProgram) -> bool,
+) -> Vec<ProgramTrust> {
+    let one = &|agent: &Agent, program: WakeProgram| {
         let (agent, agreed) = (agent.id.to_string(), is_agreed(&program));
-        Startable {
+        ProgramTrust {
             agent,
             sha256: program.sha256(),
             program: program.value().clone(),

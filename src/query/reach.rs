@@ -7,9 +7,9 @@ use crate::disk::layout;
 use crate::message::id::tag_of;
 use crate::message::is_announced;
 use crate::message::record::Record;
-use crate::room::registry::{By, Registry};
-use crate::room::sessions::{self, Calls};
-use crate::room::{Mode, Room};
+use crate::room::registry::{AgentWakeMethod, Registry};
+use crate::room::sessions::{self, SessionCalls};
+use crate::room::{Room, RouterMode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,20 +18,20 @@ use std::sync::Arc;
 
 /// A recipient of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Reached {
+pub struct ExpectedRecipient {
     /// The agent.
     pub agent: String,
     /// The rule that reached it.
     pub via: String,
     /// How it will receive the message. `None` for the last of very many.
     #[serde(flatten)]
-    pub reach: Option<Reach>,
+    pub reach: Option<ExpectedReception>,
 }
 
 /// How an agent will receive a message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(tag = "reach", rename_all = "snake_case")]
-pub enum Reach {
+pub enum ExpectedReception {
     /// Its session works: it sees the message at its next tool call.
     Working,
     /// A process waits for its mail.
@@ -62,34 +62,36 @@ pub enum Reach {
     Link,
 }
 
-impl Reach {
+impl ExpectedReception {
     fn sentence(&self, is_person: bool) -> String {
         match self {
-            Reach::Working => "working; sees it at the next tool call".into(),
-            Reach::Waiting if is_person => "watches the room; sees it now".into(),
-            Reach::Waiting => "waits for mail; gets it now".into(),
-            Reach::Woken => "will be woken".into(),
-            Reach::Idle => "idle; sees it at the next prompt".into(),
-            Reach::Away { since } => {
+            ExpectedReception::Working => "working; sees it at the next tool call".into(),
+            ExpectedReception::Waiting if is_person => "watches the room; sees it now".into(),
+            ExpectedReception::Waiting => "waits for mail; gets it now".into(),
+            ExpectedReception::Woken => "will be woken".into(),
+            ExpectedReception::Idle => "idle; sees it at the next prompt".into(),
+            ExpectedReception::Away { since } => {
                 format!("away since {}; it waits in the inbox", to_the_second(since))
             }
-            Reach::NotRunning if is_person => "not watching; it waits in the inbox".into(),
-            Reach::NotRunning => "not running; it waits in the inbox".into(),
-            Reach::AnnouncedLater { at } => format!(
+            ExpectedReception::NotRunning if is_person => {
+                "not watching; it waits in the inbox".into()
+            }
+            ExpectedReception::NotRunning => "not running; it waits in the inbox".into(),
+            ExpectedReception::AnnouncedLater { at } => format!(
                 "announced after {}, because it is short or repeated; it waits in the inbox",
                 to_the_second(at)
             ),
-            Reach::NotAnnounced => "not announced; it waits in the inbox".into(),
-            Reach::Seen => "has it already".into(),
-            Reach::Blocked => "not delivered yet; `mailbag status` shows why".into(),
-            Reach::Link => "in another room; `mailbag trace` shows the delivery".into(),
+            ExpectedReception::NotAnnounced => "not announced; it waits in the inbox".into(),
+            ExpectedReception::Seen => "has it already".into(),
+            ExpectedReception::Blocked => "not delivered yet; `mailbag status` shows why".into(),
+            ExpectedReception::Link => "in another room; `mailbag trace` shows the delivery".into(),
         }
     }
 }
 
 /// The time of the announcement by hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Announcement {
+pub enum AnnouncementTime {
     /// As soon as the recipient's session calls a hook.
     #[default]
     Next,
@@ -99,39 +101,41 @@ pub enum Announcement {
     Never,
 }
 
-impl Announcement {
+impl AnnouncementTime {
     /// The announcement of a message of this type and priority.
-    pub fn of(kind: &str, priority: &str) -> Announcement {
+    pub fn of(kind: &str, priority: &str) -> AnnouncementTime {
         if is_announced(kind, priority) {
-            Announcement::Next
+            AnnouncementTime::Next
         } else {
-            Announcement::Never
+            AnnouncementTime::Never
         }
     }
 
     /// The announcement of an accepted message.
-    pub fn of_record(record: &Record) -> Announcement {
+    pub fn of_record(record: &Record) -> AnnouncementTime {
         let Some(head) = record.head() else {
-            return Announcement::Next;
+            return AnnouncementTime::Next;
         };
         let later = record
             .accepted()
             .and_then(|accepted| accepted.times.announce_after.as_ref());
-        match (Announcement::of(head.kind(), head.priority()), later) {
-            (Announcement::Next, Some(at)) => Announcement::Later(at.clone()),
+        match (AnnouncementTime::of(head.kind(), head.priority()), later) {
+            (AnnouncementTime::Next, Some(at)) => AnnouncementTime::Later(at.clone()),
             (announcement, _) => announcement,
         }
     }
 
     /// How an agent receives the message that would see it at its next hook or wake.
-    fn change(&self, reach: Reach) -> Reach {
+    fn change(&self, reach: ExpectedReception) -> ExpectedReception {
         match (reach, self) {
-            (Reach::Working | Reach::Woken | Reach::Idle, Announcement::Later(at)) => {
-                Reach::AnnouncedLater { at: at.clone() }
-            }
-            (Reach::Working | Reach::Woken | Reach::Idle, Announcement::Never) => {
-                Reach::NotAnnounced
-            }
+            (
+                ExpectedReception::Working | ExpectedReception::Woken | ExpectedReception::Idle,
+                AnnouncementTime::Later(at),
+            ) => ExpectedReception::AnnouncedLater { at: at.clone() },
+            (
+                ExpectedReception::Working | ExpectedReception::Woken | ExpectedReception::Idle,
+                AnnouncementTime::Never,
+            ) => ExpectedReception::NotAnnounced,
             (reach, _) => reach,
         }
     }
@@ -141,38 +145,40 @@ impl Announcement {
 pub fn reach<'r>(
     room: &Room,
     sender: &str,
-    announcement: &Announcement,
+    announcement: &AnnouncementTime,
     recipients: impl Iterator<Item = (Arc<str>, &'r str)>,
-) -> Vec<Reached> {
-    let mut look = Look {
+) -> Vec<ExpectedRecipient> {
+    let mut look = ReceptionLookup {
         room,
         registry: room.registry().ok(),
         lease: room
             .settings()
             .map(|settings| settings.session_lease)
             .unwrap_or_default(),
-        calls: Calls::of(&room.dir),
+        calls: SessionCalls::of(&room.dir),
         wakes: None,
         roster: None,
     };
-    let reached = recipients.enumerate().map(|(n, (agent, via))| Reached {
-        reach: if n >= limits::REACHED {
-            None
-        } else if *agent == *sender {
-            Some(Announcement::Never.change(look.reach_of(&agent)))
-        } else {
-            Some(announcement.change(look.reach_of(&agent)))
-        },
-        agent: agent.to_string(),
-        via: via.to_owned(),
-    });
+    let reached = recipients
+        .enumerate()
+        .map(|(n, (agent, via))| ExpectedRecipient {
+            reach: if n >= limits::REACHED {
+                None
+            } else if *agent == *sender {
+                Some(AnnouncementTime::Never.change(look.reach_of(&agent)))
+            } else {
+                Some(announcement.change(look.reach_of(&agent)))
+            },
+            agent: agent.to_string(),
+            via: via.to_owned(),
+        });
     reached.collect()
 }
 
 /// One line for each way, with the agents that it holds for.
-pub fn sentences(recipients: &[Reached]) -> Vec<String> {
-    let mut ways: BTreeMap<(String, &Reach), Vec<&str>> = BTreeMap::new();
-    for Reached { agent, reach, .. } in recipients {
+pub fn sentences(recipients: &[ExpectedRecipient]) -> Vec<String> {
+    let mut ways: BTreeMap<(String, &ExpectedReception), Vec<&str>> = BTreeMap::new();
+    for ExpectedRecipient { agent, reach, .. } in recipients {
         if let Some(reach) = reach {
             let is_person = agent == crate::message::id::HUMAN;
             ways.entry((reach.sentence(is_person), reach))
@@ -185,21 +191,21 @@ pub fn sentences(recipients: &[Reached]) -> Vec<String> {
         .collect()
 }
 
-struct Look<'r> {
+struct ReceptionLookup<'r> {
     room: &'r Room,
     registry: Option<Registry>,
     lease: std::time::Duration,
-    calls: Calls,
+    calls: SessionCalls,
     /// Whether a router runs that starts programs. Asked once, on demand.
     wakes: Option<bool>,
     /// When each agent was last seen, by the roster. Read once, on demand.
     roster: Option<BTreeMap<String, String>>,
 }
 
-impl Look<'_> {
-    fn reach_of(&mut self, agent: &str) -> Reach {
+impl ReceptionLookup<'_> {
+    fn reach_of(&mut self, agent: &str) -> ExpectedReception {
         if tag_of(agent).is_some() {
-            return Reach::Link;
+            return ExpectedReception::Link;
         }
         let lease = sessions::last_of(self.room, agent).ok().flatten();
         let by = self
@@ -209,34 +215,37 @@ impl Look<'_> {
         let wakes = *self.wakes.get_or_insert_with(|| {
             self.room
                 .holder()
-                .is_ok_and(|holder| holder.is_some_and(|router| router.mode == Mode::Run))
+                .is_ok_and(|holder| holder.is_some_and(|router| router.mode == RouterMode::Run))
         });
         if let Some(lease) = lease
             .as_ref()
             .filter(|lease| lease.is_live(&self.room.dir, self.lease))
         {
-            let is_woken = matches!(by, Some(By::Codex | By::Command(_))) && wakes;
+            let is_woken = matches!(
+                by,
+                Some(AgentWakeMethod::Codex | AgentWakeMethod::Command(_))
+            ) && wakes;
             return if !lease.is_idle() {
-                Reach::Working
+                ExpectedReception::Working
             } else if !lease.interrupted
                 && (is_woken || sessions::is_waiting(&self.room.dir, lease))
             {
-                Reach::Woken
+                ExpectedReception::Woken
             } else {
-                Reach::Idle
+                ExpectedReception::Idle
             };
         }
         if self.calls.held().contains(agent) {
-            return Reach::Waiting;
+            return ExpectedReception::Waiting;
         }
         // Codex wakes only a session that is there.
-        if matches!(by, Some(By::Command(_))) && wakes {
-            return Reach::Woken;
+        if matches!(by, Some(AgentWakeMethod::Command(_))) && wakes {
+            return ExpectedReception::Woken;
         }
         let last = lease.map(|lease| lease.last).max(self.last_seen(agent));
         match last.filter(|last| Stamp::parse(last).is_some()) {
-            Some(since) => Reach::Away { since },
-            None => Reach::NotRunning,
+            Some(since) => ExpectedReception::Away { since },
+            None => ExpectedReception::NotRunning,
         }
     }
 

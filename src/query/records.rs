@@ -3,13 +3,13 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log;
-use crate::log::{Line, find};
+use crate::log::{RawLogLine, find};
 use crate::message::record::{EventKind, Record};
 use crate::room::Room;
 
 /// A record filter.
 #[derive(Debug, Default)]
-pub struct Filter {
+pub struct RecordFilter {
     /// Accepted at this time or later.
     pub since: Option<Stamp>,
     /// With this event, or with facts of this event attached to another record.
@@ -17,22 +17,25 @@ pub struct Filter {
 }
 
 /// A record and its line in the log.
-pub struct Entry {
+pub struct LoggedRecord {
     /// The parsed record.
     pub record: Record,
     /// The raw line, newline included.
-    pub line: Line,
+    pub line: RawLogLine,
 }
 
 /// The committed records that match, in log order.
-pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Result<Entry>>> {
+pub fn entries(
+    room: &Room,
+    filter: RecordFilter,
+) -> Result<impl Iterator<Item = Result<LoggedRecord>>> {
     let start = match filter.since {
         Some(since) => find::since(&room.dir, since)?,
         None => log::START,
     };
     let entries = log::lines(&room.dir, start)?
         .records()
-        .map(|entry| entry.map(|(line, record)| Entry { record, line }));
+        .map(|entry| entry.map(|(line, record)| LoggedRecord { record, line }));
     Ok(entries.filter(move |entry| {
         entry
             .as_ref()
@@ -57,7 +60,7 @@ pub const EVENTS: [EventKind; 8] = [
     EventKind::Gap,
 ];
 
-impl Filter {
+impl RecordFilter {
     fn fits(&self, record: &Record) -> bool {
         let tells = |event| match event {
             EventKind::Receipts => !record.receipts.is_empty(),

@@ -1,10 +1,10 @@
 //! Searches all text of all messages in the log, for words or with a regular expression.
 
-use super::history::{Filter, LoggedMessage};
+use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::{Error, Result};
-pub use crate::log::find::Block;
-use crate::log::find::{self, Scan, Sieve};
+pub use crate::log::find::ScannedBlock;
+use crate::log::find::{self, LineFilter, LogScan};
 use crate::message::address::quoted;
 use crate::room::Room;
 use regex::Regex;
@@ -20,17 +20,17 @@ const SHORTEST: usize = 2;
 
 /// A message with a match.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Hit {
+pub struct SearchHit {
     /// The message.
     #[serde(flatten)]
     pub past: LoggedMessage,
     /// The first match in each field that has one.
-    pub matches: Vec<Match>,
+    pub matches: Vec<SearchMatch>,
 }
 
 /// A match, and the text around it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Match {
+pub struct SearchMatch {
     /// The field, such as `body` or `metadata.file`.
     pub field: String,
     /// Text before the match.
@@ -42,16 +42,16 @@ pub struct Match {
 }
 
 /// The terms of a search. Each must occur in a field of the message.
-pub struct Pattern {
+pub struct SearchPattern {
     terms: Vec<Regex>,
-    sieve: Option<Sieve>,
+    sieve: Option<LineFilter>,
     field: Option<String>,
 }
 
-impl Pattern {
+impl SearchPattern {
     /// Words in any order. Letter case does not matter, and text in double quotes is one word. With `field`, only that
     /// field and its subfields are searched.
-    pub fn words(text: &str, field: Option<String>) -> Result<Pattern> {
+    pub fn words(text: &str, field: Option<String>) -> Result<SearchPattern> {
         let words: Vec<String> = split_words(text).map(regex::escape).collect();
         if words.is_empty() {
             return Err(Error::Usage {
@@ -59,15 +59,19 @@ impl Pattern {
                 cure: "write a word, such as `mailbag search port`".into(),
             });
         }
-        Pattern::compile(&words, true, field)
+        SearchPattern::compile(&words, true, field)
     }
 
-    /// A regular expression. See [`Pattern::words`] for `field`.
-    pub fn regex(text: &str, ignore_case: bool, field: Option<String>) -> Result<Pattern> {
-        Pattern::compile(&[text.to_owned()], ignore_case, field)
+    /// A regular expression. See [`SearchPattern::words`] for `field`.
+    pub fn regex(text: &str, ignore_case: bool, field: Option<String>) -> Result<SearchPattern> {
+        SearchPattern::compile(&[text.to_owned()], ignore_case, field)
     }
 
-    fn compile(texts: &[String], ignore_case: bool, field: Option<String>) -> Result<Pattern> {
+    fn compile(
+        texts: &[String],
+        ignore_case: bool,
+        field: Option<String>,
+    ) -> Result<SearchPattern> {
         let mut terms = Vec::new();
         let mut literals: Vec<String> = Vec::new();
         for text in texts {
@@ -86,22 +90,22 @@ impl Pattern {
             }
         }
         // JSON may write any letter with an escape.
-        let escape = Sieve::of(&["\\u".to_owned()])?;
-        Ok(Pattern {
+        let escape = LineFilter::of(&["\\u".to_owned()])?;
+        Ok(SearchPattern {
             terms,
-            sieve: Sieve::of(&literals)?.map(|sieve| sieve.or(escape)),
+            sieve: LineFilter::of(&literals)?.map(|sieve| sieve.or(escape)),
             field,
         })
     }
 
     /// The first match in each field, if the message has all terms.
-    fn matches(&self, message: &LoggedMessage) -> Vec<Match> {
+    fn matches(&self, message: &LoggedMessage) -> Vec<SearchMatch> {
         let texts = self.texts_of(message);
         let has_term = |term: &Regex| texts.iter().any(|(_, text)| term.is_match(text));
         if !self.terms.iter().all(has_term) {
             return Vec::new();
         }
-        let mut found: Vec<Match> = Vec::new();
+        let mut found: Vec<SearchMatch> = Vec::new();
         for (field, text) in &texts {
             let hits = self.terms.iter().filter_map(|term| term.find(text));
             if let Some(first) = hits.min_by_key(regex::Match::start)
@@ -186,22 +190,31 @@ fn not_a_regex(text: &str, error: &regex::Error) -> Error {
 }
 
 /// The messages that pass the filter and match the pattern, in log order.
-pub fn search(room: &Room, mut pattern: Pattern, filter: Filter) -> Result<Scan<Hit>> {
+pub fn search(
+    room: &Room,
+    mut pattern: SearchPattern,
+    filter: MessageFilter,
+) -> Result<LogScan<SearchHit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
     find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         let past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
-        (!matches.is_empty()).then_some(Hit { past, matches })
+        (!matches.is_empty()).then_some(SearchHit { past, matches })
     })
 }
 
 /// The newest of these messages, at most `most`, in log order.
-pub fn newest(room: &Room, pattern: Pattern, filter: Filter, most: usize) -> Result<Vec<Hit>> {
+pub fn newest(
+    room: &Room,
+    pattern: SearchPattern,
+    filter: MessageFilter,
+    most: usize,
+) -> Result<Vec<SearchHit>> {
     last_of(search(room, pattern, filter)?.values(), most)
 }
 
-fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {
+fn around(field: &str, text: &str, hit: regex::Match<'_>) -> SearchMatch {
     let before = &text[..hit.start()];
     let from = before
         .char_indices()
@@ -214,7 +227,7 @@ fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {
         .nth(AROUND)
         .map_or(after.len(), |(at, _)| at);
     let cut = |is_cut: bool| if is_cut { "…" } else { "" };
-    Match {
+    SearchMatch {
         field: field.to_owned(),
         before: format!("{}{}", cut(from > 0), &before[from..]),
         text: hit.as_str().to_owned(),
@@ -268,12 +281,12 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn passes(sieve: &Sieve, line: &str) -> bool {
+    fn passes(sieve: &LineFilter, line: &str) -> bool {
         sieve.candidates(line.as_bytes()).from(0).is_some()
     }
 
-    fn sieve_of(pattern: &str, ignore_case: bool) -> Option<Sieve> {
-        Pattern::regex(pattern, ignore_case, None)
+    fn sieve_of(pattern: &str, ignore_case: bool) -> Option<LineFilter> {
+        SearchPattern::regex(pattern, ignore_case, None)
             .expect("a pattern")
             .sieve
     }

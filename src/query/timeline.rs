@@ -1,6 +1,6 @@
 //! The timeline: log entries for people. One entry is a message, a rejection or a notice.
 
-use super::follow::Follower;
+use super::follow::LogFollower;
 use super::history::LoggedMessage;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One entry of the timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Entry {
+pub struct TimelineEntry {
     /// Record number.
     pub seq: u64,
     /// When it was accepted or rejected.
@@ -69,13 +69,13 @@ pub struct Entry {
 
 /// The channels to show; empty means all. Rejections and notices belong to the channel `main`.
 #[derive(Debug, Clone, Default)]
-pub struct Channels(pub(crate) Vec<String>);
+pub struct ChannelSelection(pub(crate) Vec<String>);
 
-impl Channels {
+impl ChannelSelection {
     /// Checks the names. An empty list means all channels.
-    pub fn new(names: Vec<String>) -> Result<Channels> {
+    pub fn new(names: Vec<String>) -> Result<ChannelSelection> {
         match names.iter().find(|name| !id::is_name(name)) {
-            None => Ok(Channels(names)),
+            None => Ok(ChannelSelection(names)),
             Some(name) => Err(Error::Usage {
                 what: format!("{} is not a valid channel name", quoted(name)),
                 cure: "use letters, digits, `.`, `_` and `-`, or no name for all channels".into(),
@@ -99,20 +99,24 @@ impl Channels {
 
 /// Follows the timeline.
 pub struct Timeline {
-    follower: Follower,
-    channels: Channels,
+    follower: LogFollower,
+    channels: ChannelSelection,
 }
 
 impl Timeline {
     /// Starts to follow, and returns the last `most` entries.
-    pub fn open(room: &Room, channels: Channels, most: usize) -> Result<(Timeline, Vec<Entry>)> {
-        let (follower, entries) = Follower::last(room, most, |record| entry(record, &channels))?;
+    pub fn open(
+        room: &Room,
+        channels: ChannelSelection,
+        most: usize,
+    ) -> Result<(Timeline, Vec<TimelineEntry>)> {
+        let (follower, entries) = LogFollower::last(room, most, |record| entry(record, &channels))?;
         Ok((Timeline { follower, channels }, entries))
     }
 
     /// Starts to follow after the record with this number; with 0, at the start. `None` if the record does not exist.
-    pub fn after(room: &Room, channels: Channels, seq: u64) -> Result<Option<Timeline>> {
-        Ok(Follower::after(room, seq)?.map(|follower| Timeline { follower, channels }))
+    pub fn after(room: &Room, channels: ChannelSelection, seq: u64) -> Result<Option<Timeline>> {
+        Ok(LogFollower::after(room, seq)?.map(|follower| Timeline { follower, channels }))
     }
 
     /// Calls `told` whenever the log may have grown, as long as the result lives.
@@ -121,7 +125,7 @@ impl Timeline {
     }
 
     /// The entries added since the last call.
-    pub fn read(&mut self) -> Result<Vec<Entry>> {
+    pub fn read(&mut self) -> Result<Vec<TimelineEntry>> {
         let records = self.follower.read()?;
         Ok(records
             .into_iter()
@@ -131,7 +135,7 @@ impl Timeline {
 
     /// The entries of at most `most` records added since the last call, and the number of the last record. `None` without
     /// a new record. The limit bounds the memory of a reader.
-    pub fn read_some(&mut self, most: usize) -> Result<Option<(u64, Vec<Entry>)>> {
+    pub fn read_some(&mut self, most: usize) -> Result<Option<(u64, Vec<TimelineEntry>)>> {
         let records = self.follower.read_some(most)?;
         let Some(last) = records.last().map(|record| record.seq) else {
             return Ok(None);
@@ -153,7 +157,7 @@ pub fn newest(room: &Room) -> Result<u64> {
 
 /// Selects entries. An empty choice selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct TimelineFilter {
     /// Sent or received by this agent.
     pub agent: Option<String>,
     /// Received by this agent.
@@ -164,9 +168,9 @@ pub struct Choice {
     pub channel: Option<String>,
 }
 
-impl Choice {
+impl TimelineFilter {
     /// Returns true if this entry is selected.
-    pub fn fits(&self, entry: &Entry) -> bool {
+    pub fn fits(&self, entry: &TimelineEntry) -> bool {
         let is =
             |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
         let concerns = |agent: &String| entry.from == *agent || entry.is_to(agent);
@@ -179,9 +183,9 @@ impl Choice {
 
 /// A part of the timeline, the newest entry first.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct TimelinePage {
     /// The entries.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TimelineEntry>,
     /// The number of the last record that was read.
     pub newest: u64,
     /// The number to ask for the entries before these, if there may be more.
@@ -190,17 +194,23 @@ pub struct Page {
 
 /// At most `most` entries in front of the record `before`, or at the end of the timeline. Reads at most
 /// [`limits::PAGE_RECORDS`] records: where few entries fit, a page can have less than `most`, and more before it.
-pub fn page(room: &Room, choice: &Choice, before: Option<u64>, most: usize) -> Result<Page> {
+pub fn page(
+    room: &Room,
+    choice: &TimelineFilter,
+    before: Option<u64>,
+    most: usize,
+) -> Result<TimelinePage> {
     let newest = newest(room)?;
     let end = before.map_or(newest + 1, |before| before.min(newest + 1));
-    let mut page = Page {
+    let mut page = TimelinePage {
         newest,
-        ..Page::default()
+        ..TimelinePage::default()
     };
     let (mut upto, mut step) = (end, most as u64 * 2);
     while upto > 1 && page.entries.len() < most && end - upto < limits::PAGE_RECORDS {
         let from = upto.saturating_sub(step).max(1);
-        let Some(mut timeline) = Timeline::after(room, Channels::default(), from - 1)? else {
+        let Some(mut timeline) = Timeline::after(room, ChannelSelection::default(), from - 1)?
+        else {
             break;
         };
         let (_, part) = timeline
@@ -219,8 +229,13 @@ pub fn page(room: &Room, choice: &Choice, before: Option<u64>, most: usize) -> R
 }
 
 /// The entries after the record `after`, the newest first, at most `most`: if there are more, the newest of them, and
-/// [`Page::before`] is the number to ask for the others.
-pub fn since(room: &Room, choice: &Choice, after: u64, most: usize) -> Result<Page> {
+/// [`TimelinePage::before`] is the number to ask for the others.
+pub fn since(
+    room: &Room,
+    choice: &TimelineFilter,
+    after: u64,
+    most: usize,
+) -> Result<TimelinePage> {
     let mut found = page(room, choice, None, most)?;
     found.entries.retain(|entry| entry.seq > after);
     found.before = found.before.filter(|before| *before > after + 1);
@@ -228,7 +243,7 @@ pub fn since(room: &Room, choice: &Choice, after: u64, most: usize) -> Result<Pa
 }
 
 /// The entry for a record. `None` for internal records and for other channels.
-fn entry(record: Record, channels: &Channels) -> Option<Entry> {
+fn entry(record: Record, channels: &ChannelSelection) -> Option<TimelineEntry> {
     if !matches!(
         record.kind(),
         EventKind::Accepted | EventKind::Rejected | EventKind::Notice
@@ -247,14 +262,14 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
     let entry = if event == EventKind::Rejected {
         // The record holds the bounce as its message. People want the sender and the file that was rejected.
         let claim = claim.as_deref().and_then(layout::read_claim);
-        Entry {
+        TimelineEntry {
             from: claim.map_or_else(|| past.from.to_string(), |claim| claim.agent.to_owned()),
             file: claim.map(|claim| claim.original.to_owned()),
             problems,
-            ..Entry::new(past.seq, past.accepted_at, event)
+            ..TimelineEntry::new(past.seq, past.accepted_at, event)
         }
     } else {
-        Entry {
+        TimelineEntry {
             body: text("body"),
             addressed_to: past.message.get("to").map(words).unwrap_or_default(),
             id: past.id,
@@ -267,7 +282,7 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
             change: past.change,
             thread_id: past.thread_id,
             in_reply_to: past.in_reply_to,
-            ..Entry::new(past.seq, past.accepted_at, event)
+            ..TimelineEntry::new(past.seq, past.accepted_at, event)
         }
     };
     channels.has(&entry.channel).then_some(entry)
@@ -285,10 +300,10 @@ fn words(value: &Value) -> Vec<String> {
     }
 }
 
-impl Entry {
+impl TimelineEntry {
     /// An entry of the channel `main` without a message.
-    fn new(seq: u64, at: String, event: EventKind) -> Entry {
-        Entry {
+    fn new(seq: u64, at: String, event: EventKind) -> TimelineEntry {
+        TimelineEntry {
             seq,
             at,
             event,

@@ -1,22 +1,22 @@
 //! Verifies the log: hash chain, record numbers, complete batches and digests; and that no record is missing that the
 //! router's files, the routed originals, the delivered copies or a kept head show.
 
-use super::head::Head;
+use super::head::LogHead;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::disk::layout;
-use crate::log::{self, Chain, Line};
+use crate::log::{self, LogChain, RawLogLine};
 use crate::message::Message;
 use crate::message::record::{Event, EventKind, MessageName, Record};
 use crate::room::Room;
-use crate::router::recover::evidence::{self, Witness};
+use crate::router::recover::evidence::{self, EvidenceFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The contents of a valid log.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Verified {
+pub struct VerifiedLog {
     /// Segments.
     pub segments: usize,
     /// Archived segments among them.
@@ -52,7 +52,7 @@ pub struct VerifiedGap {
 
 /// The first invalid line.
 #[derive(Debug)]
-struct Bad {
+struct InvalidLine {
     segment: u32,
     line: u64,
     what: String,
@@ -63,16 +63,16 @@ struct Bad {
 }
 
 /// Verifies the whole log. The first invalid line is the error.
-pub fn verify(room: &Room) -> Result<Verified> {
+pub fn verify(room: &Room) -> Result<VerifiedLog> {
     verify_with_progress(room, None, &mut |_| {})
 }
 
 /// As [`verify`], also against a kept head. Calls `progress` after each line with the bytes read so far.
 pub fn verify_with_progress(
     room: &Room,
-    kept: Option<&Head>,
+    kept: Option<&LogHead>,
     progress: &mut dyn FnMut(u64),
-) -> Result<Verified> {
+) -> Result<VerifiedLog> {
     // Collected before reading the log, because a router may be writing to it.
     let witnesses = witnesses(room, kept)?;
     // A batch that is being written looks like a truncated one. A second read shows the difference.
@@ -86,18 +86,18 @@ pub fn verify_with_progress(
 }
 
 /// The result, and the valid part before an incomplete end.
-struct Found {
-    verified: Result<Verified, Bad>,
-    before: Verified,
+struct VerificationOutcome {
+    verified: Result<VerifiedLog, InvalidLine>,
+    before: VerifiedLog,
 }
 
-impl Found {
+impl VerificationOutcome {
     /// The final result; `None` if the log has to be read again.
-    fn filter_end(self, room: &Room) -> Result<Option<Verified>> {
+    fn filter_end(self, room: &Room) -> Result<Option<VerifiedLog>> {
         match self.verified {
             Ok(verified) => Ok(Some(verified)),
             Err(bad) if !bad.is_end => Err(refused(room, &bad)),
-            Err(_) if room.holder()?.is_some() => Ok(Some(Verified {
+            Err(_) if room.holder()?.is_some() => Ok(Some(VerifiedLog {
                 unfinished: true,
                 ..self.before
             })),
@@ -106,7 +106,7 @@ impl Found {
     }
 }
 
-fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
+fn witnesses(room: &Room, kept: Option<&LogHead>) -> Result<Vec<EvidenceFile>> {
     let mut witnesses = evidence::newest(room)?;
     if let Some(head) = kept {
         let id = room.id()?;
@@ -120,7 +120,7 @@ fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
                 problem.fix("select the room with --room, or pass a head of this room"),
             ]));
         }
-        witnesses.push(Witness {
+        witnesses.push(EvidenceFile {
             file: "the given head".into(),
             seq: head.seq,
             hash: head.hash(),
@@ -129,13 +129,17 @@ fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
     Ok(witnesses)
 }
 
-fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Result<Found> {
+fn read(
+    room: &Room,
+    witnesses: &[EvidenceFile],
+    progress: &mut dyn FnMut(u64),
+) -> Result<VerificationOutcome> {
     let mut read = 0;
     let mut verifier = Verifier {
         room: room.id()?,
         witnesses,
-        verified: Verified::default(),
-        chain: Chain::start(),
+        verified: VerifiedLog::default(),
+        chain: LogChain::start(),
         differs: Vec::new(),
         segment: 0,
         line: 0,
@@ -157,7 +161,7 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
             } else {
                 verifier.incomplete_end(what)
             };
-            return Ok(Found {
+            return Ok(VerificationOutcome {
                 verified: Err(bad),
                 before: verifier.verified,
             });
@@ -169,36 +173,36 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
             "the last batch is incomplete: {} records are missing",
             verifier.chain.missing()
         ));
-        return Ok(Found {
+        return Ok(VerificationOutcome {
             verified: Err(bad),
             before: verifier.verified,
         });
     }
     if let Some(bad) = verifier.find_loss() {
-        return Ok(Found {
+        return Ok(VerificationOutcome {
             verified: Err(bad),
             before: verifier.verified,
         });
     }
-    Ok(Found {
+    Ok(VerificationOutcome {
         verified: Ok(verifier.verified),
-        before: Verified::default(),
+        before: VerifiedLog::default(),
     })
 }
 
 struct Verifier<'a> {
     room: Option<String>,
-    witnesses: &'a [Witness],
-    verified: Verified,
-    chain: Chain,
+    witnesses: &'a [EvidenceFile],
+    verified: VerifiedLog,
+    chain: LogChain,
     /// Records that differ from earlier records with the same numbers, in the order of the log.
-    differs: Vec<(u64, Bad)>,
+    differs: Vec<(u64, InvalidLine)>,
     segment: u32,
     line: u64,
 }
 
 impl Verifier<'_> {
-    fn place(&mut self, line: &Line) {
+    fn place(&mut self, line: &RawLogLine) {
         self.line = if self.segment == line.at.segment {
             self.line + 1
         } else {
@@ -207,7 +211,7 @@ impl Verifier<'_> {
         self.segment = line.at.segment;
     }
 
-    fn take(&mut self, line: &Line) -> Result<(), String> {
+    fn take(&mut self, line: &RawLogLine) -> Result<(), String> {
         let record = self.chain.take(line)?;
         self.check_room(&record)?;
         self.check_digest(&record)?;
@@ -244,14 +248,14 @@ impl Verifier<'_> {
     }
 
     /// The first record that was lost or changed without a person's consent.
-    fn find_loss(&mut self) -> Option<Bad> {
+    fn find_loss(&mut self) -> Option<InvalidLine> {
         let gaps = &self.verified.gaps;
         let is_accepted = |seq: &u64| gaps.iter().any(|gap| (gap.from..=gap.to).contains(seq));
         if let Some(n) = self.differs.iter().position(|(seq, _)| !is_accepted(seq)) {
             return Some(self.differs.swap_remove(n).1);
         }
         let last = self.chain.seq();
-        let lost: Vec<Witness> = self
+        let lost: Vec<EvidenceFile> = self
             .witnesses
             .iter()
             .filter(|witness| witness.seq > last)
@@ -264,16 +268,16 @@ impl Verifier<'_> {
             "the log ends at record {last}, but {}",
             evidence::describe(&lost, last)
         );
-        Some(Bad {
+        Some(InvalidLine {
             is_rolled_back: true,
             ..self.bad(what, false)
         })
     }
 
     /// The problem of an incomplete end. The end was committed if the room shows a later record.
-    fn incomplete_end(&mut self, what: String) -> Bad {
+    fn incomplete_end(&mut self, what: String) -> InvalidLine {
         match self.find_loss() {
-            Some(loss) => Bad {
+            Some(loss) => InvalidLine {
                 what: format!("{what}, and {}", loss.what),
                 ..loss
             },
@@ -320,8 +324,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn bad(&self, what: String, is_end: bool) -> Bad {
-        Bad {
+    fn bad(&self, what: String, is_end: bool) -> InvalidLine {
+        InvalidLine {
             segment: self.segment,
             line: self.line,
             what,
@@ -331,7 +335,7 @@ impl Verifier<'_> {
     }
 }
 
-fn refused(room: &Room, bad: &Bad) -> Error {
+fn refused(room: &Room, bad: &InvalidLine) -> Error {
     if bad.is_rolled_back {
         let fix = "restore log/ from a backup that has these records; if a file is from another room, move it away; to \
                    give the records up, run `mailbag log accept-gap`";

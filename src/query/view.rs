@@ -1,9 +1,9 @@
 //! One view of a message. The command line, the MCP tools and `watch` build all that they show of a message from it.
 
 use super::history::LoggedMessage;
-use super::inbox::Mail;
+use super::inbox::InboxMessage;
 use super::pending;
-use super::timeline::Entry;
+use super::timeline::TimelineEntry;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::text::to_the_second;
@@ -18,7 +18,7 @@ const NAMED: [&str; 7] = ["id", "from", "to", "type", "subject", "body", "timest
 
 /// A message for display.
 #[derive(Debug, Clone)]
-pub struct View<'a> {
+pub struct MessageView<'a> {
     /// Record number, if known.
     pub seq: Option<u64>,
     /// Message id.
@@ -52,12 +52,12 @@ pub struct View<'a> {
     /// All fields, unless only the head of the file was read.
     pub fields: Option<&'a Map<String, Value>>,
     /// For a file that is not a message: the file, the reason, and its text.
-    pub invalid: Option<Invalid<'a>>,
+    pub invalid: Option<InvalidFile<'a>>,
 }
 
 /// A file in an inbox that is not a message.
 #[derive(Debug, Clone)]
-pub struct Invalid<'a> {
+pub struct InvalidFile<'a> {
     /// The file, relative to the room.
     pub file: &'a Path,
     /// Why it is not a message.
@@ -84,18 +84,18 @@ impl<'a> Attachment<'a> {
     }
 }
 
-impl<'a> From<&'a Mail> for View<'a> {
-    fn from(mail: &'a Mail) -> View<'a> {
+impl<'a> From<&'a InboxMessage> for MessageView<'a> {
+    fn from(mail: &'a InboxMessage) -> MessageView<'a> {
         let fields = match mail.problem {
             None => mail.content.as_object(),
             Some(_) => None,
         };
-        let invalid = mail.problem.as_deref().map(|problem| Invalid {
+        let invalid = mail.problem.as_deref().map(|problem| InvalidFile {
             file: &mail.file,
             problem,
             text: mail.content.as_str().unwrap_or_default(),
         });
-        View {
+        MessageView {
             seq: mail.seq,
             id: &mail.id,
             accepted_at: &mail.accepted_at,
@@ -119,10 +119,10 @@ impl<'a> From<&'a Mail> for View<'a> {
     }
 }
 
-impl<'a> From<&'a LoggedMessage> for View<'a> {
-    fn from(past: &'a LoggedMessage) -> View<'a> {
+impl<'a> From<&'a LoggedMessage> for MessageView<'a> {
+    fn from(past: &'a LoggedMessage) -> MessageView<'a> {
         let fields = Some(&past.message);
-        View {
+        MessageView {
             seq: Some(past.seq),
             id: &past.id,
             accepted_at: &past.accepted_at,
@@ -144,9 +144,9 @@ impl<'a> From<&'a LoggedMessage> for View<'a> {
     }
 }
 
-impl<'a> From<&'a Entry> for View<'a> {
-    fn from(entry: &'a Entry) -> View<'a> {
-        View {
+impl<'a> From<&'a TimelineEntry> for MessageView<'a> {
+    fn from(entry: &'a TimelineEntry) -> MessageView<'a> {
+        MessageView {
             seq: Some(entry.seq),
             id: &entry.id,
             accepted_at: &entry.at,
@@ -168,7 +168,7 @@ impl<'a> From<&'a Entry> for View<'a> {
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> MessageView<'a> {
     /// The reference of the message: its number as `#2`, else its id. A person can paste it back, and for a model the
     /// number costs far less than the id.
     pub fn name(&self) -> Cow<'a, str> {
@@ -202,7 +202,9 @@ impl<'a> View<'a> {
     /// Its change of claims or approvals, and its title. For a file that is not a message: its name and the reason.
     pub fn about(&self) -> Cow<'a, str> {
         match &self.invalid {
-            Some(Invalid { file, problem, .. }) => format!("{}: {problem}", file.display()).into(),
+            Some(InvalidFile { file, problem, .. }) => {
+                format!("{}: {problem}", file.display()).into()
+            }
             None => {
                 let about = self.subject.or(self.preview);
                 match (&self.change, about) {

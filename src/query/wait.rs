@@ -1,19 +1,19 @@
 //! Filters for mail that a command waits for.
 
 use super::identity;
-use super::inbox::{self, Mail};
+use super::inbox::{self, InboxMessage};
 use crate::base::error::{Error, Result, nearest};
 use crate::log::lookup;
 use crate::message::address::quoted;
 use crate::message::{TYPES, id};
 use crate::room::Room;
-use crate::room::settings::Admission;
+use crate::room::settings::SenderAdmission;
 use std::collections::HashSet;
 use std::ffi::OsString;
 
 /// Conditions that mail must meet. An empty condition matches anything.
 #[derive(Debug, Default)]
-pub struct Filter {
+pub struct WaitFilter {
     /// From one of these agents.
     from: Vec<String>,
     /// In this thread.
@@ -22,7 +22,7 @@ pub struct Filter {
     kinds: Vec<String>,
 }
 
-impl Filter {
+impl WaitFilter {
     /// Rejects unknown senders and types, because their mail would never arrive. A thread may be named by the number of one
     /// of its messages that the agent can see.
     pub fn new(
@@ -31,9 +31,9 @@ impl Filter {
         from: &[String],
         thread: Option<String>,
         kinds: Vec<String>,
-    ) -> Result<Filter> {
+    ) -> Result<WaitFilter> {
         let registry = room.registry()?;
-        let open = !from.is_empty() && room.settings()?.admission == Admission::Open;
+        let open = !from.is_empty() && room.settings()?.admission == SenderAdmission::Open;
         let sender = |name: &String| match identity::registered(&registry, name, Some("--from")) {
             Ok(agent) => Ok(agent.id.to_string()),
             // An open room registers any sender.
@@ -45,7 +45,7 @@ impl Filter {
         let named = |thread: String| {
             lookup::thread_name(&room.dir, &identity::viewer(room, agent)?, &thread)
         };
-        Ok(Filter {
+        Ok(WaitFilter {
             from,
             thread: thread.map(named).transpose()?,
             kinds,
@@ -53,7 +53,7 @@ impl Filter {
     }
 
     /// Whether mail matches.
-    pub fn fits(&self, mail: &Mail) -> bool {
+    pub fn fits(&self, mail: &InboxMessage) -> bool {
         let is_any = self.from.is_empty() && self.thread.is_none() && self.kinds.is_empty();
         let from = self.from.is_empty() || self.from.contains(&mail.from);
         let thread = self.thread.is_none() || self.thread == mail.thread_id;
@@ -83,27 +83,27 @@ const HEADS: usize = 64;
 
 /// Returns each unread file of an inbox once.
 #[derive(Debug, Default)]
-pub struct NewMail {
+pub struct NewMailTracker {
     returned: HashSet<OsString>,
 }
 
-impl NewMail {
+impl NewMailTracker {
     /// The heads of the messages that arrived since the last call, oldest first.
-    pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
-        self.look_for(room, agent, &Filter::default(), usize::MAX)
+    pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<InboxMessage>> {
+        self.look_for(room, agent, &WaitFilter::default(), usize::MAX)
     }
 
-    /// As [`NewMail::look`], but at most this many that match. Later messages are not read.
+    /// As [`NewMailTracker::look`], but at most this many that match. Later messages are not read.
     pub fn look_for(
         &mut self,
         room: &Room,
         agent: &str,
-        filter: &Filter,
+        filter: &WaitFilter,
         most: usize,
-    ) -> Result<Vec<Mail>> {
+    ) -> Result<Vec<InboxMessage>> {
         let mut names = crate::room::inbox::unread(&room.dir, agent)?;
         names.retain(|name| !self.returned.contains(name));
-        let mut found: Vec<Mail> = Vec::new();
+        let mut found: Vec<InboxMessage> = Vec::new();
         for names in names.chunks(HEADS) {
             for mail in inbox::heads(room, agent, names)? {
                 // A file that is being written by hand is returned once it is complete or has not changed for a while.

@@ -1,42 +1,42 @@
 //! Lists agents with their activity, from the log and the sessions, with their last commits, and the agents of other rooms.
 
 use super::commits::{self, Commits};
-use super::links::{self, Remote};
+use super::links::{self, KnownRemoteAgent};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::log::state::{self, State};
-pub use crate::log::state::{Commit, WorkReport};
+use crate::log::state::{self, RoomState};
+pub use crate::log::state::{AgentCommit, WorkReport};
 use crate::room::Room;
 use crate::room::registry::Registry;
-use crate::room::sessions::Calls;
+use crate::room::sessions::SessionCalls;
 use crate::router::projections::roster;
-pub use crate::router::projections::roster::{Presence, Present, Roster, Wake};
+pub use crate::router::projections::roster::{AgentPresence, Presence, Roster, WakeSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// All known agents.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Everybody {
+pub struct KnownAgents {
     /// The agents of this room.
     #[serde(flatten)]
     pub roster: Roster,
     /// The agents of other rooms.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub remote: Vec<Remote>,
+    pub remote: Vec<KnownRemoteAgent>,
 }
 
 /// The current roster, and the known agents of other rooms.
-pub fn everybody(room: &Room) -> Result<Everybody> {
-    Ok(Everybody {
+pub fn everybody(room: &Room) -> Result<KnownAgents> {
+    Ok(KnownAgents {
         roster: who(room)?,
         remote: links::remote(room)?,
     })
 }
 
 /// All agents in this state, with these commits that only git knows.
-pub fn of_state(room: &Room, state: &State, commits: Commits) -> Result<Everybody> {
+pub fn of_state(room: &Room, state: &RoomState, commits: Commits) -> Result<KnownAgents> {
     let roster = roster_of(room, &room.registry()?, state, commits)?;
-    Ok(Everybody {
+    Ok(KnownAgents {
         roster,
         remote: links::remote(room)?,
     })
@@ -52,10 +52,10 @@ pub fn who(room: &Room) -> Result<Roster> {
 fn roster_of(
     room: &Room,
     registry: &Registry,
-    state: &State,
+    state: &RoomState,
     mut by_prefix: Commits,
 ) -> Result<Roster> {
-    let (settings, calls) = (room.settings()?, Calls::of(&room.dir));
+    let (settings, calls) = (room.settings()?, SessionCalls::of(&room.dir));
     let mut roster = roster::roster(registry, state, &calls, settings.stale_after, Stamp::now()).0;
     for agent in &mut roster.agents {
         if let Some(other) = by_prefix.remove(&*agent.id) {

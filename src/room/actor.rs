@@ -4,7 +4,7 @@ use super::sessions::{self, HOLD, KNOWN, KnownClient, SHELLS};
 use super::{Room, find, named_by_environment};
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize, test_variable};
-use crate::disk::lineage::{Lineage, ParentProcess};
+use crate::disk::lineage::{ParentProcess, ProcessAncestry};
 use crate::disk::{machine, terminal};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,18 +15,18 @@ use std::sync::OnceLock;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
     /// An agent, or a program that an agent started.
-    Agent(Evidence),
+    Agent(ActorEvidence),
     /// A person at a terminal.
     Person,
     /// A process with hidden parents or without a terminal. It may read and send, but not act as a person.
-    Unknown(Evidence),
+    Unknown(ActorEvidence),
 }
 
 /// The observation that makes a caller an agent or unknown, as a sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence(String);
+pub struct ActorEvidence(String);
 
-impl fmt::Display for Evidence {
+impl fmt::Display for ActorEvidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -80,7 +80,7 @@ impl Actor {
         if let Some(actor) = replaced_ancestry() {
             return actor;
         }
-        let lineage = Lineage::of_this_process();
+        let lineage = ProcessAncestry::of_this_process();
         if let Some(evidence) = lineage.parents.iter().find_map(evidence_of_agent) {
             return Actor::Agent(evidence);
         }
@@ -105,11 +105,11 @@ impl Actor {
     }
 
     fn agent(evidence: impl Into<String>) -> Actor {
-        Actor::Agent(Evidence(evidence.into()))
+        Actor::Agent(ActorEvidence(evidence.into()))
     }
 
     fn unknown(evidence: impl Into<String>) -> Actor {
-        Actor::Unknown(Evidence(evidence.into()))
+        Actor::Unknown(ActorEvidence(evidence.into()))
     }
 }
 
@@ -133,7 +133,7 @@ pub fn reject_agent(action: &str) -> Result<()> {
     }
 }
 
-fn rejected_agent(action: &str, evidence: &Evidence) -> Error {
+fn rejected_agent(action: &str, evidence: &ActorEvidence) -> Error {
     Error::Usage {
         what: format!("only a person can {action}, and the caller is an agent: {evidence}"),
         cure: "ask the person to run it in a clean terminal: a new terminal window that no agent, editor or tmux started, \
@@ -163,9 +163,9 @@ fn replaced_ancestry() -> Option<Actor> {
 }
 
 /// The evidence that a parent process is an agent or starts agents.
-fn evidence_of_agent(parent: &ParentProcess) -> Option<Evidence> {
+fn evidence_of_agent(parent: &ParentProcess) -> Option<ActorEvidence> {
     if let Some(client) = KNOWN.iter().find(|client| is_program_of(parent, client)) {
-        return Some(Evidence(format!(
+        return Some(ActorEvidence(format!(
             "the parent {} is a program of {}",
             shown(parent),
             client.name
@@ -174,7 +174,7 @@ fn evidence_of_agent(parent: &ParentProcess) -> Option<Evidence> {
     if let Some((name, client)) =
         marks().find(|(name, _)| parent.variables.iter().any(|set| set == name))
     {
-        return Some(Evidence(format!(
+        return Some(ActorEvidence(format!(
             "the parent {} has {name}, which {client} sets",
             shown(parent)
         )));
@@ -182,7 +182,7 @@ fn evidence_of_agent(parent: &ParentProcess) -> Option<Evidence> {
     let is_ours = programs(parent).any(|program| program == "mailbag");
     let is_starter = is_ours && words(parent).any(|word| STARTS_AGENTS.contains(&word));
     is_starter.then(|| {
-        Evidence(format!(
+        ActorEvidence(format!(
             "the parent {} starts programs for agents",
             shown(parent)
         ))
@@ -262,7 +262,7 @@ fn shown(parent: &ParentProcess) -> String {
 
 /// The evidence that a hook recorded a parent as an agent's session. Searches the rooms of the working directories of
 /// this process and its parents.
-fn recorded_parent(parents: &[ParentProcess]) -> Option<Evidence> {
+fn recorded_parent(parents: &[ParentProcess]) -> Option<ActorEvidence> {
     let named = named_by_environment();
     let directories: BTreeSet<PathBuf> = parents
         .iter()
@@ -279,7 +279,7 @@ fn recorded_parent(parents: &[ParentProcess]) -> Option<Evidence> {
         .find_map(|room| recorded_in(room, parents))
 }
 
-fn recorded_in(room: &Path, parents: &[ParentProcess]) -> Option<Evidence> {
+fn recorded_in(room: &Path, parents: &[ParentProcess]) -> Option<ActorEvidence> {
     let leases = sessions::all(&Room::open(room).ok()?).ok()?;
     // If a client has ended, its hook can record a login service.
     let mut candidates = parents
@@ -290,7 +290,7 @@ fn recorded_in(room: &Path, parents: &[ParentProcess]) -> Option<Evidence> {
             .iter()
             .filter(|lease| !lease.ended && lease.process.is_some());
         let lease = current.find(|lease| lease.process == parent.process)?;
-        Some(Evidence(format!(
+        Some(ActorEvidence(format!(
             "the parent {} is the session of {}",
             shown(parent),
             sanitize::line(&lease.agent)
@@ -299,23 +299,23 @@ fn recorded_in(room: &Path, parents: &[ParentProcess]) -> Option<Evidence> {
 }
 
 /// The evidence that the program that started this one is not known.
-fn hidden_parent(lineage: &Lineage) -> Option<Evidence> {
+fn hidden_parent(lineage: &ProcessAncestry) -> Option<ActorEvidence> {
     if lineage.parents.iter().any(is_login_service) {
         return None;
     }
     if let Some(reason) = &lineage.hidden
         && !lineage.parents.last().is_some_and(is_manager)
     {
-        return Some(Evidence(reason.clone()));
+        return Some(ActorEvidence(reason.clone()));
     }
     let Some(top) = lineage.parents.iter().rfind(|parent| !is_manager(parent)) else {
-        return Some(Evidence(
+        return Some(ActorEvidence(
             "the program that started this process has ended".into(),
         ));
     };
     let name = top.name.as_str();
     let is_detached = SHELLS.contains(&name) || DETACHED.contains(&name) || is_runner(name);
-    is_detached.then(|| Evidence(format!("the program that started {} has ended", shown(top))))
+    is_detached.then(|| ActorEvidence(format!("the program that started {} has ended", shown(top))))
 }
 
 fn is_login_service(parent: &ParentProcess) -> bool {
@@ -424,7 +424,7 @@ mod tests {
             .iter()
             .zip(0..)
             .map(|(name, at)| parent(if at + 1 == count { 1 } else { 100 - at }, name, name));
-        let lineage = Lineage {
+        let lineage = ProcessAncestry {
             parents: parents.collect(),
             hidden: reason.map(str::to_owned),
         };

@@ -2,10 +2,10 @@
 //!
 //! Both happen under another name beside the room, so that a kill leaves no half of a room under its own name.
 
-use super::{Made, Room, check_not_a_link};
+use super::{Room, RoomCreation, check_not_a_link};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, Readers, layout};
+use crate::disk::{Dir, RoomReaders, layout};
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The result of [`Room::take_back`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Removal {
+pub enum RoomRemoval {
     /// The room did not exist.
     Absent,
     /// The room was removed.
@@ -49,14 +49,14 @@ impl Room {
     /// assert!(matches!(Room::take_back(&path)?, Removal::Kept(_)), "another program's room");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn begin(path: &Path) -> Result<(Room, Made)> {
+    pub fn begin(path: &Path) -> Result<(Room, RoomCreation)> {
         check_not_a_link(path.to_path_buf())?;
         clear_draft(path)?;
         let draft = layout::room_draft(path);
         if is_there(path)? {
             return Room::init(path);
         }
-        let dir = Dir::make_room(&draft, Readers::Owner)?;
+        let dir = Dir::make_room(&draft, RoomReaders::Owner)?;
         dir.make(layout::SPOOL)?;
         dir.replace(layout::BEGUN, b"")?;
         match rename(&draft, path) {
@@ -65,32 +65,32 @@ impl Room {
             renamed => renamed?,
         }
         let (room, _) = Room::init(path)?;
-        Ok((room, Made::New))
+        Ok((room, RoomCreation::New))
     }
 
     /// Why [`Room::take_back`] would keep the room, or that it would remove it. Changes nothing.
-    pub fn removal(path: &Path) -> Result<Removal> {
+    pub fn removal(path: &Path) -> Result<RoomRemoval> {
         if !is_there(path)? {
             // A killed process may have left it under its other name.
             let has_rest = is_there(&layout::room_draft(path))?;
             return Ok(if has_rest {
-                Removal::Removed
+                RoomRemoval::Removed
             } else {
-                Removal::Absent
+                RoomRemoval::Absent
             });
         }
         let room = Room::look(path)?;
         Ok(match room.reason_to_stay()? {
-            Some(why) => Removal::Kept(why),
-            None => Removal::Removed,
+            Some(why) => RoomRemoval::Kept(why),
+            None => RoomRemoval::Removed,
         })
     }
 
     /// Removes a room that [`Room::begin`] created, unless it has content of agents or people.
-    pub fn take_back(path: &Path) -> Result<Removal> {
+    pub fn take_back(path: &Path) -> Result<RoomRemoval> {
         let removal = Room::removal(path)?;
         clear_draft(path)?;
-        if removal != Removal::Removed || !is_there(path)? {
+        if removal != RoomRemoval::Removed || !is_there(path)? {
             return Ok(removal);
         }
         let draft = layout::room_draft(path);
@@ -98,10 +98,10 @@ impl Room {
         // A message may have been sent since the check.
         if let Some(found) = first_content(&Dir::open(&draft)?)? {
             rename(&draft, path)?;
-            return Ok(Removal::Kept(contains(&found)));
+            return Ok(RoomRemoval::Kept(contains(&found)));
         }
         clear_draft(path)?;
-        Ok(Removal::Removed)
+        Ok(RoomRemoval::Removed)
     }
 
     fn reason_to_stay(&self) -> Result<Option<String>> {

@@ -60,30 +60,30 @@ fn kind_of(worktree: &Worktree) -> &'static str {
 
 /// A room that competes with a new one for the commands in its directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Competing {
+pub enum CompetingRoom {
     /// Commands used this room, which is above the new one.
     Replaced(PathBuf),
     /// Commands use this room, and not the new one.
     Preferred(PathBuf),
 }
 
-impl Competing {
+impl CompetingRoom {
     /// The competing room of a new room, if there is one.
-    pub fn of(room: &Path) -> Option<Competing> {
+    pub fn of(room: &Path) -> Option<CompetingRoom> {
         let room = resolved(room);
         let directory = directory_of(&room)?;
         let used = find(None, directory).ok()?;
         if identity(&used) != identity(&room) {
-            return Some(Competing::Preferred(used));
+            return Some(CompetingRoom::Preferred(used));
         }
         let above = find(None, directory.parent()?).ok()?;
-        (identity(&above) != identity(&room)).then_some(Competing::Replaced(above))
+        (identity(&above) != identity(&room)).then_some(CompetingRoom::Replaced(above))
     }
 
     /// The other room.
     pub fn room(&self) -> &Path {
         match self {
-            Competing::Replaced(room) | Competing::Preferred(room) => room,
+            CompetingRoom::Replaced(room) | CompetingRoom::Preferred(room) => room,
         }
     }
 
@@ -91,12 +91,12 @@ impl Competing {
     pub fn warning(&self, new: &Path) -> String {
         let new = new.parent().unwrap_or(new).display();
         match self {
-            Competing::Replaced(room) => format!(
+            CompetingRoom::Replaced(room) => format!(
                 "{new} is below another room, {}: commands in {new} now use the new room, and its agents and those of the \
                  other room do not reach each other; `mailbag link add` connects two rooms",
                 room.display()
             ),
-            Competing::Preferred(room) => format!(
+            CompetingRoom::Preferred(room) => format!(
                 "commands in {new} use the room {} and not the new one, because all worktrees of a repository share a room; \
                  select the new room with --room or MAILBAG_ROOM",
                 room.display()

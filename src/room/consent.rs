@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 
 /// The identity of a room. Another room at the same path has another identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Identity {
+pub struct RoomIdentity {
     /// The path without links.
     pub path: String,
     /// The room's id, if it can be read.
@@ -30,14 +30,14 @@ pub struct Identity {
 
 /// The consent for one room. For another user's room, it permits the use of the room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Consent {
+pub struct RoomConsent {
     /// The room.
     #[serde(flatten)]
-    pub identity: Identity,
+    pub identity: RoomIdentity,
     /// The time of the consent.
     pub since: String,
     /// The programs that may be started.
-    pub programs: Vec<Agreed>,
+    pub programs: Vec<AgreedProgram>,
     /// The links that the room may use to connect to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<AgreedLink>,
@@ -48,7 +48,7 @@ pub struct Consent {
 
 /// A connection to another room: all values that decide the target of mail, and its sender there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Connection {
+pub struct LinkConnection {
     /// The tag of the other room.
     pub link: String,
     /// The carrier.
@@ -71,14 +71,14 @@ pub struct Connection {
 pub struct AgreedLink {
     /// The connection.
     #[serde(flatten)]
-    pub connection: Connection,
+    pub connection: LinkConnection,
     /// The time of the consent.
     pub since: String,
 }
 
 /// A program that may be started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Agreed {
+pub struct AgreedProgram {
     /// The program for display: its arguments, or the word in the registry.
     pub program: Value,
     /// The digest that identifies it.
@@ -89,37 +89,37 @@ pub struct Agreed {
 
 /// All recorded consent.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Consents {
+pub struct ConsentList {
     version: u32,
     /// The consent for each room.
-    pub rooms: Vec<Consent>,
+    pub rooms: Vec<RoomConsent>,
 }
 
-impl Consents {
+impl ConsentList {
     /// Reads the record. Without a file it is empty.
-    pub fn read() -> Result<Consents> {
+    pub fn read() -> Result<ConsentList> {
         match UserDirectory::open(&directory()?)? {
             Some(own) => read(&own),
-            None => Ok(Consents::none()),
+            None => Ok(ConsentList::none()),
         }
     }
 
-    fn none() -> Consents {
-        Consents {
+    fn none() -> ConsentList {
+        ConsentList {
             version: VERSION,
             rooms: Vec::new(),
         }
     }
 
     /// The consent for this room, if there is one.
-    pub fn of(&self, identity: &Identity) -> Option<&Consent> {
+    pub fn of(&self, identity: &RoomIdentity) -> Option<&RoomConsent> {
         self.rooms
             .iter()
             .find(|consent| consent.identity == *identity)
     }
 
     /// Returns true if the program with this digest may be started for this room.
-    pub fn agrees(&self, identity: &Identity, sha256: &str) -> bool {
+    pub fn agrees(&self, identity: &RoomIdentity, sha256: &str) -> bool {
         self.of(identity).is_some_and(|consent| {
             consent
                 .programs
@@ -129,13 +129,13 @@ impl Consents {
     }
 
     /// Returns true if this setting of the room may take effect with exactly this value.
-    pub fn agrees_to_setting(&self, identity: &Identity, setting: &GuardedSetting) -> bool {
+    pub fn agrees_to_setting(&self, identity: &RoomIdentity, setting: &GuardedSetting) -> bool {
         self.of(identity)
             .is_some_and(|consent| consent.settings.contains(setting))
     }
 
     /// Returns true if this room may make exactly this connection.
-    pub fn agrees_to_link(&self, identity: &Identity, connection: &Connection) -> bool {
+    pub fn agrees_to_link(&self, identity: &RoomIdentity, connection: &LinkConnection) -> bool {
         self.of(identity).is_some_and(|consent| {
             consent
                 .links
@@ -148,9 +148,9 @@ impl Consents {
 /// Records consent for a room, for these programs with their digests, for these links and for these settings. Durable after it
 /// returns.
 pub fn agree(
-    identity: &Identity,
+    identity: &RoomIdentity,
     programs: &[(Value, String)],
-    links: &[Connection],
+    links: &[LinkConnection],
     settings: &[GuardedSetting],
 ) -> Result<()> {
     change(|consents| {
@@ -158,12 +158,12 @@ pub fn agree(
         // Consent for an earlier room at the same path is removed.
         let (here, elsewhere) = std::mem::take(&mut consents.rooms)
             .into_iter()
-            .partition(|consent: &Consent| consent.identity.path == identity.path);
+            .partition(|consent: &RoomConsent| consent.identity.path == identity.path);
         consents.rooms = elsewhere;
         let known = here
             .into_iter()
-            .find(|consent: &Consent| consent.identity == *identity);
-        let mut consent = known.unwrap_or_else(|| Consent {
+            .find(|consent: &RoomConsent| consent.identity == *identity);
+        let mut consent = known.unwrap_or_else(|| RoomConsent {
             identity: identity.clone(),
             since: now.clone(),
             programs: Vec::new(),
@@ -177,7 +177,7 @@ pub fn agree(
                 .any(|agreed| agreed.sha256 == *sha256)
             {
                 let (program, sha256, since) = (program.clone(), sha256.clone(), now.clone());
-                consent.programs.push(Agreed {
+                consent.programs.push(AgreedProgram {
                     program,
                     sha256,
                     since,
@@ -204,12 +204,12 @@ pub fn agree(
 }
 
 /// Revokes all consent for the rooms at these paths, and returns it.
-pub fn revoke(paths: &[String]) -> Result<Vec<Consent>> {
+pub fn revoke(paths: &[String]) -> Result<Vec<RoomConsent>> {
     let mut revoked = Vec::new();
     change(|consents| {
         let (gone, kept) = std::mem::take(&mut consents.rooms)
             .into_iter()
-            .partition(|consent: &Consent| paths.contains(&consent.identity.path));
+            .partition(|consent: &RoomConsent| paths.contains(&consent.identity.path));
         (revoked, consents.rooms) = (gone, kept);
     })?;
     Ok(revoked)
@@ -238,7 +238,7 @@ pub(super) fn directory() -> Result<PathBuf> {
     })
 }
 
-fn change(edit: impl FnOnce(&mut Consents)) -> Result<()> {
+fn change(edit: impl FnOnce(&mut ConsentList)) -> Result<()> {
     let own = UserDirectory::make(&directory()?)?;
     let _held = own.hold(layout::TRUST_LOCK)?;
     let mut consents = read(&own)?;
@@ -247,13 +247,13 @@ fn change(edit: impl FnOnce(&mut Consents)) -> Result<()> {
     own.replace(layout::TRUST, text.as_bytes())
 }
 
-fn read(own: &UserDirectory) -> Result<Consents> {
+fn read(own: &UserDirectory) -> Result<ConsentList> {
     let Some(bytes) = own.read(layout::TRUST, limits::REGISTRY_BYTES)? else {
-        return Ok(Consents::none());
+        return Ok(ConsentList::none());
     };
-    let what = match serde_json::from_slice::<Consents>(&bytes) {
+    let what = match serde_json::from_slice::<ConsentList>(&bytes) {
         Ok(consents) if consents.version == VERSION => return Ok(consents),
-        Ok(Consents { version, .. }) => {
+        Ok(ConsentList { version, .. }) => {
             format!("has version {version}, but this program supports {VERSION}")
         }
         Err(e) => format!("cannot be read: {e}"),

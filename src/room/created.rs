@@ -1,7 +1,7 @@
 //! The rooms that this user created on this machine, recorded outside all rooms. A room from a repository, or a copied
 //! room, is not recorded, although its files belong to the user.
 
-use super::consent::{self, Identity};
+use super::consent::{self, RoomIdentity};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, UserDirectory, git, layout};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CreatedRoom {
     #[serde(flatten)]
-    identity: Identity,
+    identity: RoomIdentity,
     inode: u64,
 }
 
@@ -24,7 +24,7 @@ struct CreatedRooms {
 
 impl CreatedRoom {
     /// The room with this identity and this inode of its directory.
-    pub(super) fn new(identity: Identity, inode: u64) -> CreatedRoom {
+    pub(super) fn new(identity: RoomIdentity, inode: u64) -> CreatedRoom {
         CreatedRoom { identity, inode }
     }
 

@@ -5,34 +5,34 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::claims::{ClaimOffer, Claims, Cut, OwnedClaim, WaitingClaim};
+use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, OwnerSessionEnd, WaitingClaim};
 use crate::room::registry::Registry;
-use crate::room::sessions::{Calls, Run};
+use crate::room::sessions::{SessionCalls, SessionRunState};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Signs of activity of agents.
-pub struct Signs<'a> {
+pub struct ActivitySigns<'a> {
     /// The last activity of an agent that the log shows.
     pub last_seen: &'a dyn Fn(&str) -> Option<Stamp>,
     /// The sessions of the room.
-    pub calls: &'a Calls,
+    pub calls: &'a SessionCalls,
     /// Returns true for an agent with mail that is routed at this moment: it is active.
     pub active: &'a dyn Fn(&str) -> bool,
 }
 
 /// The due steps for the claims of a room.
 #[derive(Debug, Default)]
-pub struct Review {
+pub struct ClaimReview {
     /// Owners with claims that lapse.
-    pub lapsed: Vec<Lapsed>,
+    pub lapsed: Vec<LapsedClaims>,
     /// Waiting claims of agents without activity.
     pub skipped: Vec<WaitingClaim>,
     /// Owners with an ended session, and the times when their claims lapse.
     pub ended: Vec<(Arc<str>, Stamp)>,
     /// Owners that were inactive for most of their lease.
-    pub warned: Vec<Warned>,
+    pub warned: Vec<LapseWarning>,
     /// Open offers to agents that are retired.
     pub void: Vec<ClaimOffer>,
     /// When the next review is due. `None` if no claim can lapse.
@@ -41,18 +41,18 @@ pub struct Review {
 
 /// Claims of one owner that lapse.
 #[derive(Debug)]
-pub struct Lapsed {
+pub struct LapsedClaims {
     /// The owner.
     pub owner: Arc<str>,
     /// The claims.
     pub held: Vec<OwnedClaim>,
     /// The reason.
-    pub reason: Reason,
+    pub reason: LapseReason,
 }
 
 /// Why claims lapse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum LapseReason {
     /// The owner was inactive since this time.
     Silent(Stamp),
     /// The owner's session ended at this time.
@@ -63,7 +63,7 @@ pub enum Reason {
 
 /// An owner that has to be warned.
 #[derive(Debug)]
-pub struct Warned {
+pub struct LapseWarning {
     /// The owner.
     pub owner: Arc<str>,
     /// Its last activity.
@@ -74,7 +74,7 @@ pub struct Warned {
 
 /// The end of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
+pub enum ClaimLifetime {
     /// As long as the session of its owner runs.
     Session,
     /// Until this time, unless the owner is active again. It may be past if no router has run since.
@@ -82,12 +82,12 @@ pub enum Life {
 }
 
 /// The end of a claim, for a reader.
-pub fn life(claims: &Claims, held: &OwnedClaim, signs: &Signs<'_>) -> Life {
+pub fn life(claims: &Claims, held: &OwnedClaim, signs: &ActivitySigns<'_>) -> ClaimLifetime {
     let seen = signs.seen(&held.owner, held.renewed);
-    if signs.calls.run(&held.owner, seen) == Run::Running {
-        return Life::Session;
+    if signs.calls.run(&held.owner, seen) == SessionRunState::Running {
+        return ClaimLifetime::Session;
     }
-    Life::Until(lapses(
+    ClaimLifetime::Until(lapses(
         held,
         seen,
         claims.cut(&held.owner).filter(|cut| cut.at > seen.micros()),
@@ -95,7 +95,7 @@ pub fn life(claims: &Claims, held: &OwnedClaim, signs: &Signs<'_>) -> Life {
 }
 
 /// When a claim lapses if its owner, last seen at this time, stays inactive.
-fn lapses(held: &OwnedClaim, seen: Stamp, cut: Option<Cut>) -> Stamp {
+fn lapses(held: &OwnedClaim, seen: Stamp, cut: Option<OwnerSessionEnd>) -> Stamp {
     let own = seen
         .max(Stamp::from_micros(held.renewed))
         .after(Duration::from_secs(held.lease));
@@ -103,8 +103,13 @@ fn lapses(held: &OwnedClaim, seen: Stamp, cut: Option<Cut>) -> Stamp {
 }
 
 /// Reviews all claims at this time.
-pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stamp) -> Review {
-    let mut review = Review::default();
+pub fn review(
+    claims: &Claims,
+    registry: &Registry,
+    signs: &ActivitySigns<'_>,
+    now: Stamp,
+) -> ClaimReview {
+    let mut review = ClaimReview::default();
     let mut owners: BTreeMap<&Arc<str>, Vec<&OwnedClaim>> = BTreeMap::new();
     for held in claims.held() {
         owners.entry(&held.owner).or_default().push(held);
@@ -113,7 +118,7 @@ pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stam
         if is_registered(registry, owner) {
             review.owner(claims, signs, &held, now);
         } else {
-            review.lapse(owner, held, Reason::Retired);
+            review.lapse(owner, held, LapseReason::Retired);
         }
     }
     for waiting in claims.waiting() {
@@ -134,9 +139,15 @@ pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stam
     review
 }
 
-impl Review {
+impl ClaimReview {
     /// Reviews all claims of one owner.
-    fn owner(&mut self, claims: &Claims, signs: &Signs<'_>, held: &[&OwnedClaim], now: Stamp) {
+    fn owner(
+        &mut self,
+        claims: &Claims,
+        signs: &ActivitySigns<'_>,
+        held: &[&OwnedClaim],
+        now: Stamp,
+    ) {
         let owner = &held[0].owner;
         let renewed = held
             .iter()
@@ -148,18 +159,18 @@ impl Review {
             return self.due(now.after(limits::CLAIM_CHECK));
         }
         let run = signs.calls.run(owner, seen);
-        if run == Run::Running {
+        if run == SessionRunState::Running {
             return self.due(now.after(limits::CLAIM_CHECK));
         }
         let mut cut = claims.cut(owner).filter(|cut| cut.at > seen.micros());
-        if let (None, Run::Ended(at)) = (cut, run) {
+        if let (None, SessionRunState::Ended(at)) = (cut, run) {
             let at = at.filter(|at| *at > seen && *at <= now).unwrap_or(now);
             let until = at.after(limits::CLAIM_AFTER_SESSION);
             if until > now {
                 self.ended.push((owner.clone(), until));
             } else {
                 // No router ran in the meantime.
-                cut = Some(Cut {
+                cut = Some(OwnerSessionEnd {
                     at: at.micros(),
                     until: until.micros(),
                 });
@@ -169,8 +180,8 @@ impl Review {
         let (over, alive): (Vec<&OwnedClaim>, Vec<&OwnedClaim>) =
             held.iter().partition(|held| lapses(held, seen, cut) <= now);
         if !over.is_empty() {
-            let reason = cut.map_or(Reason::Silent(seen), |cut| {
-                Reason::Ended(Stamp::from_micros(cut.at))
+            let reason = cut.map_or(LapseReason::Silent(seen), |cut| {
+                LapseReason::Ended(Stamp::from_micros(cut.at))
             });
             self.lapse(owner, over, reason);
         }
@@ -187,7 +198,7 @@ impl Review {
             if warning > now {
                 self.due(warning);
             } else {
-                self.warned.push(Warned {
+                self.warned.push(LapseWarning {
                     owner: owner.clone(),
                     since: seen,
                     lapses: first,
@@ -200,8 +211,8 @@ impl Review {
         }
     }
 
-    fn lapse(&mut self, owner: &Arc<str>, held: Vec<&OwnedClaim>, reason: Reason) {
-        self.lapsed.push(Lapsed {
+    fn lapse(&mut self, owner: &Arc<str>, held: Vec<&OwnedClaim>, reason: LapseReason) {
+        self.lapsed.push(LapsedClaims {
             owner: owner.clone(),
             held: held.into_iter().cloned().collect(),
             reason,
@@ -213,7 +224,7 @@ impl Review {
     }
 }
 
-impl Signs<'_> {
+impl ActivitySigns<'_> {
     fn seen(&self, agent: &str, since: i64) -> Stamp {
         let seen = (self.last_seen)(agent).max(self.calls.last(agent));
         seen.unwrap_or_default().max(Stamp::from_micros(since))
@@ -221,7 +232,7 @@ impl Signs<'_> {
 
     fn alive_until(&self, agent: &str, since: i64, span: Duration, now: Stamp) -> Stamp {
         let seen = self.seen(agent, since);
-        if (self.active)(agent) || self.calls.run(agent, seen) == Run::Running {
+        if (self.active)(agent) || self.calls.run(agent, seen) == SessionRunState::Running {
             now.after(limits::CLAIM_CHECK)
         } else {
             seen.after(span)

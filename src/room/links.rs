@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, hex, unhex};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::{Link, Links};
+use crate::log::state::{LinkState, LinkStates};
 use crate::message::address::is_display_name;
 use crate::message::id;
 use crate::room::Room;
@@ -25,22 +25,22 @@ pub fn cure(link: &str) -> String {
 
 /// The state of one link that a room reports to the other room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndState {
+pub struct LinkEndState {
     /// The id of the room.
     pub room: String,
     /// The items from the other room that it has committed.
     #[serde(rename = "in")]
-    pub came: Option<Came>,
+    pub came: Option<ReceivedStream>,
     /// The items that it has sent.
-    pub out: Option<Sent>,
+    pub out: Option<SentStream>,
     /// Its agents, if it reports them.
     #[serde(default, skip_serializing_if = "no_agents")]
-    pub agents: Arc<[FarAgent]>,
+    pub agents: Arc<[ReportedAgent]>,
 }
 
 /// An agent of the other room, as that room reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FarAgent {
+pub struct ReportedAgent {
     /// Its id in its room.
     pub id: Arc<str>,
     /// Its display name.
@@ -53,7 +53,7 @@ pub struct FarAgent {
 
 /// The part of a stream that a room has committed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Came {
+pub struct ReceivedStream {
     /// The id of the stream.
     pub stream: String,
     /// The number of the last item.
@@ -64,7 +64,7 @@ pub struct Came {
 
 /// The stream of items that a room has sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
+pub struct SentStream {
     /// The id of the stream.
     pub stream: String,
     /// The number of the last item.
@@ -73,27 +73,31 @@ pub struct Sent {
     pub acked: u64,
 }
 
-impl Came {
+impl ReceivedStream {
     /// The digest. `None` if the text is not a digest.
     pub fn hash(&self) -> Option<Hash> {
         unhex(&self.digest)
     }
 }
 
-impl EndState {
+impl LinkEndState {
     /// The state of this room for one link.
-    pub fn of(room: &str, link: Option<&Link>, agents: Arc<[FarAgent]>) -> EndState {
-        let came = link.and_then(|link| link.came.as_ref()).map(|came| Came {
-            stream: came.stream.to_string(),
-            n: came.n,
-            digest: hex(&came.digest),
-        });
-        let out = link.and_then(|link| link.out.as_ref()).map(|out| Sent {
-            stream: out.stream.to_string(),
-            n: out.n,
-            acked: out.acked,
-        });
-        EndState {
+    pub fn of(room: &str, link: Option<&LinkState>, agents: Arc<[ReportedAgent]>) -> LinkEndState {
+        let came = link
+            .and_then(|link| link.came.as_ref())
+            .map(|came| ReceivedStream {
+                stream: came.stream.to_string(),
+                n: came.n,
+                digest: hex(&came.digest),
+            });
+        let out = link
+            .and_then(|link| link.out.as_ref())
+            .map(|out| SentStream {
+                stream: out.stream.to_string(),
+                n: out.n,
+                acked: out.acked,
+            });
+        LinkEndState {
             room: room.to_owned(),
             came,
             out,
@@ -109,25 +113,27 @@ impl EndState {
     }
 
     /// Reads the file in one of a link's directories. `None` if it is missing or damaged, as it can be after a power cut.
-    pub fn read(dir: &Dir) -> Result<Option<EndState>> {
+    pub fn read(dir: &Dir) -> Result<Option<LinkEndState>> {
         let bytes = dir.read(layout::LINK_STATE, limits::LINK_STATE_MOST)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 }
 
-fn no_agents(agents: &Arc<[FarAgent]>) -> bool {
+fn no_agents(agents: &Arc<[ReportedAgent]>) -> bool {
     agents.is_empty()
 }
 
 /// The agents that this room reports to other rooms: the first ones that mail to `all` reaches.
-pub fn roster(registry: &Registry) -> Arc<[FarAgent]> {
+pub fn roster(registry: &Registry) -> Arc<[ReportedAgent]> {
     let first = registry.everybody().iter().take(limits::ROSTER_OF_LINK);
-    first.map(|at| FarAgent::of(registry.at(*at))).collect()
+    first
+        .map(|at| ReportedAgent::of(registry.at(*at)))
+        .collect()
 }
 
-impl FarAgent {
-    fn of(agent: &Agent) -> FarAgent {
-        FarAgent {
+impl ReportedAgent {
+    fn of(agent: &Agent) -> ReportedAgent {
+        ReportedAgent {
             id: agent.id.clone(),
             name: agent.name.clone(),
             role: agent.role.clone(),
@@ -144,7 +150,7 @@ impl FarAgent {
 
 /// The other room's state of the stream to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum RemoteStreamState {
     /// Nothing new.
     Nothing,
     /// It has committed all items up to this number.
@@ -155,20 +161,20 @@ pub enum Heard {
 
 /// Judges the state of the other room. `digest` reads the digest of a waiting item from the log.
 pub fn judge(
-    links: &Links,
+    links: &LinkStates,
     tag: &str,
-    far: &EndState,
+    far: &LinkEndState,
     digest: impl FnOnce(u64) -> Result<Option<Hash>>,
-) -> Result<Heard> {
+) -> Result<RemoteStreamState> {
     let out = links.out(tag);
     let (out, came) = match (out, &far.came) {
-        (None, None) => return Ok(Heard::Nothing),
+        (None, None) => return Ok(RemoteStreamState::Nothing),
         (None, Some(_)) => {
             return stopped(format!(
                 "the room {tag} continues mail that this room does not know of"
             ));
         }
-        (Some(out), None) if out.acked == 0 => return Ok(Heard::Nothing),
+        (Some(out), None) if out.acked == 0 => return Ok(RemoteStreamState::Nothing),
         (Some(out), None) => {
             return stopped(format!(
                 "the room {tag} has lost the {} items that it had",
@@ -196,10 +202,10 @@ pub fn judge(
         return stopped(what);
     }
     if came.n == out.acked {
-        return Ok(Heard::Nothing);
+        return Ok(RemoteStreamState::Nothing);
     }
     match digest(came.n)? {
-        Some(digest) if Some(digest) == came.hash() => Ok(Heard::Acked(came.n)),
+        Some(digest) if Some(digest) == came.hash() => Ok(RemoteStreamState::Acked(came.n)),
         _ => stopped(format!(
             "item {} in the room {tag} differs from the item that this room sent",
             came.n
@@ -207,8 +213,8 @@ pub fn judge(
     }
 }
 
-fn stopped(what: String) -> Result<Heard> {
-    Ok(Heard::Stopped(what))
+fn stopped(what: String) -> Result<RemoteStreamState> {
+    Ok(RemoteStreamState::Stopped(what))
 }
 
 /// The other room of a link within this machine. Fails if the person did not agree to the link.

@@ -3,7 +3,7 @@
 
 use super::Room;
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::failpoint::beat;
 use crate::disk::machine::{self, Process};
@@ -55,7 +55,7 @@ impl Room {
 
     /// Takes the right to route in this room, or reports its holder. Does not wait for a router that runs continuously.
     /// Waits for single passes: at most `patience` for each, and at most [`limits::LOCK_WAIT`] for all.
-    pub fn lock(&self, mode: Mode, patience: Duration) -> Result<Locking> {
+    pub fn lock(&self, mode: RouterMode, patience: Duration) -> Result<LockAttempt> {
         let mut file = match self.dir.lock_file(layout::LOCK) {
             Err(e) if matches!(e.errno(), Some(libc::EROFS | libc::EACCES | libc::EPERM)) => {
                 return self.lock_from_outside(e);
@@ -69,7 +69,7 @@ impl Room {
                 Ok(()) => {
                     LockNote::read(&mut file)
                         .map_or(Ok(()), |left| left.reject_if_alive(&self.dir))?;
-                    return Lock::hold(self.dir.clone(), file, mode).map(Locking::Ours);
+                    return RouterLock::hold(self.dir.clone(), file, mode).map(LockAttempt::Ours);
                 }
                 Err(TryLockError::Error(e)) => {
                     return Err(e).doing_in("lock", self.dir.path(), layout::LOCK);
@@ -77,8 +77,8 @@ impl Room {
                 Err(TryLockError::WouldBlock) => {}
             }
             let holder = self.who_holds(&mut file);
-            if holder.mode != Mode::Pass {
-                return Ok(Locking::Theirs(holder));
+            if holder.mode != RouterMode::Pass {
+                return Ok(LockAttempt::Theirs(holder));
             }
             if same.as_ref() != Some(&holder) {
                 (same, since) = (Some(holder), Instant::now());
@@ -92,16 +92,16 @@ impl Room {
     }
 
     // If a sandbox allows writes only to the agent's own directories, a router outside the sandbox must run.
-    fn lock_from_outside(&self, e: Error) -> Result<Locking> {
+    fn lock_from_outside(&self, e: Error) -> Result<LockAttempt> {
         match self.holder()? {
-            Some(holder) => Ok(Locking::Theirs(holder)),
+            Some(holder) => Ok(LockAttempt::Theirs(holder)),
             None => {
                 let no_permission = Error::Busy {
                     what: format!("this process has no permission to route, and no router is running: {e}"),
                     cure: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
                 };
                 if self.is_agents_user()? {
-                    Ok(Locking::Closed(no_permission))
+                    Ok(LockAttempt::Closed(no_permission))
                 } else {
                     Err(no_permission)
                 }
@@ -131,13 +131,13 @@ impl Room {
     }
 
     /// As [`Room::lock`], for a continuous router. A command that routes only while it waits hands over.
-    pub fn lock_to_run(&self) -> Result<Locking> {
+    pub fn lock_to_run(&self) -> Result<LockAttempt> {
         let wanted = self.dir.lock_file(layout::WANTED)?;
         let deadline = Instant::now() + limits::LOCK_WAIT;
         loop {
-            match self.lock(Mode::Run, limits::LOCK_WAIT)? {
-                Locking::Theirs(holder)
-                    if holder.mode == Mode::Alongside && Instant::now() < deadline =>
+            match self.lock(RouterMode::Run, limits::LOCK_WAIT)? {
+                LockAttempt::Theirs(holder)
+                    if holder.mode == RouterMode::Alongside && Instant::now() < deadline =>
                 {
                     // If another starting router holds this lock, the effect is the same.
                     let _ = wanted.try_lock();
@@ -154,14 +154,14 @@ impl Room {
     }
 
     /// A holder that was killed before it released the right to route. The system has released the lock.
-    pub fn left_behind(&self) -> Option<Holder> {
+    pub fn left_behind(&self) -> Option<RouterHolder> {
         let mut file = LockFile::from(self.dir.look(layout::LOCK).ok()?);
         file.try_lock_shared().ok()?;
-        Holder::read(&mut file)
+        RouterHolder::read(&mut file)
     }
 
     /// The current holder of the right to route, if there is one.
-    pub fn holder(&self) -> Result<Option<Holder>> {
+    pub fn holder(&self) -> Result<Option<RouterHolder>> {
         let Ok(mut file) = self.dir.look(layout::LOCK) else {
             return Ok(None);
         };
@@ -178,16 +178,16 @@ impl Room {
 
     /// The holder of a lock that is held. The second lock shows whether the holder runs continuously. The file contains
     /// the rest, unless the disk was full.
-    fn who_holds(&self, file: &mut File) -> Holder {
+    fn who_holds(&self, file: &mut File) -> RouterHolder {
         let is_continuous = self.is_locked(layout::ROUTING);
-        let said = Holder::read(file);
+        let said = RouterHolder::read(file);
         let mode = match (is_continuous, said.as_ref().map(|holder| holder.mode)) {
-            (false, _) => Mode::Pass,
-            (true, Some(Mode::Run)) => Mode::Run,
-            (true, _) => Mode::Alongside,
+            (false, _) => RouterMode::Pass,
+            (true, Some(RouterMode::Run)) => RouterMode::Run,
+            (true, _) => RouterMode::Alongside,
         };
         if let Some(holder) = said {
-            return Holder { mode, ..holder };
+            return RouterHolder { mode, ..holder };
         }
         // A full disk took no text. The second lock's file has the time of the start, the first one the time of the last
         // step.
@@ -202,7 +202,7 @@ impl Room {
             .ok()
             .flatten()
             .map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
-        Holder {
+        RouterHolder {
             pid: machine::lock_holder(file).unwrap_or_default(),
             mode,
             since: since.unwrap_or_default(),
@@ -217,7 +217,7 @@ impl Room {
 /// Why the lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum RouterMode {
     /// A router that runs until it is stopped.
     Run,
     /// A router inside a command that waits for mail.
@@ -228,17 +228,17 @@ pub enum Mode {
 
 /// The holder of the right to route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Holder {
+pub struct RouterHolder {
     /// The process number in the holder's own namespace: a hint. 0 if unknown.
     pub pid: u32,
     /// Why it holds the lock.
-    pub mode: Mode,
+    pub mode: RouterMode,
     /// The start time, RFC 3339.
     pub since: String,
 }
 
-impl Holder {
-    fn read(file: &mut File) -> Option<Holder> {
+impl RouterHolder {
+    fn read(file: &mut File) -> Option<RouterHolder> {
         LockNote::read(file).map(|note| note.holder)
     }
 }
@@ -247,7 +247,7 @@ impl Holder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LockNote {
     #[serde(flatten)]
-    holder: Holder,
+    holder: RouterHolder,
     /// Identifies this lock among all that were ever held.
     #[serde(default)]
     token: String,
@@ -258,8 +258,8 @@ struct LockNote {
 }
 
 impl LockNote {
-    fn of_this_process(mode: Mode) -> LockNote {
-        let holder = Holder {
+    fn of_this_process(mode: RouterMode) -> LockNote {
+        let holder = RouterHolder {
             pid: std::process::id(),
             mode,
             since: Stamp::now().to_string(),
@@ -298,7 +298,7 @@ impl LockNote {
         if !is_alive {
             return Ok(());
         }
-        let Holder { pid, since, .. } = &self.holder;
+        let RouterHolder { pid, since, .. } = &self.holder;
         Err(Error::Busy {
             what: format!(
                 "process {pid} has routed in {} since {since}, and its lock has no effect on this process",
@@ -347,17 +347,17 @@ fn read_lock(dir: &Dir) -> Result<Option<String>> {
 }
 
 /// The result of requesting the lock.
-pub enum Locking {
+pub enum LockAttempt {
     /// This process may route.
-    Ours(Lock),
+    Ours(RouterLock),
     /// Another router is running.
-    Theirs(Holder),
+    Theirs(RouterHolder),
     /// This process runs as the user of an agent, which never routes: the room's owner does.
     Closed(Error),
 }
 
 /// The right to route in a room. It ends when the value is dropped, or when the process ends.
-pub struct Lock {
+pub struct RouterLock {
     dir: Dir,
     /// The second lock of a continuous router. It is released first, so that a following pass does not look like a
     /// router.
@@ -368,17 +368,17 @@ pub struct Lock {
     text: String,
     /// True if a router on another machine can reach the same file.
     is_shared: bool,
-    mode: Mode,
+    mode: RouterMode,
     /// When a step was last noted.
     step: Instant,
 }
 
-impl Lock {
-    fn hold(dir: Dir, file: LockFile, mode: Mode) -> Result<Lock> {
+impl RouterLock {
+    fn hold(dir: Dir, file: LockFile, mode: RouterMode) -> Result<RouterLock> {
         let left = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?;
         let is_shared = !events_work(&dir);
         let text = LockNote::of_this_process(mode).text();
-        let mut lock = Lock {
+        let mut lock = RouterLock {
             dir,
             routing: None,
             file,
@@ -390,7 +390,7 @@ impl Lock {
         };
         lock.write()?;
         // Set last, so that a process that finds the lock held reads the content of the current holder.
-        if mode != Mode::Pass {
+        if mode != RouterMode::Pass {
             let routing = lock.dir.lock_within(layout::ROUTING, limits::PASS_WAIT)?;
             routing.touch();
             lock.routing = Some(routing);
@@ -399,7 +399,7 @@ impl Lock {
     }
 
     fn write(&mut self) -> Result<()> {
-        let Lock {
+        let RouterLock {
             dir, file, text, ..
         } = self;
         // A full disk must not keep the router from starting.
@@ -434,7 +434,7 @@ impl Lock {
 
     /// The time that the holder waits for a backup. Only a continuous router waits long.
     pub fn patience(&self) -> Duration {
-        if self.mode == Mode::Run {
+        if self.mode == RouterMode::Run {
             limits::PAUSE_WAIT
         } else {
             limits::PASS_WAIT
@@ -469,7 +469,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for RouterLock {
     fn drop(&mut self) {
         drop(self.routing.take());
         let _ = self.file.put_text("");

@@ -3,7 +3,7 @@
 //! In: an open directory. Out: the registry, the settings, the recipients of an address, the files in outboxes, the
 //! unread mail in inboxes, the sessions of agents, and the archive.
 //!
-//! Each module is the only one that knows the format of its part. [`Room`] opens, finds and creates a room. A [`Lock`]
+//! Each module is the only one that knows the format of its part. [`Room`] opens, finds and creates a room. A [`RouterLock`]
 //! gives the right to change it.
 //!
 //! This does not belong here: the order of changes (`router`, `commands`), and the log (`log`).
@@ -38,14 +38,14 @@ mod trusted;
 mod turn;
 mod whole;
 
-pub use begun::Removal;
-pub use choice::{Competing, reason};
-pub use lock::{Holder, Lock, Locking, Mode};
-pub use near::{Near, identity, near};
+pub use begun::RoomRemoval;
+pub use choice::{CompetingRoom, reason};
+pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode};
+pub use near::{NearbyRoom, identity, near};
 pub use open::{
-    FoundRoom, Made, MissedRoom, ROOM_VARIABLES, Room, below, check_not_a_link, default_place,
-    find, find_room, is_room, named_by_environment,
+    FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_not_a_link,
+    default_place, find, find_room, is_room, named_by_environment,
 };
 pub use place::CopiedRoom;
 pub use progress::StalledRouter;
-pub use turn::{PausedRoom, Turn, pause};
+pub use turn::{PausedRoom, RoomTurn, pause};

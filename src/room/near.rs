@@ -14,7 +14,7 @@ const BELOW: usize = 1000;
 
 /// A room near a directory.
 #[derive(Debug, Clone)]
-pub struct Near {
+pub struct NearbyRoom {
     /// Its path.
     pub path: PathBuf,
     /// How it was found.
@@ -22,7 +22,7 @@ pub struct Near {
 }
 
 /// Every room near a directory, each once. The room that commands use is the first.
-pub fn near(from: &Path) -> Vec<Near> {
+pub fn near(from: &Path) -> Vec<NearbyRoom> {
     let mut places: Vec<(PathBuf, &'static str)> = Vec::new();
     if let Ok(path) = find(None, from) {
         places.push((path, "found from the working directory"));
@@ -48,7 +48,7 @@ pub fn near(from: &Path) -> Vec<Near> {
     });
     places
         .into_iter()
-        .map(|(path, by)| Near { path, by })
+        .map(|(path, by)| NearbyRoom { path, by })
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::git::main_worktree;
-use crate::disk::{Dir, Meta, NoteFile, Readers, layout};
+use crate::disk::{Dir, Meta, NoteFile, RoomReaders, layout};
 use crate::message::id;
 use crate::room::charter::CharterFile;
 use crate::room::consent;
@@ -21,15 +21,15 @@ pub struct Room {
     /// The room's directory.
     pub dir: Dir,
     /// The settings that were read last, and the version of their file.
-    read: Arc<Mutex<Option<ReadSettings>>>,
+    read: Arc<Mutex<Option<CachedSettings>>>,
 }
 
 /// Settings, and the versions of their file and of the recorded consent: `None` for a missing file.
-type ReadSettings = ([Option<Meta>; 2], Arc<Settings>);
+type CachedSettings = ([Option<Meta>; 2], Arc<Settings>);
 
 /// The result of [`Room::init`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum RoomCreation {
     /// A new room was created.
     New,
     /// A room existed and was not changed.
@@ -94,19 +94,19 @@ impl Room {
     /// assert_eq!((first, second), (Made::New, Made::Already));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn init(path: &Path) -> Result<(Room, Made)> {
-        Room::init_for(path, Readers::Owner)
+    pub fn init(path: &Path) -> Result<(Room, RoomCreation)> {
+        Room::init_for(path, RoomReaders::Owner)
     }
 
     /// As [`Room::init`], with the readers of a new room.
-    pub fn init_for(path: &Path, readers: Readers) -> Result<(Room, Made)> {
+    pub fn init_for(path: &Path, readers: RoomReaders) -> Result<(Room, RoomCreation)> {
         let room = Room::of(Dir::make_room(path, readers)?);
         room.check_trusted()?;
         let dir = room.check_named()?.dir;
         let made = if dir.stat(layout::ROOM_ID)?.is_some() {
-            Made::Already
+            RoomCreation::Already
         } else {
-            Made::New
+            RoomCreation::New
         };
         for directory in layout::DIRECTORIES {
             dir.make(directory)?;

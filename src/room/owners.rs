@@ -5,7 +5,7 @@
 
 use super::Room;
 use crate::base::error::Result;
-use crate::disk::{Barrier, Owner, layout, may_give};
+use crate::disk::{Barrier, FileOwner, layout, may_give};
 use crate::room::registry::{Agent, Registry};
 use std::collections::HashMap;
 use std::path::Path;
@@ -80,10 +80,10 @@ impl Room {
     }
 
     // The user in the registry, otherwise the owner of the inbox.
-    fn reader(&self, agent: &Agent) -> Option<Owner> {
+    fn reader(&self, agent: &Agent) -> Option<FileOwner> {
         let inbox = self.dir.stat(layout::inbox(&agent.id)).ok().flatten();
         let there = inbox.or_else(|| self.dir.meta().ok())?;
-        Some(Owner {
+        Some(FileOwner {
             uid: agent.uid.unwrap_or(there.uid),
             gid: there.gid,
         })
@@ -92,11 +92,11 @@ impl Room {
 
 /// The owners of the copies in one batch. Each agent is looked up once.
 #[derive(Default)]
-pub struct Readers(HashMap<Arc<str>, Option<Owner>>);
+pub struct CopyOwners(HashMap<Arc<str>, Option<FileOwner>>);
 
-impl Readers {
+impl CopyOwners {
     /// The owner of a copy for this agent, if this process can change the owner.
-    pub fn of(&mut self, room: &Room, agent: &Agent) -> Option<Owner> {
+    pub fn of(&mut self, room: &Room, agent: &Agent) -> Option<FileOwner> {
         if !may_give() {
             return None;
         }

@@ -13,7 +13,7 @@ const BYTES: u64 = 64 << 10;
 
 /// The last known location of a room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct RecordedLocation {
     /// The inode of its directory. A move on the same file system keeps it, a copy has another one. The device number
     /// is not compared, because it can change at the next boot.
     inode: u64,
@@ -106,26 +106,26 @@ impl Room {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes.trim_ascii()).into_owned()))
     }
 
-    fn place(&self) -> Result<Place> {
+    fn place(&self) -> Result<RecordedLocation> {
         let path = self.dir.path();
         let path = path
             .canonicalize()
             .unwrap_or_else(|_| Path::new(path).to_path_buf());
-        Ok(Place {
+        Ok(RecordedLocation {
             inode: self.dir.meta()?.inode,
             path,
         })
     }
 
     // An unreadable record counts as none.
-    fn known_place(&self) -> Result<Option<Place>> {
+    fn known_place(&self) -> Result<Option<RecordedLocation>> {
         Ok(self
             .dir
             .read(layout::PLACE, BYTES)?
             .and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
-    fn write_place(&self, place: &Place) -> Result<()> {
+    fn write_place(&self, place: &RecordedLocation) -> Result<()> {
         let text = serde_json::to_string(place).expect("a place is plain data") + "\n";
         self.dir.replace(layout::PLACE, text.as_bytes())
     }

@@ -1,12 +1,12 @@
 //! The progress of the process that routes in a room. It marks each step by the modification time of its lock file, which
 //! works on a full disk as well. A process that was stopped, or that hangs, keeps the lock: other commands must say so.
 
-use super::{Holder, Room};
+use super::{Room, RouterHolder};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, to_the_second};
-use crate::disk::{Entry, layout, machine};
+use crate::disk::{DirectoryEntry, layout, machine};
 use crate::room::outbox::EmptyOutboxes;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -56,7 +56,7 @@ impl Room {
     /// The router of this room, if one holds the lock and makes no progress. A router that a backup has paused waits on
     /// purpose.
     pub fn stalled(&self) -> Result<Option<StalledRouter>> {
-        let Some(Holder { pid, .. }) = self.holder()? else {
+        let Some(RouterHolder { pid, .. }) = self.holder()? else {
             return Ok(None);
         };
         let Some(lock) = self.dir.stat(layout::LOCK)? else {
@@ -100,7 +100,7 @@ impl Room {
         };
         let empty = EmptyOutboxes::read(&self.dir);
         for entry in outboxes.list()? {
-            let Entry { name, inode, .. } = entry?;
+            let DirectoryEntry { name, inode, .. } = entry?;
             if count >= most {
                 break;
             }

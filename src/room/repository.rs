@@ -8,23 +8,23 @@ use super::Room;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::git::{self, Worktree};
-use crate::disk::{HardLinks, layout, machine};
+use crate::disk::{HardLinkSearch, layout, machine};
 use crate::message::address::quoted;
 use crate::message::id;
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 /// A path in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RepositoryPath {
     /// The repository; `None` for the room's own.
     pub repository: Option<String>,
     /// The path relative to the top of the repository; empty for the top itself.
     pub path: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RepositoryPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.repository {
             Some(repository) => write!(f, "{repository}:{}", self.path),
@@ -34,32 +34,32 @@ impl fmt::Display for Place {
 }
 
 /// The base of the room's paths.
-pub struct Ground {
+pub struct RepositoryBase {
     /// The top of the room's repository, or the room's parent.
     top: PathBuf,
     own: Option<Worktree>,
 }
 
-impl Ground {
+impl RepositoryBase {
     /// The ground of a room.
-    pub fn of(room: &Room) -> Ground {
+    pub fn of(room: &Room) -> RepositoryBase {
         let path = git::resolved(room.dir.path());
         let parent = path.parent().unwrap_or(&path).to_path_buf();
         let own = Worktree::around(&parent);
-        Ground {
+        RepositoryBase {
             top: own.as_ref().map_or(parent, |own| own.top.clone()),
             own,
         }
     }
 
     /// The place of a file by its resolved path. `None` if the file is in no repository and outside the room's parent.
-    pub fn place(&self, file: &Path) -> Option<Place> {
+    pub fn place(&self, file: &Path) -> Option<RepositoryPath> {
         self.place_of(&git::resolved(file))
     }
 
     /// Every name of a file that a claim may have: with symbolic links and without, and in the repository around its own
     /// if that is the room's.
-    pub fn places(&self, file: &Path) -> Vec<Place> {
+    pub fn places(&self, file: &Path) -> Vec<RepositoryPath> {
         let mut places = Vec::new();
         let real = git::resolved(file);
         // The link itself, in a directory without links.
@@ -70,7 +70,7 @@ impl Ground {
         let mounted = machine::same_file_below(&real, &self.top);
         for path in [Some(real), linked, mounted].into_iter().flatten() {
             let outer = path.strip_prefix(&self.top).ok().and_then(text);
-            let outer = outer.map(|path| Place {
+            let outer = outer.map(|path| RepositoryPath {
                 repository: None,
                 path,
             });
@@ -88,8 +88,9 @@ impl Ground {
         &self,
         file: &Path,
         places: impl IntoIterator<Item = &'p str>,
-    ) -> Vec<Place> {
-        let Some(mut links) = HardLinks::of(&git::resolved(file), limits::HARD_LINK_NAMES) else {
+    ) -> Vec<RepositoryPath> {
+        let Some(mut links) = HardLinkSearch::of(&git::resolved(file), limits::HARD_LINK_NAMES)
+        else {
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -103,8 +104,8 @@ impl Ground {
     }
 
     /// Every name of a path in a worktree, as git gives it.
-    pub fn in_worktree(&self, worktree: &Worktree, path: &str) -> Vec<Place> {
-        let mut places = vec![Place {
+    pub fn in_worktree(&self, worktree: &Worktree, path: &str) -> Vec<RepositoryPath> {
+        let mut places = vec![RepositoryPath {
             repository: self.name(worktree),
             path: path.to_owned(),
         }];
@@ -115,7 +116,7 @@ impl Ground {
             .ok()
             .and_then(text)
             .filter(|above| !above.is_empty());
-        let outer = above.map(|above| Place {
+        let outer = above.map(|above| RepositoryPath {
             repository: None,
             path: format!("{above}/{path}"),
         });
@@ -126,17 +127,17 @@ impl Ground {
     }
 
     /// The place of a resolved path.
-    fn place_of(&self, real: &Path) -> Option<Place> {
+    fn place_of(&self, real: &Path) -> Option<RepositoryPath> {
         let around = real.ancestors().find_map(Worktree::at);
         match around {
             Some(worktree) => {
                 let path = text(real.strip_prefix(&worktree.top).ok()?)?;
-                Some(Place {
+                Some(RepositoryPath {
                     repository: self.name(&worktree),
                     path,
                 })
             }
-            None => Some(Place {
+            None => Some(RepositoryPath {
                 repository: None,
                 path: text(real.strip_prefix(&self.top).ok()?)?,
             }),
@@ -155,14 +156,14 @@ impl Ground {
 
 /// The subject that a person at `from` means by a word: `task:<name>`, `lane:<name>`, `<repository>:<path>`, or a path or
 /// glob relative to `from`. A path of an existing file is taken literally, even if it contains wildcards.
-pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
+pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<ClaimSubject> {
     if word.trim().is_empty() {
         let problem = Problem::new("bad_claim", "a subject is empty");
         return Err(Error::Rejected(vec![
             problem.fix("name a path, `task:<name>` or `lane:<name>`"),
         ]));
     }
-    let ground = Ground::of(room);
+    let ground = RepositoryBase::of(room);
     let is_literal = git::exists(&layout::below(from, word.as_ref()));
     if let Some((prefix, rest)) = word
         .split_once(':')
@@ -205,11 +206,11 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
     } else {
         path
     };
-    parse_subject(&Place { path, ..place }.to_string())
+    parse_subject(&RepositoryPath { path, ..place }.to_string())
 }
 
-fn parse_subject(text: &str) -> Result<Subject> {
-    Subject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]))
+fn parse_subject(text: &str) -> Result<ClaimSubject> {
+    ClaimSubject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]))
 }
 
 /// The name of a repository in claims. Characters that a name cannot have become `-`.

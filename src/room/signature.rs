@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// A text that the decision key signs.
 #[derive(Debug, Clone, Copy)]
-pub enum Signed<'a> {
+pub enum SignedText<'a> {
     /// The pin of a public key in a room.
     Pin {
         /// The room, from [`place`].
@@ -84,12 +84,12 @@ impl DecisionKey {
     }
 
     /// Signs a text.
-    pub fn sign(&self, text: Signed<'_>) -> String {
+    pub fn sign(&self, text: SignedText<'_>) -> String {
         HEXLOWER.encode(self.0.sign(&text.bytes()).as_ref())
     }
 }
 
-impl Signed<'_> {
+impl SignedText<'_> {
     /// Returns true if the signature is from the private half of this public key.
     pub fn is_signed_by(self, key: &str, signature: &str) -> bool {
         let [Ok(key), Ok(signature)] =
@@ -106,8 +106,8 @@ impl Signed<'_> {
     fn bytes(self) -> Vec<u8> {
         let number;
         let parts = match self {
-            Signed::Pin { place, key } => vec!["mailbag pin", place, key],
-            Signed::Decision {
+            SignedText::Pin { place, key } => vec!["mailbag pin", place, key],
+            SignedText::Decision {
                 place,
                 approval,
                 seq,

@@ -2,8 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, Owner, layout};
-use crate::log::state::{Delivery, Open};
+use crate::disk::{Barrier, Dir, FileOwner, layout};
+use crate::log::state::{OpenRecord, StagedFile};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
@@ -64,7 +64,7 @@ impl Spool {
         &self,
         name: &str,
         bytes: &[u8],
-        reader: Option<Owner>,
+        reader: Option<FileOwner>,
         barrier: &mut Barrier,
     ) -> Result<()> {
         let file = self.stage.create_for(name, bytes, reader)?;
@@ -83,7 +83,7 @@ impl Spool {
     }
 
     /// Does the staged file exist? Then its copy is not delivered.
-    pub fn is_staged(&self, delivery: &Delivery) -> Result<bool> {
+    pub fn is_staged(&self, delivery: &StagedFile) -> Result<bool> {
         Ok(self.stage.stat(&delivery.staged)?.is_some())
     }
 
@@ -91,9 +91,9 @@ impl Spool {
     /// was retired before.
     pub fn retire(
         &self,
-        open: &Open,
+        open: &OpenRecord,
         rejected: bool,
-        kept: &mut Kept,
+        kept: &mut OriginalDirectories,
         barrier: &mut Barrier,
     ) -> Result<()> {
         // The log has the message of an item, and its sender the item.
@@ -142,9 +142,9 @@ impl Spool {
 
 /// The open target directories of a batch's originals.
 #[derive(Default)]
-pub struct Kept(HashMap<PathBuf, Dir>);
+pub struct OriginalDirectories(HashMap<PathBuf, Dir>);
 
-impl Kept {
+impl OriginalDirectories {
     fn open(&mut self, room: &Dir, directory: PathBuf, barrier: &mut Barrier) -> Result<&Dir> {
         // A batch with thousands of senders must not use all file descriptors.
         if self.0.len() >= 64 && !self.0.contains_key(&directory) {

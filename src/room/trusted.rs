@@ -3,10 +3,10 @@
 //! Another user's room can be a trap. Nothing in it is read or written before the person has agreed to use it.
 
 use super::Room;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::{Dir, machine};
-use crate::room::consent::{self, Consents, Identity};
-use crate::room::registry::Wake;
+use crate::room::consent::{self, ConsentList, RoomIdentity};
+use crate::room::registry::WakeSettings;
 use crate::room::settings::Settings;
 
 impl Room {
@@ -33,7 +33,7 @@ impl Room {
     }
 
     /// The identity of the room, which another room at the same path does not have.
-    pub fn identity(&self) -> Result<Identity> {
+    pub fn identity(&self) -> Result<RoomIdentity> {
         let path = self
             .dir
             .path()
@@ -47,7 +47,7 @@ impl Room {
             });
         }
         // Another user's room may not allow this user to enter `spool/`.
-        Ok(Identity {
+        Ok(RoomIdentity {
             path: consent::path_text(&path)?,
             room: self.id().unwrap_or_default(),
             owner: own.uid,
@@ -55,12 +55,12 @@ impl Room {
     }
 
     /// Did the person agree to start its programs? A wake without a program needs no consent.
-    pub fn agrees(&self, wake: &Wake) -> Result<bool> {
+    pub fn agrees(&self, wake: &WakeSettings) -> Result<bool> {
         let programs = wake.programs();
         if programs.is_empty() {
             return Ok(true);
         }
-        let (consents, identity) = (Consents::read()?, self.identity()?);
+        let (consents, identity) = (ConsentList::read()?, self.identity()?);
         Ok(programs
             .iter()
             .all(|program| consents.agrees(&identity, &program.sha256())))
@@ -73,7 +73,7 @@ impl Room {
             return;
         }
         // An unreadable record grants no consent.
-        let consents = Consents::read().ok().zip(self.identity().ok());
+        let consents = ConsentList::read().ok().zip(self.identity().ok());
         settings.withhold(|setting| {
             consents
                 .as_ref()
@@ -87,7 +87,7 @@ impl Room {
             return Ok(());
         }
         let identity = self.identity()?;
-        let unread = match Consents::read() {
+        let unread = match ConsentList::read() {
             Ok(consents) if consents.of(&identity).is_some() => return Ok(()),
             Ok(_) => String::new(),
             Err(e) => format!(" (your recorded consent cannot be read: {e})"),

@@ -1,13 +1,13 @@
 //! Turns: a process that copies a room pauses its router between two batches.
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::{Dir, LockFile, layout};
 use std::fs::TryLockError;
 use std::time::{Duration, Instant};
 
 /// A router's right to change the room. The router releases it between batches, so that a backup can take it.
-pub struct Turn {
+pub struct RoomTurn {
     room: Dir,
     lock: LockFile,
     wanted: LockFile,
@@ -23,14 +23,14 @@ pub struct PausedRoom {
     _lock: LockFile,
 }
 
-impl Turn {
+impl RoomTurn {
     /// Waits for a process that has paused the room, at most `within`.
-    pub fn new(room: &Dir, within: Duration) -> Result<Turn> {
+    pub fn new(room: &Dir, within: Duration) -> Result<RoomTurn> {
         let (lock, wanted) = (
             room.lock_file(layout::TURN)?,
             room.lock_file(layout::TURN_WANTED)?,
         );
-        let mut turn = Turn {
+        let mut turn = RoomTurn {
             room: room.clone(),
             lock,
             wanted,

@@ -18,89 +18,88 @@ pub mod steps;
 mod upkeep;
 pub mod watcher;
 
-pub use parts::Tally;
-pub use steps::ack::{
-    AckRoom, Claimed as AckClaims, SUPERSEDED_BY, failed_wakes, judge as judge_ack,
-};
+pub use parts::RouterTotals;
+pub use steps::ack::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge as judge_ack};
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Class, Error, Result};
+use crate::base::error::{Error, ErrorClass, Result};
 use crate::disk::layout;
 use crate::log::Log;
-use crate::log::state::State;
-use crate::room::outbox::Patience;
+use crate::log::state::RoomState;
+use crate::room::outbox::UnreadyFiles;
 use crate::room::spool::Spool;
-use crate::room::{Lock, Room, Turn};
+use crate::room::{Room, RoomTurn, RouterLock};
 use parts::{
-    Config, Gates, Intake, Journal, Leases, Links, Notice, Notices, Pending, Progress, Receipts,
-    Renames, Storage, Wakes,
+    DecisionDeadlines, DeliveryProgress, Journal, LinkAcknowledgements, MailIntake,
+    NextClaimReview, NoticeQueue, ObservedReceipts, PendingWork, QueuedNotice, RenameRetry,
+    RoomConfig, RouterStorage, WakeQueue,
 };
-use projections::{Cause, Projections, View};
+use projections::{ProjectionView, Projections, ReconcileCause};
 use std::time::{Duration, Instant};
-use steps::commit::{Commit, Committed};
-use steps::pickup::Pickup;
-use steps::resolve::Resolve;
-use steps::stage::{Stage, Staged};
+use steps::commit::{CommitStep, CommittedBatch};
+use steps::pickup::PickupStep;
+use steps::resolve::ResolveStep;
+use steps::stage::{StageStep, StagedBatch};
 use steps::{check, deliver, effects, read, resolve, retire};
-use upkeep::deadlines::Deadlines;
+use upkeep::deadlines::DeadlineRetry;
 use upkeep::loops;
 
 /// The router of one room. Only the holder of the room's lock can have one.
 pub struct Router {
     /// The room, its registry and its settings.
-    config: Config,
+    config: RoomConfig,
     /// Files and claims waiting for their turn.
-    intake: Intake,
+    intake: MailIntake,
     /// The spool, and the barrier.
-    storage: Storage,
+    storage: RouterStorage,
     /// The log, and the in-memory state built from it.
     journal: Journal,
     /// The delivery progress of committed records.
-    progress: Progress,
+    progress: DeliveryProgress,
     /// Observations of copies that left inboxes.
-    receipts: Receipts,
+    receipts: ObservedReceipts,
     /// Steps of wakes that are not in the log yet.
-    wakes: Wakes,
+    wakes: WakeQueue,
     /// Acknowledgements from linked rooms.
-    links: Links,
+    links: LinkAcknowledgements,
     projections: Projections,
     /// Messages of the router's own.
-    notices: Notices,
+    notices: NoticeQueue,
     /// Work that failed for a temporary reason.
-    pending: Pending,
-    deadlines: Deadlines,
-    leases: Leases,
-    gates: Gates,
-    renames: Renames,
+    pending: PendingWork,
+    deadlines: DeadlineRetry,
+    leases: NextClaimReview,
+    gates: DecisionDeadlines,
+    renames: RenameRetry,
     /// Shared with a backup, which makes the router pause.
-    turn: Turn,
+    turn: RoomTurn,
 }
 
 impl Router {
     fn new(
         room: Room,
-        lock: Lock,
-        turn: Turn,
-        patience: Patience,
-        found: Opened,
+        lock: RouterLock,
+        turn: RoomTurn,
+        patience: UnreadyFiles,
+        found: RecoveredRoom,
     ) -> Result<Router> {
-        let config = Config::new(room, patience.now())?;
-        let Opened { log, spool, state } = found;
+        let config = RoomConfig::new(room, patience.now())?;
+        let RecoveredRoom { log, spool, state } = found;
         Ok(Router {
-            intake: Intake::new(patience, state.claim),
-            storage: Storage::new(config.dir(), spool, config.settings().durability),
+            intake: MailIntake::new(patience, state.claim),
+            storage: RouterStorage::new(config.dir(), spool, config.settings().durability),
             journal: Journal::new(lock, log, state),
-            progress: Progress::default(),
-            receipts: Receipts::default(),
-            wakes: Wakes::default(),
-            links: Links::default(),
+            progress: DeliveryProgress::default(),
+            receipts: ObservedReceipts::default(),
+            wakes: WakeQueue::default(),
+            links: LinkAcknowledgements::default(),
             projections: Projections::new(config.dir()),
-            notices: Notices::default(),
-            pending: Pending::default(),
-            deadlines: Deadlines::default(),
-            leases: Leases::default(),
-            gates: Gates::default(),
-            renames: Renames::default(),
+            notices: NoticeQueue::default(),
+            pending: PendingWork::default(),
+            deadlines: DeadlineRetry::default(),
+            leases: NextClaimReview::default(),
+            gates: DecisionDeadlines::default(),
+            renames: RenameRetry::default(),
             turn,
             config,
         })
@@ -115,7 +114,7 @@ impl Router {
             return self.record_renames();
         }
         let state = self.journal.state();
-        let picked_up = Pickup {
+        let picked_up = PickupStep {
             config: &self.config,
             intake: &mut self.intake,
             storage: &mut self.storage,
@@ -127,7 +126,7 @@ impl Router {
         .run();
         let letters = read::read(&mut self.intake, &self.storage, picked_up);
         let checked = check::check(&self.config, letters);
-        let addressed = Resolve {
+        let addressed = ResolveStep {
             config: &self.config,
             intake: &mut self.intake,
             state,
@@ -155,8 +154,8 @@ impl Router {
         Ok(routed)
     }
 
-    fn stage(&mut self) -> Stage<'_> {
-        Stage {
+    fn stage(&mut self) -> StageStep<'_> {
+        StageStep {
             config: &self.config,
             storage: &mut self.storage,
             state: self.journal.state(),
@@ -165,8 +164,8 @@ impl Router {
         }
     }
 
-    fn commit(&mut self, staged: Staged) -> Result<Committed> {
-        Commit {
+    fn commit(&mut self, staged: StagedBatch) -> Result<CommittedBatch> {
+        CommitStep {
             config: &self.config,
             storage: &mut self.storage,
             journal: &mut self.journal,
@@ -206,7 +205,7 @@ impl Router {
     }
 
     /// Steps 8 to 10: the effects of committed records.
-    fn complete(&mut self, committed: Committed) -> Result<bool> {
+    fn complete(&mut self, committed: CommittedBatch) -> Result<bool> {
         let Router {
             config,
             storage,
@@ -220,7 +219,7 @@ impl Router {
         } = self;
         let state = journal.state();
         let delivered = deliver::deliver(config, storage, state, progress, pending, committed)?;
-        let view = View::of(config, journal);
+        let view = ProjectionView::of(config, journal);
         projections.apply(delivered.accepted(), &view, pending, notices);
         loops::report(state, notices);
         let effected = effects::effects(
@@ -282,7 +281,7 @@ impl Router {
     fn retry(&mut self) -> Result<bool> {
         let (mut copies, mut reload, mut projections) = (false, false, false);
         for what in &self.pending.take_due() {
-            if let Some(about) = Notice::about_of(what) {
+            if let Some(about) = QueuedNotice::about_of(what) {
                 // Messages about claims follow from the state, and the next review finds them again.
                 if !self.notices.is_held(about) {
                     self.pending.clear(what);
@@ -318,45 +317,45 @@ impl Router {
             self.try_stuck_again()?;
         }
         if projections {
-            self.reconcile(Cause::Sweep)?;
+            self.reconcile(ReconcileCause::Sweep)?;
         }
         self.notices.retry();
         Ok(reload)
     }
 
     fn try_stuck_again(&mut self) -> Result<()> {
-        let stuck = Committed::again(self.journal.state(), self.progress.take_stuck());
+        let stuck = CommittedBatch::again(self.journal.state(), self.progress.take_stuck());
         self.complete(stuck)?;
         Ok(())
     }
 
     /// The work of this router since it started.
-    fn tally(&self) -> Tally {
-        Tally {
+    fn tally(&self) -> RouterTotals {
+        RouterTotals {
             waiting: self.pending.len(),
             ..self.journal.tally()
         }
     }
 
     /// Makes the projections equal to the log.
-    fn reconcile(&mut self, cause: Cause) -> Result<()> {
-        let view = View::of(&self.config, &self.journal);
+    fn reconcile(&mut self, cause: ReconcileCause) -> Result<()> {
+        let view = ProjectionView::of(&self.config, &self.journal);
         self.projections
             .reconcile(cause, &view, &mut self.pending, &mut self.notices)
     }
 
     /// Collects messages that agents wrote into files of projections.
     fn collect_from_projections(&mut self) {
-        let view = View::of(&self.config, &self.journal);
+        let view = ProjectionView::of(&self.config, &self.journal);
         self.projections
             .collect(&view, &mut self.pending, &mut self.notices);
     }
 
     /// Writes the projections that are due.
     fn write_projections(&mut self) {
-        let view = View {
+        let view = ProjectionView {
             is_idle: self.is_idle(),
-            ..View::of(&self.config, &self.journal)
+            ..ProjectionView::of(&self.config, &self.journal)
         };
         self.projections
             .apply(&[], &view, &mut self.pending, &mut self.notices);
@@ -401,16 +400,16 @@ impl Router {
 }
 
 /// The log, the spool and the state that recovery found.
-struct Opened {
+struct RecoveredRoom {
     log: Log,
     spool: Spool,
-    state: State,
+    state: RoomState,
 }
 
 /// Returns a temporary error, and fails with any other.
 fn temporary(e: Error) -> Result<Error> {
     match e.class() {
-        Class::Temporary => Ok(e),
+        ErrorClass::Temporary => Ok(e),
         _ => Err(e),
     }
 }

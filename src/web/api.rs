@@ -1,17 +1,17 @@
 //! JSON for programs, in the form of the commands' `--json` output.
 
-use super::app::{App, run, run_in_turn};
-use super::reply::{Failure, json_of};
+use super::app::{WebApp, run, run_in_turn};
+use super::reply::{RequestFailure, json_of};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::dry_run::DryRun;
 use crate::commands::follow::let_router_process;
-use crate::commands::rejected::{self, Which};
+use crate::commands::rejected::{self, RejectedSelection};
 use crate::doctor;
 use crate::message::id;
-use crate::query::history::{Criteria, Filter};
+use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::newest::last_of;
-use crate::query::search::Pattern;
+use crate::query::search::SearchPattern;
 use crate::query::{self, identity, time};
 use crate::room::Room;
 use axum::extract::{Query, State};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// The filters of a list, as the options of `mailbag list` and `mailbag search`.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ListQuery {
     words: Option<String>,
     regex: Option<String>,
     #[serde(default)]
@@ -36,19 +36,19 @@ pub(super) struct Asked {
     last: Option<usize>,
 }
 
-impl Asked {
-    fn filter(&self, room: &Room) -> Result<Filter> {
+impl ListQuery {
+    fn filter(&self, room: &Room) -> Result<MessageFilter> {
         let time = |text: &Option<String>| text.as_deref().map(time::past).transpose();
-        let criteria = Criteria {
+        let criteria = MessageCriteria {
             from: self.from.clone(),
             to: self.to.clone(),
             kind: self.r#type.clone(),
             channel: self.channel.clone(),
             since: time(&self.since)?,
             until: time(&self.until)?,
-            ..Criteria::default()
+            ..MessageCriteria::default()
         };
-        Filter::new(room, criteria)
+        MessageFilter::new(room, criteria)
     }
 
     fn most(&self) -> usize {
@@ -60,45 +60,48 @@ impl Asked {
 
 /// The message that is meant, as commands take it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Meant {
+pub(super) struct MessageQuery {
     id: String,
 }
 
 /// Addresses, with blanks between them.
 #[derive(Debug, Deserialize)]
-pub(super) struct To {
+pub(super) struct AddressQuery {
     to: String,
 }
 
 async fn answer<T: Serialize + Send + 'static>(
-    app: &Arc<App>,
-    work: impl FnOnce(&App) -> Result<T> + Send + 'static,
+    app: &Arc<WebApp>,
+    work: impl FnOnce(&WebApp) -> Result<T> + Send + 'static,
 ) -> Response {
-    let work = |app: &App| {
+    let work = |app: &WebApp| {
         let_router_process(&app.room, limits::READER_WAIT);
         work(app)
     };
     respond(run(app, work).await)
 }
 
-fn respond<T: Serialize>(made: std::result::Result<T, Failure>) -> Response {
+fn respond<T: Serialize>(made: std::result::Result<T, RequestFailure>) -> Response {
     made.map_or_else(|failure| failure.json(), |data| json_of(&data))
 }
 
-pub(super) async fn pending(State(app): State<Arc<App>>) -> Response {
-    answer(&app, App::pending).await
+pub(super) async fn pending(State(app): State<Arc<WebApp>>) -> Response {
+    answer(&app, WebApp::pending).await
 }
 
-pub(super) async fn who(State(app): State<Arc<App>>) -> Response {
-    answer(&app, App::everybody).await
+pub(super) async fn who(State(app): State<Arc<WebApp>>) -> Response {
+    answer(&app, WebApp::everybody).await
 }
 
-pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
+pub(super) async fn status(State(app): State<Arc<WebApp>>) -> Response {
     answer(&app, |app| query::status::status(&app.room)).await
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
-    let work = move |app: &App| {
+pub(super) async fn list(
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<ListQuery>,
+) -> Response {
+    let work = move |app: &WebApp| {
         let filter = asked.filter(&app.room)?;
         let messages = query::list::list(&app.room, filter, Some(asked.most()))?;
         Ok(json!({ "messages": messages.collect::<Result<Vec<_>>>()? }))
@@ -106,11 +109,14 @@ pub(super) async fn list(State(app): State<Arc<App>>, Query(asked): Query<Asked>
     answer(&app, work).await
 }
 
-pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
-    let work = move |app: &App| {
+pub(super) async fn search(
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<ListQuery>,
+) -> Response {
+    let work = move |app: &WebApp| {
         let pattern = match (&asked.regex, &asked.words) {
-            (Some(regex), _) => Pattern::regex(regex, asked.ignore_case, None)?,
-            (None, Some(words)) => Pattern::words(words, None)?,
+            (Some(regex), _) => SearchPattern::regex(regex, asked.ignore_case, None)?,
+            (None, Some(words)) => SearchPattern::words(words, None)?,
             (None, None) => {
                 return Err(Error::Usage {
                     what: "no words to search for".into(),
@@ -122,15 +128,18 @@ pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Aske
         let hits = query::search::newest(&app.room, pattern, filter, asked.most())?;
         Ok(json!({ "messages": hits }))
     };
-    let work = move |app: &App| {
+    let work = move |app: &WebApp| {
         let_router_process(&app.room, limits::READER_WAIT);
         work(app)
     };
     respond(run_in_turn(&app, work).await)
 }
 
-pub(super) async fn thread(State(app): State<Arc<App>>, Query(meant): Query<Meant>) -> Response {
-    let work = move |app: &App| {
+pub(super) async fn thread(
+    State(app): State<Arc<WebApp>>,
+    Query(meant): Query<MessageQuery>,
+) -> Response {
+    let work = move |app: &WebApp| {
         let viewer = identity::viewer(&app.room, id::HUMAN)?;
         let messages = query::thread::thread(&app.room, &viewer, &meant.id, None)?;
         let messages: Vec<_> = query::thread::whole(&messages).collect();
@@ -139,39 +148,45 @@ pub(super) async fn thread(State(app): State<Arc<App>>, Query(meant): Query<Mean
     answer(&app, work).await
 }
 
-pub(super) async fn trace(State(app): State<Arc<App>>, Query(meant): Query<Meant>) -> Response {
+pub(super) async fn trace(
+    State(app): State<Arc<WebApp>>,
+    Query(meant): Query<MessageQuery>,
+) -> Response {
     answer(&app, move |app| {
         query::trace::trace(&app.room, None, &meant.id)
     })
     .await
 }
 
-pub(super) async fn rejected(State(app): State<Arc<App>>) -> Response {
+pub(super) async fn rejected(State(app): State<Arc<WebApp>>) -> Response {
     answer(&app, |app| {
-        Ok(json!({ "rejected": rejected::list(&app.room, &Which::All)? }))
+        Ok(json!({ "rejected": rejected::list(&app.room, &RejectedSelection::All)? }))
     })
     .await
 }
 
-pub(super) async fn claims(State(app): State<Arc<App>>) -> Response {
+pub(super) async fn claims(State(app): State<Arc<WebApp>>) -> Response {
     answer(&app, |app| query::claims::list(&app.room, None)).await
 }
 
-pub(super) async fn links(State(app): State<Arc<App>>) -> Response {
+pub(super) async fn links(State(app): State<Arc<WebApp>>) -> Response {
     answer(&app, |app| {
         Ok(json!({ "links": query::links::links(&app.room, None)? }))
     })
     .await
 }
 
-pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
-    let work = move |app: &App| {
+pub(super) async fn events(
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<ListQuery>,
+) -> Response {
+    let work = move |app: &WebApp| {
         let since = asked.since.as_deref().map(time::past).transpose()?;
-        let filter = query::events::Filter {
+        let filter = query::events::EventFilter {
             since,
             kind: asked.r#type.clone(),
         };
-        let events = query::events::Events::of(&app.room, filter)?;
+        let events = query::events::LogEventReader::of(&app.room, filter)?;
         let all = events
             .each()?
             .map(|envelope| envelope.map(|envelope| events.event(envelope)));
@@ -180,18 +195,21 @@ pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Aske
     answer(&app, work).await
 }
 
-pub(super) async fn explain(State(app): State<Arc<App>>, Query(To { to }): Query<To>) -> Response {
-    let work = move |app: &App| {
+pub(super) async fn explain(
+    State(app): State<Arc<WebApp>>,
+    Query(AddressQuery { to }): Query<AddressQuery>,
+) -> Response {
+    let work = move |app: &WebApp| {
         let addresses: Vec<String> = to.split_whitespace().map(str::to_owned).collect();
         query::explain::explain(&app.room, Some(id::HUMAN), &addresses).map(DryRun::of_addresses)
     };
     answer(&app, work).await
 }
 
-pub(super) async fn doctor(State(app): State<Arc<App>>) -> Response {
-    let work = |app: &App| {
+pub(super) async fn doctor(State(app): State<Arc<WebApp>>) -> Response {
+    let work = |app: &WebApp| {
         let room = app.room.dir.path();
-        doctor::examine(&doctor::Request {
+        doctor::examine(&doctor::DoctorRequest {
             room: Some(room),
             from: room,
             agent: None,

@@ -1,14 +1,14 @@
 //! The state of all requests: the room, the gate, and the signs of change.
 
-use super::gate::{Caller, Gate};
-use super::reply::Failure;
+use super::gate::{PageGate, Requester};
+use super::reply::RequestFailure;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::message::id;
-use crate::query::identity::Who;
-use crate::query::latest::{Latest, Wait};
+use crate::query::identity::AgentIdentity;
+use crate::query::latest::{RoomStateCache, WaitReason};
 use crate::query::pending::PendingList;
-use crate::query::who::Everybody;
+use crate::query::who::KnownAgents;
 use crate::room::Room;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Changes of the room. The receivers read the room again when it is replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct ChangeSignal {
     /// Counts the times that the log may have grown.
     pub(super) grown: u64,
     /// Why the room cannot be read.
@@ -24,16 +24,16 @@ pub(super) struct Change {
 }
 
 /// The place of an open stream of events.
-pub(super) struct StreamPlace {
+pub(super) struct StreamPermit {
     _place: OwnedSemaphorePermit,
     _of_programs: Option<OwnedSemaphorePermit>,
 }
 
 /// The page of one room.
-pub(super) struct App {
+pub(super) struct WebApp {
     pub(super) room: Room,
-    pub(super) gate: Gate,
-    pub(super) changes: watch::Receiver<Change>,
+    pub(super) gate: PageGate,
+    pub(super) changes: watch::Receiver<ChangeSignal>,
     /// Places for streams of events.
     pub(super) streams: Arc<Semaphore>,
     /// The part of these places that programs can take.
@@ -44,12 +44,16 @@ pub(super) struct App {
     pub(super) reading: tokio::sync::Mutex<()>,
     /// Held by the request that searches the log, so that searches do not delay other requests.
     searching: Arc<tokio::sync::Mutex<()>>,
-    latest: Mutex<Latest>,
+    latest: Mutex<RoomStateCache>,
 }
 
-impl App {
-    pub(super) fn new(room: &Room, gate: Gate, changes: watch::Receiver<Change>) -> App {
-        App {
+impl WebApp {
+    pub(super) fn new(
+        room: &Room,
+        gate: PageGate,
+        changes: watch::Receiver<ChangeSignal>,
+    ) -> WebApp {
+        WebApp {
             room: room.clone(),
             gate,
             changes,
@@ -58,26 +62,26 @@ impl App {
             unread: Arc::new(Semaphore::new(limits::WEB_STREAM_KIB as usize)),
             reading: tokio::sync::Mutex::default(),
             searching: Arc::default(),
-            latest: Mutex::new(Latest::new(room.clone())),
+            latest: Mutex::new(RoomStateCache::new(room.clone())),
         }
     }
 
     /// A place for a further stream of events, until it is dropped. Browsers of the person have some for themselves.
-    pub(super) fn stream_place(&self, caller: Caller) -> Option<StreamPlace> {
-        let of_programs = if caller == Caller::Person {
+    pub(super) fn stream_place(&self, caller: Requester) -> Option<StreamPermit> {
+        let of_programs = if caller == Requester::Person {
             None
         } else {
             Some(self.streams_of_programs.clone().try_acquire_owned().ok()?)
         };
-        Some(StreamPlace {
+        Some(StreamPermit {
             _place: self.streams.clone().try_acquire_owned().ok()?,
             _of_programs: of_programs,
         })
     }
 
     /// The person. The page acts in its name.
-    pub(super) fn who(&self) -> Who {
-        Who {
+    pub(super) fn who(&self) -> AgentIdentity {
+        AgentIdentity {
             name: id::HUMAN.to_owned(),
             source: "the page",
         }
@@ -98,21 +102,21 @@ impl App {
     }
 
     /// All known agents.
-    pub(super) fn everybody(&self) -> Result<Everybody> {
+    pub(super) fn everybody(&self) -> Result<KnownAgents> {
         held(&self.latest).everybody()
     }
 
     /// The waits of each agent.
-    pub(super) fn waits(&self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
+    pub(super) fn waits(&self) -> Result<BTreeMap<Arc<str>, Vec<WaitReason>>> {
         held(&self.latest).waits()
     }
 }
 
 /// Like [`run`], for work that reads the whole log: one after another.
 pub(super) async fn run_in_turn<T: Send + 'static>(
-    app: &Arc<App>,
-    work: impl FnOnce(&App) -> Result<T> + Send + 'static,
-) -> std::result::Result<T, Failure> {
+    app: &Arc<WebApp>,
+    work: impl FnOnce(&WebApp) -> Result<T> + Send + 'static,
+) -> std::result::Result<T, RequestFailure> {
     let turn = app.searching.clone().lock_owned().await;
     // If the client closes the connection, the work continues, and so does its turn.
     run(app, move |app| {
@@ -129,16 +133,16 @@ fn held<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Runs what reads or writes files in a thread of its own, so that a slow disk does not delay other requests.
 pub(super) async fn run<T: Send + 'static>(
-    app: &Arc<App>,
-    work: impl FnOnce(&App) -> Result<T> + Send + 'static,
-) -> std::result::Result<T, Failure> {
+    app: &Arc<WebApp>,
+    work: impl FnOnce(&WebApp) -> Result<T> + Send + 'static,
+) -> std::result::Result<T, RequestFailure> {
     let app = app.clone();
     let done = tokio::task::spawn_blocking(move || {
         app.room.still_exists()?;
         work(&app)
     });
     match done.await {
-        Ok(done) => done.map_err(Failure::from),
-        Err(_) => Err(Failure::broken()),
+        Ok(done) => done.map_err(RequestFailure::from),
+        Err(_) => Err(RequestFailure::broken()),
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 /// An open connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct WebConnection {
     /// The address of the other side.
     pub(super) peer: IpAddr,
     number: u64,
@@ -18,7 +18,7 @@ pub(super) struct Connection {
     pub(super) end: Notify,
 }
 
-impl Connection {
+impl WebConnection {
     /// Records that this connection had a request with a valid secret.
     pub(super) fn set_entered(&self) {
         self.has_entered.store(true, Ordering::Relaxed);
@@ -36,13 +36,13 @@ pub(super) struct ConnectionTable(Mutex<OpenConnections>);
 #[derive(Debug, Default)]
 struct OpenConnections {
     last: u64,
-    open: Vec<Arc<Connection>>,
+    open: Vec<Arc<WebConnection>>,
 }
 
 impl ConnectionTable {
     /// Adds a connection. If there are too many, one of a stranger ends: the oldest one of the address that has most of
     /// them. `None` if every other connection has entered.
-    pub(super) fn add(&self, peer: IpAddr) -> Option<Arc<Connection>> {
+    pub(super) fn add(&self, peer: IpAddr) -> Option<Arc<WebConnection>> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if table.open.len() >= limits::WEB_CONNECTIONS {
             let victim = table.victim()?;
@@ -50,7 +50,7 @@ impl ConnectionTable {
         }
         table.last += 1;
         let (number, has_entered, end) = (table.last, AtomicBool::new(false), Notify::new());
-        let connection = Arc::new(Connection {
+        let connection = Arc::new(WebConnection {
             peer,
             number,
             has_entered,
@@ -61,7 +61,7 @@ impl ConnectionTable {
     }
 
     /// Removes a connection that has ended.
-    pub(super) fn remove(&self, connection: &Connection) {
+    pub(super) fn remove(&self, connection: &WebConnection) {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.open.retain(|one| one.number != connection.number);
     }
@@ -92,7 +92,7 @@ mod tests {
         [192, 0, 2, last].into()
     }
 
-    fn is_open(table: &ConnectionTable, connection: &Connection) -> bool {
+    fn is_open(table: &ConnectionTable, connection: &WebConnection) -> bool {
         let table = table.0.lock().expect("a table");
         table.open.iter().any(|one| one.number == connection.number)
     }

@@ -1,26 +1,26 @@
 //! Forms of the page: each runs the command that does the same, and returns the result to the script of the page.
 
-use super::app::{App, run};
-use super::connections::Connection;
-use super::gate::Entry;
-use super::reply::{Failure, json_of};
+use super::app::{WebApp, run};
+use super::connections::WebConnection;
+use super::gate::SignInResult;
+use super::reply::{RequestFailure, json_of};
 use super::views;
-use super::views::write::Letter;
+use super::views::write::MessageForm;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
-use crate::commands::answer::{Action, answer as settle, dismiss_all};
-use crate::commands::approval::{Choice, decide};
+use crate::commands::answer::{ItemAction, answer as settle, dismiss_all};
+use crate::commands::approval::{DecisionRequest, decide};
 use crate::commands::post::post;
 use crate::commands::read::mark_files_seen;
-use crate::commands::rejected::{self, Retried, Which};
-use crate::commands::reply::{Reply, reply};
-use crate::commands::send::Draft;
+use crate::commands::rejected::{self, RejectedSelection, RetryResult};
+use crate::commands::reply::{ReplyDraft, reply};
+use crate::commands::send::MessageDraft;
 use crate::message::id;
 use crate::message::record::EventKind;
 use crate::query::inbox;
-use crate::query::pending::{Item, Key};
+use crate::query::pending::{PendingItem, PendingItemKey};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 /// The proof that a browser shows to enter.
 #[derive(Debug, Deserialize)]
-pub(super) struct Admission {
+pub(super) struct SignInForm {
     /// The token of the printed URL.
     token: Option<String>,
     password: Option<String>,
@@ -39,44 +39,44 @@ pub(super) struct Admission {
 
 /// Lets a browser in that has the token or the password, and gives it its secret.
 pub(super) async fn enter(
-    State(app): State<Arc<App>>,
-    Extension(connection): Extension<Arc<Connection>>,
+    State(app): State<Arc<WebApp>>,
+    Extension(connection): Extension<Arc<WebConnection>>,
     headers: HeaderMap,
-    Form(admission): Form<Admission>,
+    Form(admission): Form<SignInForm>,
 ) -> Response {
     let source = app.gate.source(connection.peer, &headers);
     let entry = match (&admission.token, &admission.password) {
         (Some(token), _) => app.gate.enter_by_token(token),
         (None, Some(password)) => app.gate.enter_by_password(password, source).await,
-        (None, None) => Entry::Wrong,
+        (None, None) => SignInResult::Wrong,
     };
     match entry {
-        Entry::Open(secret) => json_of(&json!({ "secret": secret })),
-        Entry::Wrong if admission.token.is_some() => {
+        SignInResult::Open(secret) => json_of(&json!({ "secret": secret })),
+        SignInResult::Wrong if admission.token.is_some() => {
             let what = "this URL was used already, or is of an earlier start";
-            Failure::new(
+            RequestFailure::new(
                 StatusCode::UNAUTHORIZED,
                 what,
                 "start `mailbag web` again and open the new URL",
             )
             .json()
         }
-        Entry::Wrong => Failure::new(
+        SignInResult::Wrong => RequestFailure::new(
             StatusCode::UNAUTHORIZED,
             "the password is wrong",
             "try again",
         )
         .json(),
-        Entry::Crowded => {
+        SignInResult::Crowded => {
             let what = "too many passwords were tried from this address";
-            Failure::new(StatusCode::TOO_MANY_REQUESTS, what, "try again in a minute").json()
+            RequestFailure::new(StatusCode::TOO_MANY_REQUESTS, what, "try again in a minute").json()
         }
     }
 }
 
 /// The result of a form, for the script of the page.
 #[derive(Debug, Serialize)]
-struct Done {
+struct FormResult {
     /// A sentence about the outcome.
     said: String,
     failed: bool,
@@ -86,9 +86,9 @@ struct Done {
     confirm: bool,
 }
 
-impl Done {
-    fn stay(said: String) -> Done {
-        Done {
+impl FormResult {
+    fn stay(said: String) -> FormResult {
+        FormResult {
             said,
             failed: false,
             next: None,
@@ -98,8 +98,8 @@ impl Done {
 }
 
 async fn done(
-    app: &Arc<App>,
-    work: impl FnOnce(&App) -> Result<Done> + Send + 'static,
+    app: &Arc<WebApp>,
+    work: impl FnOnce(&WebApp) -> Result<FormResult> + Send + 'static,
 ) -> Response {
     run(app, work)
         .await
@@ -108,7 +108,7 @@ async fn done(
 
 /// An answer to a pending item of the person.
 #[derive(Debug, Deserialize)]
-pub(super) struct Answer {
+pub(super) struct AnswerForm {
     kind: String,
     seq: u64,
     message: String,
@@ -129,11 +129,11 @@ pub(super) struct Answer {
     text: String,
 }
 
-impl Answer {
+impl AnswerForm {
     /// The item of the form.
-    fn key(&self) -> Key<'_> {
+    fn key(&self) -> PendingItemKey<'_> {
         let owned = Some((&*self.subject, &*self.owner)).filter(|(subject, _)| !subject.is_empty());
-        Key {
+        PendingItemKey {
             kind: &self.kind,
             seq: self.seq,
             message: &self.message,
@@ -144,15 +144,21 @@ impl Answer {
 }
 
 /// Settles an item.
-pub(super) async fn answer(State(app): State<Arc<App>>, Form(form): Form<Answer>) -> Response {
-    done(&app, move |app| settle_item(app, form).map(Done::stay)).await
+pub(super) async fn answer(
+    State(app): State<Arc<WebApp>>,
+    Form(form): Form<AnswerForm>,
+) -> Response {
+    done(&app, move |app| {
+        settle_item(app, form).map(FormResult::stay)
+    })
+    .await
 }
 
-fn settle_item(app: &App, form: Answer) -> Result<String> {
+fn settle_item(app: &WebApp, form: AnswerForm) -> Result<String> {
     let text = Some(form.text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(option) = form.option {
         let approval = format!("#{}", form.seq);
-        let choice = Choice {
+        let choice = DecisionRequest {
             approval: approval.clone(),
             option,
             note: text,
@@ -171,13 +177,13 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
             cure: "nothing was sent".into(),
         })?;
     let action = match (form.action.as_deref(), text) {
-        (Some("reply"), Some(text)) => Action::Reply(text),
+        (Some("reply"), Some(text)) => ItemAction::Reply(text),
         (Some("reply"), None) => return Err(usage("the reply is empty", "write a text")),
-        (Some("accept"), _) => Action::Accept,
-        (Some("decline"), _) => Action::Decline,
-        (Some("again"), _) => Action::SendAgain,
-        (Some("release"), text) => Action::Release(text),
-        (Some("dismiss"), _) => Action::Dismiss,
+        (Some("accept"), _) => ItemAction::Accept,
+        (Some("decline"), _) => ItemAction::Decline,
+        (Some("again"), _) => ItemAction::SendAgain,
+        (Some("release"), text) => ItemAction::Release(text),
+        (Some("dismiss"), _) => ItemAction::Dismiss,
         _ => return Err(usage("the form has no action", "use a button of the page")),
     };
     settle(&app.room, &app.who(), &item, action)
@@ -185,13 +191,16 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
 
 /// Equal reports, by the numbers that the page displays.
 #[derive(Debug, Deserialize)]
-pub(super) struct Reports {
+pub(super) struct DismissForm {
     kind: String,
     seqs: String,
 }
 
 /// Dismisses the reports that the page displays, except settled ones.
-pub(super) async fn dismiss(State(app): State<Arc<App>>, Form(form): Form<Reports>) -> Response {
+pub(super) async fn dismiss(
+    State(app): State<Arc<WebApp>>,
+    Form(form): Form<DismissForm>,
+) -> Response {
     done(&app, move |app| {
         let seqs: Vec<u64> = form
             .seqs
@@ -200,21 +209,21 @@ pub(super) async fn dismiss(State(app): State<Arc<App>>, Form(form): Form<Report
             .collect();
         let mut items = app.pending()?.items;
         items.retain(|item| item.kind == form.kind && seqs.contains(&item.seq));
-        dismiss_all(&app.room, &app.who(), &items).map(Done::stay)
+        dismiss_all(&app.room, &app.who(), &items).map(FormResult::stay)
     })
     .await
 }
 
 /// Messages that the page displays, by their accept times.
 #[derive(Debug, Deserialize)]
-pub(super) struct Displayed {
+pub(super) struct MarkReadForm {
     at: String,
 }
 
 /// Marks messages as read.
 pub(super) async fn mark_read(
-    State(app): State<Arc<App>>,
-    Form(form): Form<Displayed>,
+    State(app): State<Arc<WebApp>>,
+    Form(form): Form<MarkReadForm>,
 ) -> Response {
     done(&app, move |app| {
         let at: Vec<Stamp> = form.at.split(' ').filter_map(Stamp::parse).collect();
@@ -222,7 +231,7 @@ pub(super) async fn mark_read(
         unread.retain(|(_, accepted)| accepted.is_some_and(|one| at.contains(&one)));
         let names = unread.iter().map(|(name, _)| name.as_os_str());
         mark_files_seen(&app.room, id::HUMAN, names)?;
-        Ok(Done::stay(format!(
+        Ok(FormResult::stay(format!(
             "{} marked as read",
             count_of(unread.len(), "message")
         )))
@@ -238,7 +247,10 @@ fn usage(what: &str, cure: &str) -> Error {
 }
 
 /// Sends a message. If it cannot be sent, the page stays, with its text.
-pub(super) async fn send(State(app): State<Arc<App>>, Form(letter): Form<Letter>) -> Response {
+pub(super) async fn send(
+    State(app): State<Arc<WebApp>>,
+    Form(letter): Form<MessageForm>,
+) -> Response {
     let next = match number(&letter.reply_to) {
         0 => "/".to_owned(),
         seq => format!("/thread/{seq}"),
@@ -250,18 +262,18 @@ pub(super) async fn send(State(app): State<Arc<App>>, Form(letter): Form<Letter>
                 item.seq,
                 item.options.join(" or ")
             );
-            return Ok(Done { failed: true, confirm: true, ..Done::stay(said) });
+            return Ok(FormResult { failed: true, confirm: true, ..FormResult::stay(said) });
         }
-        Ok(Done {
+        Ok(FormResult {
             next: Some(next),
-            ..Done::stay(sent(app, &letter)?)
+            ..FormResult::stay(sent(app, &letter)?)
         })
     })
     .await
 }
 
 /// The open approval that a reply answers with the name of an option, unless the person has confirmed the reply.
-fn undecided(app: &App, letter: &Letter) -> Result<Option<Item>> {
+fn undecided(app: &WebApp, letter: &MessageForm) -> Result<Option<PendingItem>> {
     let seq = number(&letter.reply_to);
     if seq == 0 || letter.confirmed {
         return Ok(None);
@@ -279,24 +291,24 @@ fn number(text: &str) -> u64 {
     text.trim_start_matches('#').parse().unwrap_or_default()
 }
 
-fn sent(app: &App, letter: &Letter) -> Result<String> {
+fn sent(app: &WebApp, letter: &MessageForm) -> Result<String> {
     let given = |text: &str| {
         Some(text.trim())
             .filter(|text| !text.is_empty())
             .map(str::to_owned)
     };
-    let draft = Draft {
+    let draft = MessageDraft {
         to: letter.to.split_whitespace().map(str::to_owned).collect(),
         body: Some(letter.body.replace("\r\n", "\n")),
         subject: given(&letter.subject),
         kind: given(&letter.kind),
         priority: given(&letter.priority),
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     let draft = match number(&letter.reply_to) {
         0 => draft,
         seq => {
-            let Reply { draft, .. } =
+            let ReplyDraft { draft, .. } =
                 reply(&app.room, &app.who(), &format!("#{seq}"), false, draft)?;
             draft
         }
@@ -313,7 +325,7 @@ fn sent(app: &App, letter: &Letter) -> Result<String> {
 
 /// The text of a rejected file, as the person fixed it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Fixed {
+pub(super) struct CorrectionForm {
     #[serde(default)]
     action: String,
     text: String,
@@ -321,37 +333,37 @@ pub(super) struct Fixed {
 
 /// Sends a rejected message again, or drops it. If it is rejected again, the next page shows the new reasons with the text.
 pub(super) async fn fix(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<WebApp>>,
     Path(seq): Path<String>,
-    Form(form): Form<Fixed>,
+    Form(form): Form<CorrectionForm>,
 ) -> Response {
     let seq = match views::number(&seq) {
         Ok(seq) => seq,
         Err(failure) => return failure.json(),
     };
     done(&app, move |app| {
-        let which = Which::Named(vec![format!("#{seq}")]);
+        let which = RejectedSelection::Named(vec![format!("#{seq}")]);
         if form.action == "drop" {
             rejected::remove_all(&app.room, rejected::list(&app.room, &which)?)?;
-            return Ok(Done {
+            return Ok(FormResult {
                 next: Some("/rejected".to_owned()),
-                ..Done::stay(format!("dropped #{seq}"))
+                ..FormResult::stay(format!("dropped #{seq}"))
             });
         }
         let content = form.text.replace("\r\n", "\n").into_bytes();
         let retried = rejected::retry(&app.room, &which, Some(content), limits::WRITER_WAIT)?.pop();
         Ok(retried.map_or_else(
-            || Done::stay("it is in the outbox again".to_owned()),
+            || FormResult::stay("it is in the outbox again".to_owned()),
             |one| sent_again(&one),
         ))
     })
     .await
 }
 
-fn sent_again(one: &Retried) -> Done {
+fn sent_again(one: &RetryResult) -> FormResult {
     if one.became == Some(EventKind::Rejected) {
         let next = format!("/rejected/{}", one.record.unwrap_or(one.seq));
-        return Done {
+        return FormResult {
             said: "rejected again".to_owned(),
             failed: true,
             next: Some(next),
@@ -364,8 +376,8 @@ fn sent_again(one: &Retried) -> Done {
         Some(record) => format!("sent again as #{record}"),
         None => "it is in the outbox again".to_owned(),
     };
-    Done {
+    FormResult {
         next: Some("/rejected".to_owned()),
-        ..Done::stay(said)
+        ..FormResult::stay(said)
     }
 }

@@ -22,7 +22,7 @@ pub(super) const SECRET: &str = "x-mailbag-secret";
 
 /// How people reach the page.
 #[derive(Debug, Clone, Default)]
-pub struct Access {
+pub struct PageAccess {
     /// The URL of a reverse proxy in front of the page, such as `https://mail.example.org`.
     pub public: Option<String>,
     /// A password, for people who do not have the printed URL.
@@ -31,7 +31,7 @@ pub struct Access {
 
 /// The sender of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Caller {
+pub(super) enum Requester {
     /// A browser that has entered, or a program with its secret.
     Person,
     /// A program with the token for reading.
@@ -44,7 +44,7 @@ pub(super) enum Caller {
 
 /// The result of an attempt to enter.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum SignInResult {
     /// The secret for the browser.
     Open(String),
     /// Neither the token nor the password.
@@ -54,7 +54,7 @@ pub(super) enum Entry {
 }
 
 /// The secrets and the names of this launch.
-pub(super) struct Gate {
+pub(super) struct PageGate {
     /// The token in the printed URL, until it is used.
     entry: Mutex<Option<String>>,
     reader: String,
@@ -66,8 +66,8 @@ pub(super) struct Gate {
     turns: GuessTurns,
 }
 
-impl Gate {
-    pub(super) fn new(at: SocketAddr, access: Access, browsers: Browsers) -> Gate {
+impl PageGate {
+    pub(super) fn new(at: SocketAddr, access: PageAccess, browsers: Browsers) -> PageGate {
         let port = at.port();
         let mut hosts = vec![at.to_string(), format!("localhost:{port}")];
         if at.ip().is_unspecified() {
@@ -78,7 +78,7 @@ impl Gate {
             .as_deref()
             .and_then(|url| url.split_once("://"));
         hosts.extend(public.map(|(_, host)| host.trim_end_matches('/').to_lowercase()));
-        Gate {
+        PageGate {
             entry: Mutex::new(Some(secret())),
             reader: secret(),
             browsers,
@@ -109,28 +109,28 @@ impl Gate {
     }
 
     /// Lets a browser in that has the token of the printed URL. The token is valid once.
-    pub(super) fn enter_by_token(&self, token: &str) -> Entry {
+    pub(super) fn enter_by_token(&self, token: &str) -> SignInResult {
         let mut entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
         if !entry.as_ref().is_some_and(|valid| is_same(valid, token)) {
-            return Entry::Wrong;
+            return SignInResult::Wrong;
         }
         *entry = None;
-        Entry::Open(self.browsers.add())
+        SignInResult::Open(self.browsers.add())
     }
 
     /// Lets a browser in that sends the password, when it is the turn of its source.
-    pub(super) async fn enter_by_password(&self, word: &str, source: IpAddr) -> Entry {
+    pub(super) async fn enter_by_password(&self, word: &str, source: IpAddr) -> SignInResult {
         let Some(password) = &self.password else {
-            return Entry::Wrong;
+            return SignInResult::Wrong;
         };
         let Some(turn) = self.turns.take(source, Instant::now()) else {
-            return Entry::Crowded;
+            return SignInResult::Crowded;
         };
         tokio::time::sleep_until(turn.into()).await;
         if is_same(word, password) {
-            Entry::Open(self.browsers.add())
+            SignInResult::Open(self.browsers.add())
         } else {
-            Entry::Wrong
+            SignInResult::Wrong
         }
     }
 
@@ -173,15 +173,15 @@ impl Gate {
     }
 
     /// Returns the sender of a request with these headers.
-    pub(super) fn caller(&self, headers: &HeaderMap) -> Caller {
+    pub(super) fn caller(&self, headers: &HeaderMap) -> Requester {
         if let Some(secret) = headers.get(SECRET) {
             let is_known = secret
                 .to_str()
                 .is_ok_and(|secret| self.browsers.has(secret));
             return if is_known {
-                Caller::Person
+                Requester::Person
             } else {
-                Caller::Impostor
+                Requester::Impostor
             };
         }
         let tokens = headers
@@ -195,11 +195,11 @@ impl Gate {
             .iter()
             .any(|token| is_same(token.trim(), &self.reader))
         {
-            Caller::Reader
+            Requester::Reader
         } else if tokens.is_empty() {
-            Caller::Stranger
+            Requester::Stranger
         } else {
-            Caller::Impostor
+            Requester::Impostor
         }
     }
 }

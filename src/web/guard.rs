@@ -1,9 +1,9 @@
 //! Holds every request to the rules of the gate before its body is read, and adds the headers that bind the browser.
 
-use super::app::App;
-use super::connections::Connection;
-use super::gate::Caller;
-use super::reply::Failure;
+use super::app::WebApp;
+use super::connections::WebConnection;
+use super::gate::Requester;
+use super::reply::RequestFailure;
 use super::views;
 use crate::base::limits;
 use axum::Extension;
@@ -30,25 +30,25 @@ const ASSETS: [&str; 5] = [
 ];
 
 /// The result of the check.
-enum Verdict {
+enum RequestVerdict {
     /// The request is answered.
     Admit,
     /// A browser asks for a page without its secret: it gets a page without content, with the script that adds the secret.
     Shell,
-    Reject(Failure),
+    Reject(RequestFailure),
 }
 
 /// Checks a request, and adds the headers that bind the browser.
 pub(super) async fn guard(
-    State(app): State<Arc<App>>,
-    Extension(connection): Extension<Arc<Connection>>,
+    State(app): State<Arc<WebApp>>,
+    Extension(connection): Extension<Arc<WebConnection>>,
     request: Request,
     next: Next,
 ) -> Response {
     let mut response = match judge(&app, &connection, &request) {
-        Verdict::Reject(failure) => failure.json(),
-        Verdict::Shell => views::enter::shell(&app),
-        Verdict::Admit => answered(request, next).await,
+        RequestVerdict::Reject(failure) => failure.json(),
+        RequestVerdict::Shell => views::enter::shell(&app),
+        RequestVerdict::Admit => answered(request, next).await,
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -74,7 +74,7 @@ async fn answered(request: Request, next: Next) -> Response {
     }
     match tokio::time::timeout(limits::WEB_FORM, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Failure::new(
+        Err(_) => RequestFailure::new(
             StatusCode::REQUEST_TIMEOUT,
             "the form came too slowly",
             "send it again",
@@ -83,7 +83,7 @@ async fn answered(request: Request, next: Next) -> Response {
     }
 }
 
-fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
+fn judge(app: &WebApp, connection: &WebConnection, request: &Request) -> RequestVerdict {
     let (gate, headers, path) = (&app.gate, request.headers(), request.uri().path());
     if !gate.has_host(headers) {
         let cure = "use the URL that `mailbag web` printed; for another name, pass --public URL";
@@ -117,17 +117,17 @@ fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
         );
     }
     if only_reads && ASSETS.contains(&path) || !only_reads && path == ENTER {
-        return Verdict::Admit;
+        return RequestVerdict::Admit;
     }
     let caller = gate.caller(headers);
     // Connections of programs also give their places to new ones: a browser of the person may need one.
-    if caller == Caller::Person {
+    if caller == Requester::Person {
         connection.set_entered();
     }
     match caller {
-        Caller::Person => Verdict::Admit,
-        Caller::Reader if only_reads => Verdict::Admit,
-        Caller::Reader => {
+        Requester::Person => RequestVerdict::Admit,
+        Requester::Reader if only_reads => RequestVerdict::Admit,
+        Requester::Reader => {
             let cure = "act on the page, or run the command in a terminal";
             reject(
                 StatusCode::FORBIDDEN,
@@ -135,8 +135,8 @@ fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
                 cure,
             )
         }
-        Caller::Stranger if only_reads && is_page(path) => Verdict::Shell,
-        Caller::Stranger | Caller::Impostor => {
+        Requester::Stranger if only_reads && is_page(path) => RequestVerdict::Shell,
+        Requester::Stranger | Requester::Impostor => {
             let cure = if gate.has_password() {
                 "enter the password, or use the URL that `mailbag web` printed"
             } else {
@@ -151,8 +151,8 @@ fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
     }
 }
 
-fn reject(status: StatusCode, what: &str, cure: &str) -> Verdict {
-    Verdict::Reject(Failure::new(status, what, cure))
+fn reject(status: StatusCode, what: &str, cure: &str) -> RequestVerdict {
+    RequestVerdict::Reject(RequestFailure::new(status, what, cure))
 }
 
 /// Returns true if a browser shows this address, instead of a script or a program that reads it.

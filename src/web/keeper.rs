@@ -1,9 +1,9 @@
 //! A thread that delivers mail if no router runs, and reports changes of the room.
 
-use super::app::Change;
-use crate::base::error::{Doing, Result};
+use super::app::ChangeSignal;
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
-use crate::commands::wait::{Routing, hold};
+use crate::commands::wait::{StandbyRouter, hold};
 use crate::message::id;
 use crate::query::timeline::Timeline;
 use crate::room::Room;
@@ -13,37 +13,37 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Keeps the page up to date until dropped.
-pub(super) struct Keeper {
-    calls: Sender<Call>,
+pub(super) struct PageUpdater {
+    calls: Sender<UpdaterSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Call {
+enum UpdaterSignal {
     Grown,
     End,
 }
 
-impl Keeper {
+impl PageUpdater {
     /// `is_watched` tells whether somebody has the page open: then the person counts as online.
     pub(super) fn start(
         room: &Room,
-        change: watch::Sender<Change>,
+        change: watch::Sender<ChangeSignal>,
         is_watched: impl Fn() -> bool + Send + 'static,
-    ) -> Result<Keeper> {
+    ) -> Result<PageUpdater> {
         let (calls, called) = channel();
         let (room, own) = (room.clone(), calls.clone());
         let keep = move || keep(&room, &change, own, &called, &is_watched);
         let thread = std::thread::Builder::new().name("room".into()).spawn(keep);
-        Ok(Keeper {
+        Ok(PageUpdater {
             calls,
             thread: Some(thread.doing("watch the room in", "a thread")?),
         })
     }
 }
 
-impl Drop for Keeper {
+impl Drop for PageUpdater {
     fn drop(&mut self) {
-        let _ = self.calls.send(Call::End);
+        let _ = self.calls.send(UpdaterSignal::End);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -52,16 +52,16 @@ impl Drop for Keeper {
 
 fn keep(
     room: &Room,
-    change: &watch::Sender<Change>,
-    calls: Sender<Call>,
-    called: &Receiver<Call>,
+    change: &watch::Sender<ChangeSignal>,
+    calls: Sender<UpdaterSignal>,
+    called: &Receiver<UpdaterSignal>,
     is_watched: &dyn Fn() -> bool,
 ) {
     let watch = Timeline::notify(room, move || {
         // The thread has ended.
-        let _ = calls.send(Call::Grown);
+        let _ = calls.send(UpdaterSignal::Grown);
     });
-    let mut routing = Routing::new(room);
+    let mut routing = StandbyRouter::new(room);
     let (mut next_look, mut presence) = (Instant::now(), None);
     loop {
         if next_look <= Instant::now() {
@@ -77,11 +77,12 @@ fn keep(
             } else {
                 None
             };
-            let tell =
-                |change: &mut Change| std::mem::replace(&mut change.gone, gone.clone()) != gone;
+            let tell = |change: &mut ChangeSignal| {
+                std::mem::replace(&mut change.gone, gone.clone()) != gone
+            };
             if change.send_if_modified(tell) && gone.is_none() {
                 // A router that failed because the room was away would be tried again only after a while.
-                routing = Routing::new(room);
+                routing = StandbyRouter::new(room);
                 continue;
             }
             next_look = Instant::now() + limits::WEB_LOOK;
@@ -91,13 +92,13 @@ fn keep(
                 .saturating_duration_since(Instant::now())
                 .max(Duration::from_millis(1)),
         ) {
-            Ok(Call::Grown) => change.send_modify(|change| change.grown += 1),
+            Ok(UpdaterSignal::Grown) => change.send_modify(|change| change.grown += 1),
             // Without file events, the log may have grown at any time.
             Err(RecvTimeoutError::Timeout) if watch.is_err() => {
                 change.send_modify(|change| change.grown += 1)
             }
             Err(RecvTimeoutError::Timeout) => {}
-            Ok(Call::End) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(UpdaterSignal::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

@@ -7,10 +7,10 @@
 //! changed or the room is back, `gone` if the room cannot be read, `reset` if the number to continue from is not in the log,
 //! and `beat` after a time without an event, so that a reader detects a dead connection.
 
-use super::app::{App, run};
-use super::reply::Failure;
+use super::app::{WebApp, run};
+use super::reply::RequestFailure;
 use crate::base::limits;
-use crate::query::timeline::{Channels, Timeline, newest};
+use crate::query::timeline::{ChannelSelection, Timeline, newest};
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -24,22 +24,23 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// Where a reader begins.
 #[derive(Debug, Deserialize)]
-pub(super) struct From {
+pub(super) struct StreamStart {
     since: Option<u64>,
 }
 
 /// Streams the entries behind `since`, or behind `Last-Event-ID` after a reconnection; without both, new ones only.
 pub(super) async fn events(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<WebApp>>,
     headers: HeaderMap,
-    Query(from): Query<From>,
+    Query(from): Query<StreamStart>,
 ) -> Response {
     let last = match headers
         .get("last-event-id")
         .map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok()))
     {
         Some(None) => {
-            return Failure::bad("Last-Event-ID is not a record number", "leave it out").json();
+            return RequestFailure::bad("Last-Event-ID is not a record number", "leave it out")
+                .json();
         }
         Some(last) => last,
         None => None,
@@ -47,12 +48,12 @@ pub(super) async fn events(
     let Some(place) = app.stream_place(app.gate.caller(&headers)) else {
         let what = "too many streams are open already";
         let cure = "close other pages, or end programs that read streams";
-        return Failure::new(StatusCode::SERVICE_UNAVAILABLE, what, cure).json();
+        return RequestFailure::new(StatusCode::SERVICE_UNAVAILABLE, what, cure).json();
     };
     let since = last.or(from.since);
     let opened = run(&app, move |app| match since {
-        Some(seq) => Timeline::after(&app.room, Channels::default(), seq),
-        None => Timeline::after(&app.room, Channels::default(), newest(&app.room)?),
+        Some(seq) => Timeline::after(&app.room, ChannelSelection::default(), seq),
+        None => Timeline::after(&app.room, ChannelSelection::default(), newest(&app.room)?),
     });
     let timeline = match opened.await {
         Ok(timeline) => timeline,
@@ -61,7 +62,7 @@ pub(super) async fn events(
     let (parts, made) = mpsc::channel(1);
     tokio::spawn(async move {
         let _place = place;
-        let mut feed = Feed {
+        let mut feed = EventFeed {
             app,
             timeline,
             parts,
@@ -80,25 +81,25 @@ pub(super) async fn events(
 }
 
 /// The stream of one reader.
-struct Feed {
-    app: Arc<App>,
+struct EventFeed {
+    app: Arc<WebApp>,
     timeline: Option<Timeline>,
     parts: mpsc::Sender<Bytes>,
 }
 
 /// Events that the client has not read yet, with their share of the memory for them.
-struct UnreadPart {
+struct UnreadEvents {
     text: String,
     _share: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for UnreadPart {
+impl AsRef<[u8]> for UnreadEvents {
     fn as_ref(&self) -> &[u8] {
         self.text.as_bytes()
     }
 }
 
-impl Feed {
+impl EventFeed {
     async fn run(&mut self) {
         let mut changes = self.app.changes.clone();
         let _ = self.send("retry: 1000\n\n".to_owned()).await;
@@ -135,15 +136,15 @@ impl Feed {
     }
 
     /// Sends a part when there is memory for it. Fails if the client has closed the connection.
-    async fn send(&self, text: String) -> Result<(), Closed> {
+    async fn send(&self, text: String) -> Result<(), ClientDisconnected> {
         self.parts
             .send(self.keep(text).await?)
             .await
-            .map_err(|_| Closed)
+            .map_err(|_| ClientDisconnected)
     }
 
     /// Waits until there is memory for a part.
-    async fn keep(&self, text: String) -> Result<Bytes, Closed> {
+    async fn keep(&self, text: String) -> Result<Bytes, ClientDisconnected> {
         let size = text
             .len()
             .div_ceil(1 << 10)
@@ -152,27 +153,27 @@ impl Feed {
             .min(limits::WEB_STREAM_KIB);
         tokio::select! {
             share = self.app.unread.clone().acquire_many_owned(size) => {
-                Ok(Bytes::from_owner(UnreadPart { text, _share: share.map_err(|_| Closed)? }))
+                Ok(Bytes::from_owner(UnreadEvents { text, _share: share.map_err(|_| ClientDisconnected)? }))
             }
-            () = self.parts.closed() => Err(Closed),
+            () = self.parts.closed() => Err(ClientDisconnected),
         }
     }
 
     /// Sends everything new, in parts. Returns true if there was anything.
-    async fn read(&mut self) -> Result<bool, Failure> {
+    async fn read(&mut self) -> Result<bool, RequestFailure> {
         let app = self.app.clone();
         let mut has_changed = false;
         loop {
             // Only one stream at a time has records that do not count as unread yet.
             let turn = app.reading.lock().await;
             let Some(mut timeline) = self.timeline.take() else {
-                return Err(Failure::broken());
+                return Err(RequestFailure::broken());
             };
             let read = tokio::task::spawn_blocking(move || {
                 let part = timeline.read_some(limits::WEB_STREAM_RECORDS);
                 (timeline, part)
             });
-            let (timeline, part) = read.await.map_err(|_| Failure::broken())?;
+            let (timeline, part) = read.await.map_err(|_| RequestFailure::broken())?;
             self.timeline = Some(timeline);
             let Some((_, entries)) = part? else {
                 return Ok(has_changed);
@@ -199,9 +200,9 @@ impl Feed {
 }
 
 /// The client has closed the connection.
-struct Closed;
+struct ClientDisconnected;
 
-fn text(entry: &crate::query::timeline::Entry) -> String {
+fn text(entry: &crate::query::timeline::TimelineEntry) -> String {
     serde_json::to_string(entry).unwrap_or_default()
 }
 

@@ -27,5 +27,5 @@ mod server;
 mod turns;
 mod views;
 
-pub use gate::Access;
-pub use server::{Options, Started, serve, sign_out};
+pub use gate::PageAccess;
+pub use server::{StartedPage, WebOptions, serve, sign_out};

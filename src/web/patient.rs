@@ -10,15 +10,15 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// A stream that fails if a write makes no progress for a time.
-pub(super) struct PatientStream {
+pub(super) struct TimeoutStream {
     stream: TcpStream,
     /// Runs while a write waits for the other side.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
-impl PatientStream {
-    pub(super) fn new(stream: TcpStream) -> PatientStream {
-        PatientStream {
+impl TimeoutStream {
+    pub(super) fn new(stream: TcpStream) -> TimeoutStream {
+        TimeoutStream {
             stream,
             patience: None,
         }
@@ -42,7 +42,7 @@ impl PatientStream {
     }
 }
 
-impl AsyncRead for PatientStream {
+impl AsyncRead for TimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -52,7 +52,7 @@ impl AsyncRead for PatientStream {
     }
 }
 
-impl AsyncWrite for PatientStream {
+impl AsyncWrite for TimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,6 +1,6 @@
 //! Answers that are not pages: errors, JSON and text.
 
-use crate::base::error::{Class, Error, ErrorCode, ErrorReport, Problem};
+use crate::base::error::{Error, ErrorClass, ErrorCode, ErrorReport, Problem};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct RequestFailure {
     pub(super) status: StatusCode,
     code: ErrorCode,
     pub(super) what: String,
@@ -16,12 +16,12 @@ pub(super) struct Failure {
     pub(super) problems: Vec<Problem>,
 }
 
-impl Failure {
+impl RequestFailure {
     pub(super) fn new(
         status: StatusCode,
         what: impl Into<String>,
         cure: impl Into<String>,
-    ) -> Failure {
+    ) -> RequestFailure {
         let code = match status {
             StatusCode::NOT_FOUND => ErrorCode::NotFound,
             StatusCode::UNPROCESSABLE_ENTITY => ErrorCode::Rejected,
@@ -29,7 +29,7 @@ impl Failure {
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => ErrorCode::Busy,
             _ => ErrorCode::Usage,
         };
-        Failure {
+        RequestFailure {
             status,
             code,
             what: what.into(),
@@ -38,16 +38,16 @@ impl Failure {
         }
     }
 
-    pub(super) fn not_found(what: impl Into<String>) -> Failure {
-        Failure::new(StatusCode::NOT_FOUND, what, "go back to the first page")
+    pub(super) fn not_found(what: impl Into<String>) -> RequestFailure {
+        RequestFailure::new(StatusCode::NOT_FOUND, what, "go back to the first page")
     }
 
-    pub(super) fn bad(what: impl Into<String>, cure: impl Into<String>) -> Failure {
-        Failure::new(StatusCode::BAD_REQUEST, what, cure)
+    pub(super) fn bad(what: impl Into<String>, cure: impl Into<String>) -> RequestFailure {
+        RequestFailure::new(StatusCode::BAD_REQUEST, what, cure)
     }
 
-    pub(super) fn broken() -> Failure {
-        Failure::new(
+    pub(super) fn broken() -> RequestFailure {
+        RequestFailure::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the page failed",
             "report it, with the output of `mailbag web -v`",
@@ -65,14 +65,16 @@ impl Failure {
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
+impl From<Error> for RequestFailure {
+    fn from(error: Error) -> RequestFailure {
         let status = match (&error, error.class()) {
             (Error::NotFound { .. }, _) => StatusCode::NOT_FOUND,
             (Error::Rejected(_) | Error::NotGranted(_), _) => StatusCode::UNPROCESSABLE_ENTITY,
-            (Error::Moved { .. }, _) | (_, Class::Temporary) => StatusCode::SERVICE_UNAVAILABLE,
-            (_, Class::Permanent) => StatusCode::BAD_REQUEST,
-            (_, Class::Bug) => StatusCode::INTERNAL_SERVER_ERROR,
+            (Error::Moved { .. }, _) | (_, ErrorClass::Temporary) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            (_, ErrorClass::Permanent) => StatusCode::BAD_REQUEST,
+            (_, ErrorClass::Bug) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let ErrorReport {
             code,
@@ -88,7 +90,7 @@ impl From<Error> for Failure {
                 "correct it and send it again".into(),
             )
         };
-        Failure {
+        RequestFailure {
             status,
             code,
             what,

@@ -1,6 +1,6 @@
 //! The addresses of the page, each with what answers.
 
-use super::app::App;
+use super::app::WebApp;
 use super::{api, assets, forms, guard, live, views};
 use crate::base::limits;
 use axum::Router;
@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use std::sync::Arc;
 
 /// All routes, protected by the gate.
-pub(super) fn routes(app: Arc<App>) -> Router {
+pub(super) fn routes(app: Arc<WebApp>) -> Router {
     Router::new()
         .route("/", get(views::needs::show))
         .route("/inbox", get(views::timeline::inbox))

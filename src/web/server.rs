@@ -1,13 +1,13 @@
 //! Accepts connections, within bounds on their number and duration, and follows the room.
 
-use super::app::{App, Change};
+use super::app::{ChangeSignal, WebApp};
 use super::browsers::Browsers;
 use super::connections::ConnectionTable;
-use super::gate::{Access, Gate};
-use super::keeper::Keeper;
-use super::patient::PatientStream;
+use super::gate::{PageAccess, PageGate};
+use super::keeper::PageUpdater;
+use super::patient::TimeoutStream;
 use super::routes;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::machine;
 use crate::room::Room;
@@ -23,16 +23,16 @@ use tokio::sync::watch;
 
 /// The address of the page and its access rules.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct WebOptions {
     /// The address to listen on. Port 0 is any free one.
     pub listen: SocketAddr,
     /// How people reach it.
-    pub access: Access,
+    pub access: PageAccess,
 }
 
 /// A page that listens.
 #[derive(Debug, Clone, serde::Serialize, schemars::JsonSchema)]
-pub struct Started {
+pub struct StartedPage {
     /// The URL that lets one browser in, once.
     pub url: String,
     /// The token for programs that read: `Authorization: Bearer TOKEN`.
@@ -49,10 +49,10 @@ pub struct Started {
 /// Serves the page until a signal. If no router runs, it also delivers mail.
 pub fn serve(
     room: &Room,
-    options: Options,
-    started: &mut dyn FnMut(&Started) -> Result<()>,
+    options: WebOptions,
+    started: &mut dyn FnMut(&StartedPage) -> Result<()>,
 ) -> Result<()> {
-    let Options { listen, access } = options;
+    let WebOptions { listen, access } = options;
     let cannot = |source| Error::Io {
         verb: "listen on",
         path: listen.to_string().into(),
@@ -66,22 +66,22 @@ pub fn serve(
         || format!("http://{listen}"),
         |url| url.trim_end_matches('/').into(),
     );
-    let gate = Gate::new(listen, access, browsers);
+    let gate = PageGate::new(listen, access, browsers);
     // A browser keeps the part after `#` to itself: no server, log or other page gets it.
     let url = format!("{base}/#enter={}", gate.entry());
-    let started_at = Started {
+    let started_at = StartedPage {
         url,
         token: gate.reader().to_owned(),
         listen,
         room: room.dir.path().into(),
         port_in_use,
     };
-    let (change, changes) = watch::channel(Change::default());
-    let app = Arc::new(App::new(room, gate, changes));
+    let (change, changes) = watch::channel(ChangeSignal::default());
+    let app = Arc::new(WebApp::new(room, gate, changes));
     let (ending, ended) = watch::channel(false);
     machine::at_signals(move || ending.send_replace(true))?;
     let streams = app.streams.clone();
-    let keeper = Keeper::start(room, change, move || {
+    let keeper = PageUpdater::start(room, change, move || {
         streams.available_permits() < limits::WEB_STREAMS
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -121,7 +121,7 @@ fn bind(listen: SocketAddr, browsers: &Browsers) -> std::io::Result<(TcpListener
 
 async fn accept(
     listener: TcpListener,
-    app: Arc<App>,
+    app: Arc<WebApp>,
     mut ended: watch::Receiver<bool>,
 ) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)
@@ -155,7 +155,7 @@ async fn accept(
             http.timer(TokioTimer::new())
                 .header_read_timeout(limits::WEB_HEAD);
             tokio::select! {
-                served = http.serve_connection(TokioIo::new(PatientStream::new(stream)), answers) => {
+                served = http.serve_connection(TokioIo::new(TimeoutStream::new(stream)), answers) => {
                     if let Err(e) = served {
                         tracing::debug!("{e}");
                     }

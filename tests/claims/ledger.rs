@@ -2,7 +2,7 @@
 //! reported to its owner, and no claim waits without an obstacle.
 
 use crate::world::World;
-use mailbag::message::subject::Subject;
+use mailbag::message::subject::ClaimSubject;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use std::path::Path;
 /// The ownership that follows from the log.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    pub(crate) held: Vec<(String, Subject)>,
+    pub(crate) held: Vec<(String, ClaimSubject)>,
     /// Message, agent and subjects.
-    pub(super) waiting: Vec<(String, String, Vec<Subject>)>,
-    offers: Vec<(String, String, String, Vec<Subject>)>,
+    pub(super) waiting: Vec<(String, String, Vec<ClaimSubject>)>,
+    offers: Vec<(String, String, String, Vec<ClaimSubject>)>,
     /// The number of granted claims.
     pub(super) grants: usize,
     /// The number of records with a change.
@@ -64,14 +64,14 @@ impl Ledger {
             .iter()
             .next()
             .expect("a change");
-        let subjects = |list: &Value| -> Vec<Subject> {
+        let subjects = |list: &Value| -> Vec<ClaimSubject> {
             let texts = list
                 .as_array()
                 .into_iter()
                 .flatten()
                 .filter_map(Value::as_str);
             texts
-                .map(|text| Subject::parse(text).expect("a subject"))
+                .map(|text| ClaimSubject::parse(text).expect("a subject"))
                 .collect()
         };
         match what.as_str() {
@@ -157,7 +157,7 @@ impl Ledger {
         self.offers.retain(|(_, from, to, _)| from != to);
     }
 
-    fn grant(&mut self, record: &Value, owner: &str, subjects: Vec<Subject>) {
+    fn grant(&mut self, record: &Value, owner: &str, subjects: Vec<ClaimSubject>) {
         self.grants += 1;
         let told = record["to"].as_array().into_iter().flatten();
         let mut told = told.flat_map(|group| group["agents"].as_array().into_iter().flatten());
@@ -188,7 +188,7 @@ impl Ledger {
     #[track_caller]
     pub(crate) fn is_settled(&self) {
         for (n, (name, agent, wanted)) in self.waiting.iter().enumerate() {
-            let meets = |other: &String, subject: &Subject| {
+            let meets = |other: &String, subject: &ClaimSubject| {
                 other != agent && wanted.iter().any(|s| s.conflicts(subject))
             };
             let held = self

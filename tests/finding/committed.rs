@@ -4,12 +4,12 @@ use crate::mcp::Client;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::world::World;
-use mailbag::commands::post::{Posted, delivery_after};
-use mailbag::commands::send::Sent;
+use mailbag::commands::post::{SendResult, delivery_after};
+use mailbag::commands::send::OutboxMessage;
 use mailbag::log::START;
-use mailbag::query::reach::{Announcement, Reach};
+use mailbag::query::reach::{AnnouncementTime, ExpectedReception};
 use mailbag::room::Room;
-use mailbag::router::daemon::Passed;
+use mailbag::router::daemon::PassResult;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -125,19 +125,20 @@ fn no_reader_shows_a_message_before_its_sync_succeeded() {
 }
 
 /// The notice for the sender of the message `late`.
-fn posted(world: &World) -> Posted {
+fn posted(world: &World) -> SendResult {
     let room = Room::open(&world.room("")).expect("a room");
     let file = "outbox/alice/late.json".into();
-    let sent = Sent {
+    let sent = OutboxMessage {
         id: "late".into(),
         file,
         recipients: Vec::new(),
         unreached: Vec::new(),
         since: START,
-        announcement: Announcement::Next,
+        announcement: AnnouncementTime::Next,
         copied: Vec::new(),
     };
-    delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO).expect("it can be read")
+    delivery_after(&room, sent, Ok(PassResult::OwnerRoutes), Duration::ZERO)
+        .expect("it can be read")
 }
 
 #[test]
@@ -147,9 +148,9 @@ fn a_sender_learns_that_a_recipient_has_taken_the_message_already() {
     late(&world);
     world.ok(&["run", "--once"]);
     let reach = || posted(&world).recipients[0].reach.clone();
-    assert_eq!(reach(), Some(Reach::NotRunning));
+    assert_eq!(reach(), Some(ExpectedReception::NotRunning));
     world.ok(&["read", "--all", "--as", "bob"]);
-    assert_eq!(reach(), Some(Reach::Seen));
+    assert_eq!(reach(), Some(ExpectedReception::Seen));
 }
 
 /// Whether the sender learns that the message is accepted, and the number of accepted messages that `mailbag status` counts.

@@ -4,7 +4,7 @@
 use super::place::Place;
 use mailbag::base::error::Error;
 use mailbag::base::hash::{NO_HASH, hash, hex};
-use mailbag::log::state::{Replayed, replay};
+use mailbag::log::state::{ReplayedLog, replay};
 use mailbag::message::record::Record;
 use mailbag::query::verify;
 use mailbag::router::daemon;
@@ -69,7 +69,7 @@ fn holds(place: &Place, log: &[u8]) {
     let read = replay(&room.dir);
     let verified = verify::verify(&room);
     match &read {
-        Ok(Replayed { state, damage, .. }) => {
+        Ok(ReplayedLog { state, damage, .. }) => {
             assert!(
                 state.batch >= untouched,
                 "{} of {untouched} untouched batches",

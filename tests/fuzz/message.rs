@@ -4,8 +4,8 @@ use mailbag::base::clock::Stamp;
 use mailbag::base::error::Problem;
 use mailbag::base::limits;
 use mailbag::message::Message;
-use mailbag::message::record::{Event, MessageName, Notice, Record};
-use mailbag::message::schema::{self, Parsed};
+use mailbag::message::record::{Event, MessageName, Record, RouterNotice};
+use mailbag::message::schema::{self, ParsedFile};
 
 /// The owner of the outbox, as in the fixtures, and its display name.
 pub(crate) const SENDER: &str = "agent_engineer_1_abc123";
@@ -18,12 +18,14 @@ const SAID: usize = 64 << 10;
 pub(crate) fn run(bytes: &[u8]) {
     let now = Stamp::parse("2026-11-21T10:30:00Z").expect("a time");
     let value = match schema::parse(bytes) {
-        Parsed::Value(value) => value,
-        Parsed::Unfinished(problem) | Parsed::Bad(problem) => return helps(&[problem], bytes),
+        ParsedFile::Value(value) => value,
+        ParsedFile::Unfinished(problem) | ParsedFile::Bad(problem) => {
+            return helps(&[problem], bytes);
+        }
     };
     let text = serde_json::to_string(&value).expect("JSON prints");
     assert!(
-        matches!(schema::parse(text.as_bytes()), Parsed::Value(again) if again == value),
+        matches!(schema::parse(text.as_bytes()), ParsedFile::Value(again) if again == value),
         "reads back: {text}"
     );
     match schema::check_as(value, SENDER, &[NAME], now) {
@@ -73,14 +75,14 @@ fn keeps(message: &Message, now: Stamp) {
     );
     let digest = message.digest();
     let pretty = serde_json::to_string_pretty(message.fields()).expect("JSON prints");
-    let Parsed::Value(copy) = schema::parse(pretty.as_bytes()) else {
+    let ParsedFile::Value(copy) = schema::parse(pretty.as_bytes()) else {
         panic!("the copy doesn't read back: {pretty}")
     };
     let again = schema::check(copy, SENDER, now)
         .unwrap_or_else(|e| panic!("refused the second time: {e:?}\n{pretty}"));
     assert_eq!(again.digest(), digest, "the digest changed: {pretty}");
     assert_eq!(again.addresses(), message.addresses());
-    let event = Event::Notice(Box::new(Notice {
+    let event = Event::Notice(Box::new(RouterNotice {
         name: MessageName {
             from: message.from().into(),
             id: message.id().to_owned(),

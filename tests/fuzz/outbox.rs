@@ -2,10 +2,10 @@
 //! reason, or kept with a reason. No file is lost, and a second pass has no work.
 
 use super::place::Place;
-use mailbag::disk::{self, ReadLease, layout};
-use mailbag::message::schema::{self, Parsed};
+use mailbag::disk::{self, ReadLeaseResult, layout};
+use mailbag::message::schema::{self, ParsedFile};
 use mailbag::query::{status, verify};
-use mailbag::router::daemon::{self, Passed, Tally};
+use mailbag::router::daemon::{self, PassResult, RouterTotals};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -111,7 +111,7 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
 /// of this process open for a moment, and the router skips open files.
 pub(crate) fn let_go(path: &Path) {
     let begun = Instant::now();
-    while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == ReadLease::Writer) {
+    while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == ReadLeaseResult::Writer) {
         assert!(
             begun.elapsed() < Duration::from_secs(20),
             "somebody holds {} open",
@@ -121,14 +121,14 @@ pub(crate) fn let_go(path: &Path) {
     }
 }
 
-fn routed(passed: mailbag::base::error::Result<Passed>) -> Tally {
+fn routed(passed: mailbag::base::error::Result<PassResult>) -> RouterTotals {
     match passed {
-        Ok(Passed::Routed(tally)) => tally,
+        Ok(PassResult::Routed(tally)) => tally,
         other => panic!("a pass ended as {other:?}"),
     }
 }
 
-fn all_accounted_for(place: &Place, files: &[Dropped], tally: &Tally) {
+fn all_accounted_for(place: &Place, files: &[Dropped], tally: &RouterTotals) {
     let status = status::status(&place.room()).expect("how the room stands");
     let mut gone: BTreeMap<&str, Vec<&Option<Vec<u8>>>> = BTreeMap::new();
     for Dropped {
@@ -231,7 +231,7 @@ fn copies_are_whole(place: &Place, sent: usize) {
             .into_owned();
         for path in children(&inbox).into_iter().filter(|path| path.is_file()) {
             let bytes = fs::read(&path).expect("a copy");
-            let Parsed::Value(copy) = schema::parse(&bytes) else {
+            let ParsedFile::Value(copy) = schema::parse(&bytes) else {
                 panic!("{} doesn't read back", path.display())
             };
             assert_eq!(copy["to"], *owner, "{}", path.display());

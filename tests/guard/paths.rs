@@ -3,7 +3,7 @@
 use super::{file, git, project, repository};
 use crate::world::World;
 use mailbag::room::Room;
-use mailbag::room::repository::{Ground, subject_of};
+use mailbag::room::repository::{RepositoryBase, subject_of};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn meant(world: &World, from: &Path, word: &str) -> String {
 
 /// The names of a file, each as a claim has it.
 fn names(world: &World, file: &Path) -> Vec<String> {
-    let places = Ground::of(&room(world)).places(file);
+    let places = RepositoryBase::of(&room(world)).places(file);
     let named = places.into_iter().map(|place| match place.repository {
         Some(repository) => format!("{repository}:{}", place.path),
         None => place.path,

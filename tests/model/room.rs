@@ -5,8 +5,8 @@ use super::compare;
 use super::letters::instant;
 use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
 use super::state::State;
-use mailbag::query::status::{self, Blocked};
-use mailbag::router::daemon::{self, Passed};
+use mailbag::query::status::{self, BlockedPath};
+use mailbag::router::daemon::{self, PassResult};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,7 +152,7 @@ impl Room {
     }
 
     /// The router's entries for undelivered files.
-    pub(super) fn blocked(&self) -> Vec<Blocked> {
+    pub(super) fn blocked(&self) -> Vec<BlockedPath> {
         status::status(&self.open())
             .map(|status| status.blocked)
             .unwrap_or_default()
@@ -269,7 +269,7 @@ impl Room {
     fn pass(&self, state: &State) {
         if state.hour.is_none() && self.fault.is_none() {
             match daemon::pass(&self.open()) {
-                Ok(Passed::Routed(_)) => return,
+                Ok(PassResult::Routed(_)) => return,
                 other => panic!("a pass ended as {other:?}"),
             }
         }

@@ -7,7 +7,7 @@ use super::scenario::Setting;
 use super::story::{Ground, count};
 use super::sweeps::{Done, Points, green, kills_in_a_row, sweep, unordered_cuts};
 use super::tracer::Moment;
-use mailbag::log::Position;
+use mailbag::log::LogPosition;
 use mailbag::log::state::{self, Relation, Relations};
 use mailbag::room::Room;
 use serde_json::Value;
@@ -84,7 +84,7 @@ fn expected(record: &Value) -> Vec<(String, Related)> {
 }
 
 /// The records in `log/`, with their positions.
-fn records(log: &Path) -> io::Result<Vec<(Position, Value)>> {
+fn records(log: &Path) -> io::Result<Vec<(LogPosition, Value)>> {
     let mut records = Vec::new();
     for entry in fs::read_dir(log)? {
         let path = entry?.path();
@@ -93,7 +93,7 @@ fn records(log: &Path) -> io::Result<Vec<(Position, Value)>> {
         let mut offset = 0;
         for line in fs::read(&path)?.split_inclusive(|byte| *byte == b'\n') {
             if let Ok(record) = serde_json::from_slice(line) {
-                records.push((Position { segment, offset }, record));
+                records.push((LogPosition { segment, offset }, record));
             }
             offset += line.len() as u64;
         }

@@ -1,7 +1,7 @@
 //! The frame around a message: its facts start at the left edge, and each line of its sender is indented, so that no text
 //! can look like the head of another message.
 
-use super::output::{BOLD, DIM, Output};
+use super::output::{BOLD, CommandOutput, DIM};
 use crate::base::error::Result;
 use crate::base::sanitize;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
@@ -10,7 +10,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 pub(crate) const INDENT: &str = "    ";
 
 /// A fact: its name and its value in one line, which continues indented where a terminal would wrap it.
-pub(crate) fn fact(out: &mut Output, name: &str, value: &str) -> Result<()> {
+pub(crate) fn fact(out: &mut CommandOutput, name: &str, value: &str) -> Result<()> {
     let text = format!("{name}: {}", sanitize::line(value));
     let lines = folded(&text, out.width(), INDENT);
     let painted = out.paint(BOLD, &format!("{name}:"));
@@ -25,7 +25,7 @@ pub(crate) fn fact(out: &mut Output, name: &str, value: &str) -> Result<()> {
 }
 
 /// A text from a sender, each line indented.
-pub(crate) fn text(out: &mut Output, text: &str, indent: &str) -> Result<()> {
+pub(crate) fn text(out: &mut CommandOutput, text: &str, indent: &str) -> Result<()> {
     let text = sanitize::block(text.trim_end_matches('\n'));
     if text.is_empty() {
         return Ok(());
@@ -43,7 +43,7 @@ pub(crate) fn text(out: &mut Output, text: &str, indent: &str) -> Result<()> {
 }
 
 /// A line of minor details, continued with an indent.
-pub(crate) fn dim(out: &mut Output, text: &str, indent: &str) -> Result<()> {
+pub(crate) fn dim(out: &mut CommandOutput, text: &str, indent: &str) -> Result<()> {
     for line in folded(&sanitize::line(text), out.width(), indent) {
         let line = out.paint(DIM, &line);
         out.line(line)?;
@@ -52,7 +52,7 @@ pub(crate) fn dim(out: &mut Output, text: &str, indent: &str) -> Result<()> {
 }
 
 /// A text with a title, such as an attached file.
-pub(crate) fn titled(out: &mut Output, title: &str, content: &str) -> Result<()> {
+pub(crate) fn titled(out: &mut CommandOutput, title: &str, content: &str) -> Result<()> {
     // A name of blanks only would leave an empty title.
     let title = if sanitize::line(title).trim().is_empty() {
         "\"\""

@@ -4,10 +4,10 @@
 //! A closed pipe is not an error.
 
 use super::fit::{cut, local};
-use super::pager::Sink;
-use super::progress::Progress;
+use super::pager::StandardOutput;
+use super::progress::ProgressLine;
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Error, ErrorCode, ErrorReport, Result};
+use crate::base::error::{Error, ErrorCode, ErrorContext, ErrorReport, Result};
 use crate::base::sanitize;
 use crate::base::text::{count_of, to_the_second};
 use crate::cli::exit::Exit;
@@ -44,8 +44,8 @@ pub(crate) const FOUND: Style = Style::new()
 const STDOUT: &str = "standard output";
 
 /// Standard output and standard error.
-pub(crate) struct Output {
-    sink: Sink,
+pub(crate) struct CommandOutput {
+    sink: StandardOutput,
     colour: bool,
     terminal: bool,
     /// True if data is printed as JSON.
@@ -56,13 +56,13 @@ pub(crate) struct Output {
     did: Option<(String, &'static str)>,
 }
 
-impl Output {
-    pub(crate) fn new(json: bool, quiet: bool) -> Output {
+impl CommandOutput {
+    pub(crate) fn new(json: bool, quiet: bool) -> CommandOutput {
         let stdout = std::io::stdout();
         let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
         let terminal = stdout.is_terminal();
-        Output {
-            sink: Sink::new(),
+        CommandOutput {
+            sink: StandardOutput::new(),
             colour,
             terminal,
             json,
@@ -134,7 +134,7 @@ impl Output {
         }
     }
 
-    /// As [`Output::time`], for a column of a table: at a terminal the shorter form of [`local`].
+    /// As [`CommandOutput::time`], for a column of a table: at a terminal the shorter form of [`local`].
     pub(crate) fn column_time(&self, at: &str) -> String {
         if self.terminal && Stamp::parse(at).is_some() {
             local(at).trim_start().to_owned()
@@ -179,7 +179,7 @@ impl Output {
     pub(crate) fn show<T: Serialize + ?Sized>(
         &mut self,
         report: &T,
-        text: impl FnOnce(&mut Output) -> Result<()>,
+        text: impl FnOnce(&mut CommandOutput) -> Result<()>,
     ) -> Result<()> {
         if self.json {
             self.json(report)
@@ -189,7 +189,10 @@ impl Output {
     }
 
     /// Prints text for a person before the report. `--json` leaves it out.
-    pub(crate) fn ahead(&mut self, text: impl FnOnce(&mut Output) -> Result<()>) -> Result<()> {
+    pub(crate) fn ahead(
+        &mut self,
+        text: impl FnOnce(&mut CommandOutput) -> Result<()>,
+    ) -> Result<()> {
         if self.json {
             Ok(())
         } else {
@@ -204,7 +207,7 @@ impl Output {
         field: &str,
         items: impl Iterator<Item = Result<T>>,
         none: &str,
-        mut row: impl FnMut(&mut Output, T) -> Result<()>,
+        mut row: impl FnMut(&mut CommandOutput, T) -> Result<()>,
     ) -> Result<()> {
         if self.json {
             return self.json_list(field, items);
@@ -224,7 +227,7 @@ impl Output {
     pub(crate) fn item(
         &mut self,
         json: impl FnOnce() -> String,
-        line: impl FnOnce(&Output) -> String,
+        line: impl FnOnce(&CommandOutput) -> String,
     ) -> Result<()> {
         if self.json {
             self.json_text(&json())
@@ -313,9 +316,9 @@ impl Output {
     }
 
     /// The progress of a long command, for a terminal. JSON on the same terminal must not be mixed with it.
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> ProgressLine {
         let is_free = self.sink.is_direct() && !(self.json && self.terminal);
-        Progress::new(!self.quiet && is_free && std::io::stderr().is_terminal())
+        ProgressLine::new(!self.quiet && is_free && std::io::stderr().is_terminal())
     }
 
     /// Returns true if a person at a terminal can answer a question.
@@ -391,9 +394,9 @@ pub(crate) fn canvas() -> Stdout {
 }
 
 /// Standard output for the output of another program: immediately and byte for byte.
-pub(crate) struct Raw;
+pub(crate) struct RawOutput;
 
-impl Write for Raw {
+impl Write for RawOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let stdout = std::io::stdout();
         loop {
@@ -419,7 +422,7 @@ pub(crate) fn is_closed_pipe(error: &Error) -> bool {
         && error.errno() == Some(libc::EPIPE)
 }
 
-/// An error of the command line itself, before there is an [`Output`].
+/// An error of the command line itself, before there is an [`CommandOutput`].
 pub(crate) fn usage(error: &clap::Error, json: bool) {
     if json && error.use_stderr() {
         let text = error.render().to_string();

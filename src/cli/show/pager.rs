@@ -12,7 +12,7 @@ const VARIABLES: [&str; 2] = ["MAILBAG_PAGER", "PAGER"];
 const USUAL: (&str, &str) = ("less", "FRX");
 
 /// Standard output of a command.
-pub(super) enum Sink {
+pub(super) enum StandardOutput {
     Direct(BufWriter<Stdout>),
     /// Text that fits the screen until now, and the pager for longer text.
     Held(Vec<u8>, String),
@@ -22,33 +22,34 @@ pub(super) enum Sink {
 /// A running pager. The end of the value waits until the person has left it.
 pub(super) struct Pager(Child);
 
-impl Sink {
-    pub(super) fn new() -> Sink {
-        Sink::Direct(BufWriter::with_capacity(1 << 16, std::io::stdout()))
+impl StandardOutput {
+    pub(super) fn new() -> StandardOutput {
+        StandardOutput::Direct(BufWriter::with_capacity(1 << 16, std::io::stdout()))
     }
 
     /// Holds the output until it is known to be longer than the screen. Does nothing if the environment has no pager.
     pub(super) fn hold(&mut self) {
-        if let (Sink::Direct(_), Some(pager)) = (&self, chosen_pager()) {
-            *self = Sink::Held(Vec::new(), pager);
+        if let (StandardOutput::Direct(_), Some(pager)) = (&self, chosen_pager()) {
+            *self = StandardOutput::Held(Vec::new(), pager);
         }
     }
 
     pub(super) fn is_direct(&self) -> bool {
-        matches!(self, Sink::Direct(_))
+        matches!(self, StandardOutput::Direct(_))
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         match self {
-            Sink::Direct(stdout) => stdout.write_all(bytes),
-            Sink::Paged(pager) => pager.write(bytes),
-            Sink::Held(held, command) => {
+            StandardOutput::Direct(stdout) => stdout.write_all(bytes),
+            StandardOutput::Paged(pager) => pager.write(bytes),
+            StandardOutput::Held(held, command) => {
                 held.extend_from_slice(bytes);
                 if !bytes.contains(&b'\n') || fits_screen(held) {
                     return Ok(());
                 }
                 let held = std::mem::take(held);
-                *self = Pager::start(command).map_or_else(|_| Sink::new(), Sink::Paged);
+                *self = Pager::start(command)
+                    .map_or_else(|_| StandardOutput::new(), StandardOutput::Paged);
                 self.write(&held)
             }
         }
@@ -56,14 +57,14 @@ impl Sink {
 
     /// Writes out the buffer or the held text, and waits until the person has left the pager.
     pub(super) fn flush(&mut self) -> std::io::Result<()> {
-        match std::mem::replace(self, Sink::new()) {
-            Sink::Direct(mut stdout) => {
+        match std::mem::replace(self, StandardOutput::new()) {
+            StandardOutput::Direct(mut stdout) => {
                 let flushed = stdout.flush();
-                *self = Sink::Direct(stdout);
+                *self = StandardOutput::Direct(stdout);
                 return flushed;
             }
-            Sink::Held(held, _) => self.write(&held)?,
-            Sink::Paged(pager) => drop(pager),
+            StandardOutput::Held(held, _) => self.write(&held)?,
+            StandardOutput::Paged(pager) => drop(pager),
         }
         self.flush()
     }

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reports of a long command: the first one after a second. The end of the value removes the line.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     is_enabled: bool,
     next: Instant,
     is_shown: bool,
 }
 
-impl Progress {
-    pub(super) fn new(is_enabled: bool) -> Progress {
-        Progress {
+impl ProgressLine {
+    pub(super) fn new(is_enabled: bool) -> ProgressLine {
+        ProgressLine {
             is_enabled,
             next: Instant::now() + failpoint::progress_delay(),
             is_shown: false,
@@ -40,7 +40,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.clear();
     }

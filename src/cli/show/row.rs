@@ -1,15 +1,15 @@
 //! A message in one line of a terminal: number, local time, sender, type and subject, in colour, cut to the width.
 
 pub(in crate::cli) use super::fit::{cut, local};
-use super::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
+use super::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::query::view::View;
+use crate::query::view::MessageView;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
 /// Prints the row of a message, cut at the width of the terminal. `who` is its sender, or its sender and recipients.
-pub(crate) fn print(out: &mut Output, view: &View<'_>, who: String) -> Result<()> {
+pub(crate) fn print(out: &mut CommandOutput, view: &MessageView<'_>, who: String) -> Result<()> {
     const WHO: usize = 16;
     const KIND: usize = 9;
     let waits = view.requires_response;

@@ -1,6 +1,6 @@
 //! Lists as tables.
 
-use super::output::{Output, PLAIN};
+use super::output::{CommandOutput, PLAIN};
 use super::row::cut;
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -8,13 +8,13 @@ use anstyle::Style;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-/// Prints a list as [`Output::list`] does, its rows as a table.
+/// Prints a list as [`CommandOutput::list`] does, its rows as a table.
 pub(crate) fn list<T: Serialize>(
-    out: &mut Output,
+    out: &mut CommandOutput,
     field: &str,
     items: impl IntoIterator<Item = T>,
     none: &str,
-    row: impl Fn(&T, &Output) -> Vec<String>,
+    row: impl Fn(&T, &CommandOutput) -> Vec<String>,
 ) -> Result<()> {
     let mut rows = Vec::new();
     out.list(field, items.into_iter().map(Ok), none, |out, item| {
@@ -25,24 +25,24 @@ pub(crate) fn list<T: Serialize>(
 }
 
 /// Prints rows of plain text as [`print_styled`] does.
-pub(crate) fn print(out: &mut Output, rows: &[Vec<String>]) -> Result<()> {
+pub(crate) fn print(out: &mut CommandOutput, rows: &[Vec<String>]) -> Result<()> {
     let styled = |row: &Vec<String>| row.iter().map(|cell| (PLAIN, cell.clone())).collect();
     print_styled(out, &rows.iter().map(styled).collect::<Vec<_>>())
 }
 
 /// A cell with its style. Its text may come from anywhere.
-pub(crate) type Cell = (Style, String);
+pub(crate) type StyledCell = (Style, String);
 
 /// Prints rows with each column as wide as its widest cell. At a terminal, empty columns are left out, and the widest
 /// columns are cut until the rows fit.
-pub(crate) fn print_styled(out: &mut Output, rows: &[Vec<Cell>]) -> Result<()> {
-    let visible = |row: &Vec<Cell>| -> Vec<Cell> {
+pub(crate) fn print_styled(out: &mut CommandOutput, rows: &[Vec<StyledCell>]) -> Result<()> {
+    let visible = |row: &Vec<StyledCell>| -> Vec<StyledCell> {
         let cells = row.iter();
         cells
             .map(|(style, text)| (*style, sanitize::line(text).into_owned()))
             .collect()
     };
-    let mut rows: Vec<Vec<Cell>> = rows.iter().map(visible).collect();
+    let mut rows: Vec<Vec<StyledCell>> = rows.iter().map(visible).collect();
     let mut widths = widths_of(&rows);
     if let Some(most) = out.width() {
         for row in &mut rows {
@@ -66,7 +66,7 @@ pub(crate) fn print_styled(out: &mut Output, rows: &[Vec<Cell>]) -> Result<()> {
 }
 
 /// The width of the widest cell in each column.
-fn widths_of(rows: &[Vec<Cell>]) -> Vec<usize> {
+fn widths_of(rows: &[Vec<StyledCell>]) -> Vec<usize> {
     let mut widths = Vec::new();
     for row in rows {
         widths.resize(widths.len().max(row.len()), 0);

@@ -3,7 +3,7 @@
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::cli::Exit;
-use crate::commands::wait::Waiter;
+use crate::commands::wait::InboxWaiter;
 use crate::query::time;
 use std::time::Duration;
 
@@ -26,6 +26,6 @@ pub(crate) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -
 }
 
 /// Ends the process as the signal asks, after the router of this process has ended.
-pub(crate) fn end_by(signal: i32, waiter: Waiter) -> Result<Exit> {
+pub(crate) fn end_by(signal: i32, waiter: InboxWaiter) -> Result<Exit> {
     waiter.end_by(signal).map(|()| Exit::Ok)
 }

@@ -2,9 +2,9 @@
 
 use crate::base::error::{Error, Result};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
-use crate::commands::ack::{self, Ack};
-use crate::message::status::Status;
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::commands::ack::{self, AckRequest};
+use crate::message::status::CopyStatus;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 const EXAMPLES: &str = "\
@@ -39,18 +39,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
 fn statuses() -> PossibleValuesParser {
-    let known = Status::ACKS.map(|status| PossibleValue::new(status.as_str()));
-    let others = Status::OTHER_WORDS.map(|(word, _)| PossibleValue::new(word).hide(true));
+    let known = CopyStatus::ACKS.map(|status| PossibleValue::new(status.as_str()));
+    let others = CopyStatus::OTHER_WORDS.map(|(word, _)| PossibleValue::new(word).hide(true));
     PossibleValuesParser::new(known.into_iter().chain(others))
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let status = Status::of_ack(&args.status).unwrap_or(Status::Acknowledged);
-    if args.by.is_some() && status != Status::Superseded {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+    let status = CopyStatus::of_ack(&args.status).unwrap_or(CopyStatus::Acknowledged);
+    if args.by.is_some() && status != CopyStatus::Superseded {
         let what = "--by names the message that replaces a superseded one".to_owned();
         return Err(Error::Usage {
             what,
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         });
     }
     set(
-        Ack {
+        AckRequest {
             refs: args.ids,
             status,
             note: args.note,
@@ -70,7 +70,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Sends an ack.
-pub(crate) fn set(ack: Ack, identity: &Identity, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn set(
+    ack: AckRequest,
+    identity: &IdentityArgs,
+    cx: &mut CommandContext,
+) -> Result<Exit> {
     let who = identity.who(cx)?;
     // The message may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;

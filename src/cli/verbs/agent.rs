@@ -4,11 +4,11 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
+use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{frame, table};
-use crate::commands::agent::{self, Fields, Filter, LeftByAgent};
+use crate::commands::agent::{self, AgentFields, AgentFilter, RetiredAgentMail};
 use crate::room::Room;
-use crate::room::registry::{Agent, Status, Wake};
+use crate::room::registry::{Agent, AgentStatus, WakeSettings};
 use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,11 +44,11 @@ An empty value removes the field. A list is replaced as a whole.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: AgentCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum AgentCommand {
     /// Register agents and create their outboxes and inboxes
     #[command(after_help = ADD_EXAMPLES)]
     Add {
@@ -56,7 +56,7 @@ enum Verb {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         #[command(flatten)]
-        fields: FieldArgs,
+        fields: AgentFieldArgs,
     },
     /// Show one agent
     #[command(
@@ -77,7 +77,7 @@ enum Verb {
         capability: Option<String>,
         /// Only agents with this status
         #[arg(long, value_parser = parse_status)]
-        status: Option<Status>,
+        status: Option<AgentStatus>,
     },
     /// Change an agent's fields
     #[command(after_help = SET_EXAMPLES)]
@@ -85,7 +85,7 @@ enum Verb {
         /// Agent, by id or display name
         id: String,
         #[command(flatten)]
-        fields: FieldArgs,
+        fields: AgentFieldArgs,
     },
     /// Reject new messages to an agent, and keep its mail
     #[command(
@@ -110,7 +110,7 @@ enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-struct FieldArgs {
+struct AgentFieldArgs {
     /// Role, such as engineer
     #[arg(long)]
     role: Option<String>,
@@ -136,16 +136,16 @@ struct FieldArgs {
     #[arg(long, value_name = "AGENT")]
     supervisor: Option<String>,
     /// Wake method for new mail: claude, codex, nobody, or a program as a JSON array
-    #[arg(long, value_name = "HOW", value_parser = Wake::parse)]
-    wake: Option<Wake>,
+    #[arg(long, value_name = "HOW", value_parser = WakeSettings::parse)]
+    wake: Option<WakeSettings>,
     /// Status: online, idle, busy, offline, retired or unknown
     #[arg(long, value_parser = parse_status)]
-    status: Option<Status>,
+    status: Option<AgentStatus>,
 }
 
 /// An agent in the registry, with all its fields there.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ShownAgent<'a> {
+pub(super) struct AgentOutput<'a> {
     #[serde(flatten)]
     agent: &'a Agent,
     /// Whether the user agreed to the program that wakes it. Absent without such a program.
@@ -153,12 +153,12 @@ pub(super) struct ShownAgent<'a> {
     wake_agreed: Option<bool>,
     /// The mail and the questions that it leaves when it is retired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    left: Option<&'a LeftByAgent>,
+    left: Option<&'a RetiredAgentMail>,
 }
 
-impl<'a> From<&'a Agent> for ShownAgent<'a> {
-    fn from(agent: &'a Agent) -> ShownAgent<'a> {
-        ShownAgent {
+impl<'a> From<&'a Agent> for AgentOutput<'a> {
+    fn from(agent: &'a Agent) -> AgentOutput<'a> {
+        AgentOutput {
             agent,
             wake_agreed: None,
             left: None,
@@ -166,13 +166,13 @@ impl<'a> From<&'a Agent> for ShownAgent<'a> {
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = match args.verb {
-        Verb::List { .. } | Verb::Roles => cx.fresh_room(Freshness::Complete)?,
+        AgentCommand::List { .. } | AgentCommand::Roles => cx.fresh_room(Freshness::Complete)?,
         _ => cx.room()?,
     };
     match args.verb {
-        Verb::Add { ids, fields } => {
+        AgentCommand::Add { ids, fields } => {
             let added = agent::add(&room, &ids, &fields.into())?;
             cx.out
                 .list("agents", added.into_iter().map(Ok), "", |out, agent| {
@@ -184,14 +184,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                     out.done(format!("added {}{name}", agent.id))
                 })?;
         }
-        Verb::List {
+        AgentCommand::List {
             role,
             capability,
             status,
         } => {
             let agents = agent::list(
                 &room,
-                &Filter {
+                &AgentFilter {
                     role,
                     capability,
                     status,
@@ -200,7 +200,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             let none = "no matching agents";
             table::list(&mut cx.out, "agents", agents, none, |agent, _| row(agent))?;
         }
-        Verb::Roles => {
+        AgentCommand::Roles => {
             let roles = agent::roles(&room)?;
             let rows = roles
                 .iter()
@@ -208,11 +208,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             cx.out
                 .show(&roles, |out| table::print(out, &rows.collect::<Vec<_>>()))?;
         }
-        Verb::Show { id } => {
+        AgentCommand::Show { id } => {
             let id = id.map_or_else(|| cx.who(None).map(|who| who.name), Ok)?;
             show(&agent::show(&room, &id)?, &room, cx)?;
         }
-        Verb::Set { id, fields } => {
+        AgentCommand::Set { id, fields } => {
             let agent = agent::set(&room, &id, &fields.into())?;
             if agent.is_retired() {
                 retired("changed", &agent, &room, cx)?;
@@ -221,8 +221,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             }
             note_unless_trusted(&agent, &room, cx)?;
         }
-        Verb::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
-        Verb::Remove { id, force } => changed("removed", &agent::remove(&room, &id, force)?, cx)?,
+        AgentCommand::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
+        AgentCommand::Remove { id, force } => {
+            changed("removed", &agent::remove(&room, &id, force)?, cx)?
+        }
     }
     Ok(Exit::Ok)
 }
@@ -244,7 +246,7 @@ fn row(agent: &Agent) -> Vec<String> {
 }
 
 /// A wake program that an agent's session set still needs a person's consent.
-fn note_unless_trusted(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
+fn note_unless_trusted(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
     if agent
         .wake
         .as_ref()
@@ -259,8 +261,8 @@ fn note_unless_trusted(agent: &Agent, room: &Room, cx: &mut Context) -> Result<(
     Ok(())
 }
 
-fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
-    let mut shown = ShownAgent::from(agent);
+fn show(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
+    let mut shown = AgentOutput::from(agent);
     if let Some(wake) = &agent.wake
         && agent.is_woken_by_a_program()
     {
@@ -297,17 +299,17 @@ fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
     })
 }
 
-fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
+fn changed(verb: &str, agent: &Agent, cx: &mut CommandContext) -> Result<()> {
     cx.out
         .show(agent, |out| out.done(format!("{verb} {}", agent.id)))
 }
 
 /// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
-fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
+fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
     let left = &agent::left_by(room, &agent.id)?;
-    let shown = ShownAgent {
+    let shown = AgentOutput {
         left: Some(left),
-        ..ShownAgent::from(agent)
+        ..AgentOutput::from(agent)
     };
     cx.out.show(&shown, |out| {
         out.done(format!("{verb} {}", agent.id))?;
@@ -332,16 +334,16 @@ fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<(
     })
 }
 
-fn parse_status(word: &str) -> Result<Status, String> {
-    let known = Status::parse(word)
-        .or_else(|| (word == Status::Unknown.as_str()).then_some(Status::Unknown));
-    let words = || Status::ALL.map(Status::as_str).join(", ");
+fn parse_status(word: &str) -> Result<AgentStatus, String> {
+    let known = AgentStatus::parse(word)
+        .or_else(|| (word == AgentStatus::Unknown.as_str()).then_some(AgentStatus::Unknown));
+    let words = || AgentStatus::ALL.map(AgentStatus::as_str).join(", ");
     known.ok_or_else(|| format!("expected one of {}, unknown", words()))
 }
 
-impl From<FieldArgs> for Fields {
-    fn from(args: FieldArgs) -> Fields {
-        let FieldArgs {
+impl From<AgentFieldArgs> for AgentFields {
+    fn from(args: AgentFieldArgs) -> AgentFields {
+        let AgentFieldArgs {
             role,
             name,
             instance,
@@ -353,7 +355,7 @@ impl From<FieldArgs> for Fields {
             wake,
             status,
         } = args;
-        Fields {
+        AgentFields {
             role,
             name,
             instance,

@@ -4,9 +4,9 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::cli::show::output::Output;
-use crate::commands::archive::{self, PackedKind, Progress, Report};
+use crate::cli::context::CommandContext;
+use crate::cli::show::output::CommandOutput;
+use crate::commands::archive::{self, ArchiveProgress, ArchiveReport, PackedKind};
 use crate::query::time;
 
 const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     let bound = time::past(&args.older_than)?;
     let mut progress = cx.out.progress();
@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         &room,
         bound,
         args.dry_run,
-        &mut |Progress { kind, bytes }| {
+        &mut |ArchiveProgress { kind, bytes }| {
             progress.report(|| format!("packing {kind}: {} read so far", size(bytes)));
         },
     );
@@ -55,7 +55,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     done.map(|()| Exit::Ok)
 }
 
-fn show(report: &Report, older_than: &str, done: bool, out: &mut Output) -> Result<()> {
+fn show(
+    report: &ArchiveReport,
+    older_than: &str,
+    done: bool,
+    out: &mut CommandOutput,
+) -> Result<()> {
     if out.quiet {
         return Ok(());
     }

@@ -1,21 +1,21 @@
 //! `mailbag ask`: sends a question and waits for the answers.
 
 use super::read;
-use super::send::{Fields, words};
+use super::send::{MessageFieldArgs, words};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
-use crate::commands::approval::{self, Outcome};
-use crate::commands::ask::{self, Question};
+use crate::commands::approval::{self, ApprovalOutcome};
+use crate::commands::ask::{self, SentQuestion};
 use crate::commands::post::lines_about;
 use crate::commands::read as reading;
-use crate::commands::send::Draft;
-use crate::commands::wait::{Waited, Waiter, deadline};
-use crate::query::identity::{Who, mailbox};
-use crate::query::inbox::{Mail, WholeMail};
+use crate::commands::send::MessageDraft;
+use crate::commands::wait::{InboxWaiter, WaitResult, deadline};
+use crate::query::identity::{AgentIdentity, mailbox};
+use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "ADDRESS... BODY")]
     words: Vec<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
     /// Timeout: 500ms, 30s, 5m, 1h; default: 30s, or none for an approval
     #[arg(long, value_name = "TIME", value_parser = waiting::span)]
     timeout: Option<Duration>,
@@ -59,14 +59,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     #[command(flatten)]
-    approval: Approval,
+    approval: ApprovalArgs,
     #[command(flatten)]
-    fields: Fields,
+    fields: MessageFieldArgs,
 }
 
 /// The terms of an approval.
 #[derive(Debug, clap::Args)]
-struct Approval {
+struct ApprovalArgs {
     /// Options of an approval, separated by commas; the first lets you go on
     #[arg(
         long,
@@ -91,7 +91,7 @@ struct Approval {
     signed: bool,
 }
 
-impl Approval {
+impl ApprovalArgs {
     fn is_wanted(&self) -> bool {
         !self.options.is_empty()
             || self.deadline.is_some()
@@ -111,15 +111,15 @@ pub(super) enum AskOutput<'a> {
         /// The agents that were asked.
         asked: Vec<String>,
         /// The answers.
-        answers: Vec<WholeMail<'a>>,
+        answers: Vec<FullInboxMessage<'a>>,
         /// The agents that did not answer.
         missing: &'a [String],
     },
     /// The outcome of an approval.
-    Approval(&'a Outcome),
+    Approval(&'a ApprovalOutcome),
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     if args.approval.is_wanted() {
@@ -143,10 +143,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         question.asked().join(", "),
         question.message.sent.id
     ));
-    let mut waiter = Waiter::new(&room, &asker)?;
+    let mut waiter = InboxWaiter::new(&room, &asker)?;
     let until = deadline(timeout);
     cx.refresh(&room, Freshness::Complete);
-    let mut answers: Vec<Mail> = Vec::new();
+    let mut answers: Vec<InboxMessage> = Vec::new();
     let ended = wait(
         &room,
         &mut question,
@@ -163,8 +163,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     show(&question, &answers, &missing, cx)?;
     reading::mark_seen(&room, &asker, &answers)?;
     match ended {
-        Waited::Signal(signal) => waiting::end_by(signal, waiter),
-        Waited::TimedOut => {
+        WaitResult::Signal(signal) => waiting::end_by(signal, waiter),
+        WaitResult::TimedOut => {
             let what = format!(
                 "no answer to {} from {}",
                 question.message.sent.id,
@@ -176,20 +176,20 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                 format!("wait longer with `mailbag wait --as {asker}`"),
             ))
         }
-        Waited::Found(_) => Ok(Exit::Ok),
+        WaitResult::Found(_) => Ok(Exit::Ok),
     }
 }
 
 /// Asks for a decision, and waits for it.
-fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit> {
+fn approve(args: Args, who: &AgentIdentity, room: &Room, cx: &mut CommandContext) -> Result<Exit> {
     let timeout = args.timeout;
-    let Approval {
+    let ApprovalArgs {
         options,
         deadline: at,
         on_deadline,
         signed,
     } = args.approval;
-    let terms = approval::Terms {
+    let terms = approval::ApprovalRequest {
         options,
         deadline: at,
         on_deadline,
@@ -202,12 +202,12 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
         "do not ask again; `mailbag wait` shows the decision",
     );
     cx.out.note(&asked.sentence());
-    let mut waiter = Waiter::new(room, asked.agent())?;
+    let mut waiter = InboxWaiter::new(room, asked.agent())?;
     cx.refresh(room, Freshness::Complete);
     let until = timeout.and_then(deadline);
     match waiter.until(until, &mut || asked.look(), &|e| cx.trouble(e))? {
-        Waited::Signal(signal) => waiting::end_by(signal, waiter),
-        Waited::TimedOut => {
+        WaitResult::Signal(signal) => waiting::end_by(signal, waiter),
+        WaitResult::TimedOut => {
             let what = format!(
                 "{} is undecided after {}",
                 asked.approval,
@@ -220,7 +220,7 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
             cx.out.error(&Error::Busy { what, cure });
             Ok(Exit::TryAgain)
         }
-        Waited::Found(outcome) => {
+        WaitResult::Found(outcome) => {
             cx.out.show(&AskOutput::Approval(&outcome), |out| {
                 out.line(sanitize::line(outcome.word()))
             })?;
@@ -235,12 +235,12 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
 /// Collects answers until there are enough or the question is rejected.
 fn wait(
     room: &Room,
-    question: &mut Question,
-    answers: &mut Vec<Mail>,
+    question: &mut SentQuestion,
+    answers: &mut Vec<InboxMessage>,
     all: bool,
-    (waiter, until): (&mut Waiter, Option<Instant>),
-    cx: &Context,
-) -> Result<Waited<()>> {
+    (waiter, until): (&mut InboxWaiter, Option<Instant>),
+    cx: &CommandContext,
+) -> Result<WaitResult<()>> {
     let mut look = || {
         for answer in question.look(room)? {
             if !answers.iter().any(|other| other.from == answer.from) {
@@ -255,11 +255,16 @@ fn wait(
     waiter.until(until, &mut look, &|e| cx.trouble(e))
 }
 
-fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Context) -> Result<()> {
+fn show(
+    question: &SentQuestion,
+    answers: &[InboxMessage],
+    missing: &[String],
+    cx: &mut CommandContext,
+) -> Result<()> {
     let report = AskOutput::Question {
         id: &question.message.sent.id,
         asked: question.asked(),
-        answers: answers.iter().map(Mail::whole).collect(),
+        answers: answers.iter().map(InboxMessage::whole).collect(),
         missing,
     };
     cx.out.show(&report, |out| read::show_each(answers, out))?;
@@ -269,12 +274,12 @@ fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Cont
 fn drafted(
     given: Vec<String>,
     thread: Option<String>,
-    fields: Fields,
-    cx: &Context,
-) -> Result<Draft> {
+    fields: MessageFieldArgs,
+    cx: &CommandContext,
+) -> Result<MessageDraft> {
     let (to, body) = words(given);
     let body_is_last_word = body.as_deref().is_some_and(|word| word != "-");
-    Ok(Draft {
+    Ok(MessageDraft {
         to,
         body_is_last_word,
         thread,

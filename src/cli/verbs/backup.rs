@@ -4,9 +4,9 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::cli::show::output::Output;
-use crate::commands::backup::{Report, backup};
+use crate::cli::context::CommandContext;
+use crate::cli::show::output::CommandOutput;
+use crate::commands::backup::{BackupReport, backup};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     let mut progress = cx.out.progress();
     let report = backup(&room, &args.dir, &mut |files| {
@@ -43,14 +43,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn show(
-    Report {
+    BackupReport {
         room,
         backup,
         files,
         bytes,
         left,
-    }: &Report,
-    out: &mut Output,
+    }: &BackupReport,
+    out: &mut CommandOutput,
 ) -> Result<()> {
     let (from, to) = (room.display(), backup.display());
     let text = format!(

@@ -4,11 +4,11 @@ use super::who;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
+use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
-use crate::query::channel::{self, Line};
+use crate::query::channel::{self, ConversationLine};
 use crate::room::Room;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -52,11 +52,11 @@ Example:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ChannelCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ChannelCommand {
     /// List the channels
     #[command(after_help = LIST_HELP)]
     List,
@@ -89,11 +89,11 @@ enum Verb {
     },
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     match args.verb {
-        Verb::List => list(&room, cx)?,
-        Verb::Show { channel, last } => {
+        ChannelCommand::List => list(&room, cx)?,
+        ChannelCommand::Show { channel, last } => {
             let mut conversation = channel::find(&room, &channel)?;
             cx.out.page();
             match last {
@@ -101,16 +101,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                 None => conversation.each_new(&mut |line| show(line, cx))?,
             }
         }
-        Verb::Roster { channel } => {
+        ChannelCommand::Roster { channel } => {
             channel::find(&room, &channel)?;
             return who::show(&room, cx);
         }
-        Verb::Watch { channel, last } => watch(&room, &channel, last, cx)?,
+        ChannelCommand::Watch { channel, last } => watch(&room, &channel, last, cx)?,
     }
     Ok(Exit::Ok)
 }
 
-fn list(room: &Room, cx: &mut Context) -> Result<()> {
+fn list(room: &Room, cx: &mut CommandContext) -> Result<()> {
     table::list(
         &mut cx.out,
         "channels",
@@ -126,7 +126,7 @@ fn list(room: &Room, cx: &mut Context) -> Result<()> {
     )
 }
 
-fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()> {
+fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Result<()> {
     let (mut conversation, is_there) = channel::follow(room, channel)?;
     let ends = listen_for_the_end()?;
     if !is_there {
@@ -173,7 +173,7 @@ pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     Ok(ends)
 }
 
-fn show(line: &str, cx: &mut Context) -> Result<()> {
+fn show(line: &str, cx: &mut CommandContext) -> Result<()> {
     if cx.out.json {
         return cx.out.json_text(line);
     }
@@ -198,7 +198,7 @@ fn show(line: &str, cx: &mut Context) -> Result<()> {
 }
 
 /// The time, sender, recipients, type and number of a message.
-fn head(said: &Line, cx: &Context) -> String {
+fn head(said: &ConversationLine, cx: &CommandContext) -> String {
     let text = |field: &str| {
         said.value
             .get(field)

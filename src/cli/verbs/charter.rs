@@ -2,9 +2,9 @@
 
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::show::frame;
-use crate::cli::show::output::Output;
+use crate::cli::show::output::CommandOutput;
 use crate::commands::charter;
 use crate::query::charter::{self as query, RoomCharter};
 use crate::room::charter::Lane;
@@ -30,19 +30,19 @@ is not changed.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<CharterCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum CharterCommand {
     /// Write a template of charter.md
     #[command(after_help = INIT_HELP)]
     Init,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
-    if let Some(Verb::Init) = args.verb {
+    if let Some(CharterCommand::Init) = args.verb {
         let written = charter::init(&room)?;
         cx.out.show(&written, |out| {
             out.done(format!(
@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// The words of the charter are indented, because every agent can write them.
-fn show(out: &mut Output, found: &RoomCharter) -> Result<()> {
+fn show(out: &mut CommandOutput, found: &RoomCharter) -> Result<()> {
     let charter = &found.charter;
     frame::fact(out, "charter", &found.path.to_string_lossy())?;
     let settings = charter

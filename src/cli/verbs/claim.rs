@@ -3,13 +3,13 @@
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity, here};
+use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::cli::show::waiting;
-use crate::commands::claim::{self, Ask, Asked, Decided, Status};
-use crate::commands::wait::{Waited, Waiter, deadline};
-use crate::message::subject::Subject;
+use crate::commands::claim::{self, ClaimAction, ClaimDecision, ClaimOutcome, SentClaimMessage};
+use crate::commands::wait::{InboxWaiter, WaitResult, deadline};
+use crate::message::subject::ClaimSubject;
 use crate::query::claims;
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use std::time::Duration;
 
@@ -48,14 +48,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = waiting::span, requires = "wait")]
     timeout: Option<Duration>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let subjects = claim::subjects_to_claim(&room, &here()?, &args.subjects)?;
-    let ask = Ask::Claim {
+    let ask = ClaimAction::Claim {
         subjects: subjects.clone(),
         lease: args.lease,
         wait: args.wait,
@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     // A waiter that exists before the claim handles a signal from then on. A new agent has no inbox yet.
     let agent = args.identity.mailbox(cx, &room).ok();
     let waiter = match agent {
-        Some(agent) if args.wait => Waiter::new(&room, &agent).ok(),
+        Some(agent) if args.wait => InboxWaiter::new(&room, &agent).ok(),
         _ => None,
     };
     let mut asked = claim::ask(&room, &who, ask, args.note)?;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Err(e) => cx.trouble(&e),
         Ok(_) => {}
     }
-    let mut waiter = waiter.map_or_else(|| Waiter::new(&room, asked.agent()), Ok)?;
+    let mut waiter = waiter.map_or_else(|| InboxWaiter::new(&room, asked.agent()), Ok)?;
     let ended = wait(
         &room,
         &mut asked,
@@ -84,33 +84,33 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx,
     )?;
     match ended {
-        Waited::Found(decided) => report(&decided, cx),
-        Waited::TimedOut => Err(not_yet(
+        WaitResult::Found(decided) => report(&decided, cx),
+        WaitResult::TimedOut => Err(not_yet(
             &room,
             &mut asked,
             &subjects,
             args.timeout.unwrap_or_default(),
         )?),
-        Waited::Signal(signal) => interrupted(asked, &who, &subjects, (waiter, signal), cx),
+        WaitResult::Signal(signal) => interrupted(asked, &who, &subjects, (waiter, signal), cx),
     }
 }
 
 /// Delivers a message about claims, waits for the decision and shows it.
-pub(crate) fn decide(mut asked: Asked, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn decide(mut asked: SentClaimMessage, cx: &mut CommandContext) -> Result<Exit> {
     let decided = asked.decided(cx.writer_wait())?;
     report(&decided, cx)
 }
 
 fn wait(
     room: &Room,
-    asked: &mut Asked,
-    subjects: &[Subject],
-    (waiter, timeout): (&mut Waiter, Option<Duration>),
-    cx: &Context,
-) -> Result<Waited<Decided>> {
+    asked: &mut SentClaimMessage,
+    subjects: &[ClaimSubject],
+    (waiter, timeout): (&mut InboxWaiter, Option<Duration>),
+    cx: &CommandContext,
+) -> Result<WaitResult<ClaimDecision>> {
     let mut is_told = false;
     let mut look = || match asked.look()? {
-        Some(decided) if decided.status != Status::Waiting => Ok(Some(decided.clone())),
+        Some(decided) if decided.status != ClaimOutcome::Waiting => Ok(Some(decided.clone())),
         Some(_) if !is_told && !cx.out.json => {
             is_told = true;
             cx.out.note(&format!(
@@ -128,8 +128,8 @@ fn wait(
 /// The error of a claim that was not granted in time.
 fn not_yet(
     room: &Room,
-    asked: &mut Asked,
-    subjects: &[Subject],
+    asked: &mut SentClaimMessage,
+    subjects: &[ClaimSubject],
     timeout: Duration,
 ) -> Result<Error> {
     let found = asked.look().map(|found| found.map(drop));
@@ -149,14 +149,14 @@ fn not_yet(
 
 /// Withdraws the claim, unless it was granted in the same moment.
 fn interrupted(
-    mut asked: Asked,
-    who: &Who,
-    subjects: &[Subject],
-    (waiter, signal): (Waiter, i32),
-    cx: &mut Context,
+    mut asked: SentClaimMessage,
+    who: &AgentIdentity,
+    subjects: &[ClaimSubject],
+    (waiter, signal): (InboxWaiter, i32),
+    cx: &mut CommandContext,
 ) -> Result<Exit> {
     match asked.look()? {
-        Some(decided) if decided.status == Status::Granted => {
+        Some(decided) if decided.status == ClaimOutcome::Granted => {
             let decided = decided.clone();
             return report(&decided, cx);
         }
@@ -169,9 +169,9 @@ fn interrupted(
 }
 
 /// Shows the router's decision.
-fn report(decided: &Decided, cx: &mut Context) -> Result<Exit> {
-    let Decided { status, claims, .. } = decided;
-    if let Status::Skipped | Status::Withdrawn = status {
+fn report(decided: &ClaimDecision, cx: &mut CommandContext) -> Result<Exit> {
+    let ClaimDecision { status, claims, .. } = decided;
+    if let ClaimOutcome::Skipped | ClaimOutcome::Withdrawn = status {
         let what = format!(
             "the claim of {} no longer waits: it was withdrawn",
             claims.join(", ")
@@ -186,10 +186,10 @@ fn report(decided: &Decided, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn list(subjects: &[Subject]) -> String {
+fn list(subjects: &[ClaimSubject]) -> String {
     subjects
         .iter()
-        .map(Subject::as_str)
+        .map(ClaimSubject::as_str)
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -4,9 +4,9 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::text::joined;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity, here};
-use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
-use crate::cli::show::table::{self, Cell};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
+use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
+use crate::cli::show::table::{self, StyledCell};
 use crate::query::claims::{
     self, ClaimList, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus,
 };
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "paths")]
     mine: bool,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
 /// The claims of a room, or the owners of paths.
@@ -54,7 +54,7 @@ pub(super) enum ClaimsOutput<'a> {
     },
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if !args.paths.is_empty() {
         let found = paths(&args, cx).map_err(|e| match e {
             e @ (Error::Usage { .. } | Error::Busy { .. }) => e,
@@ -86,7 +86,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn paths(args: &Args, cx: &Context) -> Result<Vec<Ownership>> {
+fn paths(args: &Args, cx: &CommandContext) -> Result<Vec<Ownership>> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let agent = args.identity.looker(cx, &room)?;
     let from = here()?;
@@ -103,7 +103,7 @@ fn is_owned(found: &[Ownership]) -> bool {
     found.iter().any(|one| one.status == WorkStatus::Owned)
 }
 
-fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
+fn tell(one: &Ownership, out: &mut CommandOutput) -> Result<()> {
     let path = out.paint(BOLD, &one.path);
     if one.claims.is_empty() {
         return out.line(format!("{path}: free"));
@@ -129,20 +129,20 @@ fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
     })
 }
 
-fn show(list: &ClaimList, out: &mut Output) -> Result<()> {
+fn show(list: &ClaimList, out: &mut CommandOutput) -> Result<()> {
     if list.claims.is_empty() && list.waiting.is_empty() && list.offers.is_empty() {
         out.note("no claims");
         return Ok(());
     }
     let now = Stamp::parse(&list.at).unwrap_or_default();
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut rows: Vec<Vec<StyledCell>> = Vec::new();
     rows.extend(list.claims.iter().map(|one| owned(one, now, out)));
     rows.extend(list.waiting.iter().map(|one| queued(one, out)));
     rows.extend(list.offers.iter().map(|one| offer(one, out)));
     table::print_styled(out, &rows)
 }
 
-fn owned(one: &ListedClaim, now: Stamp, out: &Output) -> Vec<Cell> {
+fn owned(one: &ListedClaim, now: Stamp, out: &CommandOutput) -> Vec<StyledCell> {
     let left = one
         .lapses_at
         .as_deref()
@@ -165,7 +165,7 @@ fn owned(one: &ListedClaim, now: Stamp, out: &Output) -> Vec<Cell> {
     ]
 }
 
-fn queued(one: &WaitingClaim, out: &Output) -> Vec<Cell> {
+fn queued(one: &WaitingClaim, out: &CommandOutput) -> Vec<StyledCell> {
     vec![
         (BOLD, joined(&one.subjects)),
         (PLAIN, one.agent.to_string()),
@@ -175,7 +175,7 @@ fn queued(one: &WaitingClaim, out: &Output) -> Vec<Cell> {
     ]
 }
 
-fn offer(one: &ClaimOffer, out: &Output) -> Vec<Cell> {
+fn offer(one: &ClaimOffer, out: &CommandOutput) -> Vec<StyledCell> {
     vec![
         (BOLD, joined(&one.subjects)),
         (PLAIN, one.from.to_string()),
@@ -185,7 +185,7 @@ fn offer(one: &ClaimOffer, out: &Output) -> Vec<Cell> {
     ]
 }
 
-fn since(micros: i64, out: &Output) -> String {
+fn since(micros: i64, out: &CommandOutput) -> String {
     out.column_time(&Stamp::from_micros(micros).to_string())
 }
 

@@ -1,7 +1,7 @@
 //! `mailbag generate completions`: prints the script that connects a shell to the completions.
 
-use crate::base::error::{Doing, Error, Result};
-use crate::cli::context::Context;
+use crate::base::error::{Error, ErrorContext, Result};
+use crate::cli::context::CommandContext;
 use crate::cli::{Exit, completing};
 
 const EXAMPLES: &str = "\
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     shell: clap_complete::Shell,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let name = args.shell.to_string();
     let shells = completing::SHELLS;
     let shell = shells.completer(&name).ok_or_else(|| Error::NotFound {

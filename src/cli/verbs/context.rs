@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::clients::briefing::context::fit;
 use crate::query::context::context;
 use clap::builder::RangedU64ValueParser;
@@ -27,14 +27,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TOKENS", value_parser = budget())]
     budget: Option<usize>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
 fn budget() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(limits::CONTEXT_LEAST as u64..=limits::CONTEXT_MOST as u64)
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let budget = args.budget.unwrap_or(limits::CONTEXT_TOKENS);

@@ -4,8 +4,8 @@ use super::pending;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
-use crate::commands::approval::{self, Choice};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::commands::approval::{self, DecisionRequest};
 use crate::message::{APPROVAL, id};
 use crate::query::displayed::DisplayedApproval;
 use crate::room::actor::{DECIDE, require_person};
@@ -42,10 +42,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HEX")]
     digest: Option<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     if args.approval.is_some() && who.name.eq_ignore_ascii_case(id::HUMAN) {
         require_person(DECIDE)?;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             }
         },
     };
-    let choice = Choice {
+    let choice = DecisionRequest {
         approval,
         option,
         note,
@@ -101,7 +101,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Shows the whole text and asks. Returns the digest of the text if the answer is yes.
-fn confirm(displayed: &DisplayedApproval, word: &str, cx: &Context) -> Result<Option<String>> {
+fn confirm(
+    displayed: &DisplayedApproval,
+    word: &str,
+    cx: &CommandContext,
+) -> Result<Option<String>> {
     let option = approval::option(displayed, word)?;
     if !cx.out.can_ask() {
         return Err(Error::Usage {

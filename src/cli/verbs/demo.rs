@@ -1,13 +1,13 @@
 //! `mailbag demo`: sends messages in a temporary room and shows what arrives.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::cli::show::output::{BOLD, DIM, Output};
-use crate::commands::demo::{self, Demo};
-use crate::query::view::View;
+use crate::cli::context::CommandContext;
+use crate::cli::show::output::{BOLD, CommandOutput, DIM};
+use crate::commands::demo::{self, DemoResult};
+use crate::query::view::MessageView;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,10 +33,10 @@ pub(super) struct DemoOutput<'a> {
     /// Whether the room still exists.
     kept: bool,
     /// The steps and their result.
-    demo: &'a Demo,
+    demo: &'a DemoResult,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let place = std::env::temp_dir();
     let temporary = tempfile::Builder::new()
         .prefix("mailbag-demo-")
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(demo: &Demo, out: &mut Output) -> Result<()> {
+fn show(demo: &DemoResult, out: &mut CommandOutput) -> Result<()> {
     title("Five agents and the messages that they send", out)?;
     for step in &demo.steps {
         let shows = out.paint(DIM, &format!("# {}", step.shows));
@@ -86,7 +86,7 @@ fn show(demo: &Demo, out: &mut Output) -> Result<()> {
             count_of(got.mail.len(), "message")
         ))?;
         for mail in &got.mail {
-            let view = View::from(mail);
+            let view = MessageView::from(mail);
             let about = view.about();
             let (from, kind, about) = (
                 sanitize::line(view.from),
@@ -106,7 +106,7 @@ fn show(demo: &Demo, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn title(text: &str, out: &mut Output) -> Result<()> {
+fn title(text: &str, out: &mut CommandOutput) -> Result<()> {
     let text = out.paint(BOLD, text);
     out.line(text)
 }

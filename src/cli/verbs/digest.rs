@@ -4,10 +4,10 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, markdown, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
-use crate::cli::show::output::{BOLD, Output, PLAIN};
+use crate::cli::context::{CommandContext, Freshness};
+use crate::cli::show::output::{BOLD, CommandOutput, PLAIN};
 use crate::cli::show::table;
-use crate::query::digest::{self, Digest, Happened, Part};
+use crate::query::digest::{self, DigestEvent, LimitedList, LogDigest};
 use crate::query::time;
 
 const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     since: String,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let digest = digest::digest(&room, time::past(&args.since)?)?;
     cx.out.page();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// A text of an agent: plain at a terminal, otherwise with escapes for Markdown.
-fn text(text: &str, out: &Output) -> String {
+fn text(text: &str, out: &CommandOutput) -> String {
     if out.is_terminal() {
         sanitize::brief(text, limits::WORKLOG_TEXT)
     } else {
@@ -45,7 +45,7 @@ fn text(text: &str, out: &Output) -> String {
     }
 }
 
-fn heading(level: usize, title: &str, out: &mut Output) -> Result<()> {
+fn heading(level: usize, title: &str, out: &mut CommandOutput) -> Result<()> {
     let line = if out.is_terminal() {
         out.paint(BOLD, title)
     } else {
@@ -54,7 +54,7 @@ fn heading(level: usize, title: &str, out: &mut Output) -> Result<()> {
     out.line(line)
 }
 
-fn show(digest: &Digest, out: &mut Output) -> Result<()> {
+fn show(digest: &LogDigest, out: &mut CommandOutput) -> Result<()> {
     let title = format!("Digest of {}", text(&digest.room, out));
     heading(1, &title, out)?;
     let (since, until) = (out.time(&digest.since), out.time(&digest.until));
@@ -97,7 +97,7 @@ fn show(digest: &Digest, out: &mut Output) -> Result<()> {
     more(out, &digest.agents)
 }
 
-fn happened(one: &Happened, out: &Output) -> String {
+fn happened(one: &DigestEvent, out: &CommandOutput) -> String {
     let (at, from) = (out.time(&one.at), text(&one.from, out));
     format!(
         "#{} {at} {from} · {} · {}",
@@ -108,7 +108,7 @@ fn happened(one: &Happened, out: &Output) -> String {
 }
 
 /// The number of messages of each agent.
-fn agents(digest: &Digest, out: &mut Output) -> Result<()> {
+fn agents(digest: &LogDigest, out: &mut CommandOutput) -> Result<()> {
     let mut rows = vec![
         ["agent", "sent", "received", "rejected"]
             .map(str::to_owned)
@@ -131,10 +131,10 @@ fn agents(digest: &Digest, out: &mut Output) -> Result<()> {
 }
 
 fn part<T>(
-    out: &mut Output,
+    out: &mut CommandOutput,
     title: &str,
-    part: &Part<T>,
-    line: impl Fn(&T, &Output) -> String,
+    part: &LimitedList<T>,
+    line: impl Fn(&T, &CommandOutput) -> String,
 ) -> Result<()> {
     out.line("")?;
     heading(2, title, out)?;
@@ -149,7 +149,7 @@ fn part<T>(
     more(out, part)
 }
 
-fn more<T>(out: &mut Output, part: &Part<T>) -> Result<()> {
+fn more<T>(out: &mut CommandOutput, part: &LimitedList<T>) -> Result<()> {
     match part.more {
         0 => Ok(()),
         more => out.line(format!("\n{more} more.")),

@@ -2,10 +2,10 @@
 
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{CommandContext, IdentityArgs};
 use crate::cli::verbs::ack;
-use crate::commands::ack::Ack;
-use crate::message::status::Status;
+use crate::commands::ack::AckRequest;
+use crate::message::status::CopyStatus;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,13 +27,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let ack = Ack {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+    let ack = AckRequest {
         refs: args.items,
-        status: Status::Abandoned,
+        status: CopyStatus::Abandoned,
         note: args.note,
         superseded_by: None,
     };

@@ -3,10 +3,10 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity, here};
-use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
+use crate::cli::show::output::{BOLD, CommandOutput, PLAIN, RED, YELLOW};
 use crate::disk::SyncOrder;
-use crate::doctor::{self, Finding, Request, Severity};
+use crate::doctor::{self, DoctorRequest, Finding, Severity};
 use crate::query::identity;
 
 const EXAMPLES: &str = "\
@@ -30,16 +30,16 @@ pub(crate) struct Args {
     #[arg(long)]
     fix: bool,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
     let _ = cx.fresh_room(Freshness::AsIs);
     let who = identity::who(args.identity.given(), || cx.room()).ok();
     let who = who.filter(|who| who.source != identity::THE_TERMINAL);
     let agent = who.as_ref().map(|who| who.name.as_str());
-    let asked = Request {
+    let asked = DoctorRequest {
         room: asked.as_deref(),
         from: &from,
         agent,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(exit)
 }
 
-fn show(finding: &Finding, out: &mut Output) -> Result<()> {
+fn show(finding: &Finding, out: &mut CommandOutput) -> Result<()> {
     let (style, word) = match finding.severity {
         Severity::Problem => (RED, "problem"),
         Severity::Warning => (YELLOW, "warning"),

@@ -3,15 +3,19 @@
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
-use crate::cli::show::output::{BOLD, DIM, Output, RED};
-use crate::commands::check::{self, Checked, Input};
+use crate::cli::context::{CommandContext, IdentityArgs};
+use crate::cli::show::output::{BOLD, CommandOutput, DIM, RED};
+use crate::commands::check::{self, CheckInput, MessageCheck};
 use crate::commands::dry_run::{self, DryRun};
-use crate::commands::send::Draft;
-use crate::room::resolve::{Explained, Recipient};
+use crate::commands::send::MessageDraft;
+use crate::room::resolve::{AddressExplanation, Recipient};
 
 /// Checks a message that was given on the command line. Without any content, only the addresses are resolved.
-pub(super) fn check_draft(draft: Draft, identity: &Identity, cx: &mut Context) -> Result<Exit> {
+pub(super) fn check_draft(
+    draft: MessageDraft,
+    identity: &IdentityArgs,
+    cx: &mut CommandContext,
+) -> Result<Exit> {
     let room = cx.room()?;
     let who = match identity.who(cx) {
         Ok(who) => Some(who),
@@ -25,9 +29,9 @@ pub(super) fn check_draft(draft: Draft, identity: &Identity, cx: &mut Context) -
 
 /// Checks messages in files. A room is needed only to resolve recipients.
 pub(super) fn check_files(
-    files: Vec<Input>,
-    identity: &Identity,
-    cx: &mut Context,
+    files: Vec<CheckInput>,
+    identity: &IdentityArgs,
+    cx: &mut CommandContext,
 ) -> Result<Exit> {
     let room = match cx.room() {
         Ok(room) => Some(room),
@@ -44,7 +48,7 @@ pub(super) fn check_files(
     Ok(exit)
 }
 
-fn show(dry_run: &DryRun, cx: &mut Context) -> Result<Exit> {
+fn show(dry_run: &DryRun, cx: &mut CommandContext) -> Result<Exit> {
     cx.out.show(dry_run, |out| {
         for message in &dry_run.messages {
             show_message(message, out)?;
@@ -70,7 +74,7 @@ fn names(recipients: &[Recipient], none: &str) -> String {
     }
 }
 
-fn show_message(checked: &Checked, out: &mut Output) -> Result<()> {
+fn show_message(checked: &MessageCheck, out: &mut CommandOutput) -> Result<()> {
     let name = checked.file.as_deref().unwrap_or("message");
     let line = checked
         .line
@@ -91,7 +95,7 @@ fn show_message(checked: &Checked, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn show_problems(problems: &[Problem], out: &mut Output) -> Result<()> {
+fn show_problems(problems: &[Problem], out: &mut CommandOutput) -> Result<()> {
     for problem in problems {
         out.line(format!("  {}", sanitize::line(&problem.to_string())))?;
         if let Some(example) = &problem.example {
@@ -104,7 +108,7 @@ fn show_problems(problems: &[Problem], out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn show_address(explained: &Explained, out: &mut Output) -> Result<()> {
+fn show_address(explained: &AddressExplanation, out: &mut CommandOutput) -> Result<()> {
     let address = out.paint(BOLD, &explained.address);
     out.line(format!("{address}: {}", sanitize::line(&explained.rule)))?;
     for problem in &explained.problems {

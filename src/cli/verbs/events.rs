@@ -4,11 +4,11 @@ use super::channel::listen_for_the_end;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
+use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, DIM, PLAIN};
 use crate::commands::follow;
 use crate::message::envelope::Envelope;
-use crate::query::events::{Events, Filter};
+use crate::query::events::{EventFilter, LogEventReader};
 use crate::query::time;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Instant;
@@ -43,12 +43,12 @@ pub(crate) struct Args {
     follow: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let since = args.since.as_deref().map(time::past).transpose()?;
-    let events = Events::of(
+    let events = LogEventReader::of(
         &room,
-        Filter {
+        EventFilter {
             since,
             kind: args.kind,
         },
@@ -85,7 +85,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
 }
 
-fn print(events: &Events, event: Envelope, cx: &mut Context) -> Result<()> {
+fn print(events: &LogEventReader, event: Envelope, cx: &mut CommandContext) -> Result<()> {
     if cx.out.json {
         let json =
             serde_json::to_string(&events.event(event)).expect("an event has only text keys");

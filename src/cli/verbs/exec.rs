@@ -1,10 +1,10 @@
 //! `mailbag exec`: runs a command as an agent.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::show::{output, waiting};
-use crate::clients::exec::{Ended, Report, Request, exec, monitor};
+use crate::clients::exec::{CommandEnd, ExecMessage, ExecRequest, exec, monitor};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let ended = if args.monitor {
         monitor(&args.command)?
     } else {
@@ -68,8 +68,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     };
     match ended {
         // The command may use statuses that mailbag itself does not have.
-        Ended::Status(status) => std::process::exit(status.into()),
-        Ended::Signal(signal) => {
+        CommandEnd::Status(status) => std::process::exit(status.into()),
+        CommandEnd::Signal(signal) => {
             signal_hook::low_level::emulate_default_handler(signal)
                 .doing("end by a signal", "this process")?;
             Ok(Exit::Ok)
@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
 }
 
-fn attend(args: Args, cx: &mut Context) -> Result<Ended> {
+fn attend(args: Args, cx: &mut CommandContext) -> Result<CommandEnd> {
     let room = cx.room()?;
     let Args {
         id,
@@ -89,7 +89,7 @@ fn attend(args: Args, cx: &mut Context) -> Result<Ended> {
         ..
     } = args;
     let role = role.filter(|role| !role.is_empty());
-    let request = Request {
+    let request = ExecRequest {
         id,
         role,
         after,
@@ -98,8 +98,8 @@ fn attend(args: Args, cx: &mut Context) -> Result<Ended> {
         command,
     };
     let hear = |told| match told {
-        Report::Note(text) => cx.out.note(&text),
-        Report::Warning(text) => cx.out.warn(&text),
+        ExecMessage::Note(text) => cx.out.note(&text),
+        ExecMessage::Warning(text) => cx.out.warn(&text),
     };
-    exec(&room, &request, Box::new(output::Raw), &hear)
+    exec(&room, &request, Box::new(output::RawOutput), &hear)
 }

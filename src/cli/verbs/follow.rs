@@ -3,25 +3,29 @@
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
-use crate::cli::show::output::Output;
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::cli::show::output::CommandOutput;
 use crate::commands::announce;
-use crate::commands::wait::{Waiter, Wakeup, deadline};
-use crate::query::inbox::{self, Mail};
-use crate::query::view::{Invalid, View};
-use crate::query::wait::NewMail;
+use crate::commands::wait::{InboxWaiter, WaitEnd, deadline};
+use crate::query::inbox::{self, InboxMessage};
+use crate::query::view::{InvalidFile, MessageView};
+use crate::query::wait::NewMailTracker;
 use std::time::{Duration, Instant};
 
 /// Shows the messages until `idle` passes without a new one; zero: without end.
-pub(crate) fn run(identity: &Identity, idle: Duration, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(
+    identity: &IdentityArgs,
+    idle: Duration,
+    cx: &mut CommandContext,
+) -> Result<Exit> {
     let room = cx.room()?;
     let agent = identity.mailbox(cx, &room)?;
-    let mut waiter = Waiter::new(&room, &agent)?;
+    let mut waiter = InboxWaiter::new(&room, &agent)?;
     cx.refresh(&room, Freshness::Complete);
     let patience = || {
         if idle.is_zero() { None } else { deadline(idle) }
     };
-    let mut new_mail = NewMail::default();
+    let mut new_mail = NewMailTracker::default();
     let mut until = patience();
     loop {
         for head in new_mail.look(&room, &agent)? {
@@ -34,31 +38,31 @@ pub(crate) fn run(identity: &Identity, idle: Duration, cx: &mut Context) -> Resu
         // Look now and then, so that the command ends if the reader of its output has ended.
         let glance = Instant::now() + limits::TAKE_OVER;
         match waiter.wait(Some(until.map_or(glance, |until| until.min(glance)))) {
-            Wakeup::Changed => {}
-            Wakeup::Signal(_) => return Ok(Exit::Ok),
-            Wakeup::Removed(e) => return Err(e),
-            Wakeup::Trouble(e) => cx.trouble(&e),
-            Wakeup::TimedOut
+            WaitEnd::Changed => {}
+            WaitEnd::Signal(_) => return Ok(Exit::Ok),
+            WaitEnd::Removed(e) => return Err(e),
+            WaitEnd::Trouble(e) => cx.trouble(&e),
+            WaitEnd::TimedOut
                 if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) =>
             {
                 return Ok(Exit::Ok);
             }
-            Wakeup::TimedOut => {}
+            WaitEnd::TimedOut => {}
         }
     }
 }
 
-fn print(mail: &Mail, cx: &mut Context) -> Result<()> {
+fn print(mail: &InboxMessage, cx: &mut CommandContext) -> Result<()> {
     cx.out
         .item(
             || serde_json::to_string(&mail.whole()).expect("a message has only text keys"),
-            |out| as_line(&View::from(mail), out),
+            |out| as_line(&MessageView::from(mail), out),
         )
         .and_then(|()| cx.out.flush())
 }
 
-fn as_line(view: &View<'_>, out: &Output) -> String {
-    if let Some(Invalid { file, problem, .. }) = &view.invalid {
+fn as_line(view: &MessageView<'_>, out: &CommandOutput) -> String {
+    if let Some(InvalidFile { file, problem, .. }) = &view.invalid {
         return format!(
             "{}  {}",
             sanitize::line(&file.to_string_lossy()),

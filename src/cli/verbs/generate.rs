@@ -3,7 +3,7 @@
 use super::{completions, helper, man, plugins, schema};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,11 +17,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: GenerateCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum GenerateCommand {
     Schema(schema::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -29,12 +29,12 @@ enum Verb {
     Plugins(plugins::Args),
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     match args.verb {
-        Verb::Schema(args) => schema::run(args, cx),
-        Verb::Completions(args) => completions::run(args, cx),
-        Verb::Man(args) => man::run(args, cx),
-        Verb::Helper(args) => helper::run(args, cx),
-        Verb::Plugins(args) => plugins::run(args, cx),
+        GenerateCommand::Schema(args) => schema::run(args, cx),
+        GenerateCommand::Completions(args) => completions::run(args, cx),
+        GenerateCommand::Man(args) => man::run(args, cx),
+        GenerateCommand::Helper(args) => helper::run(args, cx),
+        GenerateCommand::Plugins(args) => plugins::run(args, cx),
     }
 }

@@ -4,8 +4,8 @@ use super::claim::decide;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity, here};
-use crate::commands::claim::{self, Ask};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
+use crate::commands::claim::{self, ClaimAction};
 use crate::query::claims::{self, ClaimOffer};
 
 const EXAMPLES: &str = "\
@@ -44,10 +44,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     // An offer that the caller was notified of just now may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;
@@ -59,13 +59,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
     }
     let ask = match (args.accept, args.decline, args.to) {
-        (Some(offer), ..) => Ask::Accept(offer),
-        (_, Some(offer), _) => Ask::Decline(offer),
+        (Some(offer), ..) => ClaimAction::Accept(offer),
+        (_, Some(offer), _) => ClaimAction::Decline(offer),
         (_, _, to) => {
             let agent = args.identity.mailbox(cx, &room)?;
             let subjects = claim::owned_subjects(&room, &here()?, &agent, &args.subjects)?;
             let to = to.unwrap_or_default();
-            Ask::Offer { to, subjects }
+            ClaimAction::Offer { to, subjects }
         }
     };
     decide(claim::ask(&room, &who, ask, args.note)?, cx)

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::cli::args::{self, Cli};
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::{Exit, answer_mistake};
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     all: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.all {
         let help = args::command().render_long_help();
         let help = if cx.out.has_colour() {

@@ -3,8 +3,8 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::clients::bindings::{self, Language};
+use crate::cli::context::CommandContext;
+use crate::clients::bindings::{self, HelperLanguage};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -20,7 +20,7 @@ how to use it.";
 
 /// The languages.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Which {
+enum HelperLanguageArg {
     /// Python 3.9 or later
     Python,
     /// TypeScript for Node 20 or later
@@ -34,17 +34,17 @@ enum Which {
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Language
-    language: Which,
+    language: HelperLanguageArg,
     /// Output file; default: standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let language = match args.language {
-        Which::Python => Language::Python,
-        Which::Typescript => Language::TypeScript,
-        Which::Shell => Language::Shell,
+        HelperLanguageArg::Python => HelperLanguage::Python,
+        HelperLanguageArg::Typescript => HelperLanguage::TypeScript,
+        HelperLanguageArg::Shell => HelperLanguage::Shell,
     };
     let Some(file) = args.output else {
         cx.out.bytes(bindings::source(language).as_bytes())?;

@@ -1,20 +1,20 @@
 //! `mailbag hook`: answers a hook of an agent client or of git.
 
 use super::hook_git::{self, GitHook};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity, here};
+use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::clients::git_hooks;
-use crate::clients::hook_events::{self, Asked, Event, Verdict};
+use crate::clients::hook_events::{self, ConfiguredIdentity, HookEvent, ToolVerdict};
 use crate::clients::idle;
 use crate::clients::install::{DRY_RUN, is_second_hook};
 use crate::clients::kind::Client;
-use crate::clients::rewake::{Ended, IdleWait};
+use crate::clients::rewake::{IdleWait, IdleWaitEnd};
 use crate::clients::session_watch;
 use crate::disk::limit_reads;
 use crate::query::identity;
-use crate::room::sessions::{Caller, is_run_by_another};
+use crate::room::sessions::{CallingSession, is_run_by_another};
 use crate::room::{self, Room};
 use std::io::{IsTerminal, Read};
 
@@ -43,13 +43,13 @@ const AGENT: &str =
 #[command(after_help = EXAMPLES, mut_arg("agent", |arg| arg.help(AGENT)))]
 pub(crate) struct Args {
     /// Client that runs the hook, or git
-    #[arg(value_name = "CLIENT", value_parser = Asker::parse)]
-    client: Asker,
+    #[arg(value_name = "CLIENT", value_parser = HookCaller::parse)]
+    client: HookCaller,
     /// Hook of git: pre-commit or post-commit
     #[arg(value_name = "HOOK", required_if_eq("client", "git"))]
     hook: Option<GitHook>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
     /// Role of a session without a name; default: MAILBAG_ROLE
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
@@ -63,29 +63,29 @@ pub(crate) struct Args {
 
 /// Who runs the hook.
 #[derive(Debug, Clone, Copy)]
-enum Asker {
+enum HookCaller {
     Client(Client),
     Git,
 }
 
-impl Asker {
-    fn parse(word: &str) -> Result<Asker, String> {
+impl HookCaller {
+    fn parse(word: &str) -> Result<HookCaller, String> {
         match word {
-            git_hooks::NAME => Ok(Asker::Git),
+            git_hooks::NAME => Ok(HookCaller::Git),
             word => Client::parse(word)
-                .map(Asker::Client)
+                .map(HookCaller::Client)
                 .map_err(|wanted| format!("{wanted}, git")),
         }
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if let Some(agent) = &args.watch {
         return session_watch::watch(&cx.room()?, agent).map(|()| Exit::Ok);
     }
     let client = match args.client {
-        Asker::Client(client) => client,
-        Asker::Git => return hook_git::run(args.hook, &args.identity, cx),
+        HookCaller::Client(client) => client,
+        HookCaller::Git => return hook_git::run(args.hook, &args.identity, cx),
     };
     match &args.idle {
         Some(Some(agent)) => return idle::wait(&cx.room()?, client, agent).map(|()| Exit::Ok),
@@ -109,23 +109,23 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     })
 }
 
-fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
+fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
     let Some(event) = read(client)? else {
         return Ok(());
     };
     limit_reads(limits::HOOK_READS);
     if is_second_hook(client, &here()?) {
-        return print(client, &event, None, Verdict::None, cx);
+        return print(client, &event, None, ToolVerdict::None, cx);
     }
     let Some(room) = room(cx, &event) else {
-        return print(client, &event, None, Verdict::None, cx);
+        return print(client, &event, None, ToolVerdict::None, cx);
     };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
         let text = hook_events::dry_run(&room, named.as_ref())?;
-        return print(client, &event, Some(&text), Verdict::None, cx);
+        return print(client, &event, Some(&text), ToolVerdict::None, cx);
     }
-    let asked = Asked {
+    let asked = ConfiguredIdentity {
         agent: named.as_ref(),
         role: args.role.as_deref(),
     };
@@ -143,23 +143,23 @@ fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 /// Waits for mail for the idle session of the event, and prints it for the plugin that has started this process.
-fn wait(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
+fn wait(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
     let Some(event) = read(client)? else {
         return Ok(());
     };
     let Some(room) = room(cx, &event) else {
         return Ok(());
     };
-    let caller = Caller::here(client.as_str(), event.session.clone())?;
+    let caller = CallingSession::here(client.as_str(), event.session.clone())?;
     let named = identity::named(args.identity.given());
     let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else {
         return Ok(());
     };
     match wait.wait(&|e| cx.trouble(e))? {
-        Ended::Over => Ok(()),
-        Ended::Signal(signal) => wait.end_by(signal),
-        Ended::Mail(briefing) => {
-            let shown = print(client, &event, Some(&briefing.text), Verdict::None, cx);
+        IdleWaitEnd::Over => Ok(()),
+        IdleWaitEnd::Signal(signal) => wait.end_by(signal),
+        IdleWaitEnd::Mail(briefing) => {
+            let shown = print(client, &event, Some(&briefing.text), ToolVerdict::None, cx);
             shown.inspect_err(|_| wait.not_shown(&briefing))?;
             wait.shown(&briefing)
         }
@@ -167,7 +167,7 @@ fn wait(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 /// The event that a client writes to standard input. `None` if another client has started this hook.
-pub(crate) fn read(client: Client) -> Result<Option<Event>> {
+pub(crate) fn read(client: Client) -> Result<Option<HookEvent>> {
     let mut input = Vec::new();
     std::io::stdin()
         .take(limits::HOOK_BYTES)
@@ -185,7 +185,7 @@ pub(crate) fn read(client: Client) -> Result<Option<Event>> {
 }
 
 /// The room of `--room`, or of the session's working directory. Most projects have no room.
-pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
+pub(crate) fn room(cx: &CommandContext, event: &HookEvent) -> Option<Room> {
     let from = event
         .directory
         .clone()
@@ -201,10 +201,10 @@ pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
 
 fn print(
     client: Client,
-    event: &Event,
+    event: &HookEvent,
     text: Option<&str>,
-    verdict: Verdict,
-    cx: &mut Context,
+    verdict: ToolVerdict,
+    cx: &mut CommandContext,
 ) -> Result<()> {
     cx.out
         .bytes(client.answer(event, text, verdict).as_bytes())?;

@@ -3,13 +3,13 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity, here};
+use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::clients::git_hooks::events;
 use crate::clients::install::DRY_RUN;
 use crate::commands::switch;
 use crate::disk::limit_reads;
 use crate::query::committer::Committer;
-use crate::query::guard::{self, OwnedFile, Verdict};
+use crate::query::guard::{self, GuardVerdict, OwnedFile};
 use crate::room::Room;
 use std::path::Path;
 use std::sync::mpsc;
@@ -23,7 +23,11 @@ pub(super) enum GitHook {
     PostCommit,
 }
 
-pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) -> Result<Exit> {
+pub(super) fn run(
+    hook: Option<GitHook>,
+    identity: &IdentityArgs,
+    cx: &mut CommandContext,
+) -> Result<Exit> {
     limit_reads(limits::HOOK_READS);
     let directory = here()?;
     let found = cx.room();
@@ -50,15 +54,15 @@ pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) 
         })
     });
     match answer {
-        Ok(Verdict::Free) => Ok(Exit::Ok),
-        Ok(Verdict::Warn(owned)) => {
+        Ok(GuardVerdict::Free) => Ok(Exit::Ok),
+        Ok(GuardVerdict::Warn(owned)) => {
             cx.out.note(&format!(
                 "mailbag: this commit changes files of other agents:\n{}",
                 listed(&owned)
             ));
             Ok(Exit::Ok)
         }
-        Ok(Verdict::Stop(owned)) => {
+        Ok(GuardVerdict::Stop(owned)) => {
             cx.out.note(&format!(
                 "mailbag: the commit was stopped: it changes files of other agents\n{}",
                 listed(&owned)
@@ -83,19 +87,24 @@ pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) 
     }
 }
 
-fn answer(hook: GitHook, room: &Room, directory: &Path, given: Option<&str>) -> Result<Verdict> {
+fn answer(
+    hook: GitHook,
+    room: &Room,
+    directory: &Path,
+    given: Option<&str>,
+) -> Result<GuardVerdict> {
     let committer = Committer::of(room, given, directory)?;
     match hook {
-        GitHook::PreCommit if switch::is_off() => Ok(Verdict::Free),
+        GitHook::PreCommit if switch::is_off() => Ok(GuardVerdict::Free),
         GitHook::PreCommit => events::pre_commit(room, directory, &committer),
         GitHook::PostCommit => {
-            events::post_commit(room, directory, &committer).map(|()| Verdict::Free)
+            events::post_commit(room, directory, &committer).map(|()| GuardVerdict::Free)
         }
     }
 }
 
 /// The answer of the test by `mailbag install git`.
-fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut Context) -> Result<Exit> {
+fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut CommandContext) -> Result<Exit> {
     let Some(room) = room else {
         cx.out
             .line("mailbag: no room here; the hooks do nothing until `mailbag init`")?;

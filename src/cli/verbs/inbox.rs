@@ -3,12 +3,12 @@
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
+use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{row, table};
 use crate::query::identity::mailbox;
-use crate::query::inbox::{self, Mail};
+use crate::query::inbox::{self, InboxMessage};
 use crate::query::time;
-use crate::query::view::{Invalid, View};
+use crate::query::view::{InvalidFile, MessageView};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     all: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let given = args.agent.or(args.acting);
     let who = cx.who(given.as_deref())?;
     let since = args.since.as_deref().map(time::past).transpose()?;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if cx.out.is_terminal() {
         cx.out
             .list("messages", mails.into_iter().map(Ok), &none, |out, mail| {
-                let view = View::from(&mail);
+                let view = MessageView::from(&mail);
                 row::print(out, &view, view.from.to_owned())
             })?;
     } else {
@@ -92,10 +92,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// A message in one line, for a pipe.
-fn line(mail: &Mail) -> Vec<String> {
-    let view = View::from(mail);
+fn line(mail: &InboxMessage) -> Vec<String> {
+    let view = MessageView::from(mail);
     let cells = match &view.invalid {
-        Some(Invalid { file, problem, .. }) => {
+        Some(InvalidFile { file, problem, .. }) => {
             vec![file.to_string_lossy().into_owned(), (*problem).to_owned()]
         }
         None => {

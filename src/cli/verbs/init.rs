@@ -3,10 +3,10 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
-use crate::commands::init::{self, Init};
-use crate::disk::Readers;
-use crate::room::{Made, Room};
+use crate::cli::context::{CommandContext, here};
+use crate::commands::init::{self, InitReport};
+use crate::disk::RoomReaders;
+use crate::room::{Room, RoomCreation};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -33,11 +33,11 @@ pub(crate) struct Args {
     adopt: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let readers = if args.group {
-        Readers::Group
+        RoomReaders::Group
     } else {
-        Readers::Owner
+        RoomReaders::Owner
     };
     if args.adopt {
         return adopt(args.dir, cx);
@@ -66,13 +66,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn adopt(dir: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
+fn adopt(dir: Option<PathBuf>, cx: &mut CommandContext) -> Result<Exit> {
     let room = match &dir {
         Some(dir) => Room::open(dir)?,
         None => cx.room()?,
     };
     room.adopt()?;
-    let init = Init::describe(room.dir.path().to_path_buf(), Made::Already, &here()?);
+    let init = InitReport::describe(
+        room.dir.path().to_path_buf(),
+        RoomCreation::Already,
+        &here()?,
+    );
     let place = init.room.display().to_string();
     cx.out.show(&init, |out| {
         out.line(format!("adopted the room {}", sanitize::line(&place)))

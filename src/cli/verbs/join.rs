@@ -4,11 +4,11 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::cli::show::output::Output;
-use crate::commands::join::{self, Joined};
+use crate::cli::context::CommandContext;
+use crate::cli::show::output::CommandOutput;
+use crate::commands::join::{self, JoinResult};
 use crate::query::identity;
-use crate::room::sessions::{Caller, Takeover, session_variables};
+use crate::room::sessions::{CallingSession, Takeover, session_variables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,17 +49,17 @@ pub(crate) struct Args {
     take_over: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let caller = match (args.session, Caller::from_environment()) {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+    let caller = match (args.session, CallingSession::from_environment()) {
         (Some(id), there) => {
             let known = there
                 .filter(|there| there.session.as_deref() == Some(&id))
                 .map(|there| there.client);
             let client = args.client.or(known).unwrap_or_else(|| "client".into());
             // The hook of that session adds its process. The parent of this command may not be the client.
-            Caller {
+            CallingSession {
                 process: None,
-                ..Caller::here(&client, Some(id))?
+                ..CallingSession::here(&client, Some(id))?
             }
         }
         (None, Some(caller)) => caller,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(joined: &Joined, out: &mut Output) -> Result<()> {
+fn show(joined: &JoinResult, out: &mut CommandOutput) -> Result<()> {
     if let Some(who) = identity::named(None).filter(|who| who.name != joined.agent) {
         let name = sanitize::line(&who.name);
         out.note(&format!(

@@ -6,13 +6,13 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, here};
-use crate::cli::show::output::{BOLD, Output, YELLOW};
+use crate::cli::context::{CommandContext, Freshness, here};
+use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
 use crate::cli::show::{table, waiting};
-use crate::commands::link::{self, Added, Probe, Stages, Wanted};
-use crate::query::links::{self, Link};
+use crate::commands::link::{self, AddedLink, LinkRequest, ProbeResult, ProbeStage};
+use crate::query::links::{self, LinkStatus};
 use crate::query::pending::age;
-use crate::room::settings::{Accept, Carrier, LinkSettings};
+use crate::room::settings::{AcceptedAddress, Carrier, LinkSettings};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -79,11 +79,11 @@ and sends again what was not confirmed. Run it in both rooms.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: LinkCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum LinkCommand {
     /// Add a link to another room
     #[command(after_help = ADD_HELP)]
     Add {
@@ -98,12 +98,12 @@ enum Verb {
         carrier: Carrier,
         /// Addresses that mail from the other room may have
         #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = accept)]
-        accept: Option<Vec<Accept>>,
+        accept: Option<Vec<AcceptedAddress>>,
         /// This room's tag in the other room; for ssh and nats the default is the setting tag
         #[arg(long, value_name = "NAME")]
         known_as: Option<String>,
         #[command(flatten)]
-        nats: link_carry::Nats,
+        nats: link_carry::NatsArgs,
         /// Table to be written, without a change
         #[arg(long)]
         dry_run: bool,
@@ -152,24 +152,24 @@ enum Verb {
     },
     /// Carry mail to and from other machines
     #[command(after_help = link_carry::RUN_HELP)]
-    Run(link_carry::Run),
+    Run(link_carry::LinkRunArgs),
     /// Serve a link to another machine
     #[command(after_help = link_carry::SERVE_HELP)]
-    Serve(link_carry::Serve),
+    Serve(link_carry::LinkServeArgs),
 }
 
 fn carrier(word: &str) -> Result<Carrier, String> {
     Carrier::parse(word).ok_or_else(|| "the carriers are dir, ssh, nats and none".to_owned())
 }
 
-fn accept(word: &str) -> Result<Accept, String> {
-    Accept::parse(word.trim())
+fn accept(word: &str) -> Result<AcceptedAddress, String> {
+    AcceptedAddress::parse(word.trim())
         .ok_or_else(|| "the kinds are agents, roles, all, topics and human".to_owned())
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     match args.verb {
-        Verb::Add {
+        LinkCommand::Add {
             tag,
             address,
             carrier,
@@ -180,7 +180,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         } => {
             let (address, nats) = (address.as_deref().unwrap_or_default(), nats.settings());
             add(
-                &Wanted {
+                &LinkRequest {
                     tag: &tag,
                     address,
                     carrier,
@@ -192,17 +192,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                 cx,
             )
         }
-        Verb::List => list(cx),
-        Verb::Status { tag } => status(tag.as_deref(), cx),
-        Verb::Test { tag, timeout } => test(&tag, timeout, cx),
-        Verb::Remove { tag, bounce } => remove(&tag, bounce, cx),
-        Verb::Rebind { tag, yes } => rebind(&tag, yes, cx),
-        Verb::Run(args) => link_carry::run(&args, cx),
-        Verb::Serve(args) => link_carry::serve(&args, cx),
+        LinkCommand::List => list(cx),
+        LinkCommand::Status { tag } => status(tag.as_deref(), cx),
+        LinkCommand::Test { tag, timeout } => test(&tag, timeout, cx),
+        LinkCommand::Remove { tag, bounce } => remove(&tag, bounce, cx),
+        LinkCommand::Rebind { tag, yes } => rebind(&tag, yes, cx),
+        LinkCommand::Run(args) => link_carry::run(&args, cx),
+        LinkCommand::Serve(args) => link_carry::serve(&args, cx),
     }
 }
 
-fn add(wanted: &Wanted<'_>, cx: &mut Context) -> Result<Exit> {
+fn add(wanted: &LinkRequest<'_>, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     let added = link::add(&room, &here()?, wanted)?;
     cx.out.show(&added, |out| tell_added(&added, out))?;
@@ -212,8 +212,8 @@ fn add(wanted: &Wanted<'_>, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn tell_added(added: &Added, out: &mut Output) -> Result<()> {
-    let Added {
+fn tell_added(added: &AddedLink, out: &mut CommandOutput) -> Result<()> {
+    let AddedLink {
         tag,
         settings,
         added,
@@ -251,7 +251,7 @@ fn tell_added(added: &Added, out: &mut Output) -> Result<()> {
     }
 }
 
-fn list(cx: &mut Context) -> Result<Exit> {
+fn list(cx: &mut CommandContext) -> Result<Exit> {
     let links = links::list(&cx.room()?)?;
     table::list(
         &mut cx.out,
@@ -283,7 +283,7 @@ fn accepted(settings: &LinkSettings) -> String {
         .join(",")
 }
 
-fn status(tag: Option<&str>, cx: &mut Context) -> Result<Exit> {
+fn status(tag: Option<&str>, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let links = links::links(&room, tag)?;
     let is_well = links.iter().all(|link| link.problems.is_empty());
@@ -296,8 +296,8 @@ fn status(tag: Option<&str>, cx: &mut Context) -> Result<Exit> {
     Ok(if is_well { Exit::Ok } else { Exit::Error })
 }
 
-fn show(link: &Link, out: &mut Output) -> Result<()> {
-    let Link {
+fn show(link: &LinkStatus, out: &mut CommandOutput) -> Result<()> {
+    let LinkStatus {
         sent,
         confirmed,
         waiting,
@@ -339,19 +339,19 @@ fn show(link: &Link, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn test(tag: &str, timeout: Duration, cx: &mut Context) -> Result<Exit> {
+fn test(tag: &str, timeout: Duration, cx: &mut CommandContext) -> Result<Exit> {
     let probe = link::probe(&cx.room()?, tag, timeout)?;
     cx.out
         .show(&probe, |out| tell_probe(&probe, timeout, out))?;
     Ok(if probe.ok { Exit::Ok } else { Exit::TryAgain })
 }
 
-fn tell_probe(probe: &Probe, timeout: Duration, out: &mut Output) -> Result<()> {
+fn tell_probe(probe: &ProbeResult, timeout: Duration, out: &mut CommandOutput) -> Result<()> {
     for stage in &probe.stages {
         let name = match stage.stage {
-            Stages::Recorded => "recorded in this room",
-            Stages::Brought => "brought to the other room",
-            Stages::Confirmed => "recorded there, and confirmed here",
+            ProbeStage::Recorded => "recorded in this room",
+            ProbeStage::Brought => "brought to the other room",
+            ProbeStage::Confirmed => "recorded there, and confirmed here",
         };
         let time = stage.ms.map_or_else(
             || format!("not within {}", span_text(timeout)),
@@ -371,7 +371,7 @@ fn tell_probe(probe: &Probe, timeout: Duration, out: &mut Output) -> Result<()> 
     Ok(())
 }
 
-fn remove(tag: &str, bounce: bool, cx: &mut Context) -> Result<Exit> {
+fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
     let removed = link::remove(&cx.room()?, tag, bounce)?;
     cx.out.show(&removed, |out| {
         let gone = match removed.waiting {
@@ -393,7 +393,7 @@ fn remove(tag: &str, bounce: bool, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn rebind(tag: &str, yes: bool, cx: &mut Context) -> Result<Exit> {
+fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     let plan = link::to_rebind(&room, tag)?;
     if !yes {

@@ -1,10 +1,10 @@
 //! `mailbag link run` and `mailbag link serve`: the carriers of links to other machines.
 
-use super::run::{Format, start_logging};
+use super::run::{LogFormat, start_logging};
 use crate::base::error::{Error, Result};
 use crate::base::text::count_of;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::link;
 use crate::room::settings::{NatsSettings, REPLICAS_MOST};
 use schemars::JsonSchema;
@@ -33,18 +33,18 @@ link.";
 
 /// Options of `mailbag link run`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Run {
+pub(super) struct LinkRunArgs {
     /// One exchange of all pending mail
     #[arg(long)]
     once: bool,
     /// Format of the log on standard error
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    log_format: Format,
+    log_format: LogFormat,
 }
 
 /// Options of `mailbag link add` for NATS.
 #[derive(Debug, clap::Args)]
-pub(super) struct Nats {
+pub(super) struct NatsArgs {
     /// For nats: file with this room's credentials for the servers
     #[arg(long, value_name = "FILE")]
     credentials: Option<String>,
@@ -56,9 +56,9 @@ pub(super) struct Nats {
     replicas: Option<u8>,
 }
 
-impl Nats {
+impl NatsArgs {
     pub(super) fn settings(self) -> NatsSettings {
-        let Nats {
+        let NatsArgs {
             credentials,
             ca,
             replicas,
@@ -73,7 +73,7 @@ impl Nats {
 
 /// Options of `mailbag link serve`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Serve {
+pub(super) struct LinkServeArgs {
     /// Link by which this room knows the other one
     #[arg(value_name = "TAG")]
     tag: String,
@@ -81,17 +81,17 @@ pub(super) struct Serve {
 
 /// The result of an exchange over all links.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Exchange {
+pub(super) struct ExchangeResult {
     /// The number of links to other machines that were served.
     served: usize,
 }
 
-pub(super) fn run(args: &Run, cx: &mut Context) -> Result<Exit> {
+pub(super) fn run(args: &LinkRunArgs, cx: &mut CommandContext) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = cx.room()?;
     if args.once {
         let links = link::run::once(&room)?;
-        cx.out.show(&Exchange { served: links }, |out| {
+        cx.out.show(&ExchangeResult { served: links }, |out| {
             out.done(format!(
                 "{}: all mail is confirmed",
                 count_of(links, "link")
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Run, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-pub(super) fn serve(args: &Serve, cx: &Context) -> Result<Exit> {
+pub(super) fn serve(args: &LinkServeArgs, cx: &CommandContext) -> Result<Exit> {
     if std::io::stdin().is_terminal() {
         return Err(Error::Usage {
             what: "`mailbag link serve` speaks with another machine, not with a person".into(),

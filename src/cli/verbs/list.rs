@@ -4,11 +4,11 @@ use super::follow;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
-use crate::cli::show::output::Output;
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::cli::show::output::CommandOutput;
 use crate::cli::show::{row, waiting};
-use crate::query::history::{Criteria, Filter};
-use crate::query::view::View;
+use crate::query::history::{MessageCriteria, MessageFilter};
+use crate::query::view::MessageView;
 use crate::query::{list, time};
 use crate::room::Room;
 use std::time::Duration;
@@ -48,7 +48,7 @@ const NAMES: usize = 3;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    filters: Filters,
+    filters: MessageFilterArgs,
     /// Number of messages, the newest; default: 50, with --json all
     #[arg(long, value_name = "N")]
     last: Option<usize>,
@@ -62,7 +62,7 @@ pub(crate) struct Args {
 
 /// The messages to show.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Filters {
+pub(crate) struct MessageFilterArgs {
     /// Sender
     #[arg(long, value_name = "AGENT")]
     from: Option<String>,
@@ -88,14 +88,14 @@ pub(crate) struct Filters {
     #[arg(long)]
     requires_response: bool,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-impl Filters {
+impl MessageFilterArgs {
     /// The filter, with times and names resolved.
-    pub(crate) fn filter(self, room: &Room, cx: &Context) -> Result<Filter> {
+    pub(crate) fn filter(self, room: &Room, cx: &CommandContext) -> Result<MessageFilter> {
         let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
-        let criteria = Criteria {
+        let criteria = MessageCriteria {
             asker: self.identity.looker(cx, room)?,
             from: self.from,
             to: self.to,
@@ -106,11 +106,11 @@ impl Filters {
             unread: self.unread,
             requires_response: self.requires_response,
         };
-        Filter::new(room, criteria)
+        MessageFilter::new(room, criteria)
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.follow {
         return follow::run(&args.filters.identity, args.idle, cx);
     }
@@ -121,7 +121,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let messages = list::list(&room, filter, args.last.or(usual))?;
     cx.out
         .list("messages", messages, "no matching messages", |out, past| {
-            let view = View::from(&past);
+            let view = MessageView::from(&past);
             if out.is_terminal() {
                 return row::print(out, &view, both(&view));
             }
@@ -132,7 +132,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// A message in one line.
-fn line(view: &View<'_>, out: &Output) -> String {
+fn line(view: &MessageView<'_>, out: &CommandOutput) -> String {
     let mark = if view.requires_response { "?" } else { "" };
     format!(
         "{}  {}{mark}  {}  {}",
@@ -144,11 +144,11 @@ fn line(view: &View<'_>, out: &Output) -> String {
 }
 
 /// The number, accept time, sender and recipients of a message.
-pub(crate) fn head(view: &View<'_>, out: &Output) -> String {
+pub(crate) fn head(view: &MessageView<'_>, out: &CommandOutput) -> String {
     let (number, time) = (view.number(), out.time(view.accepted_at));
     sanitize::line(&format!("{number:>6}  {time}  {}", both(view))).into_owned()
 }
 
-fn both(view: &View<'_>) -> String {
+fn both(view: &MessageView<'_>) -> String {
     format!("{} → {}", view.from, view.to(NAMES))
 }

@@ -5,16 +5,16 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
-use crate::cli::show::output::{Output, PLAIN};
-use crate::commands::gap::{self, Loss};
-use crate::message::claim::Change;
-use crate::message::gap::Gap;
-use crate::message::record::{Event, EventKind, Origin, Record};
+use crate::cli::context::{CommandContext, Freshness};
+use crate::cli::show::output::{CommandOutput, PLAIN};
+use crate::commands::gap::{self, LogLoss};
+use crate::message::claim::ClaimChange;
+use crate::message::gap::LogGap;
+use crate::message::record::{Event, EventKind, MessageOrigin, Record};
 use crate::message::status::Receipt;
 use crate::message::title::title_of_fields;
-use crate::query::head::{self, Head};
-use crate::query::records::{self, EVENTS, Filter};
+use crate::query::head::{self, LogHead};
+use crate::query::records::{self, EVENTS, RecordFilter};
 use crate::query::time;
 use crate::query::verify::{self, VerifiedGap};
 use crate::room::Room;
@@ -70,7 +70,7 @@ hash of the record before, so the head identifies the whole log up to this recor
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<LogCommand>,
     /// Earliest accept time: 1h, 7d or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum LogCommand {
     Events(events::Args),
     Digest(digest::Args),
     /// Verify the log against itself, the room and a kept head
@@ -102,20 +102,20 @@ enum Verb {
     Head,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::AsIs)?;
     match args.verb {
         None => show_records(&room, args.since.as_deref(), args.event, cx),
-        Some(Verb::Events(args)) => events::run(args, cx),
-        Some(Verb::Digest(args)) => digest::run(args, cx),
-        Some(Verb::AcceptGap { yes }) => accept_gap(&room, yes, cx),
-        Some(Verb::Head) => {
+        Some(LogCommand::Events(args)) => events::run(args, cx),
+        Some(LogCommand::Digest(args)) => digest::run(args, cx),
+        Some(LogCommand::AcceptGap { yes }) => accept_gap(&room, yes, cx),
+        Some(LogCommand::Head) => {
             let head = head::head(&room)?;
             cx.out.show(&head, |out| out.line(head.to_string()))?;
             Ok(Exit::Ok)
         }
-        Some(Verb::Verify { head }) => {
-            let head = head.as_deref().map(Head::parse).transpose()?;
+        Some(LogCommand::Verify { head }) => {
+            let head = head.as_deref().map(LogHead::parse).transpose()?;
             let verified = verified(&room, head.as_ref(), cx)?;
             cx.out.show(&verified, |out| {
                 let text = intact(&verified, out);
@@ -131,11 +131,11 @@ fn show_records(
     room: &Room,
     since: Option<&str>,
     event: Option<EventKind>,
-    cx: &mut Context,
+    cx: &mut CommandContext,
 ) -> Result<Exit> {
     let since = since.map(time::past).transpose()?;
     cx.out.page();
-    for entry in records::entries(room, Filter { since, event })? {
+    for entry in records::entries(room, RecordFilter { since, event })? {
         let entry = entry?;
         let json = || {
             String::from_utf8_lossy(&entry.line.bytes)
@@ -153,7 +153,7 @@ fn show_records(
 }
 
 /// Shows the lost records, asks, and gives them up.
-fn accept_gap(room: &Room, yes: bool, cx: &mut Context) -> Result<Exit> {
+fn accept_gap(room: &Room, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
     let loss = gap::find_loss(room)?;
     require_person("give up records of the log")?;
     cx.out.ahead(|out| show_loss(&loss, out))?;
@@ -180,7 +180,7 @@ fn accept_gap(room: &Room, yes: bool, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show_loss(loss: &Loss, out: &mut Output) -> Result<()> {
+fn show_loss(loss: &LogLoss, out: &mut CommandOutput) -> Result<()> {
     out.line(format!("the log ends with record {}", loss.last))?;
     for witness in &loss.evidence {
         out.line(sanitize::line(&witness.to_string()))?;
@@ -193,7 +193,11 @@ fn show_loss(loss: &Loss, out: &mut Output) -> Result<()> {
 }
 
 /// Verifies the log, with reports of the progress if that takes long.
-fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Verified> {
+fn verified(
+    room: &Room,
+    head: Option<&LogHead>,
+    cx: &CommandContext,
+) -> Result<verify::VerifiedLog> {
     let mut progress = cx.out.progress();
     verify::verify_with_progress(room, head, &mut |read| {
         progress.report(|| format!("verified {} MiB so far", read >> 20));
@@ -201,8 +205,8 @@ fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Ve
 }
 
 /// The result of a verification without findings.
-fn intact(verified: &verify::Verified, out: &Output) -> String {
-    let verify::Verified {
+fn intact(verified: &verify::VerifiedLog, out: &CommandOutput) -> String {
+    let verify::VerifiedLog {
         records,
         segments,
         archived,
@@ -235,7 +239,7 @@ fn intact(verified: &verify::Verified, out: &Output) -> String {
 }
 
 /// The lost records that a person has given up.
-fn accepted_gaps(gaps: &[VerifiedGap], out: &Output) -> String {
+fn accepted_gaps(gaps: &[VerifiedGap], out: &CommandOutput) -> String {
     let one = |gap: &VerifiedGap| {
         format!(
             "{} to {} (accepted in record {} at {})",
@@ -250,10 +254,10 @@ fn accepted_gaps(gaps: &[VerifiedGap], out: &Output) -> String {
 }
 
 /// A record in one line.
-fn line(record: &Record, out: &Output) -> String {
+fn line(record: &Record, out: &CommandOutput) -> String {
     let fields = record.message_fields().unwrap_or_default();
     let about = title_of_fields(&fields).unwrap_or_default();
-    let claim = record.ownership().and_then(Change::summary);
+    let claim = record.ownership().and_then(ClaimChange::summary);
     let about = match (claim, about) {
         (Some(claim), "") => claim,
         (Some(claim), about) => format!("{claim}: {about}"),
@@ -277,7 +281,7 @@ fn line(record: &Record, out: &Output) -> String {
         Event::Gap { from, gap } => gap_text(from, gap),
         Event::Duplicate(duplicate) => format!("{from} {id} repeats {}", duplicate.of),
         Event::Rejected(rejected) => {
-            let Origin {
+            let MessageOrigin {
                 claim: file, line, ..
             } = &rejected.origin;
             let line = line.map(|line| format!(" line {line}")).unwrap_or_default();
@@ -313,7 +317,7 @@ fn line(record: &Record, out: &Output) -> String {
 }
 
 /// An accepted gap in words.
-fn gap_text(by: &str, gap: &Gap) -> String {
+fn gap_text(by: &str, gap: &LogGap) -> String {
     let rest = if gap.messages.is_empty() {
         String::new()
     } else {

@@ -1,7 +1,7 @@
 //! `mailbag generate man`: writes the man pages, from the same texts as `--help`.
 
-use crate::base::error::{Doing, Result};
-use crate::cli::context::Context;
+use crate::base::error::{ErrorContext, Result};
+use crate::cli::context::CommandContext;
 use crate::cli::verbs::{DAILY, GROUPS};
 use crate::cli::{self, Exit};
 use crate::disk::Dir;
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     std::fs::create_dir_all(&args.dir).doing("create the directory", &args.dir)?;
     let dir = Dir::open(&args.dir)?;
     for (name, text) in pages().doing("make the pages for", &args.dir)? {

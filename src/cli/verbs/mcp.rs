@@ -3,8 +3,8 @@
 use super::run::log_to_stderr;
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
-use crate::clients::mcp::{self, Options};
+use crate::cli::context::{CommandContext, here};
+use crate::clients::mcp::{self, McpOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,11 +27,11 @@ pub(crate) struct Args {
     text: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if cx.verbose == 0 {
         log_to_stderr(cx);
     }
-    mcp::serve(Options {
+    mcp::serve(McpOptions {
         room: cx.asked(),
         from: here()?,
         text: args.text,

@@ -3,7 +3,7 @@
 use super::{inbox, list, read, reply, search, send, thread, trace};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,11 +15,11 @@ Examples:
 #[command(after_help = EXAMPLES, hide = true, alias = "messages")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: MessageCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum MessageCommand {
     Send(send::Args),
     Inbox(inbox::Args),
     List(list::Args),
@@ -30,15 +30,15 @@ enum Verb {
     Trace(trace::Args),
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     match args.verb {
-        Verb::Send(args) => send::run(args, cx),
-        Verb::Inbox(args) => inbox::run(args, cx),
-        Verb::List(args) => list::run(args, cx),
-        Verb::Read(args) => read::run(args, cx),
-        Verb::Reply(args) => reply::run(args, cx),
-        Verb::Search(args) => search::run(args, cx),
-        Verb::Thread(args) => thread::run(args, cx),
-        Verb::Trace(args) => trace::run(args, cx),
+        MessageCommand::Send(args) => send::run(args, cx),
+        MessageCommand::Inbox(args) => inbox::run(args, cx),
+        MessageCommand::List(args) => list::run(args, cx),
+        MessageCommand::Read(args) => read::run(args, cx),
+        MessageCommand::Reply(args) => reply::run(args, cx),
+        MessageCommand::Search(args) => search::run(args, cx),
+        MessageCommand::Thread(args) => thread::run(args, cx),
+        MessageCommand::Trace(args) => trace::run(args, cx),
     }
 }

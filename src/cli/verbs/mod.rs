@@ -3,7 +3,7 @@
 //! The list at the end is the only list of commands. Parsing, dispatch, help, man pages and completions come from it.
 
 use super::Exit;
-use super::context::Context;
+use super::context::CommandContext;
 use super::watch;
 use crate::base::error::Result;
 
@@ -83,7 +83,7 @@ macro_rules! commands {
 
         impl Command {
             /// Runs the command.
-            pub(super) fn run(self, cx: &mut Context) -> Result<Exit> {
+            pub(super) fn run(self, cx: &mut CommandContext) -> Result<Exit> {
                 match self {
                     $($(Command::$name(args) => $module::run(args, cx),)+)+
                     $(Command::$hidden(args) => $hidden_module::run(args, cx),)+
@@ -103,7 +103,7 @@ pub(super) const DAILY: &[&str] = &[
 ];
 
 /// Shows the state of the room, or how to begin without one.
-pub(super) fn overview(cx: &mut Context) -> Result<Exit> {
+pub(super) fn overview(cx: &mut CommandContext) -> Result<Exit> {
     status::overview(cx)
 }
 

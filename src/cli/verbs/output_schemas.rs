@@ -1,23 +1,23 @@
 //! The files in `schema/output/` that follow from the types of the output.
 #![cfg(all(test, feature = "web"))]
 
-use super::agent::ShownAgent;
+use super::agent::AgentOutput;
 use super::ask::AskOutput;
 use super::claims::ClaimsOutput;
 use super::demo::DemoOutput;
-use super::install::{self, status::Installed};
-use super::link_carry::Exchange;
+use super::install::{self, status::InstallStatus};
+use super::link_carry::ExchangeResult;
 use super::run::PassReport;
-use super::share::Shared;
-use super::take::{ChangedLease, Leasing};
+use super::share::ShareOutput;
+use super::take::{LeaseOutput, TakeOutput};
 use super::trust::TrustOutput;
 use super::up;
 use super::web::WebOutput;
 use crate::cli::show::output::ErrorOutput;
-use crate::clients::briefing::context::Fitted;
-use crate::commands::approval::Outcome;
-use crate::commands::gap::Loss;
-use crate::commands::post::Posted;
+use crate::clients::briefing::context::FittedContext;
+use crate::commands::approval::ApprovalOutcome;
+use crate::commands::gap::LogLoss;
+use crate::commands::post::SendResult;
 use crate::commands::topic::Topic;
 use crate::commands::{
     archive, backup, charter, claim, dry_run, init, join, link, rejected, service,
@@ -28,9 +28,9 @@ use crate::message::record::EventKind;
 use crate::message::schema::OUTPUTS;
 use crate::query::channel::{Channel, ChannelLine};
 use crate::query::charter::RoomCharter;
-use crate::query::events::Event;
+use crate::query::events::LogEvent;
 use crate::query::history::LoggedMessage;
-use crate::query::inbox::{Mail, WholeMail};
+use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::query::{digest, head, links, pending, search, status, timeline};
 use crate::query::{thread, trace, verify, who};
 use crate::room::registry::Agent;
@@ -74,7 +74,7 @@ lists! {
 /// A record of the log. The protocol describes all fields
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
-struct LogLine {
+struct RecordOutput {
     seq: u64,
     at: String,
     batch: u64,
@@ -88,15 +88,15 @@ struct LogLine {
 #[derive(JsonSchema)]
 #[schemars(transparent)]
 #[expect(dead_code, reason = "only its schema is used")]
-struct Roles(BTreeMap<String, usize>);
+struct RoleCounts(BTreeMap<String, usize>);
 
 /// Changes in the files of a client or a repository, or with `--status` the installation status
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
 enum InstallOutput<'a> {
-    Changes(install::Report<'a>),
-    Status(Installed<'a>),
+    Changes(install::InstallChanges<'a>),
+    Status(InstallStatus<'a>),
 }
 
 /// The comment in each generated schema.
@@ -112,67 +112,67 @@ macro_rules! schemas {
 #[test]
 fn output_schemas_are_generated_from_their_types() {
     let generated = schemas! {
-        "ack" "dismiss" "reply" "send" => Posted,
+        "ack" "dismiss" "reply" "send" => SendResult,
         "agent-add" "agent-list" => Agents<Agent>,
-        "agent-remove" "agent-retire" "agent-set" "agent-show" => ShownAgent<'static>,
-        "agent-roles" => Roles,
-        "archive" => archive::Report,
+        "agent-remove" "agent-retire" "agent-set" "agent-show" => AgentOutput<'static>,
+        "agent-roles" => RoleCounts,
+        "archive" => archive::ArchiveReport,
         "ask" => AskOutput<'static>,
-        "backup" => backup::Report,
+        "backup" => backup::BackupReport,
         "channel-list" => Channels<Channel>,
         "channel-show" "channel-watch" => ChannelLine<'static>,
         "charter" => RoomCharter,
-        "charter-init" => charter::Written,
-        "claim" "handoff" "release" => claim::Decided,
+        "charter-init" => charter::CharterTemplate,
+        "claim" "handoff" "release" => claim::ClaimDecision,
         "claims" => ClaimsOutput<'static>,
-        "context" => Fitted,
-        "decide" => Outcome,
+        "context" => FittedContext,
+        "decide" => ApprovalOutcome,
         "demo" => DemoOutput<'static>,
-        "doctor" => doctor::Report,
+        "doctor" => doctor::DoctorReport,
         "error" => ErrorOutput,
-        "inbox" => Messages<Mail>,
-        "init" => init::Init,
+        "inbox" => Messages<InboxMessage>,
+        "init" => init::InitReport,
         "install" => InstallOutput<'static>,
-        "join" => join::Joined,
-        "link-add" => link::Added,
-        "link-rebind" "link-remove" => link::Changed,
-        "link-test" => link::Probe,
-        "link-list" => Links<links::Listed>,
-        "link-status" => Links<links::Link>,
-        "link-run" => Exchange,
+        "join" => join::JoinResult,
+        "link-add" => link::AddedLink,
+        "link-rebind" "link-remove" => link::RecordedLinkChange,
+        "link-test" => link::ProbeResult,
+        "link-list" => Links<links::ConfiguredLink>,
+        "link-status" => Links<links::LinkStatus>,
+        "link-run" => ExchangeResult,
         "list" => Messages<LoggedMessage>,
-        "list-follow" => WholeMail<'static>,
-        "log" => LogLine,
-        "log-accept-gap" => Loss,
-        "log-digest" => digest::Digest,
-        "log-events" => Event,
-        "log-head" => head::Head,
-        "log-verify" => verify::Verified,
+        "list-follow" => FullInboxMessage<'static>,
+        "log" => RecordOutput,
+        "log-accept-gap" => LogLoss,
+        "log-digest" => digest::LogDigest,
+        "log-events" => LogEvent,
+        "log-head" => head::LogHead,
+        "log-verify" => verify::VerifiedLog,
         "pending" => pending::PendingList,
-        "read" "wait" => Messages<WholeMail<'static>>,
-        "rejected-drop" "rejected-list" => RejectedFiles<rejected::Rejected>,
-        "rejected-retry" => RetriedFiles<rejected::Retried>,
-        "rejected-show" => rejected::Shown,
+        "read" "wait" => Messages<FullInboxMessage<'static>>,
+        "rejected-drop" "rejected-list" => RejectedFiles<rejected::ListedRejection>,
+        "rejected-retry" => RetriedFiles<rejected::RetryResult>,
+        "rejected-show" => rejected::RejectedDetails,
         "run" => PassReport,
-        "search" => Messages<search::Hit>,
+        "search" => Messages<search::SearchHit>,
         "send-dry-run" => dry_run::DryRun,
-        "service-install" "service-uninstall" => service::Changed,
-        "service-status" => service::Status,
+        "service-install" "service-uninstall" => service::ServiceChange,
+        "service-status" => service::ServiceStatus,
         "settings" => SettingList<Setting>,
-        "share" => Shared,
-        "status" => status::Status,
-        "take" => Leasing<'static>,
-        "take-done" => ChangedLease<'static>,
-        "thread" => Messages<thread::Whole<'static>>,
+        "share" => ShareOutput,
+        "status" => status::RoomStatus,
+        "take" => TakeOutput<'static>,
+        "take-done" => LeaseOutput<'static>,
+        "thread" => Messages<thread::FullMessage<'static>>,
         "topic-list" => Topics<Topic>,
-        "topic-subscribe" "topic-unsubscribe" => Messages<Posted>,
-        "trace" => trace::Trace,
+        "topic-subscribe" "topic-unsubscribe" => Messages<SendResult>,
+        "trace" => trace::MessageTrace,
         "trust" => TrustOutput<'static>,
-        "uninstall" => install::Report<'static>,
-        "up" => up::Report<'static>,
-        "watch" => timeline::Entry,
+        "uninstall" => install::InstallChanges<'static>,
+        "up" => up::UpOutput<'static>,
+        "watch" => timeline::TimelineEntry,
         "web" => WebOutput<'static>,
-        "who" => who::Everybody,
+        "who" => who::KnownAgents,
     };
     let directory = Dir::open("schema/output".as_ref()).expect("the schemas");
     let is_update = std::env::var_os("MAILBAG_WRITE_SCHEMAS").is_some();

@@ -2,9 +2,9 @@
 
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
-use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
-use crate::query::pending::{self, Item, PendingList, age, left};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
+use crate::query::pending::{self, PendingItem, PendingList, age, left};
 use crate::room::Room;
 
 const EXAMPLES: &str = "\
@@ -28,10 +28,10 @@ pending.json in the room has the same data for every agent.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let list = if cx.out.json {
@@ -46,9 +46,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// Lists the open items of the caller that a command without an argument can mean; all items if the kind is empty.
 pub(super) fn list_open(
     room: &Room,
-    identity: &Identity,
+    identity: &IdentityArgs,
     kind: &str,
-    cx: &mut Context,
+    cx: &mut CommandContext,
 ) -> Result<Exit> {
     let agent = identity.mailbox(cx, room)?;
     let mut list = pending::pending(room, &agent)?;
@@ -58,7 +58,7 @@ pub(super) fn list_open(
     Ok(Exit::Ok)
 }
 
-fn show(list: &PendingList, out: &mut Output) -> Result<()> {
+fn show(list: &PendingList, out: &mut CommandOutput) -> Result<()> {
     out.page();
     if list.items.is_empty() {
         return out.done(format!("nothing needs {}", list.agent));
@@ -66,7 +66,7 @@ fn show(list: &PendingList, out: &mut Output) -> Result<()> {
     list.items.iter().try_for_each(|item| tell(item, out))
 }
 
-fn tell(item: &Item, out: &mut Output) -> Result<()> {
+fn tell(item: &PendingItem, out: &mut CommandOutput) -> Result<()> {
     let number = if item.seq == 0 {
         String::new()
     } else {

@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::clients::install::package_files;
 use crate::disk::{UserFile, layout};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     for (name, text) in package_files() {
         let path = layout::of_client(&args.dir, &name);
         UserFile::read(&path, limits::CLIENT_FILE_BYTES)?.write(text.as_bytes())?;

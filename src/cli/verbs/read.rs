@@ -4,13 +4,13 @@ use crate::base::error::Result;
 use crate::base::text::count_of;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::frame;
-use crate::cli::show::output::{DIM, Output};
-use crate::commands::read::{self, Wanted};
+use crate::cli::show::output::{CommandOutput, DIM};
+use crate::commands::read::{self, ReadSelection};
 use crate::message::DECISION;
-use crate::query::inbox::{self, Mail};
-use crate::query::view::{Attachment, Invalid, View, plain};
+use crate::query::inbox::{self, InboxMessage};
+use crate::query::view::{Attachment, InvalidFile, MessageView, plain};
 use crate::room::Room;
 use serde_json::json;
 
@@ -40,18 +40,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", requires = "all")]
     max_chars: Option<usize>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let wanted = match (args.all, args.ids.is_empty()) {
-        (true, _) => Wanted::All,
-        (false, true) => Wanted::Oldest,
-        (false, false) => Wanted::Named(args.ids),
+        (true, _) => ReadSelection::All,
+        (false, true) => ReadSelection::Oldest,
+        (false, false) => ReadSelection::Named(args.ids),
     };
-    let is_next = matches!(wanted, Wanted::Oldest);
+    let is_next = matches!(wanted, ReadSelection::Oldest);
     let mut found = read::find(&room, &agent, &wanted)?;
     if found.shown_elsewhere && found.mails.is_empty() && !cx.out.json {
         cx.out.note(&format!(
@@ -82,7 +82,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Reports the number of messages that are still unread.
-fn note_others(room: &Room, agent: &str, cx: &Context) -> Result<()> {
+fn note_others(room: &Room, agent: &str, cx: &CommandContext) -> Result<()> {
     let left = inbox::names(room, agent)?.len();
     if left > 0 {
         let left = count_of(left, "unread message");
@@ -94,7 +94,7 @@ fn note_others(room: &Room, agent: &str, cx: &Context) -> Result<()> {
 }
 
 /// Keeps the messages that fit into `most` bytes of JSON, at least one. Returns the number of the others.
-fn limit_text(mails: &mut Vec<Mail>, most: usize) -> usize {
+fn limit_text(mails: &mut Vec<InboxMessage>, most: usize) -> usize {
     let lengths = mails.iter().map(|mail| mail.content.to_string().len());
     let fits = read::count_fitting(lengths, most);
     let left = mails.len() - fits;
@@ -103,9 +103,9 @@ fn limit_text(mails: &mut Vec<Mail>, most: usize) -> usize {
 }
 
 /// Prints messages, and flushes the output.
-pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
+pub(crate) fn print(agent: &str, mails: &[InboxMessage], cx: &mut CommandContext) -> Result<()> {
     cx.out.show(
-        &json!({ "messages": mails.iter().map(Mail::whole).collect::<Vec<_>>() }),
+        &json!({ "messages": mails.iter().map(InboxMessage::whole).collect::<Vec<_>>() }),
         |out| {
             if mails.is_empty() {
                 out.note(&format!("{agent} has no unread messages"));
@@ -117,7 +117,7 @@ pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()>
 }
 
 /// Messages as letters, with a rule between them.
-pub(crate) fn show_each(mails: &[Mail], out: &mut Output) -> Result<()> {
+pub(crate) fn show_each(mails: &[InboxMessage], out: &mut CommandOutput) -> Result<()> {
     for (n, mail) in mails.iter().enumerate() {
         if n > 0 {
             let rule = out.paint(DIM, &"-".repeat(72));
@@ -129,9 +129,9 @@ pub(crate) fn show_each(mails: &[Mail], out: &mut Output) -> Result<()> {
 }
 
 /// A message as a letter: its facts line by line, then the text of its sender, indented.
-fn show(mail: &Mail, out: &mut Output) -> Result<()> {
-    let view = View::from(mail);
-    if let Some(Invalid {
+fn show(mail: &InboxMessage, out: &mut CommandOutput) -> Result<()> {
+    let view = MessageView::from(mail);
+    if let Some(InvalidFile {
         file,
         problem,
         text,
@@ -155,7 +155,7 @@ fn show(mail: &Mail, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn facts(view: &View<'_>, out: &Output) -> Vec<(&'static str, String)> {
+fn facts(view: &MessageView<'_>, out: &CommandOutput) -> Vec<(&'static str, String)> {
     let via = view
         .via()
         .filter(|via| *via != "direct")

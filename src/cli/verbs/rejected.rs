@@ -1,13 +1,15 @@
 //! `mailbag rejected`: lists, shows, retries and drops rejected files.
 
-use crate::base::error::{Doing, Error, Problem, Result};
+use crate::base::error::{Error, ErrorContext, Problem, Result};
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
-use crate::cli::show::output::{Output, RED};
+use crate::cli::context::{CommandContext, Freshness};
+use crate::cli::show::output::{CommandOutput, RED};
 use crate::cli::show::{frame, table};
-use crate::commands::rejected::{self, Rejected, Retried, Shown, Which};
+use crate::commands::rejected::{
+    self, ListedRejection, RejectedDetails, RejectedSelection, RetryResult,
+};
 use crate::message::record::EventKind;
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
@@ -58,11 +60,11 @@ The log keeps the rejection and its reasons, but not the files.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<RejectedCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum RejectedCommand {
     /// List the rejected files
     #[command(after_help = LIST_HELP)]
     List {
@@ -88,7 +90,7 @@ enum Verb {
         #[arg(value_name = "FILE", requires = "name")]
         mended: Option<PathBuf>,
         #[command(flatten)]
-        many: Many,
+        many: RejectedSelectionArgs,
     },
     /// Remove rejected files and their explanations
     #[command(after_help = DROP_HELP)]
@@ -98,7 +100,7 @@ enum Verb {
         #[arg(conflicts_with_all = ["all", "agent"])]
         names: Vec<String>,
         #[command(flatten)]
-        many: Many,
+        many: RejectedSelectionArgs,
         /// No confirmation
         #[arg(long, short)]
         yes: bool,
@@ -106,7 +108,7 @@ enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-struct Many {
+struct RejectedSelectionArgs {
     /// All rejected files
     #[arg(long, conflicts_with = "agent")]
     all: bool,
@@ -115,31 +117,34 @@ struct Many {
     agent: Option<String>,
 }
 
-impl Many {
-    fn or(self, names: Vec<String>) -> Which {
+impl RejectedSelectionArgs {
+    fn or(self, names: Vec<String>) -> RejectedSelection {
         match (self.all, self.agent) {
-            (true, _) => Which::All,
-            (false, Some(agent)) => Which::Of(agent),
-            (false, None) => Which::Named(names),
+            (true, _) => RejectedSelection::All,
+            (false, Some(agent)) => RejectedSelection::Of(agent),
+            (false, None) => RejectedSelection::Named(names),
         }
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    match args.verb.unwrap_or(Verb::List { agent: None }) {
-        Verb::List { agent } => list(agent.map_or(Which::All, Which::Of), cx),
-        Verb::Show { name } => show(&name, cx),
-        Verb::Retry { name, mended, many } => {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+    match args.verb.unwrap_or(RejectedCommand::List { agent: None }) {
+        RejectedCommand::List { agent } => list(
+            agent.map_or(RejectedSelection::All, RejectedSelection::Of),
+            cx,
+        ),
+        RejectedCommand::Show { name } => show(&name, cx),
+        RejectedCommand::Retry { name, mended, many } => {
             retry(&many.or(name.into_iter().collect()), mended, cx)
         }
-        Verb::Drop { names, many, yes } => drop_all(&many.or(names), yes, cx),
+        RejectedCommand::Drop { names, many, yes } => drop_all(&many.or(names), yes, cx),
     }
 }
 
 /// The note of an empty list.
 const NONE: &str = "no rejected files";
 
-fn list(which: Which, cx: &mut Context) -> Result<Exit> {
+fn list(which: RejectedSelection, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let all = rejected::list(&room, &which)?;
     cx.out.page();
@@ -156,7 +161,7 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn row(one: &Rejected, out: &Output) -> Vec<String> {
+fn row(one: &ListedRejection, out: &CommandOutput) -> Vec<String> {
     let at = out.column_time(&one.rejected_at);
     let cells = [
         &format!("#{}", one.seq),
@@ -171,14 +176,14 @@ fn row(one: &Rejected, out: &Output) -> Vec<String> {
         .to_vec()
 }
 
-fn show(name: &str, cx: &mut Context) -> Result<Exit> {
+fn show(name: &str, cx: &mut CommandContext) -> Result<Exit> {
     let shown = rejected::show(&cx.fresh_room(Freshness::Complete)?, name)?;
     cx.out.page();
     cx.out.show(&shown, |out| print(&shown, out))?;
     Ok(Exit::Ok)
 }
 
-fn print(shown: &Shown, out: &mut Output) -> Result<()> {
+fn print(shown: &RejectedDetails, out: &mut CommandOutput) -> Result<()> {
     let one = &shown.rejected;
     let place = one
         .file
@@ -220,7 +225,7 @@ fn print(shown: &Shown, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn problems(problems: &[Problem], out: &mut Output) -> Result<()> {
+fn problems(problems: &[Problem], out: &mut CommandOutput) -> Result<()> {
     for problem in problems {
         let text = format!("{}  {}", problem.code, sanitize::line(&problem.to_string()));
         for line in frame::folded(&text, out.width(), frame::INDENT) {
@@ -240,7 +245,11 @@ fn problems(problems: &[Problem], out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
+fn retry(
+    which: &RejectedSelection,
+    mended: Option<PathBuf>,
+    cx: &mut CommandContext,
+) -> Result<Exit> {
     let content = mended.as_deref().map(rejected::corrected).transpose()?;
     let retried = rejected::retry(&cx.room()?, which, content, cx.writer_wait())?;
     if !retried.is_empty() {
@@ -274,7 +283,7 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
     Ok(exit)
 }
 
-fn became(one: &Retried) -> String {
+fn became(one: &RetryResult) -> String {
     let head = format!("#{} of {}", one.seq, one.agent);
     let record = one.record.unwrap_or_default();
     match one.became {
@@ -296,7 +305,7 @@ fn became(one: &Retried) -> String {
     }
 }
 
-fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
+fn drop_all(which: &RejectedSelection, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     let meant = rejected::list(&room, which)?;
     if !yes && !meant.is_empty() && !confirmed(&meant, cx)? {
@@ -325,7 +334,7 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Asks the person. Without a terminal nothing is removed unless `--yes` is given.
-fn confirmed(meant: &[Rejected], cx: &mut Context) -> Result<bool> {
+fn confirmed(meant: &[ListedRejection], cx: &mut CommandContext) -> Result<bool> {
     if cx.out.json || !std::io::stdin().is_terminal() || !cx.out.is_terminal() {
         return Err(Error::Usage {
             what: "cannot ask for confirmation without a terminal, and dropped files cannot be restored".into(),

@@ -3,8 +3,8 @@
 use super::claim::decide;
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity, here};
-use crate::commands::claim::{self, Ask};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
+use crate::commands::claim::{self, ClaimAction};
 use crate::query::identity::mailbox;
 
 const EXAMPLES: &str = "\
@@ -34,10 +34,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     // The subject can be in a claim that is still in the outbox.
     let room = cx.fresh_room(Freshness::Messages)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         claim::ask(
             &room,
             &who,
-            Ask::Release {
+            ClaimAction::Release {
                 subjects,
                 of: args.of,
             },

@@ -1,11 +1,11 @@
 //! `mailbag reply`: replies to a message.
 
 use super::pending;
-use super::send::{self, Fields};
+use super::send::{self, MessageFieldArgs};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
-use crate::commands::reply::{Reply, reply};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::commands::reply::{ReplyDraft, reply};
 use crate::message::APPROVAL;
 
 const EXAMPLES: &str = "\
@@ -36,19 +36,19 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
     #[command(flatten)]
-    fields: Fields,
+    fields: MessageFieldArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.fresh_room(Freshness::Messages)?;
     let Some(id) = args.id else {
         return pending::list_open(&room, &args.identity, "", cx);
     };
     let draft = args.fields.draft(args.body, &cx.out)?;
-    let Reply {
+    let ReplyDraft {
         draft,
         left_out,
         answered,

@@ -3,11 +3,11 @@
 use super::hook;
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::clients::kind::Client;
-use crate::clients::rewake::{Ended, IdleWait};
+use crate::clients::rewake::{IdleWait, IdleWaitEnd};
 use crate::query::identity;
-use crate::room::sessions::Caller;
+use crate::room::sessions::CallingSession;
 
 /// Set by Claude Code to `0` where it runs without a terminal, and waits for this hook to end.
 const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
@@ -16,7 +16,7 @@ const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 
 /// Waits until there is mail for the session whose event is on standard input. In all other cases the session is not
 /// woken, and the status is 0.
-pub(crate) fn run(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(asked: Option<&str>, cx: &mut CommandContext) -> Result<Exit> {
     let outcome = watch(asked, cx);
     outcome.or_else(|e| {
         cx.out.warn(&e.to_string());
@@ -24,7 +24,7 @@ pub(crate) fn run(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
     })
 }
 
-fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
+fn watch(asked: Option<&str>, cx: &mut CommandContext) -> Result<Exit> {
     let is_for_a_program =
         || std::env::var(ENTRYPOINT).is_ok_and(|entrypoint| entrypoint.starts_with("sdk"));
     if std::env::var(ATTENDED).map_or_else(|_| is_for_a_program(), |attended| attended == "0") {
@@ -36,15 +36,15 @@ fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
     let Some(room) = hook::room(cx, &event) else {
         return Ok(Exit::Ok);
     };
-    let caller = Caller::here(Client::Claude.as_str(), event.session.clone())?;
+    let caller = CallingSession::here(Client::Claude.as_str(), event.session.clone())?;
     let named = identity::named(asked);
     let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else {
         return Ok(Exit::Ok);
     };
     match wait.wait(&|e| cx.trouble(e))? {
-        Ended::Over => Ok(Exit::Ok),
-        Ended::Signal(signal) => wait.end_by(signal).map(|()| Exit::Ok),
-        Ended::Mail(briefing) => {
+        IdleWaitEnd::Over => Ok(Exit::Ok),
+        IdleWaitEnd::Signal(signal) => wait.end_by(signal).map(|()| Exit::Ok),
+        IdleWaitEnd::Mail(briefing) => {
             cx.out
                 .tell(&briefing.text)
                 .inspect_err(|_| wait.not_shown(&briefing))?;

@@ -4,13 +4,13 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
-use crate::clients::wake::Company;
+use crate::cli::context::{CommandContext, here};
+use crate::clients::wake::WakingObserver;
 use crate::commands::{follow, init};
-use crate::disk::Readers;
-use crate::link::beside::Carriers;
+use crate::disk::RoomReaders;
+use crate::link::beside::CarrierProcess;
 use crate::room::{self, Room};
-use crate::router::daemon::{self, Options, Ready};
+use crate::router::daemon::{self, ReadyReport, RouterOptions};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ the background of a script or with nohup.";
 
 /// The formats of the log.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum LogFormat {
     /// For people
     Text,
     /// One JSON object per line
@@ -57,37 +57,39 @@ pub(crate) struct Args {
     links: bool,
     /// Format of the log on standard error
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    log_format: Format,
+    log_format: LogFormat,
 }
 
 /// The result of one pass.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct PassReport {
     #[serde(flatten)]
-    tally: daemon::Tally,
+    tally: daemon::RouterTotals,
     /// The process of the router that runs and delivers pending messages instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     router: Option<u32>,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = open_or_make(cx)?;
-    let options = Options {
+    let options = RouterOptions {
         once: args.once,
         poll: args.poll,
     };
     let carriers = args
         .links
-        .then(|| Carriers::start(&room, &log_options(args.log_format, cx)))
+        .then(|| CarrierProcess::start(&room, &log_options(args.log_format, cx)))
         .transpose()?;
-    let mut company = Company::new((!args.once).then(|| room.clone()), say_ready);
+    let mut company = WakingObserver::new((!args.once).then(|| room.clone()), say_ready);
     let passed = daemon::run(&room, &options, &mut company)?;
     drop((company, carriers));
     let (tally, router) = match passed {
-        daemon::Passed::Routed(tally) => (tally, None),
-        daemon::Passed::RouterRuns(holder) => (daemon::Tally::default(), Some(holder.pid)),
-        daemon::Passed::OwnerRoutes => (daemon::Tally::default(), None),
+        daemon::PassResult::Routed(tally) => (tally, None),
+        daemon::PassResult::RouterRuns(holder) => {
+            (daemon::RouterTotals::default(), Some(holder.pid))
+        }
+        daemon::PassResult::OwnerRoutes => (daemon::RouterTotals::default(), None),
     };
     if !args.once {
         tracing::info!(
@@ -122,10 +124,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// The options that make another process log in the same way.
-fn log_options(format: Format, cx: &Context) -> Vec<&'static str> {
+fn log_options(format: LogFormat, cx: &CommandContext) -> Vec<&'static str> {
     let format = match format {
-        Format::Text => "--log-format=text",
-        Format::Json => "--log-format=json",
+        LogFormat::Text => "--log-format=text",
+        LogFormat::Json => "--log-format=json",
     };
     let detail = if cx.out.quiet {
         vec!["--quiet"]
@@ -135,12 +137,12 @@ fn log_options(format: Format, cx: &Context) -> Vec<&'static str> {
     std::iter::once(format).chain(detail).collect()
 }
 
-fn open_or_make(cx: &Context) -> Result<Room> {
+fn open_or_make(cx: &CommandContext) -> Result<Room> {
     match cx.room() {
         Err(Error::NotFound { .. }) => {
             let from = here()?;
             let asked = cx.asked().unwrap_or_else(|| room::default_place(&from));
-            let (room, init) = init::init(Some(&asked), &from, Readers::Owner)?;
+            let (room, init) = init::init(Some(&asked), &from, RoomReaders::Owner)?;
             tracing::info!(room = %init.room.display(), "created the room");
             Ok(room)
         }
@@ -149,7 +151,7 @@ fn open_or_make(cx: &Context) -> Result<Room> {
 }
 
 /// Logs the room and the watched directories, and notifies the service manager if there is one.
-fn say_ready(ready: &Ready) {
+fn say_ready(ready: &ReadyReport) {
     let how = if ready.events {
         "by file events"
     } else {
@@ -167,7 +169,7 @@ fn say_ready(ready: &Ready) {
 }
 
 /// Starts logging to standard error.
-pub(crate) fn start_logging(format: Format, cx: &Context) {
+pub(crate) fn start_logging(format: LogFormat, cx: &CommandContext) {
     let level = match (cx.out.quiet, cx.verbose) {
         (true, _) => LevelFilter::WARN,
         (false, 0) => LevelFilter::INFO,
@@ -178,15 +180,15 @@ pub(crate) fn start_logging(format: Format, cx: &Context) {
 }
 
 /// Standard error for lines that may contain text of agents: file names, reasons, output of programs.
-struct Tame(Format);
+struct SanitizedStderr(LogFormat);
 
-impl Write for Tame {
+impl Write for SanitizedStderr {
     fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let line = text.trim_end_matches('\n');
         let tame = match self.0 {
-            Format::Json => sanitize::json(line).into_owned(),
-            Format::Text => line
+            LogFormat::Json => sanitize::json(line).into_owned(),
+            LogFormat::Text => line
                 .split(COLOUR)
                 .enumerate()
                 .map(|(n, part)| coloured(n > 0, part))
@@ -218,15 +220,15 @@ fn coloured(follows: bool, part: &str) -> String {
 }
 
 /// Sends warnings to standard error.
-pub(crate) fn log_to_stderr(cx: &Context) {
-    log_from(LevelFilter::WARN, Format::Text, cx);
+pub(crate) fn log_to_stderr(cx: &CommandContext) {
+    log_from(LevelFilter::WARN, LogFormat::Text, cx);
 }
 
-fn log_from(level: LevelFilter, format: Format, cx: &Context) {
+fn log_from(level: LevelFilter, format: LogFormat, cx: &CommandContext) {
     let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let logging = tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(move || Tame(format))
+        .with_writer(move || SanitizedStderr(format))
         .with_target(false);
     // The subscriber would report a failed write on standard error, and panic if that fails.
     let logging = logging.log_internal_errors(false);
@@ -235,8 +237,8 @@ fn log_from(level: LevelFilter, format: Format, cx: &Context) {
         level == LevelFilter::TRACE || !event.target().starts_with("async_nats")
     });
     let started = match format {
-        Format::Text => logging.with_ansi(colour).finish().with(ours).try_init(),
-        Format::Json => logging
+        LogFormat::Text => logging.with_ansi(colour).finish().with(ours).try_init(),
+        LogFormat::Json => logging
             .json()
             .flatten_event(true)
             .with_ansi(false)

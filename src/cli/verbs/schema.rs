@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result, nearest};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::message::dialects;
 use crate::message::schema::{self, OUTPUTS};
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ number at the end of \"$id\", fields are only added.";
 
 /// The schemas of the files of a room.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Which {
+enum SchemaKind {
     /// Schema of a message
     Message,
     /// Schema of registry.json
@@ -38,7 +38,7 @@ enum Which {
 pub(crate) struct Args {
     /// Schema
     #[arg(default_value = "message")]
-    which: Which,
+    which: SchemaKind,
     /// Schema of the --json output of this command
     #[arg(long, value_name = "COMMAND", num_args = 1..=2, conflicts_with_all = ["which", "list"])]
     output: Option<Vec<String>>,
@@ -47,16 +47,16 @@ pub(crate) struct Args {
     list: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.list {
         OUTPUTS.iter().try_for_each(|(name, _)| cx.out.line(name))?;
         return Ok(Exit::Ok);
     }
     let text: Cow<str> = match (&args.output, args.which) {
         (Some(command), _) => of_output(&command.join(" "))?.into(),
-        (None, Which::Message) => schema::message_schema().into(),
-        (None, Which::Registry) => schema::registry_schema().into(),
-        (None, Which::Dialects) => dialects::published().into(),
+        (None, SchemaKind::Message) => schema::message_schema().into(),
+        (None, SchemaKind::Registry) => schema::registry_schema().into(),
+        (None, SchemaKind::Dialects) => dialects::published().into(),
     };
     cx.out.line(text.trim_end())?;
     Ok(Exit::Ok)

@@ -1,12 +1,12 @@
 //! `mailbag search`: finds messages by words or by a regular expression.
 
-use super::list::{Filters, head};
+use super::list::{MessageFilterArgs, head};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
+use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{FOUND, PLAIN};
-use crate::query::search::{Hit, Pattern, newest, search};
-use crate::query::view::View;
+use crate::query::search::{SearchHit, SearchPattern, newest, search};
+use crate::query::view::MessageView;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,16 +44,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     #[command(flatten)]
-    filters: Filters,
+    filters: MessageFilterArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let text = args.words.join(" ");
     let pattern = if args.regex {
-        Pattern::regex(&text, args.ignore_case, args.field)?
+        SearchPattern::regex(&text, args.ignore_case, args.field)?
     } else {
-        Pattern::words(&text, args.field)?
+        SearchPattern::words(&text, args.field)?
     };
     let filter = args.filters.filter(&room, cx)?;
     if let Some(last) = args.last {
@@ -105,7 +105,7 @@ fn progress_text(done: u64, total: u64) -> String {
 
 const NONE: &str = "no matching messages";
 
-fn show_newest(found: &[Hit], cx: &mut Context) -> Result<Exit> {
+fn show_newest(found: &[SearchHit], cx: &mut CommandContext) -> Result<Exit> {
     if cx.out.json {
         cx.out.json_list("messages", found.iter().map(Ok))?;
         return Ok(Exit::Ok);
@@ -121,8 +121,8 @@ fn show_newest(found: &[Hit], cx: &mut Context) -> Result<Exit> {
 }
 
 /// Prints a message in one line, with its first match.
-fn show(hit: &Hit, cx: &mut Context) -> Result<()> {
-    let head = head(&View::from(&hit.past), &cx.out);
+fn show(hit: &SearchHit, cx: &mut CommandContext) -> Result<()> {
+    let head = head(&MessageView::from(&hit.past), &cx.out);
     let Some(found) = hit.matches.first() else {
         return cx.out.pieces([(PLAIN, &head)]);
     };

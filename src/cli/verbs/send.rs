@@ -1,16 +1,16 @@
 //! `mailbag send`: sends a message. Also the fields that `ask` and `reply` take too.
 
 use super::dry_run;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
-use crate::cli::show::output::Output;
-use crate::commands::check::{self, Input};
+use crate::cli::context::{CommandContext, IdentityArgs};
+use crate::cli::show::output::CommandOutput;
+use crate::commands::check::{self, CheckInput};
 use crate::commands::post::post;
-use crate::commands::send::{self, Draft};
+use crate::commands::send::{self, MessageDraft};
 use crate::message::MILESTONE;
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long = "file", value_name = "FILE", num_args = 1.., requires = "dry_run", conflicts_with_all = ["words", "thread", "reply_to", "fields"])]
     files: Vec<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
     /// Conversation of the message
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
@@ -69,12 +69,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     reply_to: Option<String>,
     #[command(flatten)]
-    fields: Fields,
+    fields: MessageFieldArgs,
 }
 
 /// The fields of a message besides its recipients, thread and body.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Fields {
+pub(crate) struct MessageFieldArgs {
     /// Subject, one line
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
@@ -107,7 +107,7 @@ pub(crate) struct Fields {
     metadata: Vec<(String, String)>,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if !args.files.is_empty() {
         return dry_run::check_files(inputs(&args.files)?, &args.identity, cx);
     }
@@ -122,19 +122,24 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// The files to check: names, quoted glob patterns, or - for standard input.
-fn inputs(names: &[String]) -> Result<Vec<Input>> {
+fn inputs(names: &[String]) -> Result<Vec<CheckInput>> {
     let mut inputs = Vec::new();
     for name in names {
         match name.as_str() {
-            "-" => inputs.push(Input::Bytes(stdin()?)),
-            name => inputs.extend(check::expand(name)?.into_iter().map(Input::File)),
+            "-" => inputs.push(CheckInput::Bytes(stdin()?)),
+            name => inputs.extend(check::expand(name)?.into_iter().map(CheckInput::File)),
         }
     }
     Ok(inputs)
 }
 
 /// Sends a draft, and shows how each recipient will receive it.
-pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn send(
+    room: &Room,
+    who: &AgentIdentity,
+    draft: MessageDraft,
+    cx: &mut CommandContext,
+) -> Result<Exit> {
     let mut posted = post(room, who, draft, cx.writer_wait(), |sent| {
         cx.out.did(sent.written(), send::WRITTEN);
         if cx.out.quiet {
@@ -165,7 +170,7 @@ pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
     })
 }
 
-fn draft(args: Args, cx: &Context) -> Result<Draft> {
+fn draft(args: Args, cx: &CommandContext) -> Result<MessageDraft> {
     let (to, last) = match args.words.as_slice() {
         [text] if args.fields.kind.as_deref() == Some(MILESTONE) && text != "all" => {
             (Vec::new(), Some(text.clone()))
@@ -176,7 +181,7 @@ fn draft(args: Args, cx: &Context) -> Result<Draft> {
     // A dry run of an address alone needs no body.
     let last = last.or_else(|| args.dry_run.then(String::new));
     let draft = args.fields.draft(last, &cx.out)?;
-    Ok(Draft {
+    Ok(MessageDraft {
         to,
         body_is_last_word,
         thread: args.thread,
@@ -202,9 +207,9 @@ pub(crate) fn words(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
     }
 }
 
-impl Fields {
+impl MessageFieldArgs {
     /// A draft with these fields and a body: the given one, or standard input for `-` or if there is no other content.
-    pub(crate) fn draft(self, body: Option<String>, out: &Output) -> Result<Draft> {
+    pub(crate) fn draft(self, body: Option<String>, out: &CommandOutput) -> Result<MessageDraft> {
         let says_enough = self.subject.is_some() || !self.attachments.is_empty();
         let body = match body.as_deref() {
             Some("-") => Some(piped(out)?),
@@ -212,7 +217,7 @@ impl Fields {
             None if says_enough => None,
             None => Some(piped(out)?),
         };
-        Ok(Draft {
+        Ok(MessageDraft {
             body,
             subject: self.subject,
             kind: self.kind,
@@ -224,7 +229,7 @@ impl Fields {
             requires_response: self.requires_response,
             action: self.action,
             metadata: self.metadata,
-            ..Draft::default()
+            ..MessageDraft::default()
         })
     }
 }
@@ -238,7 +243,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// The body from standard input, without the line end that `echo` adds. A person at a terminal learns how to end the input.
-pub(crate) fn piped(out: &Output) -> Result<String> {
+pub(crate) fn piped(out: &CommandOutput) -> Result<String> {
     if std::io::stdin().is_terminal() {
         out.note("Type the text. End it with Ctrl-D on a new line; Ctrl-C cancels.");
     }

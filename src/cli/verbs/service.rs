@@ -3,9 +3,9 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::cli::show::output::{BOLD, Output};
-use crate::commands::service::{Changed, Manager, Service, Status};
+use crate::cli::context::CommandContext;
+use crate::cli::show::output::{BOLD, CommandOutput};
+use crate::commands::service::{RouterService, ServiceChange, ServiceManager, ServiceStatus};
 use clap::Subcommand;
 
 const EXAMPLES: &str = "\
@@ -26,11 +26,11 @@ logged in.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ServiceCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum ServiceCommand {
     /// Install and start the service of this room
     #[command(after_help = "Example:\n  mailbag service install --dry-run")]
     Install {
@@ -45,7 +45,7 @@ enum Verb {
             requires = "dry_run",
             hide = true
         )]
-        manager: Option<Named>,
+        manager: Option<ServiceManagerArg>,
     },
     /// Show whether the service is installed and runs
     #[command(after_help = "Example:\n  mailbag service status --json")]
@@ -57,45 +57,48 @@ enum Verb {
 
 /// A service manager by its name.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Named {
+enum ServiceManagerArg {
     /// The systemd of the user
     Systemd,
     /// The launchd of the user
     Launchd,
 }
 
-impl From<Named> for Manager {
-    fn from(named: Named) -> Manager {
+impl From<ServiceManagerArg> for ServiceManager {
+    fn from(named: ServiceManagerArg) -> ServiceManager {
         match named {
-            Named::Systemd => Manager::Systemd,
-            Named::Launchd => Manager::Launchd,
+            ServiceManagerArg::Systemd => ServiceManager::Systemd,
+            ServiceManagerArg::Launchd => ServiceManager::Launchd,
         }
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     match args.verb {
-        Verb::Install {
+        ServiceCommand::Install {
             dry_run: true,
             manager,
         } => {
-            let planned =
-                Service::of(&room, manager.map_or_else(Manager::here, Manager::from))?.plan()?;
+            let planned = RouterService::of(
+                &room,
+                manager.map_or_else(ServiceManager::here, ServiceManager::from),
+            )?
+            .plan()?;
             cx.out.show(&planned, |out| plan(&planned, out))?;
         }
-        Verb::Install { .. } => {
-            let done = Service::of(&room, Manager::here())?.install()?;
+        ServiceCommand::Install { .. } => {
+            let done = RouterService::of(&room, ServiceManager::here())?.install()?;
             cx.out.show(&done, |out| {
                 changed(&done, out, "installed and started", "it runs already")
             })?;
         }
-        Verb::Status => {
-            let status = Service::of(&room, Manager::here())?.status()?;
+        ServiceCommand::Status => {
+            let status = RouterService::of(&room, ServiceManager::here())?.status()?;
             cx.out.show(&status, |out| show(&status, out))?;
         }
-        Verb::Uninstall => {
-            let done = Service::of(&room, Manager::here())?.uninstall()?;
+        ServiceCommand::Uninstall => {
+            let done = RouterService::of(&room, ServiceManager::here())?.uninstall()?;
             cx.out.show(&done, |out| {
                 changed(&done, out, "stopped and removed", "it is not installed")
             })?;
@@ -104,7 +107,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn plan(planned: &Changed, out: &mut Output) -> Result<()> {
+fn plan(planned: &ServiceChange, out: &mut CommandOutput) -> Result<()> {
     let what = if planned.changed {
         "would write"
     } else {
@@ -121,8 +124,13 @@ fn plan(planned: &Changed, out: &mut Output) -> Result<()> {
         .try_for_each(|line| out.line(sanitize::line(line)))
 }
 
-fn changed(done: &Changed, out: &mut Output, what: &str, otherwise: &str) -> Result<()> {
-    let Changed {
+fn changed(
+    done: &ServiceChange,
+    out: &mut CommandOutput,
+    what: &str,
+    otherwise: &str,
+) -> Result<()> {
+    let ServiceChange {
         service,
         file,
         changed,
@@ -136,7 +144,7 @@ fn changed(done: &Changed, out: &mut Output, what: &str, otherwise: &str) -> Res
     })
 }
 
-fn show(status: &Status, out: &mut Output) -> Result<()> {
+fn show(status: &ServiceStatus, out: &mut CommandOutput) -> Result<()> {
     let file = status.file.to_string_lossy();
     let installed = match (status.installed, status.current) {
         (false, _) => "not installed; `mailbag service install` installs it".to_owned(),
@@ -187,7 +195,7 @@ fn show(status: &Status, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn line(out: &mut Output, name: &str, text: &str) -> Result<()> {
+fn line(out: &mut CommandOutput, name: &str, text: &str) -> Result<()> {
     let name = out.paint(BOLD, &format!("{name:<9}"));
     out.line(format!("{name} {}", sanitize::line(text)))
 }

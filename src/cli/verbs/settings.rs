@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::show::output::DIM;
 use crate::room::settings::Setting;
 
@@ -22,7 +22,7 @@ const DEFAULT_SHOWN: usize = 100;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<Exit> {
     let listing = cx.room()?.settings()?.listing();
     cx.out.list(
         "settings",

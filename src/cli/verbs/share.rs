@@ -3,9 +3,9 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
-use crate::commands::post::Posted;
-use crate::commands::share::{Artifact, Request, share};
+use crate::cli::context::{CommandContext, IdentityArgs};
+use crate::commands::post::SendResult;
+use crate::commands::share::{ShareRequest, SharedArtifact, share};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -41,19 +41,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TYPE")]
     media_type: Option<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
 /// A file that was shared, and the message that announces it.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Shared {
+pub(super) struct ShareOutput {
     #[serde(flatten)]
-    artifact: Artifact,
+    artifact: SharedArtifact,
     /// The announcement.
-    message: Posted,
+    message: SendResult,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let Args {
@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (artifact, sent) = share(
         &room,
         &who,
-        Request {
+        ShareRequest {
             file,
             category,
             to,
@@ -97,6 +97,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         out.line(&sent.id)
     })?;
     let message = cx.deliver(&room, sent)?;
-    cx.out.show(&Shared { artifact, message }, |_| Ok(()))?;
+    cx.out
+        .show(&ShareOutput { artifact, message }, |_| Ok(()))?;
     Ok(Exit::Ok)
 }

@@ -4,15 +4,17 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
+use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::frame;
-use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
+use crate::cli::show::output::{BOLD, CommandOutput, PLAIN, RED, YELLOW};
 use crate::query::claims::ClaimCounts;
 use crate::query::pending::age;
-use crate::query::programs::Startable;
-use crate::query::status::{self, SessionState, Status, Undelivered, Unloaded};
+use crate::query::programs::ProgramTrust;
+use crate::query::status::{
+    self, RoomStatus, UndeliveredCopy, UnloadedAgent, UnloadedSessionState,
+};
 use crate::room::settings::GuardedSetting;
-use crate::room::{Holder, Mode, Room};
+use crate::room::{Room, RouterHolder, RouterMode};
 use anstyle::Style;
 
 const EXAMPLES: &str = "\
@@ -39,7 +41,7 @@ There is no room here or in a parent directory. To begin:
 `mailbag --help` shows the commands of daily work.";
 
 /// Shows the state of the room, or how to begin if there is none.
-pub(super) fn overview(cx: &mut Context) -> Result<Exit> {
+pub(super) fn overview(cx: &mut CommandContext) -> Result<Exit> {
     match cx.fresh_room(Freshness::AsIs) {
         Ok(room) => show(&room, cx),
         // A room that is named must exist, and a program needs an answer in JSON.
@@ -51,12 +53,12 @@ pub(super) fn overview(cx: &mut Context) -> Result<Exit> {
     }
 }
 
-pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::AsIs)?;
     show(&room, cx)
 }
 
-fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
+fn show(room: &Room, cx: &mut CommandContext) -> Result<Exit> {
     let status = status::status(room)?;
     cx.out.show(&status, |out| {
         summary(&status, out)?;
@@ -68,19 +70,19 @@ fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
     Ok(invalid.map_or(Exit::Ok, |e| Exit::of(&e)))
 }
 
-fn router(holder: Option<&Holder>, out: &Output) -> String {
+fn router(holder: Option<&RouterHolder>, out: &CommandOutput) -> String {
     let Some(holder) = holder else {
         return "not running; commands that send or read deliver".to_owned();
     };
     let (pid, since) = (holder.pid, out.time(&holder.since));
     match holder.mode {
-        Mode::Run => format!("process {pid} since {since}"),
-        Mode::Alongside => format!("process {pid} since {since}, while it waits for mail"),
+        RouterMode::Run => format!("process {pid} since {since}"),
+        RouterMode::Alongside => format!("process {pid} since {since}, while it waits for mail"),
         _ => format!("process {pid}, for one pass"),
     }
 }
 
-fn summary(status: &Status, out: &mut Output) -> Result<()> {
+fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
     say(out, BOLD, "room", status.room.display().to_string())?;
     let router = router(status.router.as_ref(), out);
     say(out, BOLD, "router", router)?;
@@ -161,7 +163,7 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
 }
 
 /// The numbers of files and copies that are not delivered, by reason.
-fn held_up(status: &Status) -> String {
+fn held_up(status: &RoomStatus) -> String {
     let counts = [
         (
             status.waiting.iter().map(|waiting| waiting.files).sum(),
@@ -194,7 +196,7 @@ fn held_up(status: &Status) -> String {
     }
 }
 
-fn problems(status: &Status, out: &mut Output) -> Result<()> {
+fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
     if let Some(stalled) = &status.stalled {
         say(out, RED, "problem", stalled.describe())?;
         cure(out, &stalled.cure())?;
@@ -237,7 +239,7 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
         )?;
         cure(out, &outbox.cure)?;
     }
-    for Startable { agent, program, .. } in &status.not_agreed {
+    for ProgramTrust { agent, program, .. } in &status.not_agreed {
         say(
             out,
             YELLOW,
@@ -278,7 +280,7 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn pending(status: &Status, out: &mut Output) -> Result<()> {
+fn pending(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
     for waiting in &status.waiting {
         let count = count_of(waiting.files, "file");
         say(
@@ -292,7 +294,7 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
         )?;
     }
     for copy in &status.undelivered {
-        let Undelivered {
+        let UndeliveredCopy {
             seq, id, from, to, ..
         } = copy;
         say(
@@ -330,7 +332,7 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
 /// The width of the first column.
 const WORD: usize = 11;
 
-fn say(out: &mut Output, style: Style, word: &str, text: impl AsRef<str>) -> Result<()> {
+fn say(out: &mut CommandOutput, style: Style, word: &str, text: impl AsRef<str>) -> Result<()> {
     let width = out.width().map(|width| width.saturating_sub(WORD + 1));
     let lines = frame::folded(&sanitize::line(text.as_ref()), width, "");
     for (n, line) in lines.iter().enumerate() {
@@ -342,16 +344,16 @@ fn say(out: &mut Output, style: Style, word: &str, text: impl AsRef<str>) -> Res
 }
 
 /// Why Codex does not wake an agent, and what happens instead.
-fn unloaded(one: &Unloaded, out: &Output) -> String {
+fn unloaded(one: &UnloadedAgent, out: &CommandOutput) -> String {
     let last = one
         .last
         .as_deref()
         .map(|last| out.time(last))
         .unwrap_or_default();
     let why = match one.state {
-        SessionState::Unknown => "no session of Codex is known for it".to_owned(),
-        SessionState::Ended => "its session of Codex has ended".to_owned(),
-        SessionState::Silent => format!("its session of Codex last called at {last}"),
+        UnloadedSessionState::Unknown => "no session of Codex is known for it".to_owned(),
+        UnloadedSessionState::Ended => "its session of Codex has ended".to_owned(),
+        UnloadedSessionState::Silent => format!("its session of Codex last called at {last}"),
     };
     let instead = match &one.otherwise {
         Some(argv) => format!("{} is started instead", argv[0]),
@@ -364,6 +366,6 @@ fn unloaded(one: &Unloaded, out: &Output) -> String {
 }
 
 /// The command that fixes a problem, below the problem. It is not folded, so that it can be copied.
-fn cure(out: &mut Output, cure: &str) -> Result<()> {
+fn cure(out: &mut CommandOutput, cure: &str) -> Result<()> {
     out.line(format!("{:WORD$}   -> {}", "", sanitize::line(cure)))
 }

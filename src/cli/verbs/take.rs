@@ -4,11 +4,13 @@ use super::read;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
-use crate::commands::take::{self, Consumer, Handed, Lapsed, MessageLease, Operation, State};
-use crate::commands::wait::{Waiter, Wakeup, deadline};
-use crate::query::inbox::{Mail, WholeMail};
+use crate::commands::take::{
+    self, Consumer, ExpiredLease, LeaseOperation, LeaseResult, LeasedMessage, MessageLease,
+};
+use crate::commands::wait::{InboxWaiter, WaitEnd, deadline};
+use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,9 +41,9 @@ same --holder to complete, renew or release it.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
     #[command(flatten)]
-    leased: Leased,
+    leased: LeaseArgs,
     /// Lease duration, from now
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = waiting::span)]
     lease: Duration,
@@ -61,7 +63,7 @@ pub(crate) struct Args {
 /// A message that is already leased, as #12, 12, ID or SENDER/ID, and its next state.
 #[derive(Debug, clap::Args)]
 #[group(id = "leased", multiple = false)]
-struct Leased {
+struct LeaseArgs {
     /// Complete a leased message
     #[arg(long, value_name = "ID", conflicts_with = "lease")]
     done: Option<String>,
@@ -75,39 +77,39 @@ struct Leased {
 
 /// A leased message.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Leasing<'a> {
+pub(super) struct TakeOutput<'a> {
     /// The message.
-    message: WholeMail<'a>,
+    message: FullInboxMessage<'a>,
     /// Its lease.
     lease: &'a MessageLease,
     /// Its file, relative to the room.
     file: Cow<'a, str>,
     /// Messages that returned to the inbox because their leases had expired.
-    given_back: &'a [Lapsed],
+    given_back: &'a [ExpiredLease],
 }
 
 /// The new state of a leased message.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ChangedLease<'a> {
+pub(super) struct LeaseOutput<'a> {
     /// Message id.
     id: &'a str,
     /// Number of its record.
     seq: Option<u64>,
     /// The result.
-    state: State,
+    state: LeaseResult,
 }
 
-impl Leased {
+impl LeaseArgs {
     /// The message and the operation, if an option names one.
-    fn operation(self, lease: Duration) -> Option<(String, Operation)> {
-        let done = self.done.map(|id| (id, Operation::Done));
-        let renew = self.renew.map(|id| (id, Operation::Renew(lease)));
-        let give_back = self.give_back.map(|id| (id, Operation::GiveBack));
+    fn operation(self, lease: Duration) -> Option<(String, LeaseOperation)> {
+        let done = self.done.map(|id| (id, LeaseOperation::Done));
+        let renew = self.renew.map(|id| (id, LeaseOperation::Renew(lease)));
+        let give_back = self.give_back.map(|id| (id, LeaseOperation::GiveBack));
         done.or(renew).or(give_back)
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     let consumer = Consumer::new(args.holder);
@@ -116,7 +118,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return show_state(&mail, state, cx);
     }
     let until = args.wait.map(|wait| (wait, deadline(wait)));
-    let mut waiter = until.map(|_| Waiter::new(&room, &agent)).transpose()?;
+    let mut waiter = until.map(|_| InboxWaiter::new(&room, &agent)).transpose()?;
     cx.refresh(&room, Freshness::Complete);
     let mut given_back = Vec::new();
     loop {
@@ -140,13 +142,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             .next
             .and_then(|next| Instant::now().checked_add(next));
         match waiting_for_mail.wait([until, next].into_iter().flatten().min()) {
-            Wakeup::Changed => {}
-            Wakeup::Removed(e) => return Err(e),
-            Wakeup::Trouble(e) => cx.trouble(&e),
-            Wakeup::Signal(signal) => {
+            WaitEnd::Changed => {}
+            WaitEnd::Removed(e) => return Err(e),
+            WaitEnd::Trouble(e) => cx.trouble(&e),
+            WaitEnd::Signal(signal) => {
                 return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter));
             }
-            Wakeup::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
+            WaitEnd::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
                 let what = format!("no message to lease in the inbox of {agent}");
                 return Err(waiting::too_late(
                     &what,
@@ -154,27 +156,27 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                     "wait again, or longer with --wait",
                 ));
             }
-            Wakeup::TimedOut => {}
+            WaitEnd::TimedOut => {}
         }
     }
 }
 
 /// Shows the new state of a leased message.
-fn show_state(mail: &Mail, state: State, cx: &mut Context) -> Result<Exit> {
+fn show_state(mail: &InboxMessage, state: LeaseResult, cx: &mut CommandContext) -> Result<Exit> {
     cx.out.did(
         format!("the state of {} was changed", mail.id),
         "don't change it again",
     );
     let text = match state {
-        State::Done => "done",
-        State::DoneLate => {
+        LeaseResult::Done => "done",
+        LeaseResult::DoneLate => {
             "done; the lease had expired, but no other process had leased the message"
         }
-        State::DoneBefore => "already done",
-        State::Renewed => "renewed",
-        State::GivenBack => "released",
+        LeaseResult::DoneBefore => "already done",
+        LeaseResult::Renewed => "renewed",
+        LeaseResult::GivenBack => "released",
     };
-    let report = ChangedLease {
+    let report = LeaseOutput {
         id: &mail.id,
         seq: mail.seq,
         state,
@@ -185,7 +187,7 @@ fn show_state(mail: &Mail, state: State, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn tell(lapsed: &Lapsed, cx: &Context) {
+fn tell(lapsed: &ExpiredLease, cx: &CommandContext) {
     let holder = sanitize::line(lapsed.holder.as_deref().unwrap_or("an unknown process"));
     let (file, until) = (sanitize::line(&lapsed.file), cx.out.time(&lapsed.until));
     cx.out.warn(&format!(
@@ -197,9 +199,9 @@ fn tell(lapsed: &Lapsed, cx: &Context) {
 fn hand(
     room: &Room,
     agent: &str,
-    handed: &Handed,
-    given_back: &[Lapsed],
-    cx: &mut Context,
+    handed: &LeasedMessage,
+    given_back: &[ExpiredLease],
+    cx: &mut CommandContext,
 ) -> Result<Exit> {
     let shown = show(handed, given_back, cx);
     if shown.is_err() {
@@ -212,8 +214,12 @@ fn hand(
     Ok(Exit::Ok)
 }
 
-fn show(handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<()> {
-    let report = Leasing {
+fn show(
+    handed: &LeasedMessage,
+    given_back: &[ExpiredLease],
+    cx: &mut CommandContext,
+) -> Result<()> {
+    let report = TakeOutput {
         message: handed.mail.whole(),
         lease: &handed.lease,
         file: handed.mail.file.to_string_lossy(),

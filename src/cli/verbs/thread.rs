@@ -4,14 +4,14 @@ use super::list::head;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::frame;
-use crate::cli::show::output::{BOLD, Output};
+use crate::cli::show::output::{BOLD, CommandOutput};
 use crate::message::id;
 use crate::query::history::LoggedMessage;
 use crate::query::identity;
-use crate::query::thread::{Whole, thread, whole};
-use crate::query::view::View;
+use crate::query::thread::{FullMessage, thread, whole};
+use crate::query::view::MessageView;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,13 +34,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
 /// The indent of the text below the numbers.
 const INDENT: &str = "        ";
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let looker = args.identity.looker(cx, &room)?;
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         "messages",
         whole(&messages).map(Ok),
         "no matching messages",
-        |out, Whole { past, .. }| {
+        |out, FullMessage { past, .. }| {
             if !std::mem::take(&mut is_first) {
                 out.line("")?;
             }
@@ -66,8 +66,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut Output) -> Result<()> {
-    let view = View::from(past);
+fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) -> Result<()> {
+    let view = MessageView::from(past);
     let head = head(&view, out);
     out.pieces([(BOLD, &head)])?;
     let waits = if view.requires_response {

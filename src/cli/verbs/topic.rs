@@ -3,9 +3,9 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::table;
-use crate::commands::post::Posted;
+use crate::commands::post::SendResult;
 use crate::commands::topic;
 
 const EXAMPLES: &str = "\
@@ -39,40 +39,40 @@ Example:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TopicCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TopicCommand {
     /// List the topics and their subscribers
     #[command(after_help = LIST_HELP)]
     List,
     /// Subscribe to topics
     #[command(after_help = SUBSCRIBE_HELP)]
-    Subscribe(Change),
+    Subscribe(SubscriptionArgs),
     /// Unsubscribe from topics
     #[command(after_help = UNSUBSCRIBE_HELP)]
-    Unsubscribe(Change),
+    Unsubscribe(SubscriptionArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct Change {
+struct SubscriptionArgs {
     /// Topics, with or without # in front
     #[arg(required = true, value_name = "TOPIC")]
     topics: Vec<String>,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     match args.verb {
-        Verb::List => list(cx),
-        Verb::Subscribe(change) => follow(change, true, cx),
-        Verb::Unsubscribe(change) => follow(change, false, cx),
+        TopicCommand::List => list(cx),
+        TopicCommand::Subscribe(change) => follow(change, true, cx),
+        TopicCommand::Unsubscribe(change) => follow(change, false, cx),
     }
 }
 
-fn list(cx: &mut Context) -> Result<Exit> {
+fn list(cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let topics = topic::list(&room.registry()?);
     table::list(
@@ -91,11 +91,11 @@ fn list(cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn follow(change: Change, follow: bool, cx: &mut Context) -> Result<Exit> {
+fn follow(change: SubscriptionArgs, follow: bool, cx: &mut CommandContext) -> Result<Exit> {
     let who = change.identity.who(cx)?;
     let room = cx.room()?;
     let sent = topic::change(&room, &who, follow, &change.topics)?;
-    let posted: Vec<Posted> = sent
+    let posted: Vec<SendResult> = sent
         .into_iter()
         .map(|sent| cx.deliver(&room, sent))
         .collect::<Result<_>>()?;

@@ -3,10 +3,12 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
-use crate::cli::show::output::{BOLD, DIM, Output};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::cli::show::output::{BOLD, CommandOutput, DIM};
 use crate::message::id;
-use crate::query::trace::{self, Claimed, Now, Recipient, Step, Trace, WakeRecord};
+use crate::query::trace::{
+    self, ClaimState, ClaimTrace, MessageTrace, RecipientTrace, StatusChange, WakeRecord,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,10 +33,10 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let asker = args
         .identity
@@ -46,7 +48,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(trace: &Trace, out: &mut Output) -> Result<()> {
+fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {
     let about = trace.subject.as_deref().unwrap_or_default();
     let name = out.paint(BOLD, &format!("{}/{}", trace.from, trace.id));
     let at = out.time(&trace.accepted_at);
@@ -57,12 +59,12 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
         sanitize::line(about)
     );
     out.line(head)?;
-    if let Some(Claimed { what, now }) = &trace.claim {
+    if let Some(ClaimTrace { what, now }) = &trace.claim {
         let now = match now {
-            Some(Now::Owned) => "; still owned",
-            Some(Now::Waiting) => "; still waiting",
-            Some(Now::Open) => "; the offer is open",
-            Some(Now::Ended) => "; ended",
+            Some(ClaimState::Owned) => "; still owned",
+            Some(ClaimState::Waiting) => "; still waiting",
+            Some(ClaimState::Open) => "; the offer is open",
+            Some(ClaimState::Ended) => "; ended",
             None => "",
         };
         out.line(format!("{}{now}", sanitize::line(what)))?;
@@ -97,7 +99,7 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
+fn show_recipient(recipient: &RecipientTrace, out: &mut CommandOutput) -> Result<()> {
     let name = out.paint(BOLD, &recipient.agent);
     let via = if recipient.via == "direct" {
         String::new()
@@ -120,7 +122,7 @@ fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn dated(at: &str, text: &str, out: &mut Output) -> Result<()> {
+fn dated(at: &str, text: &str, out: &mut CommandOutput) -> Result<()> {
     let width = if out.is_terminal() { 26 } else { 20 };
     let at = out.paint(DIM, &format!("{:<width$}", out.time(at)));
     out.line(format!("  {at}  {text}"))
@@ -135,7 +137,7 @@ fn woken(wake: &WakeRecord) -> String {
     sanitize::line(&format!("wake {}{why}", wake.step.as_str())).into_owned()
 }
 
-fn said(step: &Step, agent: &str) -> String {
+fn said(step: &StatusChange, agent: &str) -> String {
     let by = step
         .by
         .as_deref()

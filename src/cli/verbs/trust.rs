@@ -3,15 +3,15 @@
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
-use crate::cli::show::output::{BOLD, Output, YELLOW};
+use crate::cli::context::{CommandContext, here};
+use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
 use crate::cli::show::table;
-use crate::commands::approval::{self, PinnedKeys};
+use crate::commands::approval::{self, DecisionKeys};
 use crate::commands::trust::{self, RoomTrust};
-use crate::query::connections::Connectable;
-use crate::query::programs::Startable;
+use crate::query::connections::ConnectionTrust;
+use crate::query::programs::ProgramTrust;
 use crate::room::actor::require_person;
-use crate::room::consent::{Connection, Consent};
+use crate::room::consent::{LinkConnection, RoomConsent};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
 use crate::room::{self, Room, signature};
@@ -73,18 +73,18 @@ pub(super) enum TrustOutput<'a> {
     /// With `--list`: all recorded consent.
     Rooms {
         /// The rooms.
-        rooms: &'a [Consent],
+        rooms: &'a [RoomConsent],
     },
     /// With `--revoke`: the removed consent.
     Revoked {
         /// The rooms.
-        revoked: &'a [Consent],
+        revoked: &'a [RoomConsent],
     },
     /// With `--decision-key`: the keys.
-    Keys(&'a PinnedKeys),
+    Keys(&'a DecisionKeys),
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.list {
         return list(cx);
     }
@@ -116,7 +116,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     cx.out.ahead(|out| show(&before, out))?;
-    let all = || Agreed {
+    let all = || TrustGrant {
         programs: before.open().cloned().collect(),
         links: before.open_links().cloned().collect(),
         settings: before.settings.clone(),
@@ -126,7 +126,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     } else {
         ask(&before, cx)?
     };
-    if let Some(Agreed {
+    if let Some(TrustGrant {
         programs,
         links,
         settings,
@@ -152,14 +152,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Everything that the person trusts in a room.
-struct Agreed {
-    programs: Vec<Startable>,
-    links: Vec<Connectable>,
+struct TrustGrant {
+    programs: Vec<ProgramTrust>,
+    links: Vec<ConnectionTrust>,
     settings: Vec<GuardedSetting>,
 }
 
 /// Asks the person. `None` without consent.
-fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
+fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGrant>> {
     require_person("change consent")?;
     let asks = |question: &str| {
         cx.out.ask(question)?.ok_or_else(|| Error::Usage {
@@ -170,13 +170,13 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
     if !standing.trusted && !asks("Use this room?")? {
         return Ok(None);
     }
-    let mut programs: Vec<Startable> = standing.open().cloned().collect();
+    let mut programs: Vec<ProgramTrust> = standing.open().cloned().collect();
     if !programs.is_empty()
         && !asks("Let `mailbag run` start the programs that are not trusted yet?")?
     {
         programs.clear();
     }
-    let mut links: Vec<Connectable> = standing.open_links().cloned().collect();
+    let mut links: Vec<ConnectionTrust> = standing.open_links().cloned().collect();
     if !links.is_empty()
         && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")?
     {
@@ -188,7 +188,7 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
     }
     let is_any =
         !standing.trusted || !programs.is_empty() || !links.is_empty() || !settings.is_empty();
-    Ok(is_any.then_some(Agreed {
+    Ok(is_any.then_some(TrustGrant {
         programs,
         links,
         settings,
@@ -196,7 +196,7 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
 }
 
 /// Pins the person's decision key, after a question if another key is pinned.
-fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
+fn pin_decision_key(asked: Option<PathBuf>, cx: &mut CommandContext) -> Result<Exit> {
     require_person("pin the decision key")?;
     let room = match asked {
         Some(dir) => Room::open(&room::below(&dir))?,
@@ -237,7 +237,7 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
             format!("your decision key {own} is now pinned in this room")
         }
     };
-    let keys = PinnedKeys {
+    let keys = DecisionKeys {
         pinned: Some(keys.own_key.clone()),
         ..keys
     };
@@ -246,7 +246,7 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
+fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {
     let RoomTrust {
         identity,
         owner_name,
@@ -304,8 +304,8 @@ fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
 }
 
 /// A connection in words.
-fn connection(connection: &Connection) -> String {
-    let Connection {
+fn connection(connection: &LinkConnection) -> String {
+    let LinkConnection {
         link,
         carrier,
         address,
@@ -333,7 +333,7 @@ fn connection(connection: &Connection) -> String {
     .into_owned()
 }
 
-fn list(cx: &mut Context) -> Result<Exit> {
+fn list(cx: &mut CommandContext) -> Result<Exit> {
     let rooms = trust::list()?;
     cx.out.show(&TrustOutput::Rooms { rooms: &rooms }, |out| {
         let rows = consents(&rooms, out);
@@ -342,8 +342,8 @@ fn list(cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn consents(rooms: &[Consent], out: &Output) -> Vec<Vec<String>> {
-    let rows = rooms.iter().flat_map(|room: &Consent| {
+fn consents(rooms: &[RoomConsent], out: &CommandOutput) -> Vec<Vec<String>> {
+    let rows = rooms.iter().flat_map(|room: &RoomConsent| {
         let path = sanitize::line(&room.identity.path).into_owned();
         let owner = format!("of user {}", room.identity.owner);
         let use_it = vec![

@@ -1,11 +1,11 @@
 //! `mailbag uninstall`: removes mailbag from an agent client or a git repository.
 
-use super::install::{Place, Which, done, report, show};
+use super::install::{InstallTarget, ScopeArgs, done, report, show};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
+use crate::cli::context::{CommandContext, here};
 use crate::clients::git_hooks;
-use crate::clients::install::{self, Request};
+use crate::clients::install::{self, InstallRequest};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,18 +23,18 @@ stay.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Client, or git
-    client: Which,
+    client: InstallTarget,
     #[command(flatten)]
-    place: Place,
+    place: ScopeArgs,
     /// Preview of the change, without writing
     #[arg(long)]
     dry_run: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let (from, room) = (here()?, cx.asked());
     let plan = match args.client.client() {
-        Some(client) => install::uninstall(&Request {
+        Some(client) => install::uninstall(&InstallRequest {
             client,
             scope: args.place.scope(),
             agent: None,

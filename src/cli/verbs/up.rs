@@ -4,12 +4,14 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
+use crate::cli::context::{CommandContext, here};
 use crate::cli::show::output::{BOLD, RED};
 use crate::cli::verbs::install::diff;
-use crate::clients::install::Change;
+use crate::clients::install::FileChangeKind;
 use crate::clients::kind::Client;
-use crate::clients::up::{self, ClientStep, Done, Request, RoomChange, RoomStep, Up};
+use crate::clients::up::{
+    self, ClientStep, CompletedStep, ProjectSetup, RoomChange, RoomStep, SetupRequest,
+};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -60,17 +62,17 @@ fn names() -> impl TypedValueParser<Value = Client> {
 
 /// The steps, done or planned with `--dry-run`.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Report<'a> {
+pub(super) struct UpOutput<'a> {
     #[serde(flatten)]
-    up: &'a Up,
+    up: &'a ProjectSetup,
     undo: bool,
     dry_run: bool,
     changed: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let (from, room) = (here()?, cx.asked());
-    let asked = Request {
+    let asked = SetupRequest {
         clients: &args.clients,
         undo: args.undo,
         approvals: args.approvals,
@@ -86,13 +88,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         let project = up.project.clone();
         up.apply(&asked, |done| match done {
             _ if cx.out.json => Ok(()),
-            Done::Room(room) => show_room(room, cx),
-            Done::Client(client) => show_client(client, &project, args.undo, cx),
+            CompletedStep::Room(room) => show_room(room, cx),
+            CompletedStep::Client(client) => show_client(client, &project, args.undo, cx),
         })?;
     }
     let exit = if up.passed() { Exit::Ok } else { Exit::Error };
     if cx.out.json {
-        cx.out.json(&Report {
+        cx.out.json(&UpOutput {
             up: &up,
             undo: args.undo,
             dry_run: args.dry_run,
@@ -117,13 +119,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// A line for a step: its name and its result.
-fn step(name: &str, what: &str, cx: &mut Context) -> Result<()> {
+fn step(name: &str, what: &str, cx: &mut CommandContext) -> Result<()> {
     let name = cx.out.paint(BOLD, &format!("{name:<9}"));
     cx.out.done(format!("{name} {}", sanitize::line(what)))?;
     cx.out.flush()
 }
 
-fn show_room(room: &RoomStep, cx: &mut Context) -> Result<()> {
+fn show_room(room: &RoomStep, cx: &mut CommandContext) -> Result<()> {
     let word = match room.change {
         RoomChange::Made => "created",
         RoomChange::Found => "using",
@@ -143,7 +145,12 @@ fn room_with_reason(room: &RoomStep) -> String {
     }
 }
 
-fn show_client(client: &ClientStep, project: &Path, undo: bool, cx: &mut Context) -> Result<()> {
+fn show_client(
+    client: &ClientStep,
+    project: &Path,
+    undo: bool,
+    cx: &mut CommandContext,
+) -> Result<()> {
     let name = client.client.as_str();
     if client.files.is_empty() {
         return step(
@@ -156,7 +163,7 @@ fn show_client(client: &ClientStep, project: &Path, undo: bool, cx: &mut Context
             cx,
         );
     }
-    let of = |change: Change| {
+    let of = |change: FileChangeKind| {
         let paths = client.files.iter().filter(|file| file.change == change);
         let paths = paths.map(|file| {
             file.path
@@ -169,10 +176,10 @@ fn show_client(client: &ClientStep, project: &Path, undo: bool, cx: &mut Context
     };
     let restored = if undo { "restored" } else { "changed" };
     let words = [
-        (Change::Made, "created"),
-        (Change::Changed, restored),
-        (Change::Removed, "removed"),
-        (Change::Kept, "kept"),
+        (FileChangeKind::Made, "created"),
+        (FileChangeKind::Changed, restored),
+        (FileChangeKind::Removed, "removed"),
+        (FileChangeKind::Kept, "kept"),
     ];
     let parts = words
         .into_iter()
@@ -200,7 +207,7 @@ fn show_client(client: &ClientStep, project: &Path, undo: bool, cx: &mut Context
     }
 }
 
-fn preview(up: &Up, cx: &mut Context) -> Result<()> {
+fn preview(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     if cx.out.json {
         return Ok(());
     }
@@ -229,7 +236,7 @@ fn preview(up: &Up, cx: &mut Context) -> Result<()> {
 }
 
 /// Reports that no change was needed, and why.
-fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
+fn idle(up: &ProjectSetup, undo: bool, cx: &mut CommandContext) -> Result<()> {
     let done = up.clients.iter().filter(|client| client.trouble.is_none());
     let names = done.map(|client| client.client.name()).collect::<Vec<_>>();
     let what = match (undo, up.room.change) {
@@ -254,7 +261,7 @@ fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
 }
 
 /// Prints the next steps for the person.
-fn rest(up: &Up, cx: &mut Context) -> Result<()> {
+fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     for client in up.clients.iter().filter(|client| client.for_user) {
         step(
             client.client.as_str(),
@@ -303,7 +310,7 @@ fn rest(up: &Up, cx: &mut Context) -> Result<()> {
 }
 
 /// Prints the sentences to type into the first sessions, and the command that shows their mail.
-fn first_words(up: &Up, cx: &mut Context) -> Result<()> {
+fn first_words(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     let mut then = "Then type";
     for sentence in &up.say {
         let place = if sentence.terminal == 1 {
@@ -325,7 +332,7 @@ fn first_words(up: &Up, cx: &mut Context) -> Result<()> {
 }
 
 /// Names each client that was left out, with the reason.
-fn troubles(up: &Up, cx: &mut Context) -> Result<()> {
+fn troubles(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     cx.out.flush()?;
     for client in &up.clients {
         if let Some(trouble) = &client.trouble {
@@ -339,7 +346,7 @@ fn troubles(up: &Up, cx: &mut Context) -> Result<()> {
     Ok(())
 }
 
-fn notes(up: &Up, cx: &mut Context) -> Result<()> {
+fn notes(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     cx.out.flush()?;
     let mut notes: Vec<&str> = up
         .clients

@@ -3,12 +3,12 @@
 use super::{read, rewake};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness, Identity};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::read as reading;
-use crate::commands::wait::{self, Waited, Waiter, deadline};
-use crate::query::wait::Filter;
+use crate::commands::wait::{self, InboxWaiter, WaitResult, deadline};
+use crate::query::wait::WaitFilter;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -27,7 +27,7 @@ command delivers pending messages. Exit status 4 means a timeout.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
     /// Sender; repeatable
     #[arg(long, value_name = "AGENT")]
     from: Vec<String>,
@@ -51,23 +51,23 @@ pub(crate) struct Args {
     rewake: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.rewake {
         return rewake::run(args.identity.given(), cx);
     }
     let until = deadline(args.timeout);
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
-    let filter = Filter::new(&room, &agent, &args.from, args.thread, args.kinds)?;
-    let mut waiter = Waiter::new(&room, &agent)?;
+    let filter = WaitFilter::new(&room, &agent, &args.from, args.thread, args.kinds)?;
+    let mut waiter = InboxWaiter::new(&room, &agent)?;
     cx.refresh(&room, Freshness::Complete);
     let asked = (&filter, args.all);
     let mails = match wait::mail(&mut waiter, (&room, &agent), asked, until, &|e| {
         cx.trouble(e)
     })? {
-        Waited::Found(mails) => mails,
-        Waited::Signal(signal) => return waiting::end_by(signal, waiter),
-        Waited::TimedOut => {
+        WaitResult::Found(mails) => mails,
+        WaitResult::Signal(signal) => return waiting::end_by(signal, waiter),
+        WaitResult::TimedOut => {
             let what = format!("no matching message for {agent}");
             return Err(waiting::too_late(
                 &what,

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 }
 
 #[cfg(not(feature = "web"))]
-pub(crate) fn run(_: Args, _: &mut Context) -> Result<Exit> {
+pub(crate) fn run(_: Args, _: &mut CommandContext) -> Result<Exit> {
     Err(Error::Usage {
         what: "this program was built without the page".into(),
         cure: "build it with `cargo build --release --features web`".into(),
@@ -54,10 +54,10 @@ pub(crate) fn run(_: Args, _: &mut Context) -> Result<Exit> {
 }
 
 #[cfg(feature = "web")]
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     use crate::commands::browse;
     use crate::room::actor::require_person;
-    use crate::web::{Access, Options, serve};
+    use crate::web::{PageAccess, WebOptions, serve};
     let room = cx.room()?;
     // The page acts as the human.
     require_person("open the page")?;
@@ -73,13 +73,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         .listen
         .unwrap_or_else(|| ([127, 0, 0, 1], args.port.unwrap_or_default()).into());
     check(&args, listen, password.is_some())?;
-    let access = Access {
+    let access = PageAccess {
         public: args.public,
         password,
     };
     // Until the page ends.
     let mut opened = None;
-    serve(&room, Options { listen, access }, &mut |started| {
+    serve(&room, WebOptions { listen, access }, &mut |started| {
         if let Some(port) = started.port_in_use {
             cx.out.warn(&format!(
                 "another program uses port {port} of the last page, so browsers have to enter again; if it is not a page \
@@ -108,7 +108,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 #[serde(untagged)]
 pub(super) enum WebOutput<'a> {
     /// The page.
-    Started(&'a crate::web::Started),
+    Started(&'a crate::web::StartedPage),
     /// With `--sign-out`.
     SignedOut {
         /// The number of browsers that were signed out.
@@ -117,7 +117,7 @@ pub(super) enum WebOutput<'a> {
 }
 
 #[cfg(feature = "web")]
-fn sign_out(room: &crate::room::Room, cx: &mut Context) -> Result<Exit> {
+fn sign_out(room: &crate::room::Room, cx: &mut CommandContext) -> Result<Exit> {
     let count = crate::web::sign_out(room)?;
     cx.out
         .show(&WebOutput::SignedOut { signed_out: count }, |out| {

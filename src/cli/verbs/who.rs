@@ -4,10 +4,10 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Freshness};
+use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::table;
 use crate::query::pending::rough;
-use crate::query::who::{self, Commit, Present, Wake, WorkReport};
+use crate::query::who::{self, AgentCommit, AgentPresence, WakeSummary, WorkReport};
 use crate::room::Room;
 
 const EXAMPLES: &str = "\
@@ -39,13 +39,13 @@ without them. roster.json in the room has the same data, without such commits.";
 #[command(after_help = EXAMPLES, alias = "roster")]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     show(&room, cx)
 }
 
 /// Shows the agents of a room.
-pub(super) fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
+pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<Exit> {
     let all = who::everybody(room)?;
     let now = Stamp::parse(&all.roster.at).unwrap_or_default();
     let remote = all.remote.iter().map(|one| {
@@ -75,7 +75,7 @@ pub(super) fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn row(agent: &Present, now: Stamp) -> Vec<String> {
+fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
     let declared = agent
         .declared
         .map(|word| format!(" ({word})"))
@@ -118,19 +118,19 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
 }
 
-fn woken(agent: &Present, now: Stamp) -> String {
+fn woken(agent: &AgentPresence, now: Stamp) -> String {
     match &agent.wake {
-        Some(Wake {
+        Some(WakeSummary {
             failed: Some(why),
             at,
             ..
         }) => format!(", wake failed {}: {why}", ago(at, now)),
-        Some(Wake { step, at, .. }) => format!(", wake {} {}", step.as_str(), ago(at, now)),
+        Some(WakeSummary { step, at, .. }) => format!(", wake {} {}", step.as_str(), ago(at, now)),
         None => String::new(),
     }
 }
 
-fn capabilities(agent: &Present) -> String {
+fn capabilities(agent: &AgentPresence) -> String {
     let all = &agent.capabilities;
     let shown = all[..all.len().min(limits::IN_SENTENCE)].join(", ");
     match all.len().saturating_sub(limits::IN_SENTENCE) {
@@ -140,7 +140,7 @@ fn capabilities(agent: &Present) -> String {
     }
 }
 
-fn owned(agent: &Present) -> String {
+fn owned(agent: &AgentPresence) -> String {
     let more = (agent.owns_more > 0).then(|| format!("{} more", agent.owns_more));
     let all: Vec<String> = agent.owns.iter().cloned().chain(more).collect();
     if all.is_empty() {
@@ -168,7 +168,7 @@ fn told(doing: &WorkReport, now: Stamp) -> String {
     )
 }
 
-fn committed(commit: &Commit, now: Stamp) -> String {
+fn committed(commit: &AgentCommit, now: Stamp) -> String {
     let short = commit.id.get(..10).unwrap_or(&commit.id);
     let branch = commit
         .branch

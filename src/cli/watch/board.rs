@@ -5,7 +5,7 @@ use crate::base::limits;
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::show::row::cut;
-use crate::query::pending::{self, Item, PendingCount, PendingList, PendingRow, grouped};
+use crate::query::pending::{self, PendingCount, PendingItem, PendingList, PendingRow, grouped};
 use ratatui::text::{Line, Span};
 
 /// The highest number of one digit.
@@ -15,8 +15,8 @@ const PART: usize = 3;
 
 /// An item with its number.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) item: Item,
+pub(super) struct NumberedItem {
+    pub(super) item: PendingItem,
     /// The number from 1 to 9, if one was free.
     pub(super) number: Option<u8>,
     /// True as long as it needs the person.
@@ -25,14 +25,14 @@ pub(super) struct Slot {
 
 /// The items, most urgent first.
 #[derive(Debug, Default)]
-pub(super) struct Board {
-    slots: Vec<Slot>,
+pub(super) struct ItemBoard {
+    slots: Vec<NumberedItem>,
     /// The number that was given last.
     last: u8,
     count: Option<PendingCount>,
 }
 
-impl Board {
+impl ItemBoard {
     /// Replaces the items. An open item keeps its number. While the person types, a number means
     /// the item that it meant when the line was empty, so that no answer reaches another item.
     pub(super) fn update(&mut self, list: PendingList, is_typing: bool) {
@@ -41,7 +41,7 @@ impl Board {
         for item in list.items {
             let same = before.iter().position(|slot| slot.is(&item));
             let number = same.and_then(|at| before.swap_remove(at).number);
-            self.slots.push(Slot {
+            self.slots.push(NumberedItem {
                 item,
                 number,
                 open: true,
@@ -50,7 +50,7 @@ impl Board {
         let settled = before
             .into_iter()
             .filter(|slot| is_typing && slot.number.is_some());
-        self.slots.extend(settled.map(|slot| Slot {
+        self.slots.extend(settled.map(|slot| NumberedItem {
             open: false,
             ..slot
         }));
@@ -65,7 +65,7 @@ impl Board {
 
     /// The items that have a row each.
     fn alone(&self) -> Vec<(u64, &'static str)> {
-        let items: Vec<&Item> = self.open().map(|slot| &slot.item).collect();
+        let items: Vec<&PendingItem> = self.open().map(|slot| &slot.item).collect();
         let alone = grouped(&items).into_iter().filter_map(|row| match row {
             PendingRow::One(item) => Some((item.seq, item.kind)),
             PendingRow::Group(_) => None,
@@ -84,21 +84,21 @@ impl Board {
     }
 
     /// The item with this number of the list.
-    pub(super) fn numbered(&self, number: u64) -> Option<&Slot> {
+    pub(super) fn numbered(&self, number: u64) -> Option<&NumberedItem> {
         self.slots
             .iter()
             .find(|slot| slot.number.map(u64::from) == Some(number))
     }
 
     /// The item with this record number.
-    pub(super) fn recorded(&self, seq: u64) -> Option<&Slot> {
+    pub(super) fn recorded(&self, seq: u64) -> Option<&NumberedItem> {
         self.slots
             .iter()
             .find(|slot| slot.item.seq == seq && seq > 0)
     }
 
     /// The open items, most urgent first.
-    pub(super) fn open(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn open(&self) -> impl Iterator<Item = &NumberedItem> {
         self.slots.iter().filter(|slot| slot.open)
     }
 
@@ -116,7 +116,7 @@ impl Board {
 
     /// The most urgent rows in the order of their numbers, and the number of items in the other rows.
     fn rows(&self, most: usize) -> (Vec<BoardRow<'_>>, usize) {
-        let items: Vec<&Item> = self.open().map(|slot| &slot.item).collect();
+        let items: Vec<&PendingItem> = self.open().map(|slot| &slot.item).collect();
         let rows = grouped(&items);
         let shown = if rows.len() > most {
             most.saturating_sub(1)
@@ -168,7 +168,7 @@ impl Board {
     /// The open items of this sender, each in a few words.
     pub(super) fn marks_of(&self, sender: &str) -> Vec<String> {
         let own = self.open().filter(|slot| slot.item.from == sender);
-        own.map(Slot::head).collect()
+        own.map(NumberedItem::head).collect()
     }
 }
 
@@ -179,8 +179,8 @@ fn more(hidden: usize, width: usize, palette: Palette) -> Line<'static> {
 
 /// A row of the items.
 enum BoardRow<'b> {
-    Slot(&'b Slot),
-    Group(Vec<&'b Item>),
+    Slot(&'b NumberedItem),
+    Group(Vec<&'b PendingItem>),
 }
 
 impl BoardRow<'_> {
@@ -198,9 +198,9 @@ impl BoardRow<'_> {
     }
 }
 
-impl Slot {
-    fn is(&self, item: &Item) -> bool {
-        let Slot { item: own, .. } = self;
+impl NumberedItem {
+    fn is(&self, item: &PendingItem) -> bool {
+        let NumberedItem { item: own, .. } = self;
         (own.kind, own.seq, &own.message, &own.from)
             == (item.kind, item.seq, &item.message, &item.from)
     }
@@ -219,7 +219,7 @@ impl Slot {
 
     /// The item in words of ours and a quotation.
     pub(super) fn name(&self) -> String {
-        let Item {
+        let PendingItem {
             kind,
             seq,
             from,
@@ -291,7 +291,7 @@ mod tests {
     use crate::message::Priority;
 
     fn list(seqs: &[u64]) -> PendingList {
-        let item = |seq: &u64| Item {
+        let item = |seq: &u64| PendingItem {
             kind: "question",
             seq: *seq,
             message: format!("planner/{seq}"),
@@ -316,8 +316,8 @@ mod tests {
     }
 
     /// The items as `number:record`, settled ones in brackets.
-    fn shown(board: &Board) -> String {
-        let slot = |slot: &Slot| {
+    fn shown(board: &ItemBoard) -> String {
+        let slot = |slot: &NumberedItem| {
             let text = format!(
                 "{}:{}",
                 slot.number
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn rows_are_in_the_order_of_their_numbers_and_reports_are_a_group() {
-        let mut board = Board::default();
+        let mut board = ItemBoard::default();
         board.update(list(&[20, 21]), false);
         // A more urgent item keeps the numbers of the others, and is below them.
         let mut newer = list(&[30, 20, 21, 40, 41, 42]);
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn an_item_keeps_its_number_and_a_free_number_is_given_last() {
         // P185
-        let mut board = Board::default();
+        let mut board = ItemBoard::default();
         let steps: [(&[u64], &str); 5] = [
             (&[20, 21], "1:20 2:21"),
             (&[22, 21], "3:22 2:21"),
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn while_the_person_types_no_number_changes_its_item() {
         // P185
-        let mut board = Board::default();
+        let mut board = ItemBoard::default();
         board.update(list(&[20, 21, 22, 23, 24, 25, 26, 27, 28, 29]), false);
         board.update(list(&[29, 30]), true);
         assert!(

@@ -1,6 +1,6 @@
 //! Completion with Tab: names of agents, numbers of items, and the words that answer the chosen item.
 
-use super::board::{Board, Slot};
+use super::board::{ItemBoard, NumberedItem};
 use super::meaning::words;
 use crate::room::registry::Registry;
 
@@ -16,7 +16,7 @@ pub(super) struct Completion {
 }
 
 /// Completes the word before the cursor. `None` if nothing begins so.
-pub(super) fn complete(before: &str, board: &Board, registry: &Registry) -> Option<Completion> {
+pub(super) fn complete(before: &str, board: &ItemBoard, registry: &Registry) -> Option<Completion> {
     let (from, choices) = candidates(before, board, registry);
     let typed = &before[from..];
     let mut fitting: Vec<String> = choices
@@ -52,7 +52,7 @@ pub(super) fn complete(before: &str, board: &Board, registry: &Registry) -> Opti
 }
 
 /// Where the word begins, and the words that are possible there.
-fn candidates(before: &str, board: &Board, registry: &Registry) -> (usize, Vec<String>) {
+fn candidates(before: &str, board: &ItemBoard, registry: &Registry) -> (usize, Vec<String>) {
     let word = before.rfind(char::is_whitespace).map_or(0, |at| {
         at + before[at..].chars().next().map_or(1, char::len_utf8)
     });
@@ -86,7 +86,7 @@ fn candidates(before: &str, board: &Board, registry: &Registry) -> (usize, Vec<S
     (
         0,
         if is_number {
-            board.open().map(Slot::handle).collect()
+            board.open().map(NumberedItem::handle).collect()
         } else {
             names(registry)
         },

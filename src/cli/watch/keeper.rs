@@ -1,13 +1,13 @@
 //! Reads the numbers of the room for the view, and delivers mail if no router runs.
 
-use super::Wake;
+use super::WatchEvent;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::commands::wait::Routing;
-use crate::query::latest::Latest;
+use crate::commands::wait::StandbyRouter;
+use crate::query::latest::RoomStateCache;
 use crate::query::pending::PendingList;
-use crate::query::status::{self, Glance};
-use crate::query::who::Everybody;
+use crate::query::status::{self, RoomCounters};
+use crate::query::who::KnownAgents;
 use crate::room::Room;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -17,39 +17,39 @@ use std::time::{Duration, Instant};
 const BREATH: Duration = Duration::from_millis(100);
 
 /// The result of a look.
-pub(super) struct Looked {
+pub(super) struct RoomSnapshot {
     /// The numbers of the room.
-    pub(super) glance: Glance,
+    pub(super) glance: RoomCounters,
     /// The pending items of the reader, if the view shows them.
     pub(super) pending: Option<PendingList>,
     /// The agents, if the view shows them.
-    pub(super) everybody: Option<Everybody>,
+    pub(super) everybody: Option<KnownAgents>,
 }
 
 /// A thread of its own, so that a slow look does not delay the view.
-pub(super) struct Keeper {
-    pokes: Option<Sender<Poke>>,
+pub(super) struct RoomMonitor {
+    pokes: Option<Sender<RefreshReason>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Keeper {
+impl RoomMonitor {
     /// Starts to look, and sends each result to `wakes`. `latest` reads the pending items and the agents.
     pub(super) fn start(
         room: Room,
         reader: String,
-        latest: Option<Latest>,
-        wakes: Sender<Wake>,
-    ) -> Keeper {
+        latest: Option<RoomStateCache>,
+        wakes: Sender<WatchEvent>,
+    ) -> RoomMonitor {
         let (pokes, poked) = channel();
         let thread = std::thread::spawn(move || keep(&room, &reader, latest, &wakes, &poked));
-        Keeper {
+        RoomMonitor {
             pokes: Some(pokes),
             thread: Some(thread),
         }
     }
 
     /// Asks for a look.
-    pub(super) fn poke(&self, poke: Poke) {
+    pub(super) fn poke(&self, poke: RefreshReason) {
         // The thread ends only with the view.
         let _ = self.pokes.as_ref().map(|pokes| pokes.send(poke));
     }
@@ -57,7 +57,7 @@ impl Keeper {
 
 /// The reason for a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Poke {
+pub(super) enum RefreshReason {
     /// The log has grown: look soon.
     Grown,
     /// The person has sent a message: look now.
@@ -67,16 +67,16 @@ pub(super) enum Poke {
 fn keep(
     room: &Room,
     reader: &str,
-    mut latest: Option<Latest>,
-    wakes: &Sender<Wake>,
-    poked: &Receiver<Poke>,
+    mut latest: Option<RoomStateCache>,
+    wakes: &Sender<WatchEvent>,
+    poked: &Receiver<RefreshReason>,
 ) {
-    let mut routing = Routing::new(room);
+    let mut routing = StandbyRouter::new(room);
     loop {
         let begun = Instant::now();
         let looked = look(room, reader, &mut routing, latest.as_mut()).map(Box::new);
         if wakes
-            .send(Wake::Looked(looked.map_err(|e| e.to_string())))
+            .send(WatchEvent::Looked(looked.map_err(|e| e.to_string())))
             .is_err()
         {
             return;
@@ -87,10 +87,10 @@ fn keep(
         let mut wait = limits::SWEEP_UNTRUSTED;
         loop {
             match poked.recv_timeout(wait) {
-                Ok(Poke::Sent) | Err(RecvTimeoutError::Timeout) => break,
-                Ok(Poke::Grown) if now.elapsed() >= breath => break,
+                Ok(RefreshReason::Sent) | Err(RecvTimeoutError::Timeout) => break,
+                Ok(RefreshReason::Grown) if now.elapsed() >= breath => break,
                 // Changes within a short time share one look.
-                Ok(Poke::Grown) => wait = breath.saturating_sub(now.elapsed()),
+                Ok(RefreshReason::Grown) => wait = breath.saturating_sub(now.elapsed()),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -102,11 +102,11 @@ fn keep(
 fn look(
     room: &Room,
     reader: &str,
-    routing: &mut Routing,
-    latest: Option<&mut Latest>,
-) -> Result<Looked> {
+    routing: &mut StandbyRouter,
+    latest: Option<&mut RoomStateCache>,
+) -> Result<RoomSnapshot> {
     routing.tend()?;
-    let mut looked = Looked {
+    let mut looked = RoomSnapshot {
         glance: status::glance(room, reader)?,
         pending: None,
         everybody: None,
@@ -118,7 +118,7 @@ fn look(
     Ok(looked)
 }
 
-impl Drop for Keeper {
+impl Drop for RoomMonitor {
     fn drop(&mut self) {
         // The thread ends when the channel closes, and then stops delivering after the current batch.
         self.pokes = None;

@@ -4,8 +4,8 @@ use crate::base::clock::Stamp;
 use crate::base::sanitize;
 use crate::message::record::EventKind;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
-use crate::query::timeline::{Entry, shade};
-use crate::query::view::View;
+use crate::query::timeline::{TimelineEntry, shade};
+use crate::query::view::MessageView;
 use chrono::{DateTime, Local};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -59,7 +59,7 @@ impl Palette {
 pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
 /// When it was accepted, where the person is.
-pub(super) fn local(entry: &Entry) -> DateTime<Local> {
+pub(super) fn local(entry: &TimelineEntry) -> DateTime<Local> {
     Stamp::parse(&entry.at)
         .unwrap_or_default()
         .date_time()
@@ -67,9 +67,9 @@ pub(super) fn local(entry: &Entry) -> DateTime<Local> {
 }
 
 /// An entry on the screen: a head with sender, recipients and type, and the text below it.
-pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'static>> {
-    let mut lines = Words::new(width);
-    let view = View::from(entry);
+pub(super) fn entry(entry: &TimelineEntry, width: usize, palette: Palette) -> Vec<Line<'static>> {
+    let mut lines = WrappedWords::new(width);
+    let view = MessageView::from(entry);
     let mark = match entry.event {
         EventKind::Rejected => "x",
         _ if entry.is_urgent() => "!",
@@ -117,7 +117,7 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
 }
 
 /// The text of an entry in pieces.
-fn text(entry: &Entry) -> Vec<(String, Style)> {
+fn text(entry: &TimelineEntry) -> Vec<(String, Style)> {
     let mut texts = Vec::new();
     if entry.event == EventKind::Rejected {
         texts.extend(
@@ -175,16 +175,16 @@ fn fold_lines(text: &str, width: usize, most: usize) -> Vec<String> {
 }
 
 /// Styled words that go on in the next line where one is full.
-struct Words {
+struct WrappedWords {
     width: usize,
     used: usize,
     spans: Vec<Span<'static>>,
     lines: Vec<Line<'static>>,
 }
 
-impl Words {
-    fn new(width: usize) -> Words {
-        Words {
+impl WrappedWords {
+    fn new(width: usize) -> WrappedWords {
+        WrappedWords {
             width,
             used: 0,
             spans: Vec::new(),
@@ -221,8 +221,8 @@ impl Words {
 }
 
 /// An entry in one line, for a pipe.
-pub(super) fn plain(entry: &Entry) -> String {
-    let view = View::from(entry);
+pub(super) fn plain(entry: &TimelineEntry) -> String {
+    let view = MessageView::from(entry);
     let rest = match entry.event {
         EventKind::Rejected => {
             let why: Vec<String> = entry.problems.iter().map(ToString::to_string).collect();

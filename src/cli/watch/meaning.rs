@@ -1,24 +1,24 @@
 //! The meaning of a typed line: an answer to an item, or a message.
 
-use super::board::{Board, Slot};
+use super::board::{ItemBoard, NumberedItem};
 use crate::base::error::{Error, Result};
 use crate::base::text::quoted;
 use crate::base::{limits, sanitize};
-use crate::commands::answer::Action;
+use crate::commands::answer::ItemAction;
 use crate::commands::approval::chosen;
 use crate::commands::chat_input;
 use crate::message::decision;
-use crate::query::timeline::Channels;
+use crate::query::timeline::ChannelSelection;
 
 /// The meaning of a typed line.
 #[derive(Debug)]
-pub(super) enum Meaning<'b> {
+pub(super) enum InputMeaning<'b> {
     /// A message.
     Message,
     /// An item, without an answer.
-    Item(&'b Slot),
+    Item(&'b NumberedItem),
     /// An answer to an item.
-    Answer(&'b Slot, Action),
+    Answer(&'b NumberedItem, ItemAction),
 }
 
 /// A line that begins with a number of an item, or with one agent that waits for an answer, can be an answer. A line that
@@ -26,28 +26,28 @@ pub(super) enum Meaning<'b> {
 /// always a message.
 pub(super) fn meaning<'b>(
     line: &str,
-    board: &'b Board,
-    channels: &Channels,
+    board: &'b ItemBoard,
+    channels: &ChannelSelection,
     id_of: impl Fn(&str) -> Option<String>,
-) -> Result<Meaning<'b>> {
+) -> Result<InputMeaning<'b>> {
     if line.starts_with(char::is_whitespace) {
-        return Ok(Meaning::Message);
+        return Ok(InputMeaning::Message);
     }
     let line = line.trim_end();
     if let Some((name, text)) = to_one_agent(line) {
         return match board.open().next().and_then(|_| id_of(name)) {
             Some(agent) => answer_to_agent(board, &agent, text),
-            None => Ok(Meaning::Message),
+            None => Ok(InputMeaning::Message),
         };
     }
-    let Some(numbered) = Numbered::read(line) else {
-        return Ok(Meaning::Message);
+    let Some(numbered) = NumberedInput::read(line) else {
+        return Ok(InputMeaning::Message);
     };
     let is_also_a_message = !numbered.explicit && chat_input::draft(line, channels).is_ok();
     match numbered.slot(board) {
         Some(slot) => numbered.answer(slot, is_also_a_message),
         None if numbered.is_surely_an_answer() => Err(numbered.not_open()),
-        None => Ok(Meaning::Message),
+        None => Ok(InputMeaning::Message),
     }
 }
 
@@ -59,21 +59,23 @@ fn to_one_agent(line: &str) -> Option<(&str, &str)> {
         .then(|| (name.trim_end_matches([',', ':', ';']), text))
 }
 
-fn answer_to_agent<'b>(board: &'b Board, agent: &str, text: &str) -> Result<Meaning<'b>> {
-    let action = |slot: &Slot| match slot.item.kind {
-        "question" => Some(Action::Reply(text.to_owned())),
+fn answer_to_agent<'b>(board: &'b ItemBoard, agent: &str, text: &str) -> Result<InputMeaning<'b>> {
+    let action = |slot: &NumberedItem| match slot.item.kind {
+        "question" => Some(ItemAction::Reply(text.to_owned())),
         "approval" => decision::option(&slot.item.options, text).map(|option| decide(slot, option)),
         _ => None,
     };
     let of_agent = board.open().filter(|slot| slot.item.from == agent);
-    let mut possible: Vec<(&Slot, Action)> = of_agent
+    let mut possible: Vec<(&NumberedItem, ItemAction)> = of_agent
         .filter_map(|slot| Some((slot, action(slot)?)))
         .collect();
     match possible.len() {
-        0 => Ok(Meaning::Message),
-        1 => Ok(possible.pop().map_or(Meaning::Message, |(slot, action)| {
-            Meaning::Answer(slot, action)
-        })),
+        0 => Ok(InputMeaning::Message),
+        1 => Ok(possible
+            .pop()
+            .map_or(InputMeaning::Message, |(slot, action)| {
+                InputMeaning::Answer(slot, action)
+            })),
         many => {
             let names: Vec<String> = possible
                 .iter()
@@ -89,7 +91,7 @@ fn answer_to_agent<'b>(board: &'b Board, agent: &str, text: &str) -> Result<Mean
 }
 
 /// A line that begins with a number.
-struct Numbered<'t> {
+struct NumberedInput<'t> {
     number: u64,
     /// True for `#12`.
     explicit: bool,
@@ -98,8 +100,8 @@ struct Numbered<'t> {
     text: &'t str,
 }
 
-impl Numbered<'_> {
-    fn read(line: &str) -> Option<Numbered<'_>> {
+impl NumberedInput<'_> {
+    fn read(line: &str) -> Option<NumberedInput<'_>> {
         let digits = line.strip_prefix('#').unwrap_or(line);
         let end = digits
             .find(|c: char| !c.is_ascii_digit())
@@ -111,7 +113,7 @@ impl Numbered<'_> {
         let separated = rest.len() < digits[end..].len()
             || rest.is_empty()
             || rest.starts_with(char::is_whitespace);
-        Some(Numbered {
+        Some(NumberedInput {
             number,
             explicit: digits.len() < line.len(),
             separated,
@@ -120,7 +122,7 @@ impl Numbered<'_> {
     }
 
     /// A number of one digit is the number in the list: a record number of one digit could mean another item.
-    fn slot<'b>(&self, board: &'b Board) -> Option<&'b Slot> {
+    fn slot<'b>(&self, board: &'b ItemBoard) -> Option<&'b NumberedItem> {
         if self.explicit || self.number > 9 {
             board.recorded(self.number)
         } else {
@@ -152,22 +154,27 @@ impl Numbered<'_> {
         }
     }
 
-    fn answer<'b>(&self, slot: &'b Slot, is_also_a_message: bool) -> Result<Meaning<'b>> {
-        let Numbered {
+    fn answer<'b>(
+        &self,
+        slot: &'b NumberedItem,
+        is_also_a_message: bool,
+    ) -> Result<InputMeaning<'b>> {
+        let NumberedInput {
             text, separated, ..
         } = *self;
         if text.is_empty() {
-            return Ok(Meaning::Item(slot));
+            return Ok(InputMeaning::Item(slot));
         }
         if let Some(action) = word(slot, text) {
-            return Ok(Meaning::Answer(slot, action));
+            return Ok(InputMeaning::Answer(slot, action));
         }
         let takes_text = matches!(slot.item.kind, "question" | "escalation");
         match () {
-            () if takes_text && !is_also_a_message => {
-                Ok(Meaning::Answer(slot, Action::Reply(text.to_owned())))
-            }
-            () if !separated && !self.is_one_word() => Ok(Meaning::Message),
+            () if takes_text && !is_also_a_message => Ok(InputMeaning::Answer(
+                slot,
+                ItemAction::Reply(text.to_owned()),
+            )),
+            () if !separated && !self.is_one_word() => Ok(InputMeaning::Message),
             () if takes_text => Err(Error::Usage {
                 what: format!("this is either a message or a reply to the {}", slot.name()),
                 cure: format!(
@@ -187,7 +194,7 @@ impl Numbered<'_> {
 }
 
 /// The action that a word or a beginning of one means for this item.
-fn word(slot: &Slot, text: &str) -> Option<Action> {
+fn word(slot: &NumberedItem, text: &str) -> Option<ItemAction> {
     let lower = text.to_lowercase();
     let begins = |word: &str| word.starts_with(&lower);
     match slot.item.kind {
@@ -197,28 +204,28 @@ fn word(slot: &Slot, text: &str) -> Option<Action> {
             let begun = || chosen(options, text).map(|option| decide(slot, option));
             exact.or_else(|| dismissal(&lower)).or_else(begun)
         }
-        "offer" if begins("accept") => Some(Action::Accept),
-        "offer" if begins("decline") => Some(Action::Decline),
-        "claim" if begins("release") => Some(Action::Release(None)),
-        "rejection" if begins("send again") || begins("retry") => Some(Action::SendAgain),
+        "offer" if begins("accept") => Some(ItemAction::Accept),
+        "offer" if begins("decline") => Some(ItemAction::Decline),
+        "claim" if begins("release") => Some(ItemAction::Release(None)),
+        "rejection" if begins("send again") || begins("retry") => Some(ItemAction::SendAgain),
         "question" | "escalation" | "rejection" => dismissal(&lower),
         _ => None,
     }
 }
 
-fn decide(slot: &Slot, option: &str) -> Action {
-    Action::Decide {
+fn decide(slot: &NumberedItem, option: &str) -> ItemAction {
+    ItemAction::Decide {
         option: option.to_owned(),
         digest: slot.item.digest.clone().unwrap_or_default(),
     }
 }
 
-fn dismissal(text: &str) -> Option<Action> {
-    (text == "dismiss").then_some(Action::Dismiss)
+fn dismissal(text: &str) -> Option<ItemAction> {
+    (text == "dismiss").then_some(ItemAction::Dismiss)
 }
 
 /// The words that answer an item, as a person types them.
-pub(super) fn words(slot: &Slot) -> Vec<String> {
+pub(super) fn words(slot: &NumberedItem) -> Vec<String> {
     let more: &[&str] = match slot.item.kind {
         "approval" | "question" | "escalation" => &["dismiss"],
         "offer" => &["accept", "decline"],
@@ -235,7 +242,7 @@ pub(super) fn words(slot: &Slot) -> Vec<String> {
 }
 
 /// How to answer an item.
-pub(super) fn forms(slot: &Slot) -> String {
+pub(super) fn forms(slot: &NumberedItem) -> String {
     let handle = slot.handle();
     let more = match slot.item.kind {
         "approval" => "dismiss",
@@ -250,16 +257,16 @@ pub(super) fn forms(slot: &Slot) -> String {
 }
 
 /// The answer that the enter key gives to the item on this line. An approval is decided after its text was shown.
-pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
+pub(super) fn preview(meaning: &InputMeaning<'_>, is_shown: bool) -> Option<String> {
     match meaning {
-        Meaning::Message => None,
-        Meaning::Item(slot) | Meaning::Answer(slot, _) if !slot.open => {
+        InputMeaning::Message => None,
+        InputMeaning::Item(slot) | InputMeaning::Answer(slot, _) if !slot.open => {
             Some(format!("{} is settled: {}", slot.handle(), slot.name()))
         }
-        Meaning::Item(slot) => Some(format!("{}: {}", slot.name(), forms(slot))),
-        Meaning::Answer(slot, action) => {
+        InputMeaning::Item(slot) => Some(format!("{}: {}", slot.name(), forms(slot))),
+        InputMeaning::Answer(slot, action) => {
             let does = match action {
-                Action::Decide { option, .. } => {
+                ItemAction::Decide { option, .. } => {
                     let verb = if is_shown {
                         "decides"
                     } else {
@@ -267,12 +274,12 @@ pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
                     };
                     format!("{verb} {}:", sanitize::path(option, limits::TITLE))
                 }
-                Action::Reply(_) => "replies to".to_owned(),
-                Action::Accept => "accepts".to_owned(),
-                Action::Decline => "declines".to_owned(),
-                Action::SendAgain => "sends again:".to_owned(),
-                Action::Release(_) => "releases what is in the way of the".to_owned(),
-                Action::Dismiss => "dismisses".to_owned(),
+                ItemAction::Reply(_) => "replies to".to_owned(),
+                ItemAction::Accept => "accepts".to_owned(),
+                ItemAction::Decline => "declines".to_owned(),
+                ItemAction::SendAgain => "sends again:".to_owned(),
+                ItemAction::Release(_) => "releases what is in the way of the".to_owned(),
+                ItemAction::Dismiss => "dismisses".to_owned(),
             };
             Some(format!("Enter {does} {}", slot.name()))
         }
@@ -283,11 +290,11 @@ pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
 mod tests {
     use super::*;
     use crate::message::Priority;
-    use crate::query::pending::{Item, PendingList};
+    use crate::query::pending::{PendingItem, PendingList};
 
-    fn item(kind: &'static str, seq: u64, options: &[&str]) -> Item {
+    fn item(kind: &'static str, seq: u64, options: &[&str]) -> PendingItem {
         let text = str::to_owned;
-        Item {
+        PendingItem {
             kind,
             seq,
             message: format!("planner/{seq}"),
@@ -309,7 +316,7 @@ mod tests {
     /// The meaning of a line in a view with an approval (1, #12), a question (2, #14), a rejection (3, #5), a claim (4, #7)
     /// and an offer (5, #9).
     fn means(line: &str, channels: &[&str]) -> String {
-        let mut board = Board::default();
+        let mut board = ItemBoard::default();
         let (approval, question) = (
             item("approval", 12, &["roll back", "yes", "dismissal"]),
             item("question", 14, &[]),
@@ -328,16 +335,16 @@ mod tests {
             },
             false,
         );
-        let channels = Channels(channels.iter().map(|&name| name.to_owned()).collect());
+        let channels = ChannelSelection(channels.iter().map(|&name| name.to_owned()).collect());
         let id_of = |name: &str| (name.to_lowercase() == "planner").then(|| "planner".to_owned());
         match meaning(line, &board, &channels, id_of) {
             Err(_) => "error".into(),
-            Ok(Meaning::Message) => "message".into(),
-            Ok(Meaning::Item(slot)) => format!("item {}", slot.item.seq),
-            Ok(Meaning::Answer(slot, Action::Decide { option, .. })) => {
+            Ok(InputMeaning::Message) => "message".into(),
+            Ok(InputMeaning::Item(slot)) => format!("item {}", slot.item.seq),
+            Ok(InputMeaning::Answer(slot, ItemAction::Decide { option, .. })) => {
                 format!("{} Decide({option:?})", slot.item.seq)
             }
-            Ok(Meaning::Answer(slot, action)) => format!("{} {action:?}", slot.item.seq),
+            Ok(InputMeaning::Answer(slot, action)) => format!("{} {action:?}", slot.item.seq),
         }
     }
 

@@ -10,15 +10,15 @@ mod prompt;
 mod screen;
 mod view;
 
-use self::keeper::{Keeper, Looked, Poke};
+use self::keeper::{RefreshReason, RoomMonitor, RoomSnapshot};
 use super::Exit;
-use super::context::{Context, Identity};
+use super::context::{CommandContext, IdentityArgs};
 use crate::base::error::{Error, Result};
 use crate::commands::wait;
 use crate::disk::machine;
 use crate::message::id;
-use crate::query::latest::Latest;
-use crate::query::timeline::{Channels, Entry, Timeline};
+use crate::query::latest::RoomStateCache;
+use crate::query::timeline::{ChannelSelection, Timeline, TimelineEntry};
 use crate::room::Room;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
@@ -66,15 +66,15 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 50)]
     last: usize,
     #[command(flatten)]
-    identity: Identity,
+    identity: IdentityArgs,
 }
 
 /// The events of the view.
-enum Wake {
+enum WatchEvent {
     /// The log may have grown.
     Grown,
     /// The numbers of the room, or why they cannot be read or mail cannot be delivered.
-    Looked(Result<Box<Looked>, String>),
+    Looked(Result<Box<RoomSnapshot>, String>),
     /// The result of an answer to an item.
     Answered(Result<String>),
     /// A key, pasted text, or another size of the terminal.
@@ -83,9 +83,9 @@ enum Wake {
     End,
 }
 
-pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(super) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
-    let channels = Channels::new(args.channels)?;
+    let channels = ChannelSelection::new(args.channels)?;
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     let plain = args.plain
         || cx.out.json
@@ -107,14 +107,20 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     let who = args.identity.who(cx)?;
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
-    let keeper = keep_awake(&room, &reader, Some(Latest::new(room.clone())), &wakes, cx)?;
+    let keeper = keep_awake(
+        &room,
+        &reader,
+        Some(RoomStateCache::new(room.clone())),
+        &wakes,
+        cx,
+    )?;
     // An agent that watches is online, also without other signs of life. It is shown so only when a signal ends it cleanly.
     let _hold = wait::hold(&room, Some(&reader));
     let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
     let palette = lines::Palette {
         colour: cx.out.has_colour(),
     };
-    let mut view = view::View::new(room, who, channels, palette);
+    let mut view = view::WatchView::new(room, who, channels, palette);
     view.add(entries);
     screen::show(view, timeline, &keeper, wakes, &woken)?;
     Ok(Exit::Ok)
@@ -124,15 +130,15 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn keep_awake(
     room: &Room,
     reader: &str,
-    latest: Option<Latest>,
-    wakes: &Sender<Wake>,
-    cx: &Context,
-) -> Result<Keeper> {
-    let keeper = Keeper::start(room.clone(), reader.to_owned(), latest, wakes.clone());
+    latest: Option<RoomStateCache>,
+    wakes: &Sender<WatchEvent>,
+    cx: &CommandContext,
+) -> Result<RoomMonitor> {
+    let keeper = RoomMonitor::start(room.clone(), reader.to_owned(), latest, wakes.clone());
     let grown = wakes.clone();
     let watch = Timeline::notify(room, move || {
         // The receiver is gone only when the program ends.
-        let _ = grown.send(Wake::Grown);
+        let _ = grown.send(WatchEvent::Grown);
     });
     match watch {
         // It watches until the program ends.
@@ -152,7 +158,7 @@ fn keep_awake(
     let end = wakes.clone();
     std::thread::spawn(move || {
         for _ in signals.forever() {
-            let _ = end.send(Wake::End);
+            let _ = end.send(WatchEvent::End);
         }
     });
     Ok(keeper)
@@ -160,10 +166,10 @@ fn keep_awake(
 
 /// Prints one line per entry immediately, until a signal or a closed pipe.
 fn follow(
-    (mut timeline, entries): (Timeline, Vec<Entry>),
-    woken: &Receiver<Wake>,
-    keeper: &Keeper,
-    cx: &mut Context,
+    (mut timeline, entries): (Timeline, Vec<TimelineEntry>),
+    woken: &Receiver<WatchEvent>,
+    keeper: &RoomMonitor,
+    cx: &mut CommandContext,
 ) -> Result<Exit> {
     let mut entries = entries;
     let mut said = None;
@@ -174,9 +180,9 @@ fn follow(
             cx.out.flush()?;
         }
         match woken.recv() {
-            Ok(Wake::End) | Err(_) => return Ok(Exit::Ok),
-            Ok(Wake::Looked(_)) if cx.out.is_unread() => return Ok(Exit::Ok),
-            Ok(Wake::Looked(Err(trouble))) if said.as_ref() != Some(&trouble) => {
+            Ok(WatchEvent::End) | Err(_) => return Ok(Exit::Ok),
+            Ok(WatchEvent::Looked(_)) if cx.out.is_unread() => return Ok(Exit::Ok),
+            Ok(WatchEvent::Looked(Err(trouble))) if said.as_ref() != Some(&trouble) => {
                 cx.out.warn(&trouble);
                 said = Some(trouble);
             }
@@ -184,7 +190,7 @@ fn follow(
         }
         entries = timeline.read()?;
         if !entries.is_empty() {
-            keeper.poke(Poke::Grown);
+            keeper.poke(RefreshReason::Grown);
         }
     }
 }

@@ -9,7 +9,7 @@ const REMEMBERED: usize = 200;
 
 /// A change of the line or of the place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Edit {
+pub(super) enum PromptEdit {
     Insert(char),
     /// Pasted text; its line ends stay in it and send nothing.
     Paste(String),
@@ -69,27 +69,27 @@ impl Prompt {
         self.kept.clear();
     }
 
-    pub(super) fn apply(&mut self, edit: Edit) {
+    pub(super) fn apply(&mut self, edit: PromptEdit) {
         match edit {
-            Edit::Insert(c) => self.insert(c.encode_utf8(&mut [0; 4])),
-            Edit::Paste(text) => self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
-            Edit::Left => self.at = self.before(),
-            Edit::Right => self.at = self.behind(),
-            Edit::WordLeft => self.at = self.word_before(),
-            Edit::WordRight => self.at = self.word_behind(),
-            Edit::Home => self.at = 0,
-            Edit::End => self.at = self.text.len(),
-            Edit::Backspace => self.cut(self.before(), self.at),
-            Edit::Delete => self.cut(self.at, self.behind()),
-            Edit::KillBefore => self.cut(0, self.at),
-            Edit::KillAfter => self.cut(self.at, self.text.len()),
-            Edit::KillWord => self.cut(self.word_before(), self.at),
-            Edit::Complete(from, text) => {
+            PromptEdit::Insert(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            PromptEdit::Paste(text) => self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
+            PromptEdit::Left => self.at = self.before(),
+            PromptEdit::Right => self.at = self.behind(),
+            PromptEdit::WordLeft => self.at = self.word_before(),
+            PromptEdit::WordRight => self.at = self.word_behind(),
+            PromptEdit::Home => self.at = 0,
+            PromptEdit::End => self.at = self.text.len(),
+            PromptEdit::Backspace => self.cut(self.before(), self.at),
+            PromptEdit::Delete => self.cut(self.at, self.behind()),
+            PromptEdit::KillBefore => self.cut(0, self.at),
+            PromptEdit::KillAfter => self.cut(self.at, self.text.len()),
+            PromptEdit::KillWord => self.cut(self.word_before(), self.at),
+            PromptEdit::Complete(from, text) => {
                 self.cut(from.min(self.at), self.at);
                 self.insert(&text);
             }
-            Edit::Older => self.older(),
-            Edit::Newer => self.newer(),
+            PromptEdit::Older => self.older(),
+            PromptEdit::Newer => self.newer(),
         }
     }
 
@@ -193,12 +193,12 @@ mod tests {
     fn typed(text: &str) -> Prompt {
         let mut prompt = Prompt::default();
         for c in text.chars() {
-            prompt.apply(Edit::Insert(c));
+            prompt.apply(PromptEdit::Insert(c));
         }
         prompt
     }
 
-    fn after(text: &str, edits: &[Edit]) -> String {
+    fn after(text: &str, edits: &[PromptEdit]) -> String {
         let mut prompt = typed(text);
         for edit in edits {
             prompt.apply(edit.clone());
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn keys_edit_where_the_place_is() {
-        use Edit::*;
+        use PromptEdit::*;
         assert_eq!(after("abc", &[Left, Left, Insert('x')]), "ax|bc");
         assert_eq!(
             after("abc", &[Home, Left, Delete, End, Right, Backspace]),
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_character_of_several_code_points_is_one() {
-        use Edit::*;
+        use PromptEdit::*;
         assert_eq!(after("e\u{301}x", &[Left, Left]), "|e\u{301}x");
         assert_eq!(after("a👩\u{200d}💻", &[Backspace]), "a|");
         assert_eq!(after("你好", &[Left, Insert('们')]), "你们|好");
@@ -236,10 +236,10 @@ mod tests {
     #[test]
     fn a_pasted_line_end_stays_in_the_line_and_is_shown() {
         let mut prompt = typed("@bob ");
-        prompt.apply(Edit::Paste("one\r\ntwo\rthree".into()));
+        prompt.apply(PromptEdit::Paste("one\r\ntwo\rthree".into()));
         assert_eq!(prompt.text(), "@bob one\ntwo\nthree");
         assert_eq!(prompt.view(80), ("@bob one\\ntwo\\nthree".into(), 20));
-        prompt.apply(Edit::Paste("\x1b[31m\u{202e}".into()));
+        prompt.apply(PromptEdit::Paste("\x1b[31m\u{202e}".into()));
         assert!(
             !prompt.view(80).0.contains(['\x1b', '\u{202e}']),
             "{:?}",
@@ -251,18 +251,18 @@ mod tests {
     fn the_history_goes_back_and_forth_and_keeps_what_was_being_written() {
         let mut prompt = Prompt::default();
         for line in ["one", "two", "two"] {
-            prompt.apply(Edit::Paste(line.into()));
+            prompt.apply(PromptEdit::Paste(line.into()));
             prompt.sent();
         }
-        prompt.apply(Edit::Paste("new".into()));
+        prompt.apply(PromptEdit::Paste("new".into()));
         let mut texts = Vec::new();
         for edit in [
-            Edit::Older,
-            Edit::Older,
-            Edit::Older,
-            Edit::Newer,
-            Edit::Newer,
-            Edit::Newer,
+            PromptEdit::Older,
+            PromptEdit::Older,
+            PromptEdit::Older,
+            PromptEdit::Newer,
+            PromptEdit::Newer,
+            PromptEdit::Newer,
         ] {
             prompt.apply(edit);
             texts.push(prompt.text().to_owned());
@@ -275,7 +275,7 @@ mod tests {
         let mut prompt = typed(&"0123456789".repeat(5));
         let (shown, column) = prompt.view(20);
         assert_eq!((shown.as_str(), column), ("1234567890123456789", 19));
-        prompt.apply(Edit::Home);
+        prompt.apply(PromptEdit::Home);
         assert_eq!(prompt.view(20), ("01234567890123456789".into(), 0));
         assert_eq!(typed("你好").view(20), ("你好".into(), 4));
         let (shown, column) = typed("你好你好你好").view(8);

@@ -1,9 +1,9 @@
 //! The terminal: taken when the view begins, given back as it was however the view ends.
 
-use super::Wake;
-use super::keeper::{Keeper, Poke};
-use super::view::{Answering, Done, View};
-use crate::base::error::{Doing, Result};
+use super::WatchEvent;
+use super::keeper::{RefreshReason, RoomMonitor};
+use super::view::{ItemAnswer, KeyResult, WatchView};
+use crate::base::error::{ErrorContext, Result};
 use crate::cli::show::output::canvas;
 use crate::commands::answer;
 use crate::query::timeline::Timeline;
@@ -22,11 +22,11 @@ const TERMINAL: &str = "the terminal";
 
 /// Shows the view until the person ends it, or a signal does.
 pub(super) fn show(
-    mut view: View,
+    mut view: WatchView,
     mut timeline: Timeline,
-    keeper: &Keeper,
-    wakes: Sender<Wake>,
-    woken: &Receiver<Wake>,
+    keeper: &RoomMonitor,
+    wakes: Sender<WatchEvent>,
+    woken: &Receiver<WatchEvent>,
 ) -> Result<()> {
     let mut screen = Screen::take()?;
     let typed = wakes.clone();
@@ -42,18 +42,18 @@ pub(super) fn show(
         };
         for wake in std::iter::once(first).chain(woken.try_iter()) {
             match wake {
-                Wake::End => return Ok(()),
-                Wake::Grown => keeper.poke(Poke::Grown),
-                Wake::Looked(looked) => view.looked(looked),
-                Wake::Answered(answered) => {
+                WatchEvent::End => return Ok(()),
+                WatchEvent::Grown => keeper.poke(RefreshReason::Grown),
+                WatchEvent::Looked(looked) => view.looked(looked),
+                WatchEvent::Answered(answered) => {
                     view.answered(answered);
-                    keeper.poke(Poke::Sent);
+                    keeper.poke(RefreshReason::Sent);
                 }
-                Wake::Typed(typed) => match view.typed(typed) {
-                    Done::Shown => {}
-                    Done::Sent => keeper.poke(Poke::Sent),
-                    Done::Answers(answering) => answer(answering, wakes.clone()),
-                    Done::Quit => return Ok(()),
+                WatchEvent::Typed(typed) => match view.typed(typed) {
+                    KeyResult::Shown => {}
+                    KeyResult::Sent => keeper.poke(RefreshReason::Sent),
+                    KeyResult::Answers(answering) => answer(answering, wakes.clone()),
+                    KeyResult::Quit => return Ok(()),
                 },
             }
         }
@@ -65,23 +65,25 @@ pub(super) fn show(
 }
 
 // In a thread of its own, because the router can take long to record an answer.
-fn answer(answering: Box<Answering>, wakes: Sender<Wake>) {
+fn answer(answering: Box<ItemAnswer>, wakes: Sender<WatchEvent>) {
     std::thread::spawn(move || {
-        let Answering {
+        let ItemAnswer {
             room,
             who,
             item,
             action,
         } = *answering;
         // The receiver is gone only when the program ends.
-        let _ = wakes.send(Wake::Answered(answer::answer(&room, &who, &item, action)));
+        let _ = wakes.send(WatchEvent::Answered(answer::answer(
+            &room, &who, &item, action,
+        )));
     });
 }
 
-fn listen(wakes: &Sender<Wake>) {
+fn listen(wakes: &Sender<WatchEvent>) {
     loop {
-        let wake = event::read().map_or(Wake::End, Wake::Typed);
-        let is_over = matches!(wake, Wake::End);
+        let wake = event::read().map_or(WatchEvent::End, WatchEvent::Typed);
+        let is_over = matches!(wake, WatchEvent::End);
         if wakes.send(wake).is_err() || is_over {
             return;
         }

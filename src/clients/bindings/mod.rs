@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// A language with a helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Language {
+pub enum HelperLanguage {
     /// Python 3.9 or later.
     Python,
     /// TypeScript for Node 20 or later.
@@ -17,16 +17,16 @@ pub enum Language {
 }
 
 /// The helper's source.
-pub fn source(language: Language) -> &'static str {
+pub fn source(language: HelperLanguage) -> &'static str {
     match language {
-        Language::Python => include_str!("mailbag.py"),
-        Language::TypeScript => include_str!("mailbag.ts"),
-        Language::Shell => include_str!("mailbag.sh"),
+        HelperLanguage::Python => include_str!("mailbag.py"),
+        HelperLanguage::TypeScript => include_str!("mailbag.ts"),
+        HelperLanguage::Shell => include_str!("mailbag.sh"),
     }
 }
 
 /// Writes the helper to a file atomically. Replaces an earlier helper, but no other file.
-pub fn write(language: Language, file: &Path) -> Result<()> {
+pub fn write(language: HelperLanguage, file: &Path) -> Result<()> {
     let parent = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())

@@ -3,7 +3,7 @@
 use crate::base::limits;
 use crate::base::sanitize::{brief, path};
 use crate::log::state::claims::{ClaimOffer, Claims, WaitingClaim};
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use crate::query::claims::{self, blocked_by};
 use crate::room::Room;
 
@@ -23,7 +23,7 @@ pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
         (more > 0)
             .then(|| format!("mailbag: {more} more offers; `mailbag claims --mine` lists them")),
     );
-    let owned: Vec<&Subject> = claims.of(agent).map(|held| &held.subject).collect();
+    let owned: Vec<&ClaimSubject> = claims.of(agent).map(|held| &held.subject).collect();
     lines.extend((!owned.is_empty()).then(|| {
         format!(
             "mailbag: you own {}; `mailbag release` ends that",
@@ -36,7 +36,7 @@ pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
 }
 
 fn offer(one: &ClaimOffer) -> String {
-    let subjects: Vec<&Subject> = one.subjects.iter().collect();
+    let subjects: Vec<&ClaimSubject> = one.subjects.iter().collect();
     let (from, seq) = (brief(&one.from, limits::NAME), one.seq);
     format!(
         "mailbag: {from} offers you {}: `mailbag handoff --accept {seq}` or `mailbag handoff --decline {seq}`",
@@ -45,12 +45,12 @@ fn offer(one: &ClaimOffer) -> String {
 }
 
 fn wait(claims: &Claims, one: &WaitingClaim) -> String {
-    let subjects: Vec<&Subject> = one.subjects.iter().collect();
+    let subjects: Vec<&ClaimSubject> = one.subjects.iter().collect();
     let blockers = brief(&blocked_by(claims, &one.agent, &one.subjects), SUBJECTS);
     format!("mailbag: you wait for {}: {blockers}", list(&subjects))
 }
 
-fn list(subjects: &[&Subject]) -> String {
+fn list(subjects: &[&ClaimSubject]) -> String {
     let mut left = SUBJECTS;
     let mut named: Vec<String> = Vec::new();
     for subject in subjects.iter().take(limits::IN_SENTENCE) {

@@ -3,24 +3,26 @@
 use crate::base::limits;
 use crate::base::sanitize::{brief, path, quote};
 use crate::base::text::{count_of, listed, tokens};
-use crate::query::context::{Blocked, Context, Said, SharedFile, Thread, context};
+use crate::query::context::{
+    AgentContext, AwaitedSubjects, MessageSummary, OpenThread, SharedFile, context,
+};
 use crate::room::Room;
-use crate::room::settings::Brief;
+use crate::room::settings::SessionBrief;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The context that fits a budget.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Fitted {
+pub struct FittedContext {
     /// The budget, in tokens of four bytes.
     pub budget: usize,
     /// The size of the text.
     pub tokens: usize,
     /// The entries in the text.
     #[serde(flatten)]
-    pub context: Context,
+    pub context: AgentContext,
     /// The entries that were dropped.
-    pub left_out: LeftOut,
+    pub left_out: DroppedEntryCounts,
     /// The text for a model.
     #[serde(skip)]
     pub text: String,
@@ -28,7 +30,7 @@ pub struct Fitted {
 
 /// Number of dropped entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LeftOut {
+pub struct DroppedEntryCounts {
     /// Goals, criteria, settings and lanes of the charter.
     pub charter: usize,
     /// Messages of threads.
@@ -43,7 +45,7 @@ pub struct LeftOut {
 
 /// A part of the context with entries that can be dropped.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum ContextPart {
     Files,
     /// All messages of threads but the last ones.
     OldMessages,
@@ -57,26 +59,26 @@ enum Part {
 }
 
 /// The dropped entries, the least valuable first, with the number of entries that are worth more than the next part.
-const STEPS: [(Part, usize); 13] = [
-    (Part::Files, 10),
-    (Part::OldMessages, 0),
-    (Part::Settings, 0),
-    (Part::Files, 3),
-    (Part::Decisions, 3),
-    (Part::Threads, 3),
-    (Part::Criteria, 0),
-    (Part::Files, 0),
-    (Part::Decisions, 0),
-    (Part::Threads, 1),
-    (Part::Work, 0),
-    (Part::Threads, 0),
-    (Part::Goals, 0),
+const STEPS: [(ContextPart, usize); 13] = [
+    (ContextPart::Files, 10),
+    (ContextPart::OldMessages, 0),
+    (ContextPart::Settings, 0),
+    (ContextPart::Files, 3),
+    (ContextPart::Decisions, 3),
+    (ContextPart::Threads, 3),
+    (ContextPart::Criteria, 0),
+    (ContextPart::Files, 0),
+    (ContextPart::Decisions, 0),
+    (ContextPart::Threads, 1),
+    (ContextPart::Work, 0),
+    (ContextPart::Threads, 0),
+    (ContextPart::Goals, 0),
 ];
 
 /// The context for the start of a session, if the settings ask for it. It must not hide the mail, so a failure is none. The
 /// claims are announced already.
 pub(super) fn at_start(room: &Room, agent: &str) -> Option<String> {
-    if room.settings().ok()?.brief != Brief::Context {
+    if room.settings().ok()?.brief != SessionBrief::Context {
         return None;
     }
     let mut context = context(room, agent)
@@ -88,12 +90,12 @@ pub(super) fn at_start(room: &Room, agent: &str) -> Option<String> {
 }
 
 /// Drops the least valuable entries until the text is within the budget.
-pub fn fit(mut context: Context, budget: usize) -> Fitted {
-    let all = Counts::of(&context);
+pub fn fit(mut context: AgentContext, budget: usize) -> FittedContext {
+    let all = ContextEntryCounts::of(&context);
     let mut steps = STEPS.iter();
     let mut step = steps.next();
     loop {
-        let left_out = all.without(&Counts::of(&context));
+        let left_out = all.without(&ContextEntryCounts::of(&context));
         let text = text(&context, left_out);
         let fits = tokens(&text) <= budget;
         while step.is_some_and(|(part, keep)| part.count(&context) <= *keep) {
@@ -102,7 +104,7 @@ pub fn fit(mut context: Context, budget: usize) -> Fitted {
         match step {
             Some((part, _)) if !fits => part.drop_last(&mut context),
             _ => {
-                return Fitted {
+                return FittedContext {
                     budget,
                     tokens: tokens(&text),
                     context,
@@ -114,30 +116,30 @@ pub fn fit(mut context: Context, budget: usize) -> Fitted {
     }
 }
 
-impl Part {
-    fn count(self, context: &Context) -> usize {
+impl ContextPart {
+    fn count(self, context: &AgentContext) -> usize {
         let session = &context.session;
         match self {
-            Part::Files => context.project.files.len(),
-            Part::OldMessages => context
+            ContextPart::Files => context.project.files.len(),
+            ContextPart::OldMessages => context
                 .conversation
                 .iter()
                 .map(|thread| thread.messages.len().saturating_sub(1))
                 .sum(),
-            Part::Threads => context.conversation.len(),
-            Part::Decisions => session.decisions.len(),
-            Part::Settings => session.settings.len(),
-            Part::Criteria => session.criteria.len(),
-            Part::Work => session.lanes.len() + session.claims.len() + session.waiting.len(),
-            Part::Goals => session.goals.len(),
+            ContextPart::Threads => context.conversation.len(),
+            ContextPart::Decisions => session.decisions.len(),
+            ContextPart::Settings => session.settings.len(),
+            ContextPart::Criteria => session.criteria.len(),
+            ContextPart::Work => session.lanes.len() + session.claims.len() + session.waiting.len(),
+            ContextPart::Goals => session.goals.len(),
         }
     }
 
-    fn drop_last(self, context: &mut Context) {
+    fn drop_last(self, context: &mut AgentContext) {
         let session = &mut context.session;
         match self {
-            Part::Files => drop(context.project.files.pop()),
-            Part::OldMessages => {
+            ContextPart::Files => drop(context.project.files.pop()),
+            ContextPart::OldMessages => {
                 let thread = context
                     .conversation
                     .iter_mut()
@@ -145,24 +147,24 @@ impl Part {
                     .find(|thread| thread.messages.len() > 1);
                 drop(thread.and_then(|thread| thread.messages.pop()));
             }
-            Part::Threads => drop(context.conversation.pop()),
-            Part::Decisions => drop(session.decisions.pop()),
-            Part::Settings => drop(session.settings.pop()),
-            Part::Criteria => drop(session.criteria.pop()),
-            Part::Work if !session.lanes.is_empty() => drop(session.lanes.pop()),
-            Part::Work if !session.claims.is_empty() => drop(session.claims.pop()),
-            Part::Work => drop(session.waiting.pop()),
-            Part::Goals => drop(session.goals.pop()),
+            ContextPart::Threads => drop(context.conversation.pop()),
+            ContextPart::Decisions => drop(session.decisions.pop()),
+            ContextPart::Settings => drop(session.settings.pop()),
+            ContextPart::Criteria => drop(session.criteria.pop()),
+            ContextPart::Work if !session.lanes.is_empty() => drop(session.lanes.pop()),
+            ContextPart::Work if !session.claims.is_empty() => drop(session.claims.pop()),
+            ContextPart::Work => drop(session.waiting.pop()),
+            ContextPart::Goals => drop(session.goals.pop()),
         }
     }
 }
 
-struct Counts(LeftOut);
+struct ContextEntryCounts(DroppedEntryCounts);
 
-impl Counts {
-    fn of(context: &Context) -> Counts {
+impl ContextEntryCounts {
+    fn of(context: &AgentContext) -> ContextEntryCounts {
         let session = &context.session;
-        Counts(LeftOut {
+        ContextEntryCounts(DroppedEntryCounts {
             charter: session.goals.len()
                 + session.criteria.len()
                 + session.settings.len()
@@ -178,9 +180,9 @@ impl Counts {
         })
     }
 
-    fn without(&self, kept: &Counts) -> LeftOut {
+    fn without(&self, kept: &ContextEntryCounts) -> DroppedEntryCounts {
         let (all, kept) = (&self.0, &kept.0);
-        LeftOut {
+        DroppedEntryCounts {
             charter: all.charter - kept.charter,
             messages: all.messages - kept.messages,
             decisions: all.decisions - kept.decisions,
@@ -191,7 +193,7 @@ impl Counts {
 }
 
 /// The text. Only the lines of mailbag begin at the left edge.
-fn text(context: &Context, left_out: LeftOut) -> String {
+fn text(context: &AgentContext, left_out: DroppedEntryCounts) -> String {
     let session = &context.session;
     let head = format!(
         "mailbag: context of {}; the words of others are in quotation marks",
@@ -232,7 +234,7 @@ fn text(context: &Context, left_out: LeftOut) -> String {
     let waits = session
         .waiting
         .iter()
-        .map(|Blocked { subjects, by }| format!("{}: {}", paths(subjects), quoted(by)));
+        .map(|AwaitedSubjects { subjects, by }| format!("{}: {}", paths(subjects), quoted(by)));
     list(&mut lines, "you wait for:", waits);
     list(
         &mut lines,
@@ -265,9 +267,9 @@ fn list(lines: &mut Vec<String>, title: &str, entries: impl Iterator<Item = Stri
     }
 }
 
-fn threads(context: &Context) -> impl Iterator<Item = String> {
+fn threads(context: &AgentContext) -> impl Iterator<Item = String> {
     context.conversation.iter().map(
-        |Thread {
+        |OpenThread {
              awaits_answer,
              total,
              messages,
@@ -287,7 +289,7 @@ fn threads(context: &Context) -> impl Iterator<Item = String> {
     )
 }
 
-fn said(said: &Said) -> String {
+fn said(said: &MessageSummary) -> String {
     let at = said.at.get(..16).unwrap_or(&said.at).replace('T', " ");
     let (from, kind) = (
         brief(&said.from, limits::NAME),
@@ -336,8 +338,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// The entries that were dropped for the budget, and files that were never listed.
-fn rest(context: &Context, left_out: LeftOut) -> Option<String> {
-    let LeftOut {
+fn rest(context: &AgentContext, left_out: DroppedEntryCounts) -> Option<String> {
+    let DroppedEntryCounts {
         charter,
         messages,
         decisions,

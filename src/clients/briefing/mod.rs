@@ -13,19 +13,19 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::log;
 use crate::message::is_announced;
-use crate::query::inbox::{self as mailbox, Mail};
-use crate::room::sessions::{Caller, ShownLines, first_time};
+use crate::query::inbox::{self as mailbox, InboxMessage};
+use crate::room::sessions::{CallingSession, ShownLines, first_time};
 use crate::room::settings::Settings;
 use crate::room::{Room, inbox};
-use newest::{Newest, Unread};
-use snapshot::Snapshot;
+use newest::{NewestMail, UnreadCount};
+use snapshot::InboxSnapshot;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
 /// The moment of a session for an announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum SessionMoment {
     /// The session starts with an empty context.
     Start,
     /// The session resumes with its earlier context.
@@ -43,14 +43,14 @@ const HEARD: &str = "mail";
 
 /// The session that hears an announcement.
 #[derive(Debug, Clone, Copy)]
-pub struct Hearer<'a> {
+pub struct BriefedSession<'a> {
     /// The session.
-    pub caller: &'a Caller,
+    pub caller: &'a CallingSession,
     /// Whether it has just lost its context, and with it all earlier announcements.
     pub forgot: bool,
 }
 
-impl Hearer<'_> {
+impl BriefedSession<'_> {
     /// Whether mail was announced to the session before. Remembers that it is announced now.
     fn has_heard(&self, room: &Room) -> bool {
         self.caller.session.is_some() && first_time(room, &self.caller.key(), HEARD) == Some(false)
@@ -58,7 +58,7 @@ impl Hearer<'_> {
 }
 
 /// An agent, and its session if that is known.
-pub type To<'a> = (&'a str, Option<Hearer<'a>>);
+pub type BriefedAgent<'a> = (&'a str, Option<BriefedSession<'a>>);
 
 /// The longest text without the hint how to read it.
 const MOST: usize = limits::BRIEFING - limits::BRIEFING_HINT;
@@ -103,12 +103,12 @@ impl Briefing {
 /// with the setting `brief = "context"` the context of its work.
 pub fn brief(
     room: &Room,
-    (agent, hearer): To<'_>,
-    moment: Moment,
+    (agent, hearer): BriefedAgent<'_>,
+    moment: SessionMoment,
     told: ShownLines,
 ) -> Result<Option<Briefing>> {
     let briefing = brief_claims_and_mail(room, (agent, hearer), moment, told)?;
-    let context = if moment == Moment::Start {
+    let context = if moment == SessionMoment::Start {
         context::at_start(room, agent)
     } else {
         None
@@ -125,11 +125,11 @@ pub fn brief(
 
 fn brief_claims_and_mail(
     room: &Room,
-    to: To<'_>,
-    moment: Moment,
+    to: BriefedAgent<'_>,
+    moment: SessionMoment,
     told: ShownLines,
 ) -> Result<Option<Briefing>> {
-    let starts = matches!(moment, Moment::Start | Moment::Resume);
+    let starts = matches!(moment, SessionMoment::Start | SessionMoment::Resume);
     let claims = if starts {
         claims::text(room, to.0)
     } else {
@@ -150,15 +150,15 @@ fn brief_claims_and_mail(
 
 fn brief_mail(
     room: &Room,
-    (agent, hearer): To<'_>,
-    moment: Moment,
+    (agent, hearer): BriefedAgent<'_>,
+    moment: SessionMoment,
     told: ShownLines,
     most: usize,
 ) -> Result<Option<Briefing>> {
-    let is_start = moment == Moment::Start;
-    let budget = Budget::of(&room.settings()?, told);
+    let is_start = moment == SessionMoment::Start;
+    let budget = LineBudget::of(&room.settings()?, told);
     // No digest after tools: the next prompt or stop brings it.
-    if moment == Moment::Tool && budget.left() == 0 {
+    if moment == SessionMoment::Tool && budget.left() == 0 {
         return Ok(None);
     }
     let Some(mut found) = find(room, agent, is_start)? else {
@@ -177,7 +177,7 @@ fn brief_mail(
         return Ok(None);
     }
     let (text, lines) = if is_start {
-        let is_new = |mail: &Mail| !found.announced.contains(&mail.name);
+        let is_new = |mail: &InboxMessage| !found.announced.contains(&mail.name);
         (
             text::summary(agent, most, found.unread, &found.mails, is_new),
             0,
@@ -214,7 +214,7 @@ pub fn to_announce(room: &Room, agent: &str) -> Result<Vec<u64>> {
 /// Returns true if an unannounced message continues an exchange: a thread, or recent mail from the agent to the
 /// message's sender.
 pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
-    let goes_on = |mail: &Mail| {
+    let goes_on = |mail: &InboxMessage| {
         let answers = mail
             .content
             .get("in_reply_to")
@@ -225,14 +225,14 @@ pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
                 .as_ref()
                 .is_some_and(|thread| *thread != mail.id)
     };
-    let Some(Found { mails, .. }) = find(room, agent, false)? else {
+    let Some(AnnounceableMail { mails, .. }) = find(room, agent, false)? else {
         return Ok(false);
     };
     Ok(mails.iter().any(goes_on) || has_written_to(room, agent, &mails)?)
 }
 
 /// Whether the agent sent mail to the sender of one of these messages within [`limits::EXCHANGE`].
-fn has_written_to(room: &Room, agent: &str, mails: &[Mail]) -> Result<bool> {
+fn has_written_to(room: &Room, agent: &str, mails: &[InboxMessage]) -> Result<bool> {
     let since = Stamp::now().micros() - limits::EXCHANGE.as_micros() as i64;
     let from = log::before_end(&room.dir, limits::EXCHANGE_BYTES)?;
     for record in log::lines(&room.dir, from)?.records() {
@@ -251,18 +251,18 @@ fn has_written_to(room: &Room, agent: &str, mails: &[Mail]) -> Result<bool> {
 }
 
 /// Mail that may be announced.
-struct Found {
+struct AnnounceableMail {
     /// Number of all unread messages.
-    unread: Unread,
+    unread: UnreadCount,
     /// Messages that were announced before.
     announced: HashSet<OsString>,
     /// Messages to announce, oldest first.
-    mails: Vec<Mail>,
+    mails: Vec<InboxMessage>,
 }
 
 /// The newest unread mail to announce; with `again`, also mail that was announced before.
-fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
-    let look = Snapshot::at(room, agent)?;
+fn find(room: &Room, agent: &str, again: bool) -> Result<Option<AnnounceableMail>> {
+    let look = InboxSnapshot::at(room, agent)?;
     if !again
         && look
             .as_ref()
@@ -270,10 +270,10 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     {
         return Ok(None);
     }
-    let Newest { mut names, unread } = Newest::of(room, agent)?;
+    let NewestMail { mut names, unread } = NewestMail::of(room, agent)?;
     let announced = inbox::announced(&room.dir, agent, &names)?;
     names.retain(|name| again || !announced.contains(name));
-    let mut mails: Vec<Mail> = mailbox::heads(room, agent, &names)?;
+    let mut mails: Vec<InboxMessage> = mailbox::heads(room, agent, &names)?;
     let unfinished = mails.iter().any(|mail| mail.unfinished);
     mails.retain(|mail| should_announce(mail, agent));
     let all = mails.len();
@@ -288,7 +288,7 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     {
         look.keep(room, agent);
     }
-    let found = Found {
+    let found = AnnounceableMail {
         unread,
         announced,
         mails,
@@ -297,7 +297,7 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
 }
 
 /// The remaining delay of an announcement. `None` for mail that is not part of a loop.
-fn delay(mail: &Mail) -> Option<Duration> {
+fn delay(mail: &InboxMessage) -> Option<Duration> {
     let left = mail
         .announce_after
         .as_deref()
@@ -312,7 +312,7 @@ fn delay(mail: &Mail) -> Option<Duration> {
 
 /// The time until the next delayed announcement. `None` without delayed mail.
 pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
-    let Newest { mut names, .. } = Newest::of(room, agent)?;
+    let NewestMail { mut names, .. } = NewestMail::of(room, agent)?;
     let announced = inbox::announced(&room.dir, agent, &names)?;
     names.retain(|name| !announced.contains(name));
     let mails = mailbox::heads(room, agent, &names)?;
@@ -323,13 +323,13 @@ pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
         .min())
 }
 
-fn should_announce(mail: &Mail, agent: &str) -> bool {
+fn should_announce(mail: &InboxMessage, agent: &str) -> bool {
     !mail.unfinished && is_announced(&mail.kind, &mail.priority) && mail.from != agent
 }
 
 /// Sets the markers, and skips messages that another process is announcing. If a marker cannot be set, the message is still
 /// announced, perhaps twice.
-fn mark(room: &Room, agent: &str, found: &mut Found) -> Vec<OsString> {
+fn mark(room: &Room, agent: &str, found: &mut AnnounceableMail) -> Vec<OsString> {
     let mut marked = Vec::new();
     found.mails.retain(|mail| {
         if found.announced.contains(&mail.name) {
@@ -349,13 +349,13 @@ fn mark(room: &Room, agent: &str, found: &mut Found) -> Vec<OsString> {
 const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
 
 /// The number of lines that an agent may still get.
-struct Budget {
+struct LineBudget {
     told: ShownLines,
     most: u32,
 }
 
-impl Budget {
-    fn of(settings: &Settings, told: ShownLines) -> Budget {
+impl LineBudget {
+    fn of(settings: &Settings, told: ShownLines) -> LineBudget {
         let now = Stamp::now();
         let is_over = !Stamp::from_micros(told.since).is_within(ANNOUNCE_WINDOW, now);
         let told = if is_over || told.lines == 0 {
@@ -366,7 +366,7 @@ impl Budget {
         } else {
             told
         };
-        Budget {
+        LineBudget {
             told,
             most: settings.budget.announcements,
         }

@@ -7,9 +7,9 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::log::{self, Position};
+use crate::log::{self, LogPosition};
 use crate::message::record::{MessageName, Record};
-use crate::message::status::Status;
+use crate::message::status::CopyStatus;
 use crate::room::{Room, inbox};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -17,22 +17,22 @@ use std::ffi::OsString;
 use std::fmt;
 
 /// The newest unread mail.
-pub(super) struct Newest {
+pub(super) struct NewestMail {
     /// File names, oldest first.
     pub(super) names: Vec<OsString>,
     /// Number of all unread messages.
-    pub(super) unread: Unread,
+    pub(super) unread: UnreadCount,
 }
 
 /// A number of unread messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unread {
+pub(super) struct UnreadCount {
     pub(super) number: usize,
     /// Whether the inbox was listed for it.
     pub(super) is_exact: bool,
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for UnreadCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -45,35 +45,35 @@ impl fmt::Display for Unread {
 
 /// The result of a listing.
 #[derive(Serialize, Deserialize)]
-struct Listed {
+struct StoredListing {
     /// Device and inode of the inbox.
     inbox: (u64, u64),
     /// The time of the listing, in microseconds.
     at: i64,
     /// A position in the log before each message that may have been delivered after the listing.
-    log: Position,
+    log: LogPosition,
     unread: usize,
     names: BTreeSet<String>,
 }
 
-impl Newest {
+impl NewestMail {
     /// The newest unread mail, from the stored listing and the log if both suffice, otherwise from a new listing.
-    pub(super) fn of(room: &Room, agent: &str) -> Result<Newest> {
-        let stored = Listed::stored(room, agent);
+    pub(super) fn of(room: &Room, agent: &str) -> Result<NewestMail> {
+        let stored = StoredListing::stored(room, agent);
         if let Some(newest) = stored.and_then(|listed| listed.updated(room, agent).ok().flatten()) {
             return Ok(newest);
         }
         // Before the listing, so that a copy is in one of the two.
-        let log = Listed::log(room);
+        let log = StoredListing::log(room);
         let (names, number) = inbox::newest(&room.dir, agent, limits::BRIEFING_LOOK)?;
         if let Ok(log) = log
             && number > limits::LISTED_EACH_TIME
         {
-            Listed::store(room, agent, log, &names, number);
+            StoredListing::store(room, agent, log, &names, number);
         }
-        Ok(Newest {
+        Ok(NewestMail {
             names,
-            unread: Unread {
+            unread: UnreadCount {
                 number,
                 is_exact: true,
             },
@@ -81,13 +81,13 @@ impl Newest {
     }
 }
 
-impl Listed {
-    fn stored(room: &Room, agent: &str) -> Option<Listed> {
+impl StoredListing {
+    fn stored(room: &Room, agent: &str) -> Option<StoredListing> {
         let bytes = room
             .dir
             .sub(layout::SESSIONS)
             .and_then(|dir| dir.read(layout::listed(agent), limits::LISTED_BYTES));
-        let listed: Listed = serde_json::from_slice(&bytes.ok()??).ok()?;
+        let listed: StoredListing = serde_json::from_slice(&bytes.ok()??).ok()?;
         let age = Stamp::now().micros() - listed.at;
         (0..limits::LISTED_FOR.as_micros() as i64)
             .contains(&age)
@@ -95,7 +95,7 @@ impl Listed {
     }
 
     /// Failures are ignored, because a stored listing only saves time.
-    fn store(room: &Room, agent: &str, log: Position, names: &[OsString], unread: usize) {
+    fn store(room: &Room, agent: &str, log: LogPosition, names: &[OsString], unread: usize) {
         let Ok(Some(meta)) = room.dir.stat(layout::inbox(agent)) else {
             return;
         };
@@ -104,7 +104,7 @@ impl Listed {
             .filter_map(|name| name.to_str().map(str::to_owned))
             .collect();
         let at = Stamp::now().micros();
-        let listed = Listed {
+        let listed = StoredListing {
             inbox: (meta.device, meta.inode),
             at,
             log,
@@ -119,18 +119,18 @@ impl Listed {
     }
 
     /// A position before the last batch. The copies of earlier batches are delivered, unless an obstacle prevents it.
-    fn log(room: &Room) -> Result<Position> {
+    fn log(room: &Room) -> Result<LogPosition> {
         let end = log::committed(&room.dir)?;
         let before = log::before_end(&room.dir, limits::LISTED_LOG / 4)?;
         // An archived segment would have to be unpacked. A segment begins with a batch.
-        Ok(before.max(Position {
+        Ok(before.max(LogPosition {
             segment: end.segment,
             offset: 0,
         }))
     }
 
     /// The newest unread mail now. `None` if it takes a new listing.
-    fn updated(mut self, room: &Room, agent: &str) -> Result<Option<Newest>> {
+    fn updated(mut self, room: &Room, agent: &str) -> Result<Option<NewestMail>> {
         let inbox = room.dir.sub(layout::inbox(agent))?;
         let meta = inbox.meta()?;
         let lines = log::lines(&room.dir, self.log)?;
@@ -166,9 +166,9 @@ impl Listed {
             .skip(skipped)
             .map(OsString::from)
             .collect();
-        Ok(Some(Newest {
+        Ok(Some(NewestMail {
             names,
-            unread: Unread {
+            unread: UnreadCount {
                 number: self.unread,
                 is_exact: false,
             },
@@ -182,7 +182,7 @@ impl Listed {
             let of_agent = record
                 .receipts
                 .iter()
-                .filter(|it| &*it.agent == agent && it.status == Status::Seen);
+                .filter(|it| &*it.agent == agent && it.status == CopyStatus::Seen);
             let left: usize = of_agent.map(|receipt| receipt.seqs.len()).sum();
             self.unread = self.unread.saturating_sub(left);
         }

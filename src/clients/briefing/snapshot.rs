@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 
 /// Identity and modification time of the inbox and of the announcement markers.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Snapshot {
+pub(super) struct InboxSnapshot {
     inbox: (u64, u64, i128),
     announced: (u64, u64, i128),
 }
 
-impl Snapshot {
+impl InboxSnapshot {
     /// The current snapshot; `None` if a directory is missing.
-    pub(super) fn at(room: &Room, agent: &str) -> Result<Option<Snapshot>> {
+    pub(super) fn at(room: &Room, agent: &str) -> Result<Option<InboxSnapshot>> {
         let stand = |meta: Meta| (meta.device, meta.inode, meta.modified);
         let inbox = room.dir.stat(layout::inbox(agent))?.map(stand);
         let announced = room.dir.stat(layout::announced(agent))?.map(stand);
         Ok(inbox
             .zip(announced)
-            .map(|(inbox, announced)| Snapshot { inbox, announced }))
+            .map(|(inbox, announced)| InboxSnapshot { inbox, announced }))
     }
 
     /// Whether this equals the stored snapshot. An unreadable one counts as different.
@@ -35,7 +35,7 @@ impl Snapshot {
         let kept = kept
             .ok()
             .flatten()
-            .and_then(|bytes| serde_json::from_slice::<Snapshot>(&bytes).ok());
+            .and_then(|bytes| serde_json::from_slice::<InboxSnapshot>(&bytes).ok());
         kept.as_ref() == Some(self)
     }
 

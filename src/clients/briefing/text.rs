@@ -1,10 +1,10 @@
 //! Formats mail in one line: sender, type, subject, id.
 
-use super::newest::Unread;
+use super::newest::UnreadCount;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::message::id;
-use crate::query::inbox::{Mail, PLACED_DIRECTLY, RECORD_LOST};
+use crate::query::inbox::{InboxMessage, PLACED_DIRECTLY, RECORD_LOST};
 use crate::query::view::age_if_old;
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ const DIGEST: usize = 250;
 
 /// Messages with the same line: the newest of them and their number.
 #[derive(Clone, Copy)]
-struct Alike<'a> {
-    newest: &'a Mail,
+struct RepeatedLine<'a> {
+    newest: &'a InboxMessage,
     times: usize,
 }
 
@@ -23,14 +23,14 @@ struct Alike<'a> {
 pub(super) fn summary(
     agent: &str,
     most: usize,
-    unread: Unread,
-    mails: &[Mail],
-    is_new: impl Fn(&Mail) -> bool,
+    unread: UnreadCount,
+    mails: &[InboxMessage],
+    is_new: impl Fn(&InboxMessage) -> bool,
 ) -> String {
-    let each: Vec<Alike> = mails
+    let each: Vec<RepeatedLine> = mails
         .iter()
         .rev()
-        .map(|newest| Alike { newest, times: 1 })
+        .map(|newest| RepeatedLine { newest, times: 1 })
         .collect();
     let (mut named, mut left) = (Vec::new(), Vec::new());
     for (n, one) in each.iter().enumerate() {
@@ -51,8 +51,8 @@ pub(super) fn summary(
 /// The text later in a session: at most `most` lines, one for each message or group of equal messages, and the rest as a
 /// digest. Also returns the number of lines.
 pub(super) fn news(
-    unread: Unread,
-    mails: &[Mail],
+    unread: UnreadCount,
+    mails: &[InboxMessage],
     most: usize,
     most_characters: usize,
 ) -> (String, usize) {
@@ -76,18 +76,18 @@ pub(super) fn news(
 }
 
 /// Adds the remaining messages as a count by sender.
-fn add_rest(text: &mut String, rest: &[Alike]) {
+fn add_rest(text: &mut String, rest: &[RepeatedLine]) {
     if !rest.is_empty() {
         text.push_str(&format!("\nand {} more, {}", count(rest), senders(rest)));
     }
 }
 
-fn count(each: &[Alike]) -> usize {
+fn count(each: &[RepeatedLine]) -> usize {
     each.iter().map(|alike| alike.times).sum()
 }
 
 /// Adds lines up to the limit, and returns their number.
-fn put(text: &mut String, each: &[Alike], most: usize) -> usize {
+fn put(text: &mut String, each: &[RepeatedLine], most: usize) -> usize {
     let mut length = text.chars().count();
     for (n, alike) in each.iter().enumerate() {
         let line = line(alike);
@@ -101,9 +101,9 @@ fn put(text: &mut String, each: &[Alike], most: usize) -> usize {
     each.len()
 }
 
-fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
-    let mut each: Vec<Alike> = Vec::new();
-    let said = |mail: &Mail| {
+fn alike(mails: &[InboxMessage]) -> Vec<RepeatedLine<'_>> {
+    let mut each: Vec<RepeatedLine> = Vec::new();
+    let said = |mail: &InboxMessage| {
         (
             mail.from.clone(),
             mail.kind.clone(),
@@ -116,12 +116,12 @@ fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
         let n = *at.entry(said(mail)).or_insert(each.len());
         match each.get_mut(n) {
             Some(alike) => {
-                *alike = Alike {
+                *alike = RepeatedLine {
                     newest: mail,
                     times: alike.times + 1,
                 }
             }
-            None => each.push(Alike {
+            None => each.push(RepeatedLine {
                 newest: mail,
                 times: 1,
             }),
@@ -130,7 +130,7 @@ fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
     each
 }
 
-fn line(alike: &Alike) -> String {
+fn line(alike: &RepeatedLine) -> String {
     let mail = alike.newest;
     if let Some(problem) = &mail.problem {
         let file = brief(&mail.file.to_string_lossy(), limits::FILE_NAME);
@@ -173,7 +173,7 @@ fn line(alike: &Alike) -> String {
 }
 
 /// A reference for commands: the id, or if the id is long, the record number.
-fn reference(mail: &Mail) -> String {
+fn reference(mail: &InboxMessage) -> String {
     match mail.seq {
         Some(seq) if mail.id.len() > limits::BRIEFING_ID => format!("#{seq}"),
         _ => brief(&mail.id, limits::MESSAGE_ID),
@@ -181,7 +181,7 @@ fn reference(mail: &Mail) -> String {
 }
 
 /// How a command names the message: its record number, or its id. `None` if that could be read as something else.
-pub(super) fn named(mail: &Mail) -> Option<String> {
+pub(super) fn named(mail: &InboxMessage) -> Option<String> {
     let id = || {
         Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= limits::BRIEFING_ID)
     };
@@ -189,7 +189,7 @@ pub(super) fn named(mail: &Mail) -> Option<String> {
 }
 
 /// The subject, else the beginning of the body, else the change of claims.
-fn about(mail: &Mail) -> Option<String> {
+fn about(mail: &InboxMessage) -> Option<String> {
     let about = mail
         .subject
         .as_deref()
@@ -199,7 +199,7 @@ fn about(mail: &Mail) -> Option<String> {
 }
 
 /// The sender of a line. `None` for a file that is not mail.
-fn sender(mail: &Mail) -> &str {
+fn sender(mail: &InboxMessage) -> &str {
     if mail.from.is_empty() {
         "no known sender"
     } else {
@@ -208,7 +208,7 @@ fn sender(mail: &Mail) -> &str {
 }
 
 /// The senders, in descending order of their number of messages.
-fn senders(each: &[Alike]) -> String {
+fn senders(each: &[RepeatedLine]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for alike in each {
         *counts.entry(sender(alike.newest)).or_default() += alike.times;

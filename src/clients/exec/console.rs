@@ -1,8 +1,11 @@
 //! A command in a terminal of its own: keys, size, signals and suspension pass through.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
-use crate::disk::terminal::{Beginning, Keyboard, Main, Pid, Raw, Terminal, in_front, signal};
+use crate::disk::terminal::{
+    KeyboardInput, Pid, PseudoTerminal, RawTerminal, StartReport, TerminalController, in_front,
+    signal,
+};
 use signal_hook::consts::{SIGCONT, SIGWINCH};
 use std::cell::Cell;
 use std::io::{PipeWriter, Write};
@@ -13,25 +16,25 @@ pub(super) const SIGNALS: [i32; 2] = [SIGCONT, SIGWINCH];
 
 /// The terminal of a command, between ours and the command.
 pub(super) struct Console {
-    terminal: Terminal,
+    terminal: PseudoTerminal,
     suspended: Cell<bool>,
     /// Continued in the background, and waiting for the next signal.
     continued: Cell<bool>,
     /// `None` before the command has started.
-    ours: Option<Ours>,
+    ours: Option<OwnTerminal>,
 }
 
 /// Our own terminal while the command runs.
-struct Ours {
+struct OwnTerminal {
     // Dropped first, so that no key is read for a command that has ended.
     _keys: PipeWriter,
-    raw: Raw,
+    raw: RawTerminal,
 }
 
 impl Console {
     /// Opens the terminal, and gives it to the monitor that will start the command.
-    pub(super) fn for_command(monitor: &mut Command) -> Result<(Console, Beginning)> {
-        let opened = Terminal::like_ours()
+    pub(super) fn for_command(monitor: &mut Command) -> Result<(Console, StartReport)> {
+        let opened = PseudoTerminal::like_ours()
             .and_then(|mut terminal| terminal.give(monitor).map(|told| (terminal, told)));
         let (terminal, beginning) = opened.doing("open a terminal for", "the command")?;
         Ok((
@@ -46,7 +49,7 @@ impl Console {
     }
 
     /// The output of the command.
-    pub(super) fn output(&self) -> Result<Main> {
+    pub(super) fn output(&self) -> Result<TerminalController> {
         self.terminal
             .main()
             .doing("read the output of", "the command")
@@ -54,10 +57,15 @@ impl Console {
 
     /// Passes on the keys to the command, which has started.
     pub(super) fn begin(&mut self) -> Result<()> {
-        let open =
-            || std::io::Result::Ok((self.terminal.main()?, Keyboard::open()?, Raw::begin()?));
+        let open = || {
+            std::io::Result::Ok((
+                self.terminal.main()?,
+                KeyboardInput::open()?,
+                RawTerminal::begin()?,
+            ))
+        };
         let (main, (keyboard, keys), raw) = open().doing("pass on the keys to", "the command")?;
-        self.ours = Some(Ours { _keys: keys, raw });
+        self.ours = Some(OwnTerminal { _keys: keys, raw });
         let thread = std::thread::Builder::new()
             .name("keys".into())
             .spawn(move || pass_on(&keyboard, main));
@@ -123,7 +131,7 @@ impl Console {
 }
 
 /// Passes the keys of our own terminal on.
-fn pass_on(keyboard: &Keyboard, mut main: Main) {
+fn pass_on(keyboard: &KeyboardInput, mut main: TerminalController) {
     let mut buffer = [0; 4096];
     while let Some(count) = keyboard.read(&mut buffer) {
         if main.0.write_all(&buffer[..count]).is_err() {

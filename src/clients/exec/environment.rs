@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Identity and directories of the command.
-pub(super) struct Environment {
+pub(super) struct CommandEnvironment {
     /// The room.
     pub(super) room: PathBuf,
     /// The agent.
@@ -21,7 +21,7 @@ pub(super) struct Environment {
     pub(super) context: PathBuf,
 }
 
-impl Environment {
+impl CommandEnvironment {
     /// All variables with their values; `None` for a variable that must be unset.
     pub(super) fn variables(&self) -> Vec<(&'static str, Option<OsString>)> {
         let text = |text: &str| Some(OsString::from(text));

@@ -11,15 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The last status message of each agent.
 #[derive(Default)]
-pub(super) struct Graph {
+pub(super) struct WaitGraph {
     last: BTreeMap<String, WorkReport>,
 }
 
-impl Graph {
+impl WaitGraph {
     /// Reads the current state of the log.
-    pub(super) fn of(room: &Room, registry: &Registry) -> Result<Graph> {
+    pub(super) fn of(room: &Room, registry: &Registry) -> Result<WaitGraph> {
         let activity = state::committed(&room.dir)?.activity;
-        let mut graph = Graph::default();
+        let mut graph = WaitGraph::default();
         for agent in registry.agents() {
             if let Some(doing) = activity.doing(&agent.id) {
                 graph.learn(&agent.id, doing.clone(), registry);
@@ -119,8 +119,8 @@ pub(super) fn shown(way: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn graph(waits: &[(&str, &[&str])]) -> Graph {
-        let mut graph = Graph::default();
+    fn graph(waits: &[(&str, &[&str])]) -> WaitGraph {
+        let mut graph = WaitGraph::default();
         for (at, (agent, others)) in waits.iter().enumerate() {
             let waiting_for = others.iter().map(|other| other.to_string()).collect();
             let doing = WorkReport {
@@ -135,7 +135,7 @@ mod tests {
         graph
     }
 
-    fn way(graph: &Graph, first: &str, others: &[&str]) -> String {
+    fn way(graph: &WaitGraph, first: &str, others: &[&str]) -> String {
         let others: Vec<String> = others.iter().map(|other| other.to_string()).collect();
         graph
             .cycle(first, &others, &|agent| agent != "gone")

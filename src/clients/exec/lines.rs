@@ -11,15 +11,15 @@ use std::io;
 ///
 /// Only a line that begins with `{`, optional blanks and `"` is held back, until it ends or exceeds the size of a message.
 /// Prompts, progress bars and binary data are never held back.
-pub(super) struct Splitter {
-    at: At,
+pub(super) struct OutputSplitter {
+    at: LineState,
     held: Vec<u8>,
     most: usize,
 }
 
 /// The state of the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum LineState {
     Begin,
     Held,
     Through,
@@ -27,18 +27,18 @@ enum At {
 
 /// A piece of output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'b> {
+pub(super) enum OutputPiece<'b> {
     /// A complete line that may be addressed to mailbag, with its line end if it has one.
     Line(&'b [u8]),
     /// Other output.
     Through(&'b [u8]),
 }
 
-impl Splitter {
+impl OutputSplitter {
     /// Lines of at most `most` bytes may be addressed to mailbag.
-    pub(super) fn new(most: usize) -> Splitter {
-        Splitter {
-            at: At::Begin,
+    pub(super) fn new(most: usize) -> OutputSplitter {
+        OutputSplitter {
+            at: LineState::Begin,
             held: Vec::new(),
             most,
         }
@@ -48,33 +48,33 @@ impl Splitter {
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
-        give: &mut dyn FnMut(Piece) -> io::Result<()>,
+        give: &mut dyn FnMut(OutputPiece) -> io::Result<()>,
     ) -> io::Result<()> {
         let (mut start, mut next) = (0, 0);
         while next < bytes.len() {
             let end = memchr(b'\n', &bytes[next..]).map(|at| next + at + 1);
-            if self.at == At::Begin {
+            if self.at == LineState::Begin {
                 self.at = if bytes[next] == b'{' {
-                    At::Held
+                    LineState::Held
                 } else {
-                    At::Through
+                    LineState::Through
                 };
             }
             let until = end.unwrap_or(bytes.len());
-            if self.at == At::Held {
+            if self.at == LineState::Held {
                 if start < next {
-                    give(Piece::Through(&bytes[start..next]))?;
+                    give(OutputPiece::Through(&bytes[start..next]))?;
                 }
                 start = until;
                 self.hold(&bytes[next..until], end.is_some(), give)?;
             }
             if end.is_some() {
-                self.at = At::Begin;
+                self.at = LineState::Begin;
             }
             next = until;
         }
         if start < bytes.len() {
-            give(Piece::Through(&bytes[start..]))
+            give(OutputPiece::Through(&bytes[start..]))
         } else {
             Ok(())
         }
@@ -83,14 +83,14 @@ impl Splitter {
     /// Ends the output: a held line has no line end.
     pub(super) fn finish(
         &mut self,
-        give: &mut dyn FnMut(Piece) -> io::Result<()>,
+        give: &mut dyn FnMut(OutputPiece) -> io::Result<()>,
     ) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
-        self.at = At::Begin;
+        self.at = LineState::Begin;
         if held.is_empty() {
             Ok(())
         } else {
-            give(Piece::Line(&held))
+            give(OutputPiece::Line(&held))
         }
     }
 
@@ -98,24 +98,24 @@ impl Splitter {
         &mut self,
         bytes: &[u8],
         is_whole: bool,
-        give: &mut dyn FnMut(Piece) -> io::Result<()>,
+        give: &mut dyn FnMut(OutputPiece) -> io::Result<()>,
     ) -> io::Result<()> {
         if self.held.len() + bytes.len() > self.most {
             let held = std::mem::take(&mut self.held);
-            self.at = At::Through;
+            self.at = LineState::Through;
             if !held.is_empty() {
-                give(Piece::Through(&held))?;
+                give(OutputPiece::Through(&held))?;
             }
-            return give(Piece::Through(bytes));
+            return give(OutputPiece::Through(bytes));
         }
         self.held.extend_from_slice(bytes);
         if is_whole || !may_be_ours(&self.held) {
             let held = std::mem::take(&mut self.held);
-            self.at = At::Through;
+            self.at = LineState::Through;
             return give(if is_whole {
-                Piece::Line(&held)
+                OutputPiece::Line(&held)
             } else {
-                Piece::Through(&held)
+                OutputPiece::Through(&held)
             });
         }
         Ok(())
@@ -134,11 +134,11 @@ fn may_be_ours(begin: &[u8]) -> bool {
 /// Parses a line. `None` if it is not addressed to mailbag; an error if it is invalid.
 pub(super) fn read(line: &[u8]) -> Option<Result<StatusLine, String>> {
     #[derive(Deserialize)]
-    struct Head<'a> {
+    struct OutputLineKind<'a> {
         #[serde(borrow, rename = "type")]
         kind: Cow<'a, str>,
     }
-    let head: Head = serde_json::from_slice(line).ok()?;
+    let head: OutputLineKind = serde_json::from_slice(line).ok()?;
     if !status_line::is_line(&head.kind) {
         return None;
     }
@@ -158,12 +158,12 @@ mod tests {
     use super::*;
 
     fn pieces(chunks: &[&str], most: usize) -> Vec<String> {
-        let mut splitter = Splitter::new(most);
+        let mut splitter = OutputSplitter::new(most);
         let mut pieces = Vec::new();
-        let mut give = |piece: Piece| {
+        let mut give = |piece: OutputPiece| {
             let (mark, bytes) = match piece {
-                Piece::Line(bytes) => ("line", bytes),
-                Piece::Through(bytes) => ("through", bytes),
+                OutputPiece::Line(bytes) => ("line", bytes),
+                OutputPiece::Through(bytes) => ("through", bytes),
             };
             pieces.push(format!("{mark} {}", String::from_utf8_lossy(bytes)));
             Ok(())

@@ -11,15 +11,15 @@ mod run;
 mod session;
 mod waiting;
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::commands::follow;
-use crate::commands::wait::Routing;
+use crate::commands::wait::StandbyRouter;
 use crate::disk::terminal::Pid;
-use crate::disk::{Orphans, machine};
+use crate::disk::{OrphanProcesses, machine};
 use crate::room::Room;
 pub use monitor::monitor;
-use session::{Session, warn_on_error};
+use session::{ExecSession, warn_on_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
@@ -29,14 +29,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use waiting::Waited;
+use waiting::DependencyWaitEnd;
 
 /// Signals that are forwarded to the command. All others have their default effect.
 const SIGNALS: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
 
 /// A command to run.
 #[derive(Debug)]
-pub struct Request {
+pub struct ExecRequest {
     /// The agent; registered if it is unknown.
     pub id: String,
     /// Its role.
@@ -53,7 +53,7 @@ pub struct Request {
 
 /// A message for the user while the command runs.
 #[derive(Debug)]
-pub enum Report {
+pub enum ExecMessage {
     /// Information.
     Note(String),
     /// A failure that does not stop the command.
@@ -62,7 +62,7 @@ pub enum Report {
 
 /// How the run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum CommandEnd {
     /// With an exit status: the command's own, 128 plus the number of the signal that ended it, or 127 or 126 if it could not
     /// be started.
     Status(u8),
@@ -74,13 +74,13 @@ pub enum Ended {
 /// standard input and output are a terminal, the command gets its own terminal.
 pub fn exec(
     room: &Room,
-    request: &Request,
+    request: &ExecRequest,
     out: Box<dyn Write + Send>,
-    report: &dyn Fn(Report),
-) -> Result<Ended> {
+    report: &dyn Fn(ExecMessage),
+) -> Result<CommandEnd> {
     let others = session::others(&room.registry()?, &request.after)?;
-    let mut events = Events::listen(room)?;
-    let session = Arc::new(Session::begin(room, request)?);
+    let mut events = RunEventQueue::listen(room)?;
+    let session = Arc::new(ExecSession::begin(room, request)?);
     let ended = live(&session, (request, &others), out, &mut events, report);
     events.finishing.store(true, Ordering::Relaxed);
     drop(events);
@@ -91,17 +91,17 @@ pub fn exec(
 }
 
 fn live(
-    session: &Arc<Session>,
-    (request, others): (&Request, &[String]),
+    session: &Arc<ExecSession>,
+    (request, others): (&ExecRequest, &[String]),
     out: Box<dyn Write + Send>,
-    events: &mut Events,
-    report: &dyn Fn(Report),
-) -> Result<Ended> {
+    events: &mut RunEventQueue,
+    report: &dyn Fn(ExecMessage),
+) -> Result<CommandEnd> {
     if !others.is_empty()
-        && let Waited::Signal(signal) =
+        && let DependencyWaitEnd::Signal(signal) =
             waiting::wait(session, others, request.timeout, events, report)?
     {
-        return Ok(Ended::Signal(signal));
+        return Ok(CommandEnd::Signal(signal));
     }
     run::run(session, request, out, events, report)
 }
@@ -135,22 +135,22 @@ enum RunEvent {
 }
 
 /// All events in one queue. Reading it also keeps a router running and renews the session's lease.
-struct Events {
+struct RunEventQueue {
     signals: Handle,
     sender: Sender<RunEvent>,
     receiver: Receiver<RunEvent>,
-    routing: Routing,
+    routing: StandbyRouter,
     renewal: Instant,
     /// Whether a signal now ends the process immediately.
     finishing: Arc<AtomicBool>,
-    orphans: Orphans,
+    orphans: OrphanProcesses,
     /// The command, which [`run`] waits for.
     child: Option<Pid>,
 }
 
-impl Events {
+impl RunEventQueue {
     /// Starts to receive signals, except signals that this process and the command ignore.
-    fn listen(room: &Room) -> Result<Events> {
+    fn listen(room: &Room) -> Result<RunEventQueue> {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));
         let mut signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS))
@@ -173,14 +173,14 @@ impl Events {
             .name("signals".into())
             .spawn(listen)
             .doing("listen to", "signals")?;
-        Ok(Events {
+        Ok(RunEventQueue {
             signals: handle,
             sender,
             receiver,
-            routing: Routing::new(room),
+            routing: StandbyRouter::new(room),
             renewal: Instant::now(),
             finishing,
-            orphans: Orphans::adopt(),
+            orphans: OrphanProcesses::adopt(),
             child: None,
         })
     }
@@ -206,10 +206,10 @@ impl Events {
     }
 
     /// Reports pending warnings.
-    fn tell(&self, report: &dyn Fn(Report)) {
+    fn tell(&self, report: &dyn Fn(ExecMessage)) {
         for event in self.receiver.try_iter() {
             if let RunEvent::Warn(text) = event {
-                report(Report::Warning(text));
+                report(ExecMessage::Warning(text));
             }
         }
     }
@@ -217,12 +217,14 @@ impl Events {
     /// The next event; `None` after the deadline.
     fn next(
         &mut self,
-        session: &Session,
+        session: &ExecSession,
         deadline: Option<Instant>,
-        report: &dyn Fn(Report),
+        report: &dyn Fn(ExecMessage),
     ) -> Option<RunEvent> {
         if let Err(e) = self.routing.tend() {
-            report(Report::Warning(format!("cannot deliver pending mail: {e}")));
+            report(ExecMessage::Warning(format!(
+                "cannot deliver pending mail: {e}"
+            )));
         }
         self.orphans.reap(self.child);
         self.renewal = session.renew(self.renewal, report);

@@ -1,8 +1,8 @@
 //! Forwards a command's output byte for byte, except for lines addressed to mailbag, if it is searched for them.
 
 use super::RunEvent;
-use super::lines::{Piece, Splitter, read};
-use super::session::Session;
+use super::lines::{OutputPiece, OutputSplitter, read};
+use super::session::ExecSession;
 use crate::base::limits;
 use crate::message::status_line::StatusLine;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,19 +10,19 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The output of a command, shared by the reading thread and the main thread.
-pub(super) struct Pump(Mutex<Flow>);
+pub(super) struct OutputPump(Mutex<OutputFlow>);
 
-struct Flow {
+struct OutputFlow {
     /// `None` if the output is not searched.
-    splitter: Option<Splitter>,
-    into: Sink,
+    splitter: Option<OutputSplitter>,
+    into: PieceReceiver,
     /// Number of reads.
     count: u64,
 }
 
 /// Receives the pieces.
-struct Sink {
-    session: Arc<Session>,
+struct PieceReceiver {
+    session: Arc<ExecSession>,
     out: Box<dyn Write + Send>,
     tell: Sender<RunEvent>,
     /// Whether its last status line said that it has completed.
@@ -31,18 +31,19 @@ struct Sink {
     wrong: usize,
 }
 
-impl Pump {
+impl OutputPump {
     /// Lines longer than `most` bytes are forwarded; without it, all.
     pub(super) fn new(
-        session: Arc<Session>,
+        session: Arc<ExecSession>,
         most: Option<u64>,
         out: Box<dyn Write + Send>,
         tell: Sender<RunEvent>,
-    ) -> Pump {
-        let splitter = most.map(|most| Splitter::new(usize::try_from(most).unwrap_or(usize::MAX)));
-        Pump(Mutex::new(Flow {
+    ) -> OutputPump {
+        let splitter =
+            most.map(|most| OutputSplitter::new(usize::try_from(most).unwrap_or(usize::MAX)));
+        OutputPump(Mutex::new(OutputFlow {
             splitter,
-            into: Sink {
+            into: PieceReceiver {
                 session,
                 out,
                 tell,
@@ -101,15 +102,15 @@ impl Pump {
         self.flow().into.completed
     }
 
-    fn flow(&self) -> MutexGuard<'_, Flow> {
+    fn flow(&self) -> MutexGuard<'_, OutputFlow> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Flow {
+impl OutputFlow {
     fn feed(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.count += 1;
-        let Flow { splitter, into, .. } = self;
+        let OutputFlow { splitter, into, .. } = self;
         match splitter {
             Some(splitter) => splitter.feed(bytes, &mut |piece| into.take(piece)),
             None => into.out.write_all(bytes),
@@ -117,7 +118,7 @@ impl Flow {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let Flow { splitter, into, .. } = self;
+        let OutputFlow { splitter, into, .. } = self;
         splitter.as_mut().map_or(Ok(()), |splitter| {
             splitter.finish(&mut |piece| into.take(piece))
         })
@@ -131,11 +132,11 @@ impl Flow {
     }
 }
 
-impl Sink {
-    fn take(&mut self, piece: Piece) -> io::Result<()> {
+impl PieceReceiver {
+    fn take(&mut self, piece: OutputPiece) -> io::Result<()> {
         match piece {
-            Piece::Line(line) if self.is_taken(line) => Ok(()),
-            Piece::Line(bytes) | Piece::Through(bytes) => self.out.write_all(bytes),
+            OutputPiece::Line(line) if self.is_taken(line) => Ok(()),
+            OutputPiece::Line(bytes) | OutputPiece::Through(bytes) => self.out.write_all(bytes),
         }
     }
 

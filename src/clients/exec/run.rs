@@ -1,11 +1,11 @@
 //! Starts the command, forwards signals, and reports its result.
 
 use super::console::{self, Console};
-use super::pump::Pump;
-use super::session::{Session, warn_on_error};
+use super::pump::OutputPump;
+use super::session::{ExecSession, warn_on_error};
 use super::waiting::{not_started, outcome};
-use super::{Ended, Events, Report, Request, RunEvent};
-use crate::base::error::{Doing, Result};
+use super::{CommandEnd, ExecMessage, ExecRequest, RunEvent, RunEventQueue};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::{machine, terminal};
 use crate::message::address::quoted;
@@ -22,12 +22,12 @@ use std::time::Instant;
 
 /// Runs a command and returns how it ended.
 pub(super) fn run(
-    session: &Arc<Session>,
-    request: &Request,
+    session: &Arc<ExecSession>,
+    request: &ExecRequest,
     out: Box<dyn Write + Send>,
-    events: &mut Events,
-    report: &dyn Fn(Report),
-) -> Result<Ended> {
+    events: &mut RunEventQueue,
+    report: &dyn Fn(ExecMessage),
+) -> Result<CommandEnd> {
     let program = request
         .command
         .first()
@@ -48,7 +48,7 @@ pub(super) fn run(
                 .map(drop),
             report,
         );
-        return Ok(Ended::Signal(signal));
+        return Ok(CommandEnd::Signal(signal));
     }
     let (started, console) = start(session, request)?;
     let child = match started {
@@ -66,8 +66,8 @@ pub(super) fn run(
                     .map(drop),
                 report,
             );
-            report(Report::Warning(what));
-            return Ok(Ended::Status(code));
+            report(ExecMessage::Warning(what));
+            return Ok(CommandEnd::Status(code));
         }
     };
     let (status, pump) = match console {
@@ -84,7 +84,7 @@ pub(super) fn run(
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let code = code.unwrap_or_else(|| 128 + status.signal().unwrap_or_default() as u8);
     if status.success() && pump.is_completed() {
-        return Ok(Ended::Status(code));
+        return Ok(CommandEnd::Status(code));
     }
     let (text, metadata) = outcome(code, status.signal());
     let said = if status.success() {
@@ -93,11 +93,14 @@ pub(super) fn run(
         session.blocked(&text, metadata, "normal")
     };
     warn_on_error(said.map(drop), report);
-    Ok(Ended::Status(code))
+    Ok(CommandEnd::Status(code))
 }
 
 /// Starts the command; in a terminal, by a monitor.
-fn start(session: &Session, request: &Request) -> Result<(io::Result<Child>, Option<Console>)> {
+fn start(
+    session: &ExecSession,
+    request: &ExecRequest,
+) -> Result<(io::Result<Child>, Option<Console>)> {
     let in_terminal = terminal::is_ours();
     let mut command = if in_terminal {
         monitor(session.id(), &request.command)?
@@ -139,16 +142,16 @@ fn monitor(id: &str, words: &[OsString]) -> Result<Command> {
     Ok(command)
 }
 
-type Output = Box<dyn Write + Send>;
+type BoxedWriter = Box<dyn Write + Send>;
 
 /// Handles a command with a pipe as output.
 fn in_pipe(
-    session: &Arc<Session>,
+    session: &Arc<ExecSession>,
     mut child: Child,
-    out: Output,
-    events: &mut Events,
-    report: &dyn Fn(Report),
-) -> Result<(ExitStatus, Arc<Pump>)> {
+    out: BoxedWriter,
+    events: &mut RunEventQueue,
+    report: &dyn Fn(ExecMessage),
+) -> Result<(ExitStatus, Arc<OutputPump>)> {
     let stdout = child.stdout.take().expect("it was asked for");
     let pump = pump(session, stdout, true, out, events)?;
     let status = attend(session, child, (&pump, None), events, report)?;
@@ -157,12 +160,12 @@ fn in_pipe(
 
 /// Attends to a command in a terminal of its own. Reports are kept until our own terminal has its former mode again.
 fn in_terminal(
-    session: &Arc<Session>,
+    session: &Arc<ExecSession>,
     (mut child, mut console): (Child, Console),
-    (lines, out): (bool, Output),
-    events: &mut Events,
-    report: &dyn Fn(Report),
-) -> Result<(ExitStatus, Arc<Pump>)> {
+    (lines, out): (bool, BoxedWriter),
+    events: &mut RunEventQueue,
+    report: &dyn Fn(ExecMessage),
+) -> Result<(ExitStatus, Arc<OutputPump>)> {
     let begun = events
         .listen_to(&console::SIGNALS)
         .and_then(|()| console.begin())
@@ -188,15 +191,15 @@ fn in_terminal(
 
 /// Starts to forward the output, and to search it for lines addressed to mailbag if asked.
 fn pump(
-    session: &Arc<Session>,
+    session: &Arc<ExecSession>,
     from: impl Read + Send + 'static,
     lines: bool,
-    out: Output,
-    events: &Events,
-) -> Result<Arc<Pump>> {
+    out: BoxedWriter,
+    events: &RunEventQueue,
+) -> Result<Arc<OutputPump>> {
     let most = session.room.settings()?.message_bytes;
     let (pump, sender) = (
-        Arc::new(Pump::new(
+        Arc::new(OutputPump::new(
             session.clone(),
             lines.then_some(most),
             out,
@@ -218,11 +221,11 @@ fn pump(
 
 /// Forwards signals until the command and its output have ended.
 fn attend(
-    session: &Session,
+    session: &ExecSession,
     mut child: Child,
-    (pump, console): (&Pump, Option<&Console>),
-    events: &mut Events,
-    report: &dyn Fn(Report),
+    (pump, console): (&OutputPump, Option<&Console>),
+    events: &mut RunEventQueue,
+    report: &dyn Fn(ExecMessage),
 ) -> Result<ExitStatus> {
     let pid = Pid::from_child(&child);
     watch(pid, events, console.is_some())?;
@@ -259,7 +262,7 @@ fn attend(
                     console.suspend(pid);
                 }
             }
-            Some(RunEvent::Warn(text)) => report(Report::Warning(text)),
+            Some(RunEvent::Warn(text)) => report(ExecMessage::Warning(text)),
             Some(_) => {}
             // A background process may keep the output open.
             None if seen == Some(pump.count()) => {
@@ -272,7 +275,7 @@ fn attend(
 }
 
 /// Reports the end of the command without reaping it, so that its pid is not reused, and if asked, each suspension.
-fn watch(pid: Pid, events: &Events, suspensions: bool) -> Result<()> {
+fn watch(pid: Pid, events: &RunEventQueue, suspensions: bool) -> Result<()> {
     let sender = events.sender();
     let also = if suspensions {
         WaitIdOptions::STOPPED

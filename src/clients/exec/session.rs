@@ -1,12 +1,12 @@
 //! The session of a running command: registers its agent, keeps it online, and sends its messages.
 
-use super::environment::{self, Environment};
-use super::{Report, Request};
+use super::environment::{self, CommandEnvironment};
+use super::{ExecMessage, ExecRequest};
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::commands::agent::{self, Fields};
-use crate::commands::send::{self, Draft, Sent};
+use crate::commands::agent::{self, AgentFields};
+use crate::commands::send::{self, MessageDraft, OutboxMessage};
 use crate::commands::share::{self, share_opened};
 use crate::commands::{files, permitted};
 use crate::disk::machine;
@@ -14,10 +14,12 @@ use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::status_line::{ReportMessage, StatusLine, line};
 use crate::query::claims;
-use crate::query::identity::{self, Who};
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::room::registry::{Agent, Registry, Status};
-use crate::room::sessions::{self, Caller, Hold, Named, Process, Takeover};
+use crate::room::registry::{Agent, AgentStatus, Registry};
+use crate::room::sessions::{
+    self, CallingSession, Process, SessionHold, SessionIdentity, Takeover,
+};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -30,45 +32,45 @@ const CATEGORY: &str = "artifacts";
 const RENEWED: Duration = Duration::from_secs(limits::ONLINE.as_secs() / 2);
 
 /// The session of a running command.
-pub(super) struct Session {
+pub(super) struct ExecSession {
     /// Its room.
     pub(super) room: Room,
     /// Its identity and directories.
-    pub(super) place: Environment,
-    who: Who,
+    pub(super) place: CommandEnvironment,
+    who: AgentIdentity,
     /// Agent that gets its `blocked` messages.
     supervisor: Option<String>,
     /// This process as the holder of the lease.
-    caller: Caller,
+    caller: CallingSession,
     every: Duration,
     /// The lock that shows other processes that this one runs.
-    hold: Mutex<Hold>,
+    hold: Mutex<SessionHold>,
 }
 
-impl Session {
+impl ExecSession {
     /// Registers the agent if needed, takes its lease, and marks it online. Fails if another live session has the agent.
-    pub(super) fn begin(room: &Room, request: &Request) -> Result<Session> {
+    pub(super) fn begin(room: &Room, request: &ExecRequest) -> Result<ExecSession> {
         let (registry, settings) = (room.registry()?, room.settings()?);
         let known = registry.find(&request.id);
         if let Some(agent) = known {
             refuse_unfit(agent, request)?;
         } else {
-            let fields = Fields {
+            let fields = AgentFields {
                 role: request.role.clone(),
-                status: Some(Status::Online),
-                ..Fields::default()
+                status: Some(AgentStatus::Online),
+                ..AgentFields::default()
             };
             agent::add(room, std::slice::from_ref(&request.id), &fields)?;
         }
         let id = known.map_or(request.id.clone(), |agent| agent.id.to_string());
-        let who = Who {
+        let who = AgentIdentity {
             name: id.clone(),
             source: "--id",
         };
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
         let lease = sessions::bind(room, &id, &caller, Takeover::Free, "exec")?;
-        let hold = Hold::take_lasting(room, &id, &Named::from(&caller))?;
+        let hold = SessionHold::take_lasting(room, &id, &SessionIdentity::from(&caller))?;
         if !lease.is_of(&caller) {
             let what = format!(
                 "cannot run as {id}: the surrounding session {} has that agent",
@@ -79,10 +81,10 @@ impl Session {
                 cure: "use another agent name".into(),
             });
         }
-        agent::mark(room, &id, Status::Online)?;
+        agent::mark(room, &id, AgentStatus::Online)?;
         let path = room.dir.path();
         let context = files::context(room, &settings);
-        let place = Environment {
+        let place = CommandEnvironment {
             room: path.canonicalize().doing("find", path)?,
             role: known.map_or(request.role.clone(), |agent| agent.role.clone()),
             session: environment::session(),
@@ -92,7 +94,7 @@ impl Session {
         };
         let supervisor = known.and_then(|agent| agent.supervisor.clone());
         let every = RENEWED.min(settings.session_lease / 3);
-        Ok(Session {
+        Ok(ExecSession {
             room: room.clone(),
             place,
             who,
@@ -114,7 +116,7 @@ impl Session {
         let held =
             sessions::of(&self.room, self.id())?.is_none_or(|lease| lease.is_of(&self.caller));
         let marked = if held {
-            agent::mark(&self.room, self.id(), Status::Offline)
+            agent::mark(&self.room, self.id(), AgentStatus::Offline)
         } else {
             Ok(())
         };
@@ -134,7 +136,7 @@ impl Session {
 
     /// Renews the lease when due, and returns the next due time. After a takeover it warns once; the command continues as the
     /// same agent.
-    pub(super) fn renew(&self, due: Instant, report: &dyn Fn(Report)) -> Instant {
+    pub(super) fn renew(&self, due: Instant, report: &dyn Fn(ExecMessage)) -> Instant {
         if Instant::now() < due {
             return due;
         }
@@ -146,7 +148,7 @@ impl Session {
         {
             tracing::debug!("{e}");
             if let Ok(Some(loss)) = sessions::loss(&self.room, &self.caller) {
-                report(Report::Warning(loss.to_string()));
+                report(ExecMessage::Warning(loss.to_string()));
                 warn_on_error(
                     sessions::notified_of_loss(&self.room, &self.caller, &loss.agent),
                     report,
@@ -158,8 +160,13 @@ impl Session {
 
     /// Sends a status message. The text becomes the subject, where names are not mentions. The metadata has a text that is too
     /// long for the subject.
-    pub(super) fn say(&self, kind: &str, text: &str, metadata: Map<String, Value>) -> Result<Sent> {
-        self.send(Draft {
+    pub(super) fn say(
+        &self,
+        kind: &str,
+        text: &str,
+        metadata: Map<String, Value>,
+    ) -> Result<OutboxMessage> {
+        self.send(MessageDraft {
             kind: Some(kind.into()),
             ..self.draft(text, metadata)
         })
@@ -171,8 +178,8 @@ impl Session {
         text: &str,
         metadata: Map<String, Value>,
         priority: &str,
-    ) -> Result<Sent> {
-        let draft = Draft {
+    ) -> Result<OutboxMessage> {
+        let draft = MessageDraft {
             kind: Some("blocked".into()),
             ..self.draft(text, metadata)
         };
@@ -182,7 +189,7 @@ impl Session {
             .filter(|agent| **agent != self.place.agent)
             .cloned()
             .collect();
-        let addressed = Draft {
+        let addressed = MessageDraft {
             to,
             priority: Some(priority.into()),
             ..draft.clone()
@@ -218,7 +225,7 @@ impl Session {
     }
 
     /// Sends the message that a status line makes.
-    fn report(&self, kind: &str, report: ReportMessage) -> Result<Sent> {
+    fn report(&self, kind: &str, report: ReportMessage) -> Result<OutboxMessage> {
         self.say(
             kind,
             report.subject.as_deref().unwrap_or_default(),
@@ -227,7 +234,11 @@ impl Session {
     }
 
     /// Sends the message that this agent waits for others.
-    pub(super) fn waits_for(&self, others: &[String], reason: Option<&str>) -> Result<Sent> {
+    pub(super) fn waits_for(
+        &self,
+        others: &[String],
+        reason: Option<&str>,
+    ) -> Result<OutboxMessage> {
         let (waiting_for, reason) = (others.to_vec(), reason.map(str::to_owned));
         let report = StatusLine::Dependency {
             waiting_for,
@@ -266,11 +277,11 @@ impl Session {
     fn offer(&self, file: &Path, category: String, note: Option<String>) -> Result<()> {
         let permitted = permitted::open(&self.room, &self.room.settings()?, file)?;
         let Some(below) = permitted.in_context else {
-            let request = share::Request {
+            let request = share::ShareRequest {
                 file: file.to_path_buf(),
                 category,
                 note,
-                ..share::Request::default()
+                ..share::ShareRequest::default()
             };
             return share_opened(
                 &self.room,
@@ -281,7 +292,7 @@ impl Session {
             .map(drop);
         };
         let subject = below.to_string_lossy().replace('/', ": ");
-        self.send(Draft {
+        self.send(MessageDraft {
             to: vec!["all".into()],
             kind: Some("announcement".into()),
             body: note,
@@ -292,24 +303,24 @@ impl Session {
         .map(drop)
     }
 
-    fn draft(&self, text: &str, mut metadata: Map<String, Value>) -> Draft {
+    fn draft(&self, text: &str, mut metadata: Map<String, Value>) -> MessageDraft {
         metadata.insert("session_id".into(), json!(self.place.session));
-        Draft {
+        MessageDraft {
             subject: Some(line(text)),
             raw_metadata: metadata,
-            ..Draft::default()
+            ..MessageDraft::default()
         }
     }
 
-    fn send(&self, draft: Draft) -> Result<Sent> {
+    fn send(&self, draft: MessageDraft) -> Result<OutboxMessage> {
         send::send(&self.room, &self.who, draft)
     }
 }
 
 /// This process. If the system cannot tell it from a later process with the same pid, it gets a unique id.
-fn caller() -> Caller {
+fn caller() -> CallingSession {
     let process = Process::own();
-    Caller {
+    CallingSession {
         client: sessions::EXEC.into(),
         session: process.is_none().then(id::mint),
         process,
@@ -335,7 +346,7 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
     Ok(ids)
 }
 
-fn refuse_unfit(agent: &Agent, request: &Request) -> Result<()> {
+fn refuse_unfit(agent: &Agent, request: &ExecRequest) -> Result<()> {
     let id = &agent.id;
     let unfit = |what: String, cure: String| Err(Error::Usage { what, cure });
     if &**id == id::HUMAN {
@@ -361,8 +372,8 @@ fn refuse_unfit(agent: &Agent, request: &Request) -> Result<()> {
 }
 
 /// Reports a failure that must not stop the command.
-pub(super) fn warn_on_error(done: Result<()>, report: &dyn Fn(Report)) {
+pub(super) fn warn_on_error(done: Result<()>, report: &dyn Fn(ExecMessage)) {
     if let Err(e) = done {
-        report(Report::Warning(e.to_string()));
+        report(ExecMessage::Warning(e.to_string()));
     }
 }

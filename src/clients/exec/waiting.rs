@@ -1,23 +1,23 @@
 //! Waits until other agents have completed. The wait is a message in the log, so that a circular wait is detected.
 
-use super::graph::{Graph, shown};
-use super::session::Session;
-use super::{Events, Report, RunEvent};
+use super::graph::{WaitGraph, shown};
+use super::session::ExecSession;
+use super::{ExecMessage, RunEvent, RunEventQueue};
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::follow;
 use crate::message::record::{EventKind, Record};
-use crate::query::follow::Follower;
-use crate::room::registry::{Registry, Status};
-use crate::room::sessions::{self, Lease};
+use crate::query::follow::LogFollower;
+use crate::room::registry::{AgentStatus, Registry};
+use crate::room::sessions::{self, SessionLease};
 use crate::router::watcher::LogWatch;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Why the wait ended.
-pub(super) enum Waited {
+pub(super) enum DependencyWaitEnd {
     /// All agents have completed, or an answer ended the wait.
     Over,
     /// A signal asks to end.
@@ -25,12 +25,12 @@ pub(super) enum Waited {
 }
 
 /// A wait.
-struct Wait<'s> {
-    session: &'s Session,
+struct DependencyWait<'s> {
+    session: &'s ExecSession,
     others: &'s [String],
     registry: Registry,
-    follower: Follower,
-    graph: Graph,
+    follower: LogFollower,
+    graph: WaitGraph,
     /// References to the message about this wait.
     names: BTreeSet<String>,
     id: String,
@@ -44,15 +44,17 @@ struct Wait<'s> {
 
 /// Waits until these agents have completed. The last status message of each counts, however old it is.
 pub(super) fn wait(
-    session: &Session,
+    session: &ExecSession,
     others: &[String],
     timeout: Option<Duration>,
-    events: &mut Events,
-    report: &dyn Fn(Report),
-) -> Result<Waited> {
+    events: &mut RunEventQueue,
+    report: &dyn Fn(ExecMessage),
+) -> Result<DependencyWaitEnd> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     if let Err(e) = follow::refresh(&session.room, limits::READER_WAIT) {
-        report(Report::Warning(format!("cannot deliver pending mail: {e}")));
+        report(ExecMessage::Warning(format!(
+            "cannot deliver pending mail: {e}"
+        )));
     }
     let grown = events.sender();
     // Created before the first read, so that no change is missed. Without it, the loop polls every two seconds.
@@ -60,13 +62,13 @@ pub(super) fn wait(
         // Sending fails only after the wait has ended.
         let _ = grown.send(RunEvent::Grown);
     });
-    let Some(mut wait) = Wait::begin(session, others, report)? else {
-        return Ok(Waited::Over);
+    let Some(mut wait) = DependencyWait::begin(session, others, report)? else {
+        return Ok(DependencyWaitEnd::Over);
     };
     let waited = wait.until(deadline, timeout, events, report);
     let why_not = match &waited {
-        Ok(Waited::Over) => return waited,
-        Ok(Waited::Signal(signal)) => not_started(*signal),
+        Ok(DependencyWaitEnd::Over) => return waited,
+        Ok(DependencyWaitEnd::Signal(signal)) => not_started(*signal),
         Err(e) => format!("not started: {e}"),
     };
     // The wait has ended, so the log must not show it any longer.
@@ -77,18 +79,18 @@ pub(super) fn wait(
     waited
 }
 
-impl<'s> Wait<'s> {
+impl<'s> DependencyWait<'s> {
     /// Sends the message about the wait; `None` if all agents have completed.
     fn begin(
-        session: &'s Session,
+        session: &'s ExecSession,
         others: &'s [String],
-        report: &dyn Fn(Report),
-    ) -> Result<Option<Wait<'s>>> {
+        report: &dyn Fn(ExecMessage),
+    ) -> Result<Option<DependencyWait<'s>>> {
         let registry = session.room.registry()?;
-        let follower = Follower::at_end(&session.room)?;
-        let graph = Graph::of(&session.room, &registry)?;
+        let follower = LogFollower::at_end(&session.room)?;
+        let graph = WaitGraph::of(&session.room, &registry)?;
         let (reported, names) = (BTreeSet::new(), BTreeSet::new());
-        let mut wait = Wait {
+        let mut wait = DependencyWait {
             session,
             others,
             registry,
@@ -112,7 +114,7 @@ impl<'s> Wait<'s> {
         }
         let sent = session.waits_for(&missing, None)?;
         wait.names = BTreeSet::from([sent.id.clone(), format!("{}/{}", session.id(), sent.id)]);
-        report(Report::Note(format!(
+        report(ExecMessage::Note(format!(
             "waiting for {} (message {})",
             missing.join(", "),
             sent.id
@@ -125,30 +127,32 @@ impl<'s> Wait<'s> {
         &mut self,
         deadline: Option<Instant>,
         timeout: Option<Duration>,
-        events: &mut Events,
-        report: &dyn Fn(Report),
-    ) -> Result<Waited> {
+        events: &mut RunEventQueue,
+        report: &dyn Fn(ExecMessage),
+    ) -> Result<DependencyWaitEnd> {
         loop {
             self.look(report)?;
             let missing = self.missing();
             if let Some(by) = self.released_by.take() {
                 let them = missing.join(", ");
-                report(Report::Note(format!("{by} ended the wait for {them}")));
-                return Ok(Waited::Over);
+                report(ExecMessage::Note(format!("{by} ended the wait for {them}")));
+                return Ok(DependencyWaitEnd::Over);
             }
             if missing.is_empty() {
-                return Ok(Waited::Over);
+                return Ok(DependencyWaitEnd::Over);
             }
             match events.next(self.session, deadline, report) {
                 None => return Err(too_late(&missing, timeout.unwrap_or_default())),
-                Some(RunEvent::Signal { number, .. }) => return Ok(Waited::Signal(number)),
+                Some(RunEvent::Signal { number, .. }) => {
+                    return Ok(DependencyWaitEnd::Signal(number));
+                }
                 Some(_) => {}
             }
         }
     }
 
     /// Reads new records.
-    fn look(&mut self, report: &dyn Fn(Report)) -> Result<()> {
+    fn look(&mut self, report: &dyn Fn(ExecMessage)) -> Result<()> {
         for record in self.follower.read()? {
             self.graph.follow(&record, &self.registry);
             let is_own = record.sender() == self.session.id();
@@ -201,7 +205,7 @@ impl<'s> Wait<'s> {
         since.is_none_or(|since| since.micros() <= doing.at)
     }
 
-    fn report_progress(&mut self, report: &dyn Fn(Report)) {
+    fn report_progress(&mut self, report: &dyn Fn(ExecMessage)) {
         for other in self.others {
             let Some(doing) = self.graph.doing(other) else {
                 continue;
@@ -212,7 +216,7 @@ impl<'s> Wait<'s> {
             {
                 continue;
             }
-            report(Report::Note(if stuck {
+            report(ExecMessage::Note(if stuck {
                 format!("{other} is blocked: {}", doing.text)
             } else {
                 format!("{other} has completed")
@@ -221,7 +225,7 @@ impl<'s> Wait<'s> {
     }
 
     /// If two agents start to wait for each other at the same time, the later one in the log gives up.
-    fn check_for_cycle(&mut self, report: &dyn Fn(Report)) -> Result<()> {
+    fn check_for_cycle(&mut self, report: &dyn Fn(ExecMessage)) -> Result<()> {
         let me = self.session.id();
         let Some(way) = self
             .graph
@@ -237,7 +241,7 @@ impl<'s> Wait<'s> {
         }
         if is_said && self.warned.as_ref() != Some(&way) {
             let (path, id) = (shown(&way), format!("{me}/{}", self.id));
-            report(Report::Warning(format!(
+            report(ExecMessage::Warning(format!(
                 "circular wait: {path}; a decision sent to {me} that refers to {id} ends its wait"
             )));
             self.warned = Some(way);
@@ -253,12 +257,17 @@ impl<'s> Wait<'s> {
             .and_then(|registry| registry.agent(agent).map(|agent| agent.status));
         let lease = sessions::of(&self.session.room, agent).ok().flatten();
         let said = self.graph.doing(agent).map_or(i64::MAX, |doing| doing.at);
-        let is_anew =
-            |lease: &Lease| Stamp::parse(&lease.since).is_some_and(|since| since.micros() > said);
-        let is_other = |lease: &Lease| lease.client == sessions::EXEC && is_anew(lease);
+        let is_anew = |lease: &SessionLease| {
+            Stamp::parse(&lease.since).is_some_and(|since| since.micros() > said)
+        };
+        let is_other = |lease: &SessionLease| lease.client == sessions::EXEC && is_anew(lease);
         let is_gone =
             lease.is_some_and(|lease| lease.is_gone(&self.session.room.dir) || is_other(&lease));
-        !is_gone && !matches!(status, Some(Status::Offline | Status::Retired) | None)
+        !is_gone
+            && !matches!(
+                status,
+                Some(AgentStatus::Offline | AgentStatus::Retired) | None
+            )
     }
 }
 

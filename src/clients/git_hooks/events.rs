@@ -3,17 +3,17 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::clients::hook_events;
-use crate::commands::commit::{self, Commit};
+use crate::commands::commit::{self, GitCommit};
 use crate::commands::follow::let_router_process;
-use crate::disk::git::{self, Which, Worktree};
+use crate::disk::git::{self, RepositorySelection, Worktree};
 use crate::log::state::Claims;
 use crate::message::id;
 use crate::query::claims;
 use crate::query::committer::Committer;
-use crate::query::guard::{self, OwnedFile, Verdict};
+use crate::query::guard::{self, GuardVerdict, OwnedFile};
 use crate::room::Room;
-use crate::room::repository::{Ground, Place};
-use crate::room::settings::Guard;
+use crate::room::repository::{RepositoryBase, RepositoryPath};
+use crate::room::settings::GuardMode;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -29,46 +29,46 @@ const STAGED: [&str; 6] = [
 
 /// Whether a commit may pass: judges the files that it changes. During a merge, cherry-pick, revert or rebase, git itself
 /// says which changes come from committed work: those pass.
-pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<Verdict> {
+pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<GuardVerdict> {
     let guard = room.settings()?.guard;
-    if guard == Guard::Off {
-        return Ok(Verdict::Free);
+    if guard == GuardMode::Off {
+        return Ok(GuardVerdict::Free);
     }
     let Some(worktree) = Worktree::around(directory) else {
-        return Ok(Verdict::Free);
+        return Ok(GuardVerdict::Free);
     };
     let_router_process(room, limits::READER_WAIT);
     let claims = claims::owners(room)?;
     if claims.held().is_empty() {
-        return Ok(Verdict::Free);
+        return Ok(GuardVerdict::Free);
     }
     let staged = paths(directory, &STAGED)?;
     let owned =
         |paths: &BTreeSet<String>| owned(room, &claims, &worktree, committer.agent(), paths);
     if owned(&staged).is_empty() {
-        return Ok(Verdict::Free);
+        return Ok(GuardVerdict::Free);
     }
-    let Progress { edited, conflicted } = match operation(directory)? {
+    let GitOperationChanges { edited, conflicted } = match operation(directory)? {
         Some(progress) => progress,
-        None => Progress {
+        None => GitOperationChanges {
             edited: staged,
             conflicted: BTreeSet::new(),
         },
     };
     let own_edits = owned(&edited);
-    if !own_edits.is_empty() && guard == Guard::Deny && committer.agent().is_some() {
-        return Ok(Verdict::Stop(own_edits));
+    if !own_edits.is_empty() && guard == GuardMode::Deny && committer.agent().is_some() {
+        return Ok(GuardVerdict::Stop(own_edits));
     }
     let found = owned(&edited.union(&conflicted).cloned().collect());
     Ok(if found.is_empty() {
-        Verdict::Free
+        GuardVerdict::Free
     } else {
-        Verdict::Warn(found)
+        GuardVerdict::Warn(found)
     })
 }
 
 /// The staged changes during an operation of git, without the changes of the operation itself.
-struct Progress {
+struct GitOperationChanges {
     /// The paths that differ from the result of the operation.
     edited: BTreeSet<String>,
     /// The conflicting paths. The operation has no result for them.
@@ -77,7 +77,7 @@ struct Progress {
 
 /// The operation in progress. Its head must be a commit, and git computes the result again: a file in the git directory proves
 /// nothing.
-fn operation(directory: &Path) -> Result<Option<Progress>> {
+fn operation(directory: &Path) -> Result<Option<GitOperationChanges>> {
     for (head, sides) in [
         ("MERGE_HEAD", vec!["HEAD", "MERGE_HEAD"]),
         (
@@ -109,7 +109,7 @@ fn operation(directory: &Path) -> Result<Option<Progress>> {
             "--no-messages",
         ];
         let merged = git::run(
-            Which::Named,
+            RepositorySelection::Named,
             directory,
             &[&merge[..], &sides[..]].concat(),
             limits::GUARD_TIME,
@@ -124,7 +124,7 @@ fn operation(directory: &Path) -> Result<Option<Progress>> {
         let conflicted: BTreeSet<String> = parts.collect();
         let edited = paths(directory, &[&STAGED[..], &[tree.as_str()]].concat())?;
         let edited = edited.difference(&conflicted).cloned().collect();
-        return Ok(Some(Progress { edited, conflicted }));
+        return Ok(Some(GitOperationChanges { edited, conflicted }));
     }
     Ok(None)
 }
@@ -151,7 +151,7 @@ pub fn post_commit(room: &Room, directory: &Path, committer: &Committer) -> Resu
         .split_once('\n')
         .unwrap_or((&head, ""));
     let (id, subject) = (id.to_owned(), subject.to_owned());
-    let repository = Ground::of(room).name(&worktree);
+    let repository = RepositoryBase::of(room).name(&worktree);
     // An unreadable state does not keep the commit from being recorded.
     let owned = committed(room, &worktree, directory, committer.agent(), &id).unwrap_or_else(|e| {
         tracing::debug!("{e}");
@@ -160,7 +160,7 @@ pub fn post_commit(room: &Room, directory: &Path, committer: &Committer) -> Resu
     if owned.is_empty() && (worktree.looks_in_operation() || *committer == Committer::Human) {
         return Ok(());
     }
-    let commit = Commit {
+    let commit = GitCommit {
         id,
         branch: worktree.branch(),
         repository,
@@ -179,7 +179,7 @@ fn committed(
     commit: &str,
 ) -> Result<Vec<OwnedFile>> {
     let claims = claims::owners(room)?;
-    if claims.held().is_empty() || room.settings()?.guard == Guard::Off {
+    if claims.held().is_empty() || room.settings()?.guard == GuardMode::Off {
         return Ok(Vec::new());
     }
     let args = [
@@ -210,8 +210,8 @@ fn owned(
     agent: Option<&str>,
     paths: &BTreeSet<String>,
 ) -> Vec<OwnedFile> {
-    let ground = Ground::of(room);
-    let files: Vec<Vec<Place>> = paths
+    let ground = RepositoryBase::of(room);
+    let files: Vec<Vec<RepositoryPath>> = paths
         .iter()
         .map(|path| ground.in_worktree(worktree, path))
         .collect();
@@ -241,7 +241,7 @@ fn split(printed: &[u8]) -> Vec<String> {
 
 fn ask(directory: &Path, args: &[&str]) -> Result<Option<Vec<u8>>> {
     git::ask(
-        Which::Named,
+        RepositorySelection::Named,
         directory,
         args,
         limits::GUARD_TIME,

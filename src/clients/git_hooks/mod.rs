@@ -10,12 +10,13 @@ mod holder;
 pub use block::STOPPED;
 
 use super::install::{
-    ByHand, Changing, HookCall, Hooks, Keep, Plan, Scope, changing, program, text,
+    BackupAction, FileChange, HookCall, HookPresence, InstallPlan, InstallScope, ManualEdit,
+    changing, program, text,
 };
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{UserFile, layout, machine};
-use holder::{HOOKS, Holder, Repository};
+use holder::{HOOKS, HookOwner, HookRepository};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -25,9 +26,9 @@ pub const NAME: &str = "git";
 
 /// The installed hooks of a repository.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Status {
+pub struct GitHookStatus {
     /// The installed hooks.
-    pub hooks: Hooks,
+    pub hooks: HookPresence,
     /// The hooks that are missing, if others are installed.
     pub missing: Vec<&'static str>,
     /// The directory of hooks that git uses.
@@ -41,24 +42,24 @@ pub struct Status {
 }
 
 /// Plans the installation into the repository around a directory.
-pub fn install(from: &Path, asked: Option<&Path>) -> Result<Plan> {
-    let (repository, program) = (Repository::around(from)?, program(asked)?);
+pub fn install(from: &Path, asked: Option<&Path>) -> Result<InstallPlan> {
+    let (repository, program) = (HookRepository::around(from)?, program(asked)?);
     let (mut files, mut by_hand) = (Vec::new(), Vec::new());
     for hook in HOOKS {
         match repository.holder(hook, &program)? {
-            Holder::Ours(path) => files.extend(put(&path, &program, hook)?),
-            Holder::Other { path, why, lines } if !calls(&path, hook) => {
-                by_hand.push(ByHand { path, why, lines })
+            HookOwner::Ours(path) => files.extend(put(&path, &program, hook)?),
+            HookOwner::Other { path, why, lines } if !calls(&path, hook) => {
+                by_hand.push(ManualEdit { path, why, lines })
             }
-            Holder::Other { .. } => {}
+            HookOwner::Other { .. } => {}
         }
     }
     Ok(plan(repository, files, by_hand, program))
 }
 
 /// Plans the removal from the repository around a directory.
-pub fn uninstall(from: &Path) -> Result<Plan> {
-    let repository = Repository::around(from)?;
+pub fn uninstall(from: &Path) -> Result<InstallPlan> {
+    let repository = HookRepository::around(from)?;
     let (mut files, mut by_hand) = (Vec::new(), Vec::new());
     for hook in HOOKS {
         // Another program may have become the owner of the hooks since the installation.
@@ -66,12 +67,12 @@ pub fn uninstall(from: &Path) -> Result<Plan> {
         if !holder::is_link(&repository.usual) && !holder::is_link(&usual) {
             files.extend(take_out(&usual, hook)?);
         }
-        if let Holder::Other { path, .. } = repository.holder(hook, super::install::NAME)?
+        if let HookOwner::Other { path, .. } = repository.holder(hook, super::install::NAME)?
             && path != usual
             && calls(&path, hook)
         {
             let why = "our lines were added by hand; remove them".to_owned();
-            by_hand.push(ByHand {
+            by_hand.push(ManualEdit {
                 path,
                 why,
                 lines: String::new(),
@@ -82,12 +83,12 @@ pub fn uninstall(from: &Path) -> Result<Plan> {
 }
 
 /// Examines the repository around a directory. `None` if there is none.
-pub fn status(from: &Path) -> Option<Status> {
-    let repository = Repository::around(from).ok()?;
+pub fn status(from: &Path) -> Option<GitHookStatus> {
+    let repository = HookRepository::around(from).ok()?;
     let (mut missing, mut files, mut command) = (Vec::new(), Vec::new(), None);
     for hook in HOOKS {
         let path = match repository.holder(hook, super::install::NAME) {
-            Ok(Holder::Ours(path) | Holder::Other { path, .. }) => path,
+            Ok(HookOwner::Ours(path) | HookOwner::Other { path, .. }) => path,
             Err(_) => layout::of_client(&repository.hooks, hook),
         };
         command = command.or_else(|| block::program(&read(&path)?));
@@ -97,20 +98,20 @@ pub fn status(from: &Path) -> Option<Status> {
         files.push(path);
     }
     let hooks = match missing.len() {
-        0 => Hooks::Installed,
-        n if n == HOOKS.len() => Hooks::Absent,
-        _ => Hooks::Partly,
+        0 => HookPresence::Installed,
+        n if n == HOOKS.len() => HookPresence::Absent,
+        _ => HookPresence::Partly,
     };
     // Lines that were added by hand may call the program in any way.
-    let command =
-        command.or_else(|| (hooks != Hooks::Absent).then(|| super::install::NAME.to_owned()));
+    let command = command
+        .or_else(|| (hooks != HookPresence::Absent).then(|| super::install::NAME.to_owned()));
     let executable = command.as_deref().and_then(machine::program);
-    let missing = if hooks == Hooks::Partly {
+    let missing = if hooks == HookPresence::Partly {
         missing
     } else {
         Vec::new()
     };
-    Some(Status {
+    Some(GitHookStatus {
         hooks,
         missing,
         directory: repository.hooks,
@@ -121,11 +122,11 @@ pub fn status(from: &Path) -> Option<Status> {
 }
 
 fn plan(
-    repository: Repository,
-    files: Vec<Changing>,
-    by_hand: Vec<ByHand>,
+    repository: HookRepository,
+    files: Vec<FileChange>,
+    by_hand: Vec<ManualEdit>,
     program: String,
-) -> Plan {
+) -> InstallPlan {
     let command = block::call(&program, HOOKS[0]);
     let test = HookCall {
         command,
@@ -135,10 +136,10 @@ fn plan(
         event: None,
     };
     let (directory, notes) = (repository.hooks, Vec::new());
-    Plan {
+    InstallPlan {
         client: NAME,
         name: NAME,
-        scope: Scope::Project,
+        scope: InstallScope::Project,
         directory,
         files,
         by_hand,
@@ -149,7 +150,7 @@ fn plan(
     }
 }
 
-fn put(path: &Path, program: &str, hook: &str) -> Result<Option<Changing>> {
+fn put(path: &Path, program: &str, hook: &str) -> Result<Option<FileChange>> {
     let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?.as_program();
     let before = text(&original)?;
     let Some(after) = block::put(before.unwrap_or(block::FIRST_LINE), program, hook) else {
@@ -161,14 +162,14 @@ fn put(path: &Path, program: &str, hook: &str) -> Result<Option<Changing>> {
     original.check_writable()?;
     let is_ours = before.is_some_and(|text| block::program(text).is_some());
     let keep = if before.is_some() && !is_ours {
-        Keep::Make
+        BackupAction::Make
     } else {
-        Keep::Leave
+        BackupAction::Leave
     };
     changing(path, &original, Some(after), keep).map(Some)
 }
 
-fn take_out(path: &Path, hook: &str) -> Result<Option<Changing>> {
+fn take_out(path: &Path, hook: &str) -> Result<Option<FileChange>> {
     let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?;
     let Some(now) = text(&original)? else {
         return Ok(None);
@@ -181,12 +182,12 @@ fn take_out(path: &Path, hook: &str) -> Result<Option<Changing>> {
     let backup = UserFile::read(&layout::backup(path), limits::CLIENT_FILE_BYTES)?;
     let (after, keep) = match text(&backup)? {
         Some(before) if block::put(before, &program, hook).as_deref() == Some(now) => {
-            (Some(before.to_owned()), Keep::Drop)
+            (Some(before.to_owned()), BackupAction::Drop)
         }
         // The person has changed the hook since: their copy stays.
-        Some(_) => (Some(rest), Keep::Leave),
-        None if rest == block::FIRST_LINE => (None, Keep::Leave),
-        None => (Some(rest), Keep::Leave),
+        Some(_) => (Some(rest), BackupAction::Leave),
+        None if rest == block::FIRST_LINE => (None, BackupAction::Leave),
+        None => (Some(rest), BackupAction::Leave),
     };
     changing(path, &original, after, keep).map(Some)
 }

@@ -1,49 +1,59 @@
 //! The guard at an edit: whether an agent may change the files that its client is about to change, and whether another agent
 //! changes them at the same time.
 
-use super::{Event, Reply, Verdict, agent, bind, deliver};
+use super::{HookAnswer, HookEvent, ToolVerdict, agent, bind, deliver};
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::commands::follow::let_router_process;
-use crate::commands::send::{self, Draft};
+use crate::commands::send::{self, MessageDraft};
 use crate::commands::switch;
 use crate::query::claims;
 use crate::query::guard::{self, OwnedFile};
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
-use crate::room::repository::{Ground, Place};
-use crate::room::sessions::{self, Caller};
-use crate::room::settings::Guard;
+use crate::room::repository::{RepositoryBase, RepositoryPath};
+use crate::room::sessions::{self, CallingSession};
+use crate::room::settings::GuardMode;
 
 /// Judges an edit. A registered agent is stopped; an unidentified session is warned. An edit that cannot be judged passes, and
 /// the session is notified each time: nothing says that the file is free.
-pub(super) fn judge(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Reply {
+pub(super) fn judge(
+    room: &Room,
+    caller: &CallingSession,
+    event: &HookEvent,
+    named: Option<&AgentIdentity>,
+) -> HookAnswer {
     answer(room, caller, event, named).unwrap_or_else(|e| {
         let text = format!(
             "mailbag: cannot check who owns the files of this edit: the edit passes, but they may belong to other agents: {e}"
         );
         let text = Some(sanitize::line(&text).into_owned());
-        Reply { text, trouble: Some(e.to_string()), ..Reply::default() }
+        HookAnswer { text, trouble: Some(e.to_string()), ..HookAnswer::default() }
     })
 }
 
-fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Reply> {
+fn answer(
+    room: &Room,
+    caller: &CallingSession,
+    event: &HookEvent,
+    named: Option<&AgentIdentity>,
+) -> Result<HookAnswer> {
     if event.files.is_empty() || switch::is_off() {
-        return Ok(Reply::default());
+        return Ok(HookAnswer::default());
     }
     let guard = room.settings()?.guard;
-    if guard == Guard::Off {
-        return Ok(Reply::default());
+    if guard == GuardMode::Off {
+        return Ok(HookAnswer::default());
     }
     let agent = editor(room, caller, event, named)?;
     let_router_process(room, limits::READER_WAIT);
-    let (claims, ground) = (claims::owners(room)?, Ground::of(room));
+    let (claims, ground) = (claims::owners(room)?, RepositoryBase::of(room));
     let others = claims
         .held()
         .iter()
         .filter(|held| Some(&*held.owner) != agent.as_deref());
     let places: Vec<&str> = others.filter_map(|held| held.subject.place()).collect();
-    let mut files: Vec<Vec<Place>> = Vec::new();
+    let mut files: Vec<Vec<RepositoryPath>> = Vec::new();
     for file in &event.files {
         files.push(
             [
@@ -59,10 +69,10 @@ fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> R
             room,
             caller,
             &owned,
-            agent.is_some() && guard == Guard::Deny,
+            agent.is_some() && guard == GuardMode::Deny,
         ));
     }
-    let is_free = |names: &&Vec<Place>| {
+    let is_free = |names: &&Vec<RepositoryPath>| {
         names.iter().all(|place| {
             claims
                 .owner(place.repository.as_deref(), &place.path)
@@ -75,18 +85,18 @@ fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> R
         .filter_map(|names| Some(names.first()?.to_string()))
         .collect::<Vec<_>>();
     let text = agent.and_then(|agent| same_file(room, &agent, &free));
-    Ok(Reply {
+    Ok(HookAnswer {
         text,
-        ..Reply::default()
+        ..HookAnswer::default()
     })
 }
 
 /// The agent that edits. `None` for an unidentified session.
 fn editor(
     room: &Room,
-    caller: &Caller,
-    event: &Event,
-    named: Option<&Who>,
+    caller: &CallingSession,
+    event: &HookEvent,
+    named: Option<&AgentIdentity>,
 ) -> Result<Option<String>> {
     match bind(room, caller, event, named) {
         Ok(lease) => Ok(lease.map(|lease| lease.agent)),
@@ -97,23 +107,23 @@ fn editor(
     }
 }
 
-fn reply(room: &Room, caller: &Caller, owned: &[OwnedFile], stops: bool) -> Reply {
+fn reply(room: &Room, caller: &CallingSession, owned: &[OwnedFile], stops: bool) -> HookAnswer {
     let (lines, ask) = (guard::lines(owned).join("; "), guard::ask_for(owned));
     if stops {
         let text = format!("mailbag: {lines}. Do not change it; {ask}.");
-        return Reply {
+        return HookAnswer {
             text: Some(text),
-            verdict: Verdict::Stop,
-            ..Reply::default()
+            verdict: ToolVerdict::Stop,
+            ..HookAnswer::default()
         };
     }
     // A warning at each edit would fill the context.
     let claims: Vec<&str> = owned.iter().map(|one| one.claim.subject.as_str()).collect();
     let is_first = sessions::first_time(room, &caller.key(), &claims.join(" ")) != Some(false);
     let text = format!("mailbag: {lines}. You are not stopped; before further changes, {ask}.");
-    Reply {
+    HookAnswer {
         text: is_first.then_some(text),
-        ..Reply::default()
+        ..HookAnswer::default()
     }
 }
 
@@ -147,7 +157,7 @@ fn same_file(room: &Room, agent: &str, files: &[String]) -> Option<String> {
 
 /// Sends the message to the other agent. Ignores a failure, so that the edit happens.
 fn tell(room: &Room, agent: &str, other: &str, file: &str, body: &str) {
-    let draft = Draft {
+    let draft = MessageDraft {
         to: vec![other.to_owned()],
         kind: Some("notification".into()),
         subject: Some(sanitize::brief(
@@ -155,9 +165,9 @@ fn tell(room: &Room, agent: &str, other: &str, file: &str, body: &str) {
             limits::SUBJECT,
         )),
         body: Some(body.to_owned()),
-        ..Draft::default()
+        ..MessageDraft::default()
     };
-    let who = Who {
+    let who = AgentIdentity {
         name: agent.to_owned(),
         source: "the edit",
     };

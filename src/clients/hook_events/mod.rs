@@ -6,20 +6,20 @@ mod names;
 mod permission;
 pub(super) mod reading;
 
-use super::briefing::{self, Briefing, Hearer, Moment};
+use super::briefing::{self, BriefedSession, Briefing, SessionMoment};
 use super::session_watch;
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::base::sanitize;
-use crate::commands::claim::{self, Ask};
+use crate::commands::claim::{self, ClaimAction};
 use crate::commands::follow::let_router_process;
 use crate::commands::name;
 use crate::commands::send::send;
 use crate::query::claims;
-use crate::query::identity::{self, Who};
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::room::sessions::{self, Caller, Lease, Loss, Takeover};
-use names::Bound;
+use crate::room::sessions::{self, CallingSession, LossNotification, SessionLease, Takeover};
+use names::BoundSession;
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -27,11 +27,11 @@ use std::process::{Command, Stdio};
 
 /// An event of a client's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct HookEvent {
     /// The client's name for it.
     pub name: String,
     /// How we handle it.
-    pub kind: Kind,
+    pub kind: HookAction,
     /// The client's id of the session.
     pub session: Option<String>,
     /// The session's working directory.
@@ -45,12 +45,12 @@ pub struct Event {
     /// The files that a tool is about to change.
     pub files: Vec<PathBuf>,
     /// The tool that needs permission.
-    pub tool: Option<Tool>,
+    pub tool: Option<PermissionRequest>,
 }
 
 /// A call of a tool that needs permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tool {
+pub struct PermissionRequest {
     /// The tool.
     pub name: String,
     /// Its arguments.
@@ -61,7 +61,7 @@ pub struct Tool {
 
 /// The effect on the tool of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Verdict {
+pub enum ToolVerdict {
     /// The client decides, as without a hook.
     #[default]
     None,
@@ -73,9 +73,9 @@ pub enum Verdict {
 
 /// How an event is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum HookAction {
     /// Announce mail.
-    Announce(Moment),
+    Announce(SessionMoment),
     /// Renew the lease only: text would not reach the agent, or would stop it from stopping again.
     Renew,
     /// A tool is about to change files: judge it.
@@ -90,7 +90,7 @@ pub enum Kind {
 
 /// The answer to an event.
 #[derive(Debug, Default)]
-pub struct Reply {
+pub struct HookAnswer {
     /// The session's agent.
     pub agent: Option<String>,
     /// The text for the agent, if any.
@@ -98,25 +98,33 @@ pub struct Reply {
     /// Why the session gets no mail.
     pub trouble: Option<String>,
     /// The effect on the tool.
-    pub verdict: Verdict,
+    pub verdict: ToolVerdict,
     briefing: Option<Briefing>,
     /// The agent that the session has lost to another session.
-    lost: Option<(String, Caller)>,
+    lost: Option<(String, CallingSession)>,
 }
 
 /// The agent and the role from the installation or the environment: the agent of a session that has not joined another one,
 /// and the role of a session without a name.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct ConfiguredIdentity<'a> {
     /// The agent.
-    pub agent: Option<&'a Who>,
+    pub agent: Option<&'a AgentIdentity>,
     /// The role.
     pub role: Option<&'a str>,
 }
 
-/// Builds the answer to an event. After printing it, call [`Reply::shown`] or [`Reply::not_shown`].
-pub fn handle(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Reply {
-    let starts = matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume));
+/// Builds the answer to an event. After printing it, call [`HookAnswer::shown`] or [`HookAnswer::not_shown`].
+pub fn handle(
+    room: &Room,
+    client: &str,
+    event: &HookEvent,
+    asked: ConfiguredIdentity<'_>,
+) -> HookAnswer {
+    let starts = matches!(
+        event.kind,
+        HookAction::Announce(SessionMoment::Start | SessionMoment::Resume)
+    );
     answer(room, client, event, asked).unwrap_or_else(|e| {
         // Reported once, at the start of the session, not after every tool.
         let text = starts.then(|| {
@@ -125,16 +133,16 @@ pub fn handle(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Rep
                 sanitize::line(&e.to_string())
             )
         });
-        Reply {
+        HookAnswer {
             text,
             trouble: Some(e.to_string()),
-            ..Reply::default()
+            ..HookAnswer::default()
         }
     })
 }
 
 /// The answer of a hook during its test by `install`: the room and the agent were found. Changes nothing.
-pub fn dry_run(room: &Room, named: Option<&Who>) -> Result<String> {
+pub fn dry_run(room: &Room, named: Option<&AgentIdentity>) -> Result<String> {
     let registry = room.registry()?;
     let agent = named.map(|who| who.in_registry(&registry)).transpose()?;
     let whom = agent.map_or_else(
@@ -147,36 +155,41 @@ pub fn dry_run(room: &Room, named: Option<&Who>) -> Result<String> {
     ))
 }
 
-fn answer(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Result<Reply> {
+fn answer(
+    room: &Room,
+    client: &str,
+    event: &HookEvent,
+    asked: ConfiguredIdentity<'_>,
+) -> Result<HookAnswer> {
     let named = asked.agent;
-    let here = Caller::here(client, event.session.clone())?;
-    let caller = Caller {
+    let here = CallingSession::here(client, event.session.clone())?;
+    let caller = CallingSession {
         directory: event.directory.clone().or(here.directory.clone()),
         ..here
     };
     match event.kind {
-        Kind::Ignore => Ok(Reply::default()),
-        Kind::Edit => Ok(edits::judge(room, &caller, event, named)),
-        Kind::Permission => permission::ask(room, &caller, event, named),
-        Kind::Renew => {
+        HookAction::Ignore => Ok(HookAnswer::default()),
+        HookAction::Edit => Ok(edits::judge(room, &caller, event, named)),
+        HookAction::Permission => permission::ask(room, &caller, event, named),
+        HookAction::Renew => {
             let lease = bind(room, &caller, event, named)?;
             if let Some(lease) = &lease {
                 keep(room, client, lease);
             }
-            Ok(Reply {
+            Ok(HookAnswer {
                 agent: lease.map(|lease| lease.agent),
-                ..Reply::default()
+                ..HookAnswer::default()
             })
         }
-        Kind::End => end(room, &caller).map(|()| Reply::default()),
-        Kind::Announce(moment) => {
+        HookAction::End => end(room, &caller).map(|()| HookAnswer::default()),
+        HookAction::Announce(moment) => {
             let bound = names::bind(room, &caller, event, asked);
             if let Ok(Some(bound)) = bound {
                 keep(room, client, &bound.lease);
                 return announce(
                     room,
                     moment,
-                    Hearer {
+                    BriefedSession {
                         caller: &caller,
                         forgot: event.forgot,
                     },
@@ -188,20 +201,20 @@ fn answer(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Result<
             }
             bound?;
             match moment {
-                Moment::Start | Moment::Resume => Ok(how_to_join(room, &caller)),
-                _ => Ok(Reply::default()),
+                SessionMoment::Start | SessionMoment::Resume => Ok(how_to_join(room, &caller)),
+                _ => Ok(HookAnswer::default()),
             }
         }
     }
 }
 
 /// The session of an agent that owns claims is watched. A failure is not one of the hook.
-fn keep(room: &Room, client: &str, lease: &Lease) {
+fn keep(room: &Room, client: &str, lease: &SessionLease) {
     session_watch::ensure(room, client, lease).unwrap_or_else(|e| tracing::warn!("{e}"));
 }
 
 /// The session ends, and its agent releases its claims.
-fn end(room: &Room, caller: &Caller) -> Result<()> {
+fn end(room: &Room, caller: &CallingSession) -> Result<()> {
     let agent = sessions::agent_of(room, caller)?
         .filter(|lease| !lease.ended)
         .map(|lease| lease.agent);
@@ -222,11 +235,11 @@ fn release(room: &Room, agent: String) -> Result<()> {
     {
         return Ok(());
     }
-    let who = Who {
+    let who = AgentIdentity {
         name: agent,
         source: identity::THE_SESSION,
     };
-    let everything = Ask::Release {
+    let everything = ClaimAction::Release {
         subjects: Vec::new(),
         of: None,
     };
@@ -239,25 +252,29 @@ fn release(room: &Room, agent: String) -> Result<()> {
 }
 
 /// Whether a session starts with this event.
-pub(super) fn begins(event: &Event) -> bool {
-    event.follows || matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume))
+pub(super) fn begins(event: &HookEvent) -> bool {
+    event.follows
+        || matches!(
+            event.kind,
+            HookAction::Announce(SessionMoment::Start | SessionMoment::Resume)
+        )
 }
 
 /// Whether a session without an agent gets a name at this event.
-pub(super) fn gives_name(event: &Event) -> bool {
+pub(super) fn gives_name(event: &HookEvent) -> bool {
     matches!(
         event.kind,
-        Kind::Announce(Moment::Start | Moment::Resume | Moment::Prompt)
+        HookAction::Announce(SessionMoment::Start | SessionMoment::Resume | SessionMoment::Prompt)
     )
 }
 
 /// Binds the event's session to its agent, if it has one.
 pub(super) fn bind(
     room: &Room,
-    caller: &Caller,
-    event: &Event,
-    named: Option<&Who>,
-) -> Result<Option<Lease>> {
+    caller: &CallingSession,
+    event: &HookEvent,
+    named: Option<&AgentIdentity>,
+) -> Result<Option<SessionLease>> {
     // A client process runs one session at a time. Its MCP server may have bound the agent earlier under a session id that
     // was never used, because a resumed session's id is known late.
     let claim = if begins(event) {
@@ -274,9 +291,9 @@ pub(super) fn bind(
 /// The agent of the event's session, if it has one.
 fn agent(
     room: &Room,
-    caller: &Caller,
-    event: &Event,
-    named: Option<&Who>,
+    caller: &CallingSession,
+    event: &HookEvent,
+    named: Option<&AgentIdentity>,
 ) -> Result<Option<String>> {
     let before = || {
         if event.follows {
@@ -297,8 +314,13 @@ fn agent(
     })
 }
 
-fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Result<Reply> {
-    let Bound { lease, news } = bound;
+fn announce(
+    room: &Room,
+    moment: SessionMoment,
+    hearer: BriefedSession<'_>,
+    bound: BoundSession,
+) -> Result<HookAnswer> {
+    let BoundSession { lease, news } = bound;
     let_router_process(room, limits::READER_WAIT);
     let briefing = briefing::brief(room, (&lease.agent, Some(hearer)), moment, lease.told)?;
     let told = briefing
@@ -318,30 +340,30 @@ fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Re
     };
     let text: Vec<String> = [news, told, hint, context].into_iter().flatten().collect();
     let text = (!text.is_empty()).then(|| text.join("\n"));
-    Ok(Reply {
+    Ok(HookAnswer {
         agent: Some(lease.agent),
         text,
         briefing,
-        ..Reply::default()
+        ..HookAnswer::default()
     })
 }
 
-fn report_loss(loss: Loss, caller: Caller) -> Reply {
+fn report_loss(loss: LossNotification, caller: CallingSession) -> HookAnswer {
     let join = join_command(&caller)
         .map(|join| format!("; run {join} to join as another agent"))
         .unwrap_or_default();
     let text = format!("mailbag: {loss}{join}");
     let text = Some(sanitize::line(&text).into_owned());
-    Reply {
+    HookAnswer {
         text,
         trouble: Some(loss.to_string()),
         lost: Some((loss.agent, caller)),
-        ..Reply::default()
+        ..HookAnswer::default()
     }
 }
 
 /// The command that identifies a session.
-fn join_command(caller: &Caller) -> Option<String> {
+fn join_command(caller: &CallingSession) -> Option<String> {
     // The commands of a client's session are recognised by their environment or their process.
     caller
         .session
@@ -349,26 +371,26 @@ fn join_command(caller: &Caller) -> Option<String> {
         .map(|_| "`mailbag join NAME`".to_owned())
 }
 
-fn how_to_join(room: &Room, caller: &Caller) -> Reply {
+fn how_to_join(room: &Room, caller: &CallingSession) -> HookAnswer {
     let Some(join) = join_command(caller) else {
-        return Reply::default();
+        return HookAnswer::default();
     };
     let text = format!(
         "mailbag: this session is unidentified in {}, so it gets no mail. Run {join}; `mailbag agent list` shows the names. Then {}.",
         sanitize::line(&room.dir.path().to_string_lossy()),
         reading::commands(caller),
     );
-    Reply {
+    HookAnswer {
         text: Some(text),
-        ..Reply::default()
+        ..HookAnswer::default()
     }
 }
 
-impl Reply {
+impl HookAnswer {
     /// Call after the answer was printed: charges the budget, and starts a process that delivers pending mail.
-    pub fn shown(&self, room: &Room, client: &str, event: &Event) -> Result<()> {
+    pub fn shown(&self, room: &Room, client: &str, event: &HookEvent) -> Result<()> {
         // Every edit waits for its hook.
-        if event.kind == Kind::Edit && self.trouble.is_none() {
+        if event.kind == HookAction::Edit && self.trouble.is_none() {
             return Ok(());
         }
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {

@@ -1,18 +1,20 @@
 //! Names for sessions without one.
 
-use super::{Asked, Event, Kind, begins, bind as bind_known, gives_name, join_command};
+use super::{
+    ConfiguredIdentity, HookAction, HookEvent, begins, bind as bind_known, gives_name, join_command,
+};
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::clients::briefing::Moment;
+use crate::clients::briefing::SessionMoment;
 use crate::commands::name;
-use crate::query::identity::Who;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
-use crate::room::sessions::{self, Caller, Lease, first_time};
+use crate::room::sessions::{self, CallingSession, SessionLease, first_time};
 
 /// A session with its agent.
-pub(super) struct Bound {
+pub(super) struct BoundSession {
     /// Its lease.
-    pub(super) lease: Lease,
+    pub(super) lease: SessionLease,
     /// The line with the name of the session.
     pub(super) news: Option<String>,
 }
@@ -21,10 +23,10 @@ pub(super) struct Bound {
 /// session if another session holds its agent by the installation.
 pub(super) fn bind(
     room: &Room,
-    caller: &Caller,
-    event: &Event,
-    asked: Asked<'_>,
-) -> Result<Option<Bound>> {
+    caller: &CallingSession,
+    event: &HookEvent,
+    asked: ConfiguredIdentity<'_>,
+) -> Result<Option<BoundSession>> {
     let bound = bind_known(room, caller, event, asked.agent);
     let holder = match &bound {
         Ok(Some(lease)) => return known(room, caller, event, lease.clone()).map(Some),
@@ -35,10 +37,10 @@ pub(super) fn bind(
     let is_without = bound.is_ok() || holder.is_some();
     // A session that lost its agent to another one has to know that first.
     if !gives_name(event) || !is_without || sessions::loss(room, caller)?.is_some() {
-        return Ok(bound?.map(|lease| Bound { lease, news: None }));
+        return Ok(bound?.map(|lease| BoundSession { lease, news: None }));
     }
     let Some(lease) = name::give(room, caller, asked.role)? else {
-        return Ok(bound?.map(|lease| Bound { lease, news: None }));
+        return Ok(bound?.map(|lease| BoundSession { lease, news: None }));
     };
     // The next events find it as the agent that the session joined.
     let lease = sessions::bind(
@@ -50,7 +52,7 @@ pub(super) fn bind(
     )?;
     first_time(room, &caller.key(), &lease.agent);
     let news = line(room, caller, &lease.agent, holder.as_ref());
-    Ok(Some(Bound {
+    Ok(Some(BoundSession {
         lease,
         news: Some(news),
     }))
@@ -58,18 +60,27 @@ pub(super) fn bind(
 
 /// The agent was registered for this session before. At its start, a session without its earlier context is notified, and a
 /// resumed one only if no hook has notified it.
-fn known(room: &Room, caller: &Caller, event: &Event, lease: Lease) -> Result<Bound> {
+fn known(
+    room: &Room,
+    caller: &CallingSession,
+    event: &HookEvent,
+    lease: SessionLease,
+) -> Result<BoundSession> {
     if !lease.joined || !begins(event) || !name::returned(room, &lease.agent, caller)? {
-        return Ok(Bound { lease, news: None });
+        return Ok(BoundSession { lease, news: None });
     }
     let is_new = first_time(room, &caller.key(), &lease.agent) == Some(true);
-    let is_told = is_new || event.kind == Kind::Announce(Moment::Start);
+    let is_told = is_new || event.kind == HookAction::Announce(SessionMoment::Start);
     let news = is_told.then(|| line(room, caller, &lease.agent, None));
-    Ok(Bound { lease, news })
+    Ok(BoundSession { lease, news })
 }
 
 /// The session that holds the agent that this session would have by its installation.
-fn holder(room: &Room, caller: &Caller, named: Option<&Who>) -> Option<Lease> {
+fn holder(
+    room: &Room,
+    caller: &CallingSession,
+    named: Option<&AgentIdentity>,
+) -> Option<SessionLease> {
     let agent = named?
         .in_registry(&room.registry().ok()?)
         .ok()?
@@ -81,7 +92,12 @@ fn holder(room: &Room, caller: &Caller, named: Option<&Who>) -> Option<Lease> {
         .filter(|lease| !lease.is_of(caller))
 }
 
-fn line(room: &Room, caller: &Caller, agent: &str, holder: Option<&Lease>) -> String {
+fn line(
+    room: &Room,
+    caller: &CallingSession,
+    agent: &str,
+    holder: Option<&SessionLease>,
+) -> String {
     let path = room.dir.path().to_string_lossy();
     // A person who gives this session the name of the other one has to know its id.
     let join = match &caller.session {

@@ -2,18 +2,20 @@
 //!
 //! Without a decision the client asks by itself, so no failure here lets a tool run.
 
-use super::{Event, Reply, Tool, Verdict, bind, deliver};
+use super::{HookAnswer, HookEvent, PermissionRequest, ToolVerdict, bind, deliver};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::clients::kind::Client;
-use crate::commands::approval::{self, Asked, Outcome, Proved, Terms};
-use crate::commands::send::Draft;
-use crate::commands::wait::{Waiter, Wakeup};
+use crate::commands::approval::{
+    self, ApprovalOutcome, ApprovalRequest, SentApprovalMessage, SignedDecision,
+};
+use crate::commands::send::MessageDraft;
+use crate::commands::wait::{InboxWaiter, WaitEnd};
 use crate::message::{decision, id};
-use crate::query::identity::{self, Who};
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::room::sessions::{self, Caller, Lease};
+use crate::room::sessions::{self, CallingSession, SessionLease};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Instant;
@@ -34,42 +36,42 @@ const TELLING: [&str; 6] = [
 /// Asks the human, and waits. A session without an agent asks no one.
 pub(super) fn ask(
     room: &Room,
-    caller: &Caller,
-    event: &Event,
-    named: Option<&Who>,
-) -> Result<Reply> {
+    caller: &CallingSession,
+    event: &HookEvent,
+    named: Option<&AgentIdentity>,
+) -> Result<HookAnswer> {
     let Some(tool) = &event.tool else {
-        return Ok(Reply::default());
+        return Ok(HookAnswer::default());
     };
     let Some(lease) = bind(room, caller, event, named)? else {
-        return Ok(Reply::default());
+        return Ok(HookAnswer::default());
     };
     // The human would decide on something that they did not see.
     let Some(body) = body(tool, caller, &lease.agent, event.directory.as_deref()) else {
-        return Ok(Reply::default());
+        return Ok(HookAnswer::default());
     };
     let within = room.settings()?.permission_within;
     let until = Instant::now() + within + limits::PERMISSION_GRACE;
-    let mut waiter = Waiter::new(room, &lease.agent)?;
+    let mut waiter = InboxWaiter::new(room, &lease.agent)?;
     waiter.holds(&lease.agent, &lease.named());
-    let who = Who {
+    let who = AgentIdentity {
         name: lease.agent.clone(),
         source: identity::THE_SESSION,
     };
     let to = vec![id::HUMAN.to_owned()];
-    let draft = Draft {
+    let draft = MessageDraft {
         to,
         subject: Some(subject(tool)),
         body: Some(body),
-        ..Draft::default()
+        ..MessageDraft::default()
     };
-    let terms = Terms {
+    let terms = ApprovalRequest {
         deadline: Some(span_text(within)),
         signed: true,
-        ..Terms::default()
+        ..ApprovalRequest::default()
     };
     let mut asked = approval::ask(room, &who, draft, terms)?;
-    let is_over = |begun: &Lease| is_over(room, caller, begun, tool.helper.is_none());
+    let is_over = |begun: &SessionLease| is_over(room, caller, begun, tool.helper.is_none());
     let ended = wait(&mut asked, &mut waiter, until, &|| is_over(&lease));
     if !matches!(ended, Ok(Some(_)))
         && let Err(e) = asked.withdraw(&who)
@@ -81,7 +83,7 @@ pub(super) fn ask(
     let agent = Some(lease.agent);
     match ended.inspect_err(|_| drop(deliver(room)))? {
         Some(outcome) if outcome.by.is_some() => match asked.proved(&outcome)? {
-            Some(proved) => Ok(Reply {
+            Some(proved) => Ok(HookAnswer {
                 agent,
                 ..answer(&proved)
             }),
@@ -93,20 +95,20 @@ pub(super) fn ask(
                 cure: "answer in the client's own dialog".into(),
             }),
         },
-        _ => Ok(Reply {
+        _ => Ok(HookAnswer {
             agent,
-            ..Reply::default()
+            ..HookAnswer::default()
         }),
     }
 }
 
 /// Waits for the outcome. `None` if the answer is no longer needed, or after the deadline.
 fn wait(
-    asked: &mut Asked,
-    waiter: &mut Waiter,
+    asked: &mut SentApprovalMessage,
+    waiter: &mut InboxWaiter,
     until: Instant,
     is_over: &dyn Fn() -> Result<bool>,
-) -> Result<Option<Outcome>> {
+) -> Result<Option<ApprovalOutcome>> {
     loop {
         if let Some(outcome) = asked.look()? {
             return Ok(Some(outcome));
@@ -116,16 +118,21 @@ fn wait(
             return Ok(None);
         }
         match waiter.wait(Some(until.min(now + limits::PERMISSION_CHECK))) {
-            Wakeup::Changed | Wakeup::TimedOut => {}
-            Wakeup::Signal(_) => return Ok(None),
-            Wakeup::Removed(e) => return Err(e),
-            Wakeup::Trouble(e) => tracing::debug!("{e}"),
+            WaitEnd::Changed | WaitEnd::TimedOut => {}
+            WaitEnd::Signal(_) => return Ok(None),
+            WaitEnd::Removed(e) => return Err(e),
+            WaitEnd::Trouble(e) => tracing::debug!("{e}"),
         }
     }
 }
 
 /// Does the client no longer need the answer? The person may have answered in the client's dialog.
-fn is_over(room: &Room, caller: &Caller, begun: &Lease, is_main: bool) -> Result<bool> {
+fn is_over(
+    room: &Room,
+    caller: &CallingSession,
+    begun: &SessionLease,
+    is_main: bool,
+) -> Result<bool> {
     let Some(now) = sessions::of(room, &begun.agent)?.filter(|lease| lease.is_of(caller)) else {
         return Ok(true);
     };
@@ -134,11 +141,11 @@ fn is_over(room: &Room, caller: &Caller, begun: &Lease, is_main: bool) -> Result
     Ok(has_gone_on || now.is_gone(&room.dir))
 }
 
-fn answer(proved: &Proved) -> Reply {
+fn answer(proved: &SignedDecision) -> HookAnswer {
     if proved.option == decision::OPTIONS[0] {
-        return Reply {
-            verdict: Verdict::Allow,
-            ..Reply::default()
+        return HookAnswer {
+            verdict: ToolVerdict::Allow,
+            ..HookAnswer::default()
         };
     }
     let note = proved
@@ -154,15 +161,15 @@ fn answer(proved: &Proved) -> Reply {
         id::HUMAN,
         proved.seq
     );
-    Reply {
+    HookAnswer {
         text: Some(text),
-        verdict: Verdict::Stop,
-        ..Reply::default()
+        verdict: ToolVerdict::Stop,
+        ..HookAnswer::default()
     }
 }
 
 /// The call in one line.
-fn subject(tool: &Tool) -> String {
+fn subject(tool: &PermissionRequest) -> String {
     let telling = TELLING
         .iter()
         .find_map(|name| tool.input.get(*name)?.as_str().map(str::to_owned));
@@ -176,7 +183,12 @@ fn subject(tool: &Tool) -> String {
 
 /// The call with all its arguments. Each of their lines has a mark, so that none looks like text of mailbag. `None` if it is
 /// too long.
-fn body(tool: &Tool, caller: &Caller, agent: &str, directory: Option<&Path>) -> Option<String> {
+fn body(
+    tool: &PermissionRequest,
+    caller: &CallingSession,
+    agent: &str,
+    directory: Option<&Path>,
+) -> Option<String> {
     let line = |text: &str| sanitize::line(text).into_owned();
     let helper = match tool.helper.as_deref() {
         None => String::new(),

@@ -1,11 +1,11 @@
 //! How the mail that is announced can be read: once a session, in the words of its client.
 
 use crate::base::limits;
-use crate::clients::briefing::{Briefing, Hearer};
+use crate::clients::briefing::{BriefedSession, Briefing};
 use crate::clients::install::has_tools::has_tools;
 use crate::clients::kind::Client;
 use crate::room::Room;
-use crate::room::sessions::{Caller, first_time};
+use crate::room::sessions::{CallingSession, first_time};
 
 /// The name of the record in a session.
 const TOPIC: &str = "how to read";
@@ -14,7 +14,7 @@ const TOPIC: &str = "how to read";
 /// mail, or the session knows it. A session that has lost its context does not know it.
 pub(in crate::clients) fn hint(
     room: &Room,
-    hearer: Hearer<'_>,
+    hearer: BriefedSession<'_>,
     briefing: &Briefing,
 ) -> Option<String> {
     let caller = hearer.caller;
@@ -31,13 +31,13 @@ pub(in crate::clients) fn hint(
 }
 
 /// The commands or the tools that read and answer mail, for a session without mail.
-pub(super) fn commands(caller: &Caller) -> String {
+pub(super) fn commands(caller: &CallingSession) -> String {
     let (read, reply) = tools(caller);
     format!("{read}`mailbag read` shows mail, {reply}`mailbag reply ID TEXT` answers")
 }
 
 /// The tools that read and answer, as a prefix of the commands. Empty if the client does not have them.
-fn tools(caller: &Caller) -> (&'static str, &'static str) {
+fn tools(caller: &CallingSession) -> (&'static str, &'static str) {
     let client = Client::parse(&caller.client).ok();
     let has_tools = client
         .zip(caller.directory.as_deref())

@@ -1,43 +1,43 @@
 //! Claude Code: <https://code.claude.com/docs/en/hooks>. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Adapter, Input, context, denial, end, start, stop};
-use crate::clients::briefing::Moment;
-use crate::clients::hook_events::{Event, Kind};
+use super::{HookAdapter, HookInput, context, denial, end, start, stop};
+use crate::clients::briefing::SessionMoment;
+use crate::clients::hook_events::{HookAction, HookEvent};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter {
+pub(super) const ADAPTER: HookAdapter = HookAdapter {
     kind,
     files,
     answer,
     denial,
 };
 
-fn kind(input: &Input) -> Kind {
+fn kind(input: &HookInput) -> HookAction {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
-        "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
-        "PostToolBatch" | "PostToolUse" => Kind::Announce(Moment::Tool),
+        "UserPromptSubmit" => HookAction::Announce(SessionMoment::Prompt),
+        "PostToolBatch" | "PostToolUse" => HookAction::Announce(SessionMoment::Tool),
         "Stop" => stop(input),
         // The client drops the output of this hook.
-        "StopFailure" => Kind::Renew,
-        "PreToolUse" => Kind::Edit,
+        "StopFailure" => HookAction::Renew,
+        "PreToolUse" => HookAction::Edit,
         "PermissionRequest" => permission(input),
         "SessionEnd" => end(input),
-        _ => Kind::Ignore,
+        _ => HookAction::Ignore,
     }
 }
 
 /// A request that only the client's own dialog can answer is not asked elsewhere: the person chooses among the tool's answers.
-fn permission(input: &Input) -> Kind {
+fn permission(input: &HookInput) -> HookAction {
     match input.tool_name.as_deref() {
-        Some("AskUserQuestion" | "ExitPlanMode") => Kind::Ignore,
-        _ => Kind::Permission,
+        Some("AskUserQuestion" | "ExitPlanMode") => HookAction::Ignore,
+        _ => HookAction::Permission,
     }
 }
 
 /// The file that a tool changes.
-fn files(input: &Input) -> Vec<PathBuf> {
+fn files(input: &HookInput) -> Vec<PathBuf> {
     match input.tool_name.as_deref() {
         Some("Edit" | "Write" | "MultiEdit") => input.path("file_path"),
         Some("NotebookEdit") => input.path("notebook_path"),
@@ -46,6 +46,6 @@ fn files(input: &Input) -> Vec<PathBuf> {
 }
 
 /// No output means no text. At a stop, `additionalContext` alone makes Claude continue; a block reason would be sent twice.
-fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
+fn answer(event: &HookEvent, text: Option<&str>) -> Option<Value> {
     text.map(|text| context(event, text))
 }

@@ -1,34 +1,34 @@
 //! Codex. It rejects unknown fields. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Adapter, Input, block, context, denial, end, patch, start, stop};
-use crate::clients::briefing::Moment;
-use crate::clients::hook_events::{Event, Kind};
+use super::{HookAdapter, HookInput, block, context, denial, end, patch, start, stop};
+use crate::clients::briefing::SessionMoment;
+use crate::clients::hook_events::{HookAction, HookEvent};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter {
+pub(super) const ADAPTER: HookAdapter = HookAdapter {
     kind,
     files,
     answer,
     denial,
 };
 
-fn kind(input: &Input) -> Kind {
+fn kind(input: &HookInput) -> HookAction {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
-        "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
-        "PostToolUse" => Kind::Announce(Moment::Tool),
+        "UserPromptSubmit" => HookAction::Announce(SessionMoment::Prompt),
+        "PostToolUse" => HookAction::Announce(SessionMoment::Tool),
         "Stop" => stop(input),
-        "Interrupt" => Kind::Renew,
-        "PreToolUse" => Kind::Edit,
-        "PermissionRequest" => Kind::Permission,
+        "Interrupt" => HookAction::Renew,
+        "PreToolUse" => HookAction::Edit,
+        "PermissionRequest" => HookAction::Permission,
         "SessionEnd" => end(input),
-        _ => Kind::Ignore,
+        _ => HookAction::Ignore,
     }
 }
 
 /// The files that a patch changes.
-fn files(input: &Input) -> Vec<PathBuf> {
+fn files(input: &HookInput) -> Vec<PathBuf> {
     if input.tool_name.as_deref() != Some("apply_patch") {
         return Vec::new();
     }
@@ -37,10 +37,10 @@ fn files(input: &Input) -> Vec<PathBuf> {
 }
 
 /// An empty object means no text.
-fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
+fn answer(event: &HookEvent, text: Option<&str>) -> Option<Value> {
     Some(match text {
         None => json!({}),
-        Some(text) if event.kind == Kind::Announce(Moment::Stop) => block(text),
+        Some(text) if event.kind == HookAction::Announce(SessionMoment::Stop) => block(text),
         Some(text) => context(event, text),
     })
 }

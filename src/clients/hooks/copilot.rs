@@ -1,32 +1,32 @@
 //! GitHub Copilot CLI. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Adapter, Input, block, end, patch, start, stop};
-use crate::clients::briefing::Moment;
-use crate::clients::hook_events::{Event, Kind};
+use super::{HookAdapter, HookInput, block, end, patch, start, stop};
+use crate::clients::briefing::SessionMoment;
+use crate::clients::hook_events::{HookAction, HookEvent};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter {
+pub(super) const ADAPTER: HookAdapter = HookAdapter {
     kind,
     files,
     answer,
     denial,
 };
 
-fn kind(input: &Input) -> Kind {
+fn kind(input: &HookInput) -> HookAction {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
-        "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
-        "PostToolUse" => Kind::Announce(Moment::Tool),
+        "UserPromptSubmit" => HookAction::Announce(SessionMoment::Prompt),
+        "PostToolUse" => HookAction::Announce(SessionMoment::Tool),
         "Stop" => stop(input),
-        "PreToolUse" => Kind::Edit,
+        "PreToolUse" => HookAction::Edit,
         "SessionEnd" => end(input),
-        _ => Kind::Ignore,
+        _ => HookAction::Ignore,
     }
 }
 
 /// The files that a tool changes. The input of `apply_patch` is the patch itself.
-fn files(input: &Input) -> Vec<PathBuf> {
+fn files(input: &HookInput) -> Vec<PathBuf> {
     match (input.tool_name.as_deref(), &input.tool_input) {
         (Some("Edit"), Value::String(text)) => patch::files(text),
         (Some("Edit" | "Write"), _) => input.path("path"),
@@ -35,8 +35,8 @@ fn files(input: &Input) -> Vec<PathBuf> {
 }
 
 /// No output means no text.
-fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
-    let is_stop = event.kind == Kind::Announce(Moment::Stop);
+fn answer(event: &HookEvent, text: Option<&str>) -> Option<Value> {
+    let is_stop = event.kind == HookAction::Announce(SessionMoment::Stop);
     text.map(|text| {
         if is_stop {
             block(text)
@@ -47,6 +47,6 @@ fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
 }
 
 /// The answer that stops a tool.
-fn denial(_: &Event, reason: &str) -> Value {
+fn denial(_: &HookEvent, reason: &str) -> Value {
     json!({"permissionDecision": "deny", "permissionDecisionReason": reason})
 }

@@ -10,8 +10,8 @@ mod opencode;
 mod patch;
 mod qwen;
 
-use crate::clients::briefing::Moment;
-use crate::clients::hook_events::{Event, Kind, Tool, Verdict};
+use crate::clients::briefing::SessionMoment;
+use crate::clients::hook_events::{HookAction, HookEvent, PermissionRequest, ToolVerdict};
 use crate::clients::kind::Client;
 use crate::disk::layout;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 /// The fields that clients send.
 #[derive(Debug, Deserialize)]
-struct Input {
+struct HookInput {
     hook_event_name: String,
     #[serde(default)]
     session_id: Option<String>,
@@ -54,7 +54,7 @@ struct Input {
     tool_input: Value,
 }
 
-impl Input {
+impl HookInput {
     /// The path in an argument of the tool.
     fn path(&self, argument: &str) -> Vec<PathBuf> {
         self.tool_input
@@ -67,18 +67,18 @@ impl Input {
 }
 
 /// How one client speaks.
-struct Adapter {
+struct HookAdapter {
     /// The meaning of an event.
-    kind: fn(&Input) -> Kind,
+    kind: fn(&HookInput) -> HookAction,
     /// The files that a tool changes.
-    files: fn(&Input) -> Vec<PathBuf>,
+    files: fn(&HookInput) -> Vec<PathBuf>,
     /// The answer that gives the agent a text, or none.
-    answer: fn(&Event, Option<&str>) -> Option<Value>,
+    answer: fn(&HookEvent, Option<&str>) -> Option<Value>,
     /// The answer that stops a tool.
-    denial: fn(&Event, &str) -> Value,
+    denial: fn(&HookEvent, &str) -> Value,
 }
 
-fn adapter(client: Client) -> &'static Adapter {
+fn adapter(client: Client) -> &'static HookAdapter {
     match client {
         Client::Claude => &claude::ADAPTER,
         Client::Codex => &codex::ADAPTER,
@@ -92,19 +92,19 @@ fn adapter(client: Client) -> &'static Adapter {
 
 impl Client {
     /// Parses a hook's input.
-    pub fn read(self, input: &[u8]) -> Result<Event, String> {
-        let input: Input =
+    pub fn read(self, input: &[u8]) -> Result<HookEvent, String> {
+        let input: HookInput =
             serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
         let adapter = adapter(self);
         let kind = (adapter.kind)(&input);
         // A sub-agent uses tools for its session.
         let is_main = matches!(input.agent_id, None | Some(Value::Null));
-        let kind = if is_main || matches!(kind, Kind::Edit | Kind::Permission) {
+        let kind = if is_main || matches!(kind, HookAction::Edit | HookAction::Permission) {
             kind
         } else {
-            Kind::Ignore
+            HookAction::Ignore
         };
-        let files = if kind == Kind::Edit {
+        let files = if kind == HookAction::Edit {
             (adapter.files)(&input)
         } else {
             Vec::new()
@@ -120,7 +120,7 @@ impl Client {
         let forgot = follows || input.source.as_deref() == Some("compact");
         let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());
         let tool = match input.tool_name {
-            Some(name) if kind == Kind::Permission => Some(Tool {
+            Some(name) if kind == HookAction::Permission => Some(PermissionRequest {
                 name,
                 input: input.tool_input,
                 helper,
@@ -133,7 +133,7 @@ impl Client {
         };
         let (name, directory, transcript) =
             (input.hook_event_name, input.cwd, input.transcript_path);
-        Ok(Event {
+        Ok(HookEvent {
             name,
             kind,
             session,
@@ -147,15 +147,15 @@ impl Client {
     }
 
     /// The output that gives the agent this text: one line, or nothing. The verdict is about the tool of the event.
-    pub fn answer(self, event: &Event, text: Option<&str>, verdict: Verdict) -> String {
-        let stops = verdict == Verdict::Stop;
+    pub fn answer(self, event: &HookEvent, text: Option<&str>, verdict: ToolVerdict) -> String {
+        let stops = verdict == ToolVerdict::Stop;
         let adapter = adapter(self);
         let answer = match verdict {
-            Verdict::Allow | Verdict::Stop if event.kind == Kind::Permission => {
+            ToolVerdict::Allow | ToolVerdict::Stop if event.kind == HookAction::Permission => {
                 Some(permission(event, text, stops))
             }
-            Verdict::Stop => text.map(|text| (adapter.denial)(event, text)),
-            Verdict::Allow | Verdict::None => (adapter.answer)(event, text),
+            ToolVerdict::Stop => text.map(|text| (adapter.denial)(event, text)),
+            ToolVerdict::Allow | ToolVerdict::None => (adapter.answer)(event, text),
         };
         answer
             .map(|answer| format!("{answer}\n"))
@@ -167,34 +167,34 @@ impl Client {
 const CLEAR: &str = "clear";
 
 /// Handles a session's start. A resumed session still knows earlier announcements.
-fn start(input: &Input) -> Kind {
-    Kind::Announce(if input.source.as_deref() == Some("resume") {
-        Moment::Resume
+fn start(input: &HookInput) -> HookAction {
+    HookAction::Announce(if input.source.as_deref() == Some("resume") {
+        SessionMoment::Resume
     } else {
-        Moment::Start
+        SessionMoment::Start
     })
 }
 
 /// Handles a session's end.
-fn end(input: &Input) -> Kind {
+fn end(input: &HookInput) -> HookAction {
     if input.reason.as_deref() == Some(CLEAR) {
-        Kind::Ignore
+        HookAction::Ignore
     } else {
-        Kind::End
+        HookAction::End
     }
 }
 
 /// Handles a stop. A turn that already continued because of a hook is not continued again.
-fn stop(input: &Input) -> Kind {
+fn stop(input: &HookInput) -> HookAction {
     if input.stop_hook_active {
-        Kind::Renew
+        HookAction::Renew
     } else {
-        Kind::Announce(Moment::Stop)
+        HookAction::Announce(SessionMoment::Stop)
     }
 }
 
 /// The answer that stops a tool, in Claude Code and Codex.
-fn denial(event: &Event, reason: &str) -> Value {
+fn denial(event: &HookEvent, reason: &str) -> Value {
     let decision = json!({
         "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason
     });
@@ -207,12 +207,12 @@ fn block(reason: &str) -> Value {
 }
 
 /// The answer that stops a tool, and at a stop makes the client continue, in Gemini CLI.
-fn refusal(_: &Event, reason: &str) -> Value {
+fn refusal(_: &HookEvent, reason: &str) -> Value {
     json!({"decision": "deny", "reason": reason})
 }
 
 /// The answer to a request for permission, in Claude Code and Codex.
-fn permission(event: &Event, reason: Option<&str>, denies: bool) -> Value {
+fn permission(event: &HookEvent, reason: Option<&str>, denies: bool) -> Value {
     let mut decision = json!({"behavior": if denies { "deny" } else { "allow" }});
     if denies && let Some(reason) = reason {
         decision["message"] = reason.into();
@@ -221,6 +221,6 @@ fn permission(event: &Event, reason: Option<&str>, denies: bool) -> Value {
 }
 
 /// The answer that adds text to the agent's context, in all clients.
-fn context(event: &Event, text: &str) -> Value {
+fn context(event: &HookEvent, text: &str) -> Value {
     json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
 }

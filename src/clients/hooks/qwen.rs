@@ -1,34 +1,34 @@
 //! Qwen Code. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Adapter, Input, block, context, denial, end, start, stop};
-use crate::clients::briefing::Moment;
-use crate::clients::hook_events::{Event, Kind};
+use super::{HookAdapter, HookInput, block, context, denial, end, start, stop};
+use crate::clients::briefing::SessionMoment;
+use crate::clients::hook_events::{HookAction, HookEvent};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter {
+pub(super) const ADAPTER: HookAdapter = HookAdapter {
     kind,
     files,
     answer,
     denial,
 };
 
-fn kind(input: &Input) -> Kind {
+fn kind(input: &HookInput) -> HookAction {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
-        "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
-        "PostToolUse" | "PostToolBatch" => Kind::Announce(Moment::Tool),
+        "UserPromptSubmit" => HookAction::Announce(SessionMoment::Prompt),
+        "PostToolUse" | "PostToolBatch" => HookAction::Announce(SessionMoment::Tool),
         "Stop" => stop(input),
         // The client drops the output of this hook.
-        "StopFailure" => Kind::Renew,
-        "PreToolUse" => Kind::Edit,
+        "StopFailure" => HookAction::Renew,
+        "PreToolUse" => HookAction::Edit,
         "SessionEnd" => end(input),
-        _ => Kind::Ignore,
+        _ => HookAction::Ignore,
     }
 }
 
 /// The file that a tool changes.
-fn files(input: &Input) -> Vec<PathBuf> {
+fn files(input: &HookInput) -> Vec<PathBuf> {
     match input.tool_name.as_deref() {
         Some("write_file" | "edit") => input.path("file_path"),
         Some("notebook_edit") => input.path("notebook_path"),
@@ -37,9 +37,9 @@ fn files(input: &Input) -> Vec<PathBuf> {
 }
 
 /// No output means no text.
-fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
+fn answer(event: &HookEvent, text: Option<&str>) -> Option<Value> {
     text.map(|text| {
-        if event.kind == Kind::Announce(Moment::Stop) {
+        if event.kind == HookAction::Announce(SessionMoment::Stop) {
             block(text)
         } else {
             context(event, text)

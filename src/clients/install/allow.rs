@@ -1,11 +1,11 @@
 //! The rules that let an agent use mail without a question: only single commands and tools.
 
-use super::clients::{Format, Homes, Part, Scope};
-use super::json::{End, Json, Step, Wrong, look};
+use super::clients::{ClientDirectories, FileFormat, InstallPart, InstallScope};
+use super::json::{EditError, JsonFile, JsonStep, ListEnd, look};
 use super::servers::is_empty;
 use super::text;
 use crate::base::limits;
-use crate::clients::kind::{Allow, Client};
+use crate::clients::kind::{AllowRules, Client};
 use crate::clients::mcp;
 use crate::disk::UserFile;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(super) const COMMANDS: [&str; 21] = [
 
 /// The rules of a client, if its settings have a list of them.
 pub(super) fn rules(client: Client) -> Vec<String> {
-    let Allow::List { command, tools, .. } = client.facts().allow else {
+    let AllowRules::List { command, tools, .. } = client.facts().allow else {
         return Vec::new();
     };
     let commands = COMMANDS
@@ -53,19 +53,30 @@ pub(super) fn rules(client: Client) -> Vec<String> {
 }
 
 /// Returns true if our rules in the project would hide the user's rules, because the project's list replaces the user's list.
-pub(super) fn would_replace_theirs(client: Client, scope: Scope, homes: &Homes) -> bool {
-    let replaces = matches!(client.facts().allow, Allow::List { replaces: true, .. });
+pub(super) fn would_replace_theirs(
+    client: Client,
+    scope: InstallScope,
+    homes: &ClientDirectories,
+) -> bool {
+    let replaces = matches!(
+        client.facts().allow,
+        AllowRules::List { replaces: true, .. }
+    );
     let list = |scope| listed_in(client, scope, homes).unwrap_or_default();
     let ours = rules(client);
     replaces
-        && scope == Scope::Project
-        && list(Scope::User).iter().any(|rule| !ours.contains(rule))
-        && !list(Scope::Project).iter().any(|rule| ours.contains(rule))
+        && scope == InstallScope::Project
+        && list(InstallScope::User)
+            .iter()
+            .any(|rule| !ours.contains(rule))
+        && !list(InstallScope::Project)
+            .iter()
+            .any(|rule| ours.contains(rule))
 }
 
 /// A rule of the person that makes a client reject all other shell commands, including mailbag, with its file.
-pub(super) fn exclusive(client: Client, homes: &Homes) -> Option<(String, PathBuf)> {
-    let Allow::List {
+pub(super) fn exclusive(client: Client, homes: &ClientDirectories) -> Option<(String, PathBuf)> {
+    let AllowRules::List {
         exclusive: Some(begin),
         ..
     } = client.facts().allow
@@ -73,7 +84,7 @@ pub(super) fn exclusive(client: Client, homes: &Homes) -> Option<(String, PathBu
         return None;
     };
     // A project's list replaces the user's list.
-    let scopes = [Scope::Project, Scope::User];
+    let scopes = [InstallScope::Project, InstallScope::User];
     let (rules, scope) = scopes
         .into_iter()
         .find_map(|scope| Some((listed_in(client, scope, homes)?, scope)))?;
@@ -81,38 +92,42 @@ pub(super) fn exclusive(client: Client, homes: &Homes) -> Option<(String, PathBu
     let target = client
         .targets(scope, homes)
         .into_iter()
-        .find(|target| target.parts.contains(&Part::Allow))?;
+        .find(|target| target.parts.contains(&InstallPart::Allow))?;
     Some((rule, target.path))
 }
 
 /// The rules in a client's file. An unreadable file is reported elsewhere.
-fn listed_in(client: Client, scope: Scope, homes: &Homes) -> Option<Vec<String>> {
+fn listed_in(
+    client: Client,
+    scope: InstallScope,
+    homes: &ClientDirectories,
+) -> Option<Vec<String>> {
     let target = client
         .targets(scope, homes)
         .into_iter()
-        .find(|target| target.parts.contains(&Part::Allow))?;
-    let Format::Json(dialect) = target.format else {
+        .find(|target| target.parts.contains(&InstallPart::Allow))?;
+    let FileFormat::Json(dialect) = target.format else {
         return None;
     };
     let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
-    let json = Json::read(text(&file).ok()??, dialect).ok()?;
+    let json = JsonFile::read(text(&file).ok()??, dialect).ok()?;
     look(&json.value(), &place(client)).map(|_| listed(&json, client))
 }
 
 /// The keys of the list.
 fn keys(client: Client) -> &'static [&'static str] {
     match client.facts().allow {
-        Allow::List { at, .. } => at,
-        Allow::None => &[],
+        AllowRules::List { at, .. } => at,
+        AllowRules::None => &[],
     }
 }
 
-fn place(client: Client) -> Vec<Step> {
-    keys(client).iter().map(|key| Step::Key(key)).collect()
+fn place(client: Client) -> Vec<JsonStep> {
+    keys(client).iter().map(|key| JsonStep::Key(key)).collect()
 }
 
 /// Our rules in a file.
-pub(super) fn found(json: &Json, client: Client) -> Vec<String> {
+pub(super) fn found(json: &JsonFile, client: Client) -> Vec<String> {
     let listed = listed(json, client);
     rules(client)
         .into_iter()
@@ -121,7 +136,7 @@ pub(super) fn found(json: &Json, client: Client) -> Vec<String> {
 }
 
 /// Adds the missing rules.
-pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
+pub(super) fn put(json: &mut JsonFile, client: Client) -> Result<(), EditError> {
     let (keys, at, listed) = (keys(client), place(client), listed(json, client));
     let missing: Vec<String> = rules(client)
         .into_iter()
@@ -149,7 +164,7 @@ pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
                 } else {
                     "an object {…}"
                 };
-                return Err(Wrong::new(format!(
+                return Err(EditError::new(format!(
                     "has something else than {kind} as {:?}; correct or remove it",
                     keys[..=n].join(".")
                 )));
@@ -161,16 +176,20 @@ pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
     missing
         .iter()
         .rev()
-        .try_for_each(|rule| json.push(&at, &json!(rule), End::Front))
+        .try_for_each(|rule| json.push(&at, &json!(rule), ListEnd::Front))
 }
 
 /// Removes our rules, except for rules that existed before, and containers that become empty.
-pub(super) fn take_out(json: &mut Json, client: Client, kept: &[String]) -> Result<(), Wrong> {
+pub(super) fn take_out(
+    json: &mut JsonFile,
+    client: Client,
+    kept: &[String],
+) -> Result<(), EditError> {
     let at = place(client);
     for rule in rules(client).iter().filter(|rule| !kept.contains(rule)) {
         // A rule may be there twice.
         while let Some(index) = listed(json, client).iter().position(|there| there == rule) {
-            json.take_out(&[&at[..], &[Step::At(index)]].concat())?;
+            json.take_out(&[&at[..], &[JsonStep::At(index)]].concat())?;
             for depth in (1..=at.len()).rev() {
                 if !look(&json.value(), &at[..depth]).is_some_and(is_empty) {
                     break;
@@ -182,7 +201,7 @@ pub(super) fn take_out(json: &mut Json, client: Client, kept: &[String]) -> Resu
     Ok(())
 }
 
-fn listed(json: &Json, client: Client) -> Vec<String> {
+fn listed(json: &JsonFile, client: Client) -> Vec<String> {
     let value = json.value();
     let list = look(&value, &place(client)).and_then(Value::as_array);
     // Something that is not a rule keeps its index.

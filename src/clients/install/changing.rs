@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The kind of a file's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum FileChangeKind {
     /// A new file.
     Made,
     /// A changed file.
@@ -25,11 +25,11 @@ pub enum Change {
 
 /// A file's change.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Changing {
+pub struct FileChange {
     /// Its path.
     pub path: PathBuf,
     /// The kind of change.
-    pub change: Change,
+    pub change: FileChangeKind,
     /// The backup of the original file.
     pub backup: Option<PathBuf>,
     /// The change, as a unified diff.
@@ -39,12 +39,12 @@ pub struct Changing {
     #[serde(skip)]
     pub(in crate::clients) after: Option<String>,
     #[serde(skip)]
-    pub(in crate::clients) keep: Keep,
+    pub(in crate::clients) keep: BackupAction,
 }
 
 /// The fate of the backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::clients) enum Keep {
+pub(in crate::clients) enum BackupAction {
     /// Create it.
     Make,
     /// Leave it.
@@ -53,22 +53,22 @@ pub(in crate::clients) enum Keep {
     Drop,
 }
 
-impl Changing {
+impl FileChange {
     /// Makes the change. After a kill at any point, an uninstallation gets the same result.
     pub(super) fn apply(&self) -> Result<()> {
         let backup = || UserFile::read(&layout::backup(&self.path), limits::CLIENT_FILE_BYTES);
         self.original.clear_drafts()?;
         backup()?.clear_drafts()?;
         match (self.keep, &self.after) {
-            (Keep::Make, _) => self.original.keep(&layout::backup(&self.path))?,
+            (BackupAction::Make, _) => self.original.keep(&layout::backup(&self.path))?,
             // After a kill, the backup must also show the text to restore.
-            (Keep::Drop, Some(text)) if backup()?.bytes() != Some(text.as_bytes()) => {
+            (BackupAction::Drop, Some(text)) if backup()?.bytes() != Some(text.as_bytes()) => {
                 backup()?.write(text.as_bytes())?
             }
             _ => {}
         }
         match &self.after {
-            Some(_) if self.change == Change::Kept => {}
+            Some(_) if self.change == FileChangeKind::Kept => {}
             Some(text) => self.original.write(text.as_bytes())?,
             None => {
                 self.original.remove()?;
@@ -82,8 +82,8 @@ impl Changing {
             }
         }
         match self.keep {
-            Keep::Drop => backup()?.remove(),
-            Keep::Make | Keep::Leave => Ok(()),
+            BackupAction::Drop => backup()?.remove(),
+            BackupAction::Make | BackupAction::Leave => Ok(()),
         }
     }
 }
@@ -93,22 +93,22 @@ pub(in crate::clients) fn changing(
     path: &Path,
     original: &UserFile,
     after: Option<String>,
-    keep: Keep,
-) -> Result<Changing> {
+    keep: BackupAction,
+) -> Result<FileChange> {
     let before = text(original)?;
     let change = match (before, &after) {
-        (_, None) => Change::Removed,
-        (None, _) => Change::Made,
-        (Some(before), Some(after)) if before == after => Change::Kept,
-        _ => Change::Changed,
+        (_, None) => FileChangeKind::Removed,
+        (None, _) => FileChangeKind::Made,
+        (Some(before), Some(after)) if before == after => FileChangeKind::Kept,
+        _ => FileChangeKind::Changed,
     };
     let backup = layout::backup(path);
-    let is_kept = keep == Keep::Make
-        || keep == Keep::Leave
+    let is_kept = keep == BackupAction::Make
+        || keep == BackupAction::Leave
             && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?
                 .bytes()
                 .is_some();
-    Ok(Changing {
+    Ok(FileChange {
         path: path.to_path_buf(),
         change,
         backup: is_kept.then_some(backup),

@@ -1,12 +1,12 @@
 //! The client's facts applied to this machine: its files, and the hook and the server in its settings.
 
-use super::json::End;
+use super::json::ListEnd;
 use crate::base::limits;
 use crate::base::text::shell_word;
 use crate::clients::kind::Client;
-pub use crate::clients::kind::Scope;
-use crate::clients::kind::{File, Hook, Unit};
-pub(super) use crate::clients::kind::{Format, Part};
+pub use crate::clients::kind::InstallScope;
+use crate::clients::kind::{ClientFile, ClientHook, TimeUnit};
+pub(super) use crate::clients::kind::{FileFormat, InstallPart};
 use crate::disk::layout;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -25,23 +25,23 @@ const HARMLESS: &str = " || exit 0";
 
 /// A file of a client, and the parts that belong in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct TargetFile {
     pub(super) path: PathBuf,
-    pub(super) format: Format,
-    pub(super) parts: Vec<Part>,
+    pub(super) format: FileFormat,
+    pub(super) parts: Vec<InstallPart>,
     /// Rules of ours that the person had already.
     pub(super) kept: Vec<String>,
     /// The parts that belong in it only if mailbag is installed in the settings.
-    pub(super) of_settings: Vec<Part>,
+    pub(super) of_settings: Vec<InstallPart>,
     /// The parts that belong in it only if mailbag is installed as a plugin.
-    pub(super) of_plugin: Vec<Part>,
+    pub(super) of_plugin: Vec<InstallPart>,
     /// The parts of the other form, which an installation takes out.
-    pub(super) obsolete: Vec<Part>,
+    pub(super) obsolete: Vec<InstallPart>,
 }
 
 /// The directories with client files.
 #[derive(Debug, Clone)]
-pub struct Homes {
+pub struct ClientDirectories {
     /// The project directory.
     pub project: PathBuf,
     /// The home directory.
@@ -50,7 +50,7 @@ pub struct Homes {
 
 /// The command that a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Job {
+pub(super) enum HookJob {
     /// `mailbag hook CLIENT`
     Tell,
     /// `mailbag wait --rewake`
@@ -59,19 +59,19 @@ pub(super) enum Job {
 
 /// The program of the hooks, the fixed agent, and the switch for permission requests to the human.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct HookConfiguration {
     pub(super) program: String,
     pub(super) agent: Option<String>,
     pub(super) approvals: bool,
 }
 
 /// The parts of a file in a list.
-fn parts_in(files: &'static [File], file: &File) -> &'static [Part] {
+fn parts_in(files: &'static [ClientFile], file: &ClientFile) -> &'static [InstallPart] {
     let found = files.iter().find(|one| one.name == file.name);
     found.map_or(&[], |file| file.parts)
 }
 
-fn parts_without(parts: &[Part], others: &[Part]) -> Vec<Part> {
+fn parts_without(parts: &[InstallPart], others: &[InstallPart]) -> Vec<InstallPart> {
     let mut rest = parts.to_vec();
     rest.retain(|part| !others.contains(part));
     rest
@@ -104,24 +104,24 @@ impl Client {
     }
 
     /// The commands for an event.
-    pub(super) fn jobs(self, event: &str) -> &'static [Job] {
+    pub(super) fn jobs(self, event: &str) -> &'static [HookJob] {
         match self.facts().hook(event) {
-            Some(Hook { wakes: true, .. }) => &[Job::Tell, Job::Wake],
-            _ => &[Job::Tell],
+            Some(ClientHook { wakes: true, .. }) => &[HookJob::Tell, HookJob::Wake],
+            _ => &[HookJob::Tell],
         }
     }
 
     /// Where to add our hooks in an event's list. A client that trusts a hook by its index must find other hooks unchanged.
-    pub(super) fn end(self) -> End {
+    pub(super) fn end(self) -> ListEnd {
         if self.facts().form.trusted_by_index {
-            End::Back
+            ListEnd::Back
         } else {
-            End::Front
+            ListEnd::Front
         }
     }
 
     /// The client's user directory.
-    pub(in crate::clients) fn directory(self, homes: &Homes) -> PathBuf {
+    pub(in crate::clients) fn directory(self, homes: &ClientDirectories) -> PathBuf {
         let home = &self.facts().home;
         match self.other_directory() {
             Some(other) if home.below_variable.is_empty() => other,
@@ -138,10 +138,10 @@ impl Client {
     }
 
     /// The files of both forms of an installation. Files with hooks are first.
-    pub(super) fn targets(self, scope: Scope, homes: &Homes) -> Vec<Target> {
+    pub(super) fn targets(self, scope: InstallScope, homes: &ClientDirectories) -> Vec<TargetFile> {
         let own = match scope {
-            Scope::Project => homes.project.clone(),
-            Scope::User => self.directory(homes),
+            InstallScope::Project => homes.project.clone(),
+            InstallScope::User => self.directory(homes),
         };
         let beside = if self.other_directory().is_some() {
             &own
@@ -150,10 +150,10 @@ impl Client {
         };
         let settings = self.facts().files(scope);
         let plugin = match &self.facts().plugin {
-            Some(plugin) if scope == Scope::Project => plugin.files,
+            Some(plugin) if scope == InstallScope::Project => plugin.files,
             _ => settings,
         };
-        let mut all: Vec<Target> = Vec::new();
+        let mut all: Vec<TargetFile> = Vec::new();
         for file in plugin.iter().chain(settings) {
             let path = layout::of_client(if file.beside { beside } else { &own }, file.name);
             if all.iter().any(|target| target.path == path) {
@@ -161,7 +161,7 @@ impl Client {
             }
             let (in_settings, in_plugin) = (parts_in(settings, file), parts_in(plugin, file));
             let of_settings = parts_without(in_settings, in_plugin);
-            all.push(Target {
+            all.push(TargetFile {
                 path,
                 format: file.format,
                 parts: [&of_settings, in_plugin].concat(),
@@ -171,15 +171,15 @@ impl Client {
                 obsolete: Vec::new(),
             });
         }
-        all.sort_by_key(|target| !target.parts.contains(&Part::Hooks));
+        all.sort_by_key(|target| !target.parts.contains(&InstallPart::Hooks));
         all
     }
 
     /// A hook in the format of the settings.
-    pub(super) fn handler(self, job: Job, event: &str, wanted: &Wanted) -> Value {
+    pub(super) fn handler(self, job: HookJob, event: &str, wanted: &HookConfiguration) -> Value {
         let (facts, line) = (self.facts(), self.line(job, wanted));
         let seconds = match facts.hook(event) {
-            _ if job == Job::Wake => WAKE_SECONDS,
+            _ if job == HookJob::Wake => WAKE_SECONDS,
             _ if facts.approval == Some(event) => limits::PERMISSION_HOOK_SECONDS,
             hook => hook.map_or(DEFAULT_SECONDS, |hook| hook.seconds),
         };
@@ -189,10 +189,10 @@ impl Client {
         }
         handler.insert("type".into(), "command".into());
         handler.insert("command".into(), line.into());
-        if job == Job::Wake {
+        if job == HookJob::Wake {
             handler.insert("asyncRewake".into(), true.into());
         }
-        let limit = if facts.form.unit == Unit::Milliseconds {
+        let limit = if facts.form.unit == TimeUnit::Milliseconds {
             seconds * 1000
         } else {
             seconds
@@ -202,17 +202,17 @@ impl Client {
     }
 
     /// The program's arguments.
-    pub(super) fn words(self, job: Job, wanted: &Wanted) -> Vec<String> {
+    pub(super) fn words(self, job: HookJob, wanted: &HookConfiguration) -> Vec<String> {
         let words = match job {
-            Job::Tell => vec!["hook", self.as_str()],
-            Job::Wake => vec!["wait", "--rewake"],
+            HookJob::Tell => vec!["hook", self.as_str()],
+            HookJob::Wake => vec!["wait", "--rewake"],
         };
         let agent = wanted.agent.iter().flat_map(|agent| ["--as", agent]);
         words.into_iter().chain(agent).map(str::to_owned).collect()
     }
 
     /// The whole shell command. It does nothing if the program is missing.
-    pub(super) fn line(self, job: Job, wanted: &Wanted) -> String {
+    pub(super) fn line(self, job: HookJob, wanted: &HookConfiguration) -> String {
         // A fallback after the call needs the shell, so no `exec`.
         let exec = if self.behind().is_empty() {
             "exec "
@@ -237,7 +237,7 @@ impl Client {
     }
 
     /// The call alone, as shell text.
-    pub(super) fn call(self, job: Job, wanted: &Wanted) -> String {
+    pub(super) fn call(self, job: HookJob, wanted: &HookConfiguration) -> String {
         let words = self.words(job, wanted);
         [vec![shell_word(&wanted.program)], words]
             .concat()

@@ -1,6 +1,6 @@
 //! The form of an installation: edits of the client's settings, or a plugin that the client loads from the project.
 
-use super::clients::{Scope, Target};
+use super::clients::{InstallScope, TargetFile};
 use super::{homes, status};
 use crate::clients::kind::Client;
 use crate::disk::machine;
@@ -19,25 +19,25 @@ const PLUGIN_VARIABLE: &str = "CLAUDE_PLUGIN_ROOT";
 
 /// How mailbag is installed in a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum InstallMethod {
     /// In its settings.
     Settings,
     /// As a plugin of the project.
     Plugin,
 }
 
-impl Form {
+impl InstallMethod {
     /// The form for the version of a client on this machine. A client without a known version gets the settings, which all
     /// versions read.
-    pub(super) fn on_this_machine(client: Client, scope: Scope) -> Form {
+    pub(super) fn on_this_machine(client: Client, scope: InstallScope) -> InstallMethod {
         let Some(plugin) = &client.facts().plugin else {
-            return Form::Settings;
+            return InstallMethod::Settings;
         };
         let is_new = || version(client).is_some_and(|version| version >= plugin.since);
-        if scope == Scope::Project && is_new() {
-            Form::Plugin
+        if scope == InstallScope::Project && is_new() {
+            InstallMethod::Plugin
         } else {
-            Form::Settings
+            InstallMethod::Settings
         }
     }
 }
@@ -54,23 +54,25 @@ pub fn is_second_hook(client: Client, from: &Path) -> bool {
     };
     is_of_plugin
         && client.facts().plugin.is_some()
-        && [Scope::Project, Scope::User].into_iter().any(has_hooks)
+        && [InstallScope::Project, InstallScope::User]
+            .into_iter()
+            .any(has_hooks)
 }
 
-impl Target {
+impl TargetFile {
     /// Limits the parts to a form. The parts of the other form become obsolete.
-    pub(super) fn for_form(mut self, form: Form) -> Target {
+    pub(super) fn for_form(mut self, form: InstallMethod) -> TargetFile {
         self.obsolete = match form {
-            Form::Settings => self.of_plugin.clone(),
-            Form::Plugin => self.of_settings.clone(),
+            InstallMethod::Settings => self.of_plugin.clone(),
+            InstallMethod::Plugin => self.of_settings.clone(),
         };
         self.parts.retain(|part| !self.obsolete.contains(part));
         self
     }
 
     /// The same file with the obsolete parts only.
-    pub(super) fn obsolete(&self) -> Target {
-        Target {
+    pub(super) fn obsolete(&self) -> TargetFile {
+        TargetFile {
             parts: self.obsolete.clone(),
             ..self.clone()
         }

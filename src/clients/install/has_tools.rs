@@ -1,7 +1,7 @@
 //! Whether a client has mailbag's MCP tools by its settings, for a hook that may read little.
 
-use super::clients::{Format, Part, Scope, Target};
-use super::{homes, json::Json, servers, text, toml};
+use super::clients::{FileFormat, InstallPart, InstallScope, TargetFile};
+use super::{homes, json::JsonFile, servers, text, toml};
 use crate::base::limits;
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -11,15 +11,17 @@ use std::path::Path;
 /// file.
 pub fn has_tools(client: Client, from: &Path) -> bool {
     let Ok(homes) = homes(from) else { return false };
-    let targets = [Scope::Project, Scope::User]
+    let targets = [InstallScope::Project, InstallScope::User]
         .into_iter()
         .flat_map(|scope| client.targets(scope, &homes));
     targets
-        .filter(|target| target.parts.contains(&Part::Mcp) || target.format == Format::Script)
+        .filter(|target| {
+            target.parts.contains(&InstallPart::Mcp) || target.format == FileFormat::Script
+        })
         .any(|target| names_it(&target))
 }
 
-fn names_it(target: &Target) -> bool {
+fn names_it(target: &TargetFile) -> bool {
     let Ok(file) = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES) else {
         return false;
     };
@@ -32,11 +34,11 @@ fn names_it(target: &Target) -> bool {
     match target.format {
         // Parsing the history of a client would take longer than a hook may.
         _ if text.len() as u64 > limits::SETTINGS_PARSED => text.contains("\"mailbag\""),
-        Format::Toml => matches!(toml::server(text), Ok(Some(_))),
-        Format::Json(dialect) => {
-            Json::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())
+        FileFormat::Toml => matches!(toml::server(text), Ok(Some(_))),
+        FileFormat::Json(dialect) => {
+            JsonFile::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())
         }
-        Format::Script => true,
-        Format::Markdown | Format::Whole => false,
+        FileFormat::Script => true,
+        FileFormat::Markdown | FileFormat::Whole => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Tests a hook: runs it once as the client does, with the input of a session's start.
 
-use super::clients::{Job, Wanted};
+use super::clients::{HookConfiguration, HookJob};
 use crate::base::limits;
 use crate::clients::kind::Client;
 use crate::disk::machine;
@@ -63,7 +63,7 @@ pub(in crate::clients) struct HookCall {
 
 impl HookCall {
     /// The call of a client at the start of a session.
-    pub(super) fn of_client(client: Client, wanted: &Wanted, from: &Path) -> HookCall {
+    pub(super) fn of_client(client: Client, wanted: &HookConfiguration, from: &Path) -> HookCall {
         let input = json!({
             "session_id": "mailbag-install",
             "transcript_path": "",
@@ -72,7 +72,7 @@ impl HookCall {
             "source": "startup",
         });
         HookCall {
-            command: client.call(Job::Tell, wanted),
+            command: client.call(HookJob::Tell, wanted),
             program: wanted.program.clone(),
             from: from.to_path_buf(),
             input: input.to_string(),

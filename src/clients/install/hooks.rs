@@ -1,7 +1,7 @@
 //! Finds, adds and removes our hooks in JSON settings.
 
-use super::clients::{Job, SILENT, Wanted};
-use super::json::{End, Json, Step, Wrong, look, wrong_kind};
+use super::clients::{HookConfiguration, HookJob, SILENT};
+use super::json::{EditError, JsonFile, JsonStep, ListEnd, look, wrong_kind};
 use super::servers::{is_empty, is_program};
 use crate::clients::kind::Client;
 use serde_json::{Value, json};
@@ -12,30 +12,34 @@ const HOOKS: &str = "hooks";
 const COMMAND: &str = "command";
 
 /// One of our hooks and its position.
-pub(super) struct Ours {
+pub(super) struct OwnHook {
     pub(super) group: usize,
     pub(super) hook: usize,
-    pub(super) job: Job,
+    pub(super) job: HookJob,
     /// Its program and agent, if it has exactly our format.
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<HookConfiguration>,
 }
 
 /// Our hooks in a client's settings.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct InstalledHooks {
     /// Whether any is installed.
     pub(super) any: bool,
     /// Events without our hook.
     pub(super) missing: Vec<&'static str>,
     /// Their program and agent.
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<HookConfiguration>,
     /// Whether hooks send permission requests to the human.
     pub(super) approvals: bool,
 }
 
 /// Adds missing hooks, and updates hooks with another agent or program path. A hook that the user has extended by hand
 /// stays unchanged.
-pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
+pub(super) fn put(
+    json: &mut JsonFile,
+    client: Client,
+    wanted: &HookConfiguration,
+) -> Result<(), EditError> {
     // Without the option, a hook that is there stays.
     let asks = |event: &str| wanted.approvals || !ours(json, client, event).is_empty();
     let more = client.approval_event().filter(|event| asks(event));
@@ -53,7 +57,7 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
 }
 
 /// The hooks of all events.
-pub(super) fn all(client: Client, wanted: &Wanted) -> Value {
+pub(super) fn all(client: Client, wanted: &HookConfiguration) -> Value {
     let events = client.all_events();
     let events = events.filter(|event| wanted.approvals || client.facts().approval != Some(*event));
     events
@@ -62,12 +66,12 @@ pub(super) fn all(client: Client, wanted: &Wanted) -> Value {
 }
 
 fn put_event(
-    json: &mut Json,
+    json: &mut JsonFile,
     client: Client,
     event: &'static str,
-    wanted: &Wanted,
-) -> Result<(), Wrong> {
-    let at = |rest: &[Step]| [&[Step::Key(HOOKS), Step::Key(event)], rest].concat();
+    wanted: &HookConfiguration,
+) -> Result<(), EditError> {
+    let at = |rest: &[JsonStep]| [&[JsonStep::Key(HOOKS), JsonStep::Key(event)], rest].concat();
     match json.value()[HOOKS].get(event) {
         None => {
             return json.put(
@@ -100,15 +104,15 @@ fn put_event(
     let list = at(&[group.into(), HOOKS.into()]);
     missing
         .copied()
-        .try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), End::Back))
+        .try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), ListEnd::Back))
 }
 
 /// Removes our hooks, and containers that become empty.
-pub(super) fn take_out(json: &mut Json, client: Client) -> Result<(), Wrong> {
+pub(super) fn take_out(json: &mut JsonFile, client: Client) -> Result<(), EditError> {
     for event in client.all_events() {
         // The last first, so that earlier indexes stay valid.
         for one in ours(json, client, event).into_iter().rev() {
-            let whole: [Step; 5] = [
+            let whole: [JsonStep; 5] = [
                 HOOKS.into(),
                 event.into(),
                 one.group.into(),
@@ -130,8 +134,8 @@ pub(super) fn take_out(json: &mut Json, client: Client) -> Result<(), Wrong> {
 }
 
 /// Finds our hooks in a client's settings.
-pub(super) fn find(json: &Json, client: Client) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(json: &JsonFile, client: Client) -> InstalledHooks {
+    let mut found = InstalledHooks::default();
     for event in client.events() {
         let ours = ours(json, client, event);
         let all = client
@@ -161,7 +165,7 @@ pub(super) fn find(json: &Json, client: Client) -> Found {
     found
 }
 
-fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
+fn group(client: Client, event: &str, wanted: &HookConfiguration) -> Value {
     let hooks: Vec<Value> = client
         .jobs(event)
         .iter()
@@ -174,16 +178,16 @@ fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
 }
 
 /// Our hooks of an event, in order.
-pub(super) fn ours(json: &Json, client: Client, event: &str) -> Vec<Ours> {
+pub(super) fn ours(json: &JsonFile, client: Client, event: &str) -> Vec<OwnHook> {
     let value = json.value();
     let groups = value[HOOKS][event].as_array().cloned().unwrap_or_default();
     let mut all = Vec::new();
     for (group, hooks) in groups.iter().enumerate() {
         for (hook, handler) in hooks[HOOKS].as_array().into_iter().flatten().enumerate() {
-            let read = [Job::Tell, Job::Wake]
+            let read = [HookJob::Tell, HookJob::Wake]
                 .into_iter()
                 .find_map(|job| Some((job, read(handler, client, job)?)));
-            all.extend(read.map(|(job, wanted)| Ours {
+            all.extend(read.map(|(job, wanted)| OwnHook {
                 group,
                 hook,
                 job,
@@ -195,12 +199,16 @@ pub(super) fn ours(json: &Json, client: Client, event: &str) -> Vec<Ours> {
 }
 
 /// Recognizes a hook that does this job. `None` if it is not ours, `Some(None)` if the user has changed it.
-pub(super) fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
+pub(super) fn read(
+    handler: &Value,
+    client: Client,
+    job: HookJob,
+) -> Option<Option<HookConfiguration>> {
     if handler["type"] != "command" {
         return None;
     }
     let command = handler[COMMAND].as_str()?;
-    let verbs: Vec<String> = client.words(job, &Wanted::default());
+    let verbs: Vec<String> = client.words(job, &HookConfiguration::default());
     let words: Vec<&str> = command.split_whitespace().collect();
     let is_ours = words.iter().enumerate().any(|(at, word)| {
         let rest = &words[at + 1..];
@@ -212,16 +220,16 @@ pub(super) fn read(handler: &Value, client: Client, job: Job) -> Option<Option<W
 }
 
 /// The program and agent of a command that has exactly our format.
-fn read_call(command: &str, client: Client, job: Job) -> Option<Wanted> {
+fn read_call(command: &str, client: Client, job: HookJob) -> Option<HookConfiguration> {
     let (_, call) = command.split_once(SILENT)?;
     let call = call.strip_prefix("exec ").unwrap_or(call);
     let call = call.strip_suffix(client.behind())?;
     let last = call.split_whitespace().next_back()?;
-    let verb = client.words(job, &Wanted::default()).pop()?;
-    let mut wanted = Wanted {
+    let verb = client.words(job, &HookConfiguration::default()).pop()?;
+    let mut wanted = HookConfiguration {
         program: "x".into(),
         agent: (last != verb).then(|| last.to_owned()),
-        ..Wanted::default()
+        ..HookConfiguration::default()
     };
     let tail = client.call(job, &wanted);
     wanted.program = unquoted(call.strip_suffix(&tail[1..])?);

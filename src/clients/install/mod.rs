@@ -1,7 +1,7 @@
 //! Installs mailbag into agent clients: merges hooks, the MCP server and a section of instructions into the user's files, and
 //! removes them again.
 //!
-//! A [`Plan`] lists the changes by file, and can be shown before anything is written. All checks run while the plan is made,
+//! A [`InstallPlan`] lists the changes by file, and can be shown before anything is written. All checks run while the plan is made,
 //! before any file is changed.
 
 mod allow;
@@ -27,19 +27,19 @@ mod program;
 mod questions;
 mod removal;
 
-use crate::clients::kind::{Ask, Client};
-pub use changing::{Change, Changing};
-pub(super) use changing::{Keep, changing};
-pub use clients::{Homes, Scope};
+use crate::clients::kind::{Client, ClientQuestion};
+pub(super) use changing::{BackupAction, changing};
+pub use changing::{FileChange, FileChangeKind};
+pub use clients::{ClientDirectories, InstallScope};
 pub(super) use hook_test::HookCall;
 pub use hook_test::{DRY_RUN, HookTest};
 pub(super) use notes::NAME;
 pub use notes::shut_out;
 pub use packages::{package_files, package_record};
 pub(super) use program::program;
-pub use removal::{Extent, uninstall, uninstall_among};
-pub use status::{Hooks, Status, status};
-pub use trust::Trust;
+pub use removal::{RemovalExtent, uninstall, uninstall_among};
+pub use status::{ClientStatus, HookPresence, status};
+pub use trust::HookTrust;
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -48,22 +48,22 @@ use crate::query::identity;
 use crate::room::actor::require_person;
 use crate::room::signature::DecisionKey;
 use crate::room::{self, Room};
-use clients::{Format, Part, Target, Wanted};
-use form::Form;
+use clients::{FileFormat, HookConfiguration, InstallPart, TargetFile};
+use form::InstallMethod;
 pub use form::is_second_hook;
-use json::{Json, Wrong};
-use preexisting::{Preexisting, check_inside};
+use json::{EditError, JsonFile};
+use preexisting::{PreexistingState, check_inside};
 use schemars::JsonSchema;
-use sections::Kind;
+use sections::SectionKind;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// A request to install or uninstall.
-pub struct Request<'a> {
+pub struct InstallRequest<'a> {
     /// The client.
     pub client: Client,
     /// Project or user.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The agent of the client's sessions; without it, each session joins.
     pub agent: Option<&'a str>,
     /// As a part of `mailbag up`, the room that this uses, or makes before it installs. Then the agent of an earlier installation
@@ -81,24 +81,24 @@ pub struct Request<'a> {
 
 /// All changes of an installation.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Plan {
+pub struct InstallPlan {
     /// The client's name on the command line, or `git`.
     pub client: &'static str,
     /// Its display name.
     #[serde(skip)]
     pub name: &'static str,
     /// Project or user.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The project directory, the client's user directory, or git's directory of hooks.
     pub directory: PathBuf,
     /// Files to change; empty if there is nothing to do.
-    pub files: Vec<Changing>,
+    pub files: Vec<FileChange>,
     /// Lines that the user has to add, because the file belongs to another program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by_hand: Vec<ByHand>,
+    pub by_hand: Vec<ManualEdit>,
     /// The client's questions to the person, with the answers.
     #[serde(skip)]
-    pub asks: Vec<Ask>,
+    pub asks: Vec<ClientQuestion>,
     /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
@@ -110,7 +110,7 @@ pub struct Plan {
 
 /// Lines for a file that `install` does not change.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ByHand {
+pub struct ManualEdit {
     /// The file.
     pub path: PathBuf,
     /// Why the file is not changed.
@@ -120,7 +120,7 @@ pub struct ByHand {
 }
 
 /// Plans an installation.
-pub fn install(asked: &Request<'_>) -> Result<Plan> {
+pub fn install(asked: &InstallRequest<'_>) -> Result<InstallPlan> {
     check_approvals(asked)?;
     let homes = homes(asked.from)?;
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
@@ -131,19 +131,19 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
             .map(|name| registered(asked, name))
             .transpose()?,
     };
-    let wanted = Wanted {
+    let wanted = HookConfiguration {
         program: program(asked.program)?,
         agent,
         approvals: asked.approvals,
     };
     let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
-    let before = Preexisting::of(asked, &homes);
+    let before = PreexistingState::of(asked, &homes);
     let mut files = Vec::new();
-    let form = Form::on_this_machine(asked.client, asked.scope);
+    let form = InstallMethod::on_this_machine(asked.client, asked.scope);
     for target in targets(asked.client, asked.scope, &homes)? {
         let target = target.for_form(form);
         files.extend(if target.parts.is_empty() {
-            let extent = Extent::Whole;
+            let extent = RemovalExtent::Whole;
             removal::take_out(
                 &target.obsolete(),
                 asked.client,
@@ -159,19 +159,19 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
     if asked.for_up.is_none() {
         notes.extend(asks.iter().map(|ask| notes::question(asked.client, ask)));
     }
-    Ok(Plan {
+    Ok(InstallPlan {
         asks,
         ..plan(asked, homes, files, notes, wanted)
     })
 }
 
-impl Plan {
+impl InstallPlan {
     /// Writes the changes.
     pub fn apply(&self) -> Result<()> {
         if self.needs_key {
             DecisionKey::make()?;
         }
-        self.files.iter().try_for_each(Changing::apply)
+        self.files.iter().try_for_each(FileChange::apply)
     }
 
     /// Runs the hook once, as the client does at the start of a session. The run binds no session and announces nothing.
@@ -180,7 +180,7 @@ impl Plan {
     }
 }
 
-fn check_approvals(asked: &Request<'_>) -> Result<()> {
+fn check_approvals(asked: &InstallRequest<'_>) -> Result<()> {
     if !asked.approvals {
         return Ok(());
     }
@@ -197,7 +197,7 @@ fn check_approvals(asked: &Request<'_>) -> Result<()> {
 }
 
 /// The project and home directories for a working directory.
-pub fn homes(from: &Path) -> Result<Homes> {
+pub fn homes(from: &Path) -> Result<ClientDirectories> {
     // A container's user may lack an entry. Its home is then the root directory.
     let home = std::env::home_dir()
         .filter(|home| !home.as_os_str().is_empty())
@@ -220,23 +220,23 @@ pub fn homes(from: &Path) -> Result<Homes> {
         .find(is_project)
         .unwrap_or(from)
         .to_path_buf();
-    Ok(Homes { project, home })
+    Ok(ClientDirectories { project, home })
 }
 
 fn plan(
-    asked: &Request<'_>,
-    homes: Homes,
-    files: Vec<Changing>,
+    asked: &InstallRequest<'_>,
+    homes: ClientDirectories,
+    files: Vec<FileChange>,
     notes: Vec<String>,
-    wanted: Wanted,
-) -> Plan {
+    wanted: HookConfiguration,
+) -> InstallPlan {
     let directory = match asked.scope {
-        Scope::Project => homes.project.clone(),
-        Scope::User => asked.client.directory(&homes),
+        InstallScope::Project => homes.project.clone(),
+        InstallScope::User => asked.client.directory(&homes),
     };
     let (client, name) = (asked.client.as_str(), asked.client.name());
     let test = HookCall::of_client(asked.client, &wanted, &homes.project);
-    Plan {
+    InstallPlan {
         client,
         name,
         scope: asked.scope,
@@ -252,7 +252,11 @@ fn plan(
 
 /// The files for a client. No include line is needed if the client's instruction file is a link to AGENTS.md, or if the
 /// client is configured to read AGENTS.md.
-fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
+fn targets(
+    client: Client,
+    scope: InstallScope,
+    homes: &ClientDirectories,
+) -> Result<Vec<TargetFile>> {
     let all = client.targets(scope, homes);
     let agents = layout::of_client(&homes.project, layout::AGENTS);
     let agents = UserFile::read(&agents, limits::CLIENT_FILE_BYTES)?
@@ -264,8 +268,8 @@ fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
     for mut target in all {
         target
             .parts
-            .retain(|part| *part != Part::Allow || !without_rules);
-        let include = target.parts == [Part::Include];
+            .retain(|part| *part != InstallPart::Allow || !without_rules);
+        let include = target.parts == [InstallPart::Include];
         let same =
             include && UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?.real() == agents;
         if !(include && (same || reads_agents)) {
@@ -276,12 +280,12 @@ fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
 }
 
 fn put(
-    target: &Target,
+    target: &TargetFile,
     client: Client,
-    wanted: &Wanted,
-    from: &Preexisting<'_>,
+    wanted: &HookConfiguration,
+    from: &PreexistingState<'_>,
     notes: &mut Vec<String>,
-) -> Result<Option<Changing>> {
+) -> Result<Option<FileChange>> {
     let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
     let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     check_inside(&original, from.project)?;
@@ -310,80 +314,87 @@ fn put(
             .any(|target| undo(target, text, client).is_ok_and(|rest| rest != text))
     });
     let keep = if before.is_some() && !is_ours {
-        Keep::Make
+        BackupAction::Make
     } else {
-        Keep::Leave
+        BackupAction::Leave
     };
     changing(&target.path, &original, Some(after), keep).map(Some)
 }
 
 /// A file's text with our entries.
-fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<String, Wrong> {
+fn edit(
+    target: &TargetFile,
+    text: &str,
+    client: Client,
+    wanted: &HookConfiguration,
+) -> Result<String, EditError> {
     match target.format {
         _ if target.parts.is_empty() => Ok(text.to_owned()),
-        Format::Json(dialect) => {
-            let mut json = Json::read(text, dialect)?;
+        FileFormat::Json(dialect) => {
+            let mut json = JsonFile::read(text, dialect)?;
             // Each part is inserted at the top, so start with the last.
             for part in target.parts.iter().rev() {
                 match part {
-                    Part::Hooks => hooks::put(&mut json, client, wanted)?,
-                    Part::Allow => allow::put(&mut json, client)?,
+                    InstallPart::Hooks => hooks::put(&mut json, client, wanted)?,
+                    InstallPart::Allow => allow::put(&mut json, client)?,
                     _ => servers::put(&mut json, client, wanted)?,
                 }
             }
             Ok(json.text().to_owned())
         }
-        Format::Toml if target.parts.contains(&Part::Hooks) => {
+        FileFormat::Toml if target.parts.contains(&InstallPart::Hooks) => {
             toml_hooks::put(text, client, wanted)
         }
-        Format::Toml => toml::put(text, wanted),
-        Format::Markdown => sections::put(text, kind(target)),
-        Format::Script => plugin::put(text, client, wanted),
-        Format::Whole => whole::put(text, target.parts[0]),
+        FileFormat::Toml => toml::put(text, wanted),
+        FileFormat::Markdown => sections::put(text, kind(target)),
+        FileFormat::Script => plugin::put(text, client, wanted),
+        FileFormat::Whole => whole::put(text, target.parts[0]),
     }
 }
 
 /// A file's text without our entries.
-fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
+fn undo(target: &TargetFile, text: &str, client: Client) -> Result<String, EditError> {
     match target.format {
         _ if target.parts.is_empty() => Ok(text.to_owned()),
-        Format::Json(_) if text.trim().is_empty() => Ok(text.to_owned()),
-        Format::Json(dialect) => {
-            let mut json = Json::read(text, dialect)?;
+        FileFormat::Json(_) if text.trim().is_empty() => Ok(text.to_owned()),
+        FileFormat::Json(dialect) => {
+            let mut json = JsonFile::read(text, dialect)?;
             for part in &target.parts {
                 match part {
-                    Part::Hooks => hooks::take_out(&mut json, client)?,
-                    Part::Allow => allow::take_out(&mut json, client, &target.kept)?,
+                    InstallPart::Hooks => hooks::take_out(&mut json, client)?,
+                    InstallPart::Allow => allow::take_out(&mut json, client, &target.kept)?,
                     _ => servers::take_out(&mut json)?,
                 }
             }
             Ok(json.text().to_owned())
         }
-        Format::Toml if target.parts.contains(&Part::Hooks) => toml_hooks::take_out(text, client),
-        Format::Toml => toml::take_out(text),
-        Format::Markdown => sections::take_out(text),
-        Format::Script => plugin::take_out(text),
-        Format::Whole => Ok(whole::take_out(text, target.parts[0])),
+        FileFormat::Toml if target.parts.contains(&InstallPart::Hooks) => {
+            toml_hooks::take_out(text, client)
+        }
+        FileFormat::Toml => toml::take_out(text),
+        FileFormat::Markdown => sections::take_out(text),
+        FileFormat::Script => plugin::take_out(text),
+        FileFormat::Whole => Ok(whole::take_out(text, target.parts[0])),
     }
 }
 
-fn kind(target: &Target) -> Kind {
-    if target.parts == [Part::Include] {
-        Kind::Include
+fn kind(target: &TargetFile) -> SectionKind {
+    if target.parts == [InstallPart::Include] {
+        SectionKind::Include
     } else {
-        Kind::Mail
+        SectionKind::Mail
     }
 }
 
 /// A file's text, if there is a file.
 pub(super) fn text(file: &UserFile) -> Result<Option<&str>> {
     let read = |bytes| {
-        std::str::from_utf8(bytes).map_err(|_| refused(file, Wrong::new("is not UTF-8 text")))
+        std::str::from_utf8(bytes).map_err(|_| refused(file, EditError::new("is not UTF-8 text")))
     };
     file.bytes().map(read).transpose()
 }
 
-fn refused(file: &UserFile, wrong: Wrong) -> Error {
+fn refused(file: &UserFile, wrong: EditError) -> Error {
     let cure = "correct the file and run the command again; nothing was changed".into();
     Error::State {
         path: file.path().to_path_buf(),
@@ -394,7 +405,7 @@ fn refused(file: &UserFile, wrong: Wrong) -> Error {
 }
 
 /// The id of a registered agent.
-fn registered(asked: &Request<'_>, name: &str) -> Result<String> {
+fn registered(asked: &InstallRequest<'_>, name: &str) -> Result<String> {
     let room = Room::open(&room::find(asked.room, asked.from)?)?;
     let registry = room.registry()?;
     identity::registered(&registry, name, Some("--agent")).map(|agent| agent.id.to_string())

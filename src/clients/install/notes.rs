@@ -1,9 +1,9 @@
 //! Diffs, and notes for the user.
 
-use super::clients::{Homes, Part, Scope, Wanted};
-use super::{Hooks, Request, allow, status};
+use super::clients::{ClientDirectories, HookConfiguration, InstallPart, InstallScope};
+use super::{HookPresence, InstallRequest, allow, status};
 use crate::base::error::Error;
-use crate::clients::kind::{Ask, Client};
+use crate::clients::kind::{Client, ClientQuestion};
 use crate::disk::layout;
 use crate::room::{self, Room, signature};
 use similar::TextDiff;
@@ -48,9 +48,9 @@ pub(super) fn theirs(path: &Path) -> String {
 
 /// The notes after an installation.
 pub(super) fn on_install(
-    asked: &Request<'_>,
-    homes: &Homes,
-    wanted: &Wanted,
+    asked: &InstallRequest<'_>,
+    homes: &ClientDirectories,
+    wanted: &HookConfiguration,
     room: Result<&Room, &Error>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
@@ -62,17 +62,17 @@ pub(super) fn on_install(
         ));
     }
     notes.extend(about_room(asked, homes, room));
-    let other = if asked.scope == Scope::Project {
-        Scope::User
+    let other = if asked.scope == InstallScope::Project {
+        InstallScope::User
     } else {
-        Scope::Project
+        InstallScope::Project
     };
     let facts = asked.client.facts();
     let has_hooks = facts
         .files(asked.scope)
         .iter()
-        .any(|file| file.parts.contains(&Part::Hooks));
-    let is_elsewhere = status(asked.client, other, homes).hooks != Hooks::Absent;
+        .any(|file| file.parts.contains(&InstallPart::Hooks));
+    let is_elsewhere = status(asked.client, other, homes).hooks != HookPresence::Absent;
     if !has_hooks && !is_elsewhere {
         notes.push(format!(
             "{} reads hooks of the user only: `mailbag install {} --user` adds them; in the project are the server and the instructions",
@@ -80,7 +80,7 @@ pub(super) fn on_install(
         ));
     }
     if has_hooks && is_elsewhere {
-        let flag = if other == Scope::User {
+        let flag = if other == InstallScope::User {
             "--user"
         } else {
             "--project"
@@ -115,7 +115,7 @@ pub(super) fn on_install(
 }
 
 /// A rule of the person's own that keeps agents from all commands of mailbag, and its file.
-pub fn shut_out(client: Client, homes: &Homes) -> Option<(String, PathBuf)> {
+pub fn shut_out(client: Client, homes: &ClientDirectories) -> Option<(String, PathBuf)> {
     let (rule, file) = allow::exclusive(client, homes)?;
     let name = client.name();
     let what = format!(
@@ -127,7 +127,11 @@ pub fn shut_out(client: Client, homes: &Homes) -> Option<(String, PathBuf)> {
 }
 
 /// The note about a room that sessions here would not use. `mailbag up` makes the room first.
-fn about_room(asked: &Request<'_>, homes: &Homes, room: Result<&Room, &Error>) -> Option<String> {
+fn about_room(
+    asked: &InstallRequest<'_>,
+    homes: &ClientDirectories,
+    room: Result<&Room, &Error>,
+) -> Option<String> {
     let place = match (room, asked.for_up) {
         (Err(e @ Error::Untrusted { .. }), _) => return Some(e.to_string()),
         (Err(_), None) => {
@@ -149,7 +153,7 @@ fn about_room(asked: &Request<'_>, homes: &Homes, room: Result<&Room, &Error>) -
 }
 
 /// The note about a question of a client.
-pub(super) fn question(client: Client, ask: &Ask) -> String {
+pub(super) fn question(client: Client, ask: &ClientQuestion) -> String {
     format!(
         "{} asks “{}”; answer: {}",
         client.name(),
@@ -178,7 +182,12 @@ fn approvals(client: Client, notes: &mut Vec<String>) {
 }
 
 /// Where the sandbox of Codex can write.
-fn codex(scope: Scope, homes: &Homes, room: Option<&Room>, notes: &mut Vec<String>) {
+fn codex(
+    scope: InstallScope,
+    homes: &ClientDirectories,
+    room: Option<&Room>,
+    notes: &mut Vec<String>,
+) {
     let outside = room
         .map(|room| room.dir.path())
         .filter(|path| !path.starts_with(&homes.project));
@@ -188,7 +197,7 @@ fn codex(scope: Scope, homes: &Homes, room: Option<&Room>, notes: &mut Vec<Strin
             `[sandbox_workspace_write]` in config.toml",
             room.display().to_string()
         )),
-        None if scope == Scope::User => notes.push(
+        None if scope == InstallScope::User => notes.push(
             "Codex's sandbox can write only below the directory where Codex is started; add a room elsewhere to \
             `writable_roots` below `[sandbox_workspace_write]` in config.toml"
                 .into(),

@@ -1,10 +1,10 @@
 //! The plugins and extensions that the clients' own commands install from a checkout of mailbag.
 
-use super::clients::{Homes, Wanted};
+use super::clients::{ClientDirectories, HookConfiguration};
 use super::whole::{AUTHOR, DESCRIPTION, SKILL, manifest};
 use super::{hooks, servers, text};
 use crate::base::limits;
-use crate::clients::kind::{Client, Package, PluginListing};
+use crate::clients::kind::{Client, ClientPackage, PluginListing};
 use crate::disk::{UserFile, layout};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const README: &str = include_str!("package_readme.md");
 type PackageFiles = BTreeMap<String, String>;
 
 /// The file that shows that the client's own command installed the plugin, if it did.
-pub fn package_record(client: Client, homes: &Homes) -> Option<PathBuf> {
+pub fn package_record(client: Client, homes: &ClientDirectories) -> Option<PathBuf> {
     let package = client.facts().package.as_ref()?;
     let path = layout::of_client(&client.directory(homes), package.record);
     let file = UserFile::read(&path, limits::CLIENT_FILE_BYTES).ok()?;
@@ -35,11 +35,11 @@ pub fn package_files() -> PackageFiles {
     files
 }
 
-fn add_package(client: Client, package: &Package, files: &mut PackageFiles) {
+fn add_package(client: Client, package: &ClientPackage, files: &mut PackageFiles) {
     let folder = format!("packaging/plugins/{}", client.as_str());
-    let wanted = Wanted {
+    let wanted = HookConfiguration {
         program: env!("CARGO_PKG_NAME").into(),
-        ..Wanted::default()
+        ..HookConfiguration::default()
     };
     let servers = servers::all(client, &wanted);
     let hooks = json!({"hooks": hooks::all(client, &wanted)});

@@ -1,7 +1,7 @@
 //! Adds and removes our plugin, between two marks, in a script that a client loads.
 
-use super::clients::Wanted;
-use super::json::Wrong;
+use super::clients::HookConfiguration;
+use super::json::EditError;
 use crate::clients::kind::Client;
 
 const BEGIN: &str = "// mailbag:begin\n";
@@ -13,19 +13,23 @@ const COMMAND: (&str, &str) = ("const COMMAND = ", "\n");
 const OPENCODE: &str = include_str!("opencode.js");
 
 /// A file's text with our plugin.
-pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String, Wrong> {
+pub(super) fn put(
+    text: &str,
+    client: Client,
+    wanted: &HookConfiguration,
+) -> Result<String, EditError> {
     let plugin = plugin(client, wanted);
     match place(text)? {
         Some((start, end)) => Ok(format!("{}{plugin}{}", &text[..start], &text[end..])),
         None if text.trim().is_empty() => Ok(plugin),
-        None => Err(Wrong::new(
+        None => Err(EditError::new(
             "is not a plugin of mailbag; rename or remove it",
         )),
     }
 }
 
 /// A file's text without our plugin.
-pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
+pub(super) fn take_out(text: &str) -> Result<String, EditError> {
     Ok(place(text)?.map_or_else(
         || text.to_owned(),
         |(start, end)| format!("{}{}", &text[..start], &text[end..]),
@@ -33,7 +37,7 @@ pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
 }
 
 /// The program and agent of our plugin in a file.
-pub(super) fn find(text: &str) -> Result<Option<Wanted>, Wrong> {
+pub(super) fn find(text: &str) -> Result<Option<HookConfiguration>, EditError> {
     let Some((start, end)) = place(text)? else {
         return Ok(None);
     };
@@ -49,17 +53,17 @@ pub(super) fn find(text: &str) -> Result<Option<Wanted>, Wrong> {
         .and_then(|at| words.get(at + 1))
         .cloned();
     let program = words.into_iter().next().unwrap_or_default();
-    Ok(Some(Wanted {
+    Ok(Some(HookConfiguration {
         program,
         agent,
-        ..Wanted::default()
+        ..HookConfiguration::default()
     }))
 }
 
-fn plugin(client: Client, wanted: &Wanted) -> String {
+fn plugin(client: Client, wanted: &HookConfiguration) -> String {
     let words = [
         vec![wanted.program.clone()],
-        client.words(super::clients::Job::Tell, wanted),
+        client.words(super::clients::HookJob::Tell, wanted),
     ]
     .concat();
     let words = serde_json::to_string(&words).unwrap_or_default();
@@ -72,7 +76,7 @@ fn plugin(client: Client, wanted: &Wanted) -> String {
 }
 
 /// Start and end of our plugin.
-fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
+fn place(text: &str) -> Result<Option<(usize, usize)>, EditError> {
     let places = |mark: &str| {
         text.match_indices(mark.trim_end())
             .map(|(at, _)| at)
@@ -81,7 +85,7 @@ fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
     match (&places(BEGIN)[..], &places(END)[..]) {
         ([], []) => Ok(None),
         ([start], [end]) if start < end => Ok(Some((*start, text.len().min(end + END.len())))),
-        _ => Err(Wrong::new(
+        _ => Err(EditError::new(
             "must have the marks // mailbag:begin and // mailbag:end exactly once each, in this order",
         )),
     }
@@ -94,16 +98,16 @@ mod tests {
     #[test]
     fn the_plugin_calls_the_program_for_the_agent_and_goes_in_and_out_around_other_lines() {
         let agent = Some("al\"ice".to_owned());
-        let wanted = Wanted {
+        let wanted = HookConfiguration {
             program: "/opt/my \"tools\"/mailbag".into(),
             agent,
-            ..Wanted::default()
+            ..HookConfiguration::default()
         };
         let text = put("", Client::OpenCode, &wanted).expect("it goes in");
         assert_eq!(find(&text), Ok(Some(wanted.clone())));
         assert_eq!(take_out(&text), Ok(String::new()));
         let edited = format!("// Mine.\n{text}\nexport const Mine = 1\n");
-        let other = Wanted {
+        let other = HookConfiguration {
             agent: None,
             ..wanted
         };
@@ -117,7 +121,7 @@ mod tests {
             put(
                 "export const Mine = 1\n",
                 Client::OpenCode,
-                &Wanted::default()
+                &HookConfiguration::default()
             )
             .is_err()
         );

@@ -1,16 +1,16 @@
 //! Entries with mailbag's name that existed before the installation, and links out of a project.
 
-use super::clients::{Format, Homes, Part, Scope, Target};
-use super::json::{Json, Wrong};
-use super::sections::{self, Kind};
-use super::{Request, allow, plugin, servers, status, toml, whole};
+use super::clients::{ClientDirectories, FileFormat, InstallPart, InstallScope, TargetFile};
+use super::json::{EditError, JsonFile};
+use super::sections::{self, SectionKind};
+use super::{InstallRequest, allow, plugin, servers, status, toml, whole};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
 use std::path::Path;
 
 /// The situation before the installation.
-pub(super) struct Preexisting<'a> {
+pub(super) struct PreexistingState<'a> {
     /// The project that links must not lead out of, because the author of a repository may have made the links.
     pub(super) project: Option<&'a Path>,
     /// Whether the client had no mailbag hooks.
@@ -19,13 +19,16 @@ pub(super) struct Preexisting<'a> {
     pub(super) is_first_of_all: bool,
 }
 
-impl Preexisting<'_> {
-    pub(super) fn of<'a>(asked: &Request<'_>, homes: &'a Homes) -> Preexisting<'a> {
+impl PreexistingState<'_> {
+    pub(super) fn of<'a>(
+        asked: &InstallRequest<'_>,
+        homes: &'a ClientDirectories,
+    ) -> PreexistingState<'a> {
         let is_there = |client: Client| status(client, asked.scope, homes).is_installed();
         let is_first = !is_there(asked.client);
-        let project = (asked.scope == Scope::Project).then_some(homes.project.as_path());
+        let project = (asked.scope == InstallScope::Project).then_some(homes.project.as_path());
         let others = project.is_some() && Client::ALL.into_iter().any(is_there);
-        Preexisting {
+        PreexistingState {
             project,
             is_first,
             is_first_of_all: is_first && !others,
@@ -36,22 +39,22 @@ impl Preexisting<'_> {
     /// records that for later runs.
     pub(super) fn ours(
         &self,
-        target: &Target,
+        target: &TargetFile,
         client: Client,
         text: &str,
         backup: Option<&str>,
-    ) -> Target {
+    ) -> TargetFile {
         let mut ours = target.clone();
         let mut parts = Vec::new();
         for part in &target.parts {
-            if *part == Part::Allow {
+            if *part == InstallPart::Allow {
                 // Single rules of the person's own stay, not the whole part.
                 let witness = backup.or(self.is_first.then_some(text)).unwrap_or_default();
                 ours.kept = rules_in(target, witness, client);
                 parts.push(*part);
                 continue;
             }
-            let is_first = if *part == Part::Mcp {
+            let is_first = if *part == InstallPart::Mcp {
                 self.is_first
             } else {
                 self.is_first_of_all
@@ -59,7 +62,8 @@ impl Preexisting<'_> {
             let witness = backup.or(is_first.then_some(text));
             // An invalid file is rejected later, when it is edited.
             let is_there = |text: &str| contains_ours(target, text).unwrap_or_default();
-            let is_own = *part != Part::Hooks && is_there(text) && witness.is_some_and(is_there);
+            let is_own =
+                *part != InstallPart::Hooks && is_there(text) && witness.is_some_and(is_there);
             if !is_own {
                 parts.push(*part);
             }
@@ -70,23 +74,23 @@ impl Preexisting<'_> {
 }
 
 /// Our rules in a text. An invalid text is rejected later, when it is edited.
-fn rules_in(target: &Target, text: &str, client: Client) -> Vec<String> {
-    let Format::Json(dialect) = target.format else {
+fn rules_in(target: &TargetFile, text: &str, client: Client) -> Vec<String> {
+    let FileFormat::Json(dialect) = target.format else {
         return Vec::new();
     };
-    Json::read(text, dialect)
+    JsonFile::read(text, dialect)
         .map(|json| allow::found(&json, client))
         .unwrap_or_default()
 }
 
 /// Whether a text contains our server or section.
-fn contains_ours(target: &Target, text: &str) -> Result<bool, Wrong> {
+fn contains_ours(target: &TargetFile, text: &str) -> Result<bool, EditError> {
     Ok(match target.format {
-        Format::Json(dialect) => servers::find(&Json::read(text, dialect)?).is_some(),
-        Format::Toml => toml::server(text)?.is_some(),
-        Format::Markdown => sections::has_section(text, Kind::Mail),
-        Format::Script => plugin::find(text)?.is_some(),
-        Format::Whole => whole::is_ours(text, target.parts[0]),
+        FileFormat::Json(dialect) => servers::find(&JsonFile::read(text, dialect)?).is_some(),
+        FileFormat::Toml => toml::server(text)?.is_some(),
+        FileFormat::Markdown => sections::has_section(text, SectionKind::Mail),
+        FileFormat::Script => plugin::find(text)?.is_some(),
+        FileFormat::Whole => whole::is_ours(text, target.parts[0]),
     })
 }
 

@@ -1,10 +1,10 @@
 //! Plans an uninstallation. An earlier run may have been killed.
 
-use super::clients::{Homes, Part, Scope, Target, Wanted};
-use super::preexisting::{Preexisting, check_inside};
+use super::clients::{ClientDirectories, HookConfiguration, InstallPart, InstallScope, TargetFile};
+use super::preexisting::{PreexistingState, check_inside};
 use super::{
-    Changing, Keep, Plan, Request, changing, edit, homes, kind, notes, plan, refused, sections,
-    status, targets,
+    BackupAction, FileChange, InstallPlan, InstallRequest, changing, edit, homes, kind, notes,
+    plan, refused, sections, status, targets,
 };
 use super::{text, undo};
 use crate::base::error::Result;
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// The extent of an uninstallation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum RemovalExtent {
     /// All that is ours.
     Whole,
     /// The rest of a killed run, for a client that no longer counts as installed. An entry that the user may have written stays.
@@ -23,12 +23,16 @@ pub enum Extent {
 }
 
 /// Plans an uninstallation.
-pub fn uninstall(asked: &Request<'_>) -> Result<Plan> {
-    uninstall_among(asked, &[asked.client], Extent::Whole)
+pub fn uninstall(asked: &InstallRequest<'_>) -> Result<InstallPlan> {
+    uninstall_among(asked, &[asked.client], RemovalExtent::Whole)
 }
 
 /// As [`uninstall`], for one of several clients that are uninstalled in this order.
-pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) -> Result<Plan> {
+pub fn uninstall_among(
+    asked: &InstallRequest<'_>,
+    order: &[Client],
+    extent: RemovalExtent,
+) -> Result<InstallPlan> {
     let gone = order
         .split(|client| *client == asked.client)
         .next()
@@ -43,15 +47,15 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
         .filter(|client| status(*client, asked.scope, &homes).is_installed())
         .collect();
     let (mut files, mut notes) = (Vec::new(), Vec::new());
-    let before = Preexisting::of(asked, &homes);
+    let before = PreexistingState::of(asked, &homes);
     let targets = match (targets(asked.client, asked.scope, &homes), extent) {
         // A file that cannot be read contains nothing from a killed run.
-        (Err(_), Extent::Remains) => Vec::new(),
+        (Err(_), RemovalExtent::Remains) => Vec::new(),
         (targets, _) => targets?,
     };
     let has_hooks = targets
         .iter()
-        .any(|target| target.parts.contains(&Part::Hooks));
+        .any(|target| target.parts.contains(&InstallPart::Hooks));
     for target in targets {
         let used = other_user(&target, &installed, asked.scope, &homes);
         match used {
@@ -61,7 +65,7 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
                 take_out(&target, asked.client, before.project, extent, &mut notes),
                 extent,
             ) {
-                (Err(_), Extent::Remains) => {}
+                (Err(_), RemovalExtent::Remains) => {}
                 (change, _) => files.extend(change?),
             },
         }
@@ -71,19 +75,22 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
     if has_hooks {
         files.reverse();
     }
-    let wanted = Wanted::default();
+    let wanted = HookConfiguration::default();
     Ok(plan(asked, homes, files, notes, wanted))
 }
 
 /// Another installed client that reads the same instructions or the same skill.
 fn other_user(
-    target: &Target,
+    target: &TargetFile,
     installed: &[Client],
-    scope: Scope,
-    homes: &Homes,
+    scope: InstallScope,
+    homes: &ClientDirectories,
 ) -> Option<Client> {
-    let is_shared = matches!(target.parts[..], [Part::Section] | [Part::Skill]);
-    if scope != Scope::Project || !is_shared {
+    let is_shared = matches!(
+        target.parts[..],
+        [InstallPart::Section] | [InstallPart::Skill]
+    );
+    if scope != InstallScope::Project || !is_shared {
         return None;
     }
     installed.iter().copied().find(|client| {
@@ -94,12 +101,12 @@ fn other_user(
 
 /// Plans the removal of our parts from a file.
 pub(super) fn take_out(
-    target: &Target,
+    target: &TargetFile,
     client: Client,
     project: Option<&Path>,
-    extent: Extent,
+    extent: RemovalExtent,
     notes: &mut Vec<String>,
-) -> Result<Option<Changing>> {
+) -> Result<Option<FileChange>> {
     let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
     let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     let is_inside = || check_inside(&original, project);
@@ -107,13 +114,13 @@ pub(super) fn take_out(
     let has_remains = original.has_remains(is_own)? || backup.has_remains(|_| false)?;
     let Some(now) = text(&original)? else {
         return if has_remains && is_inside().is_ok() {
-            changing(&target.path, &original, None, Keep::Leave).map(Some)
+            changing(&target.path, &original, None, BackupAction::Leave).map(Some)
         } else {
             Ok(None)
         };
     };
     let before = text(&backup)?;
-    let nothing = Preexisting {
+    let nothing = PreexistingState {
         project,
         is_first: false,
         is_first_of_all: false,
@@ -127,10 +134,10 @@ pub(super) fn take_out(
             .is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
     };
     let is_ours = || match ours.parts[..] {
-        [Part::Section | Part::Include] => sections::is_as_written(now, kind(&ours)),
+        [InstallPart::Section | InstallPart::Include] => sections::is_as_written(now, kind(&ours)),
         _ => makes_this(before.unwrap_or_default()),
     };
-    let rest = if extent == Extent::Whole || is_ours() {
+    let rest = if extent == RemovalExtent::Whole || is_ours() {
         undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?
     } else {
         now.to_owned()
@@ -144,27 +151,34 @@ pub(super) fn take_out(
     original.check_writable()?;
     let rest = as_ended(rest, before.unwrap_or("\n"), makes_this);
     let (after, keep) = match before {
-        _ if rest == now => (Some(rest), if is_idle { Keep::Drop } else { Keep::Leave }),
+        _ if rest == now => (
+            Some(rest),
+            if is_idle {
+                BackupAction::Drop
+            } else {
+                BackupAction::Leave
+            },
+        ),
         // The file has not changed since the installation: restore it byte for byte.
-        Some(before) if makes_this(before) => (Some(before.to_owned()), Keep::Drop),
-        Some(_) if makes_this(&rest) => (Some(rest), Keep::Drop),
+        Some(before) if makes_this(before) => (Some(before.to_owned()), BackupAction::Drop),
+        Some(_) if makes_this(&rest) => (Some(rest), BackupAction::Drop),
         Some(_) => {
             notes.push(notes::kept(backup.path()));
-            (Some(rest), Keep::Leave)
+            (Some(rest), BackupAction::Leave)
         }
         None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => {
-            (None, Keep::Leave)
+            (None, BackupAction::Leave)
         }
-        None => (Some(rest), Keep::Leave),
+        None => (Some(rest), BackupAction::Leave),
     };
     changing(&target.path, &original, after, keep).map(Some)
 }
 
 /// Keeps the parts that a file has, so that it can be compared with the text of an installation.
-fn keep_installed_parts(target: &mut Target, client: Client, text: &str) {
+fn keep_installed_parts(target: &mut TargetFile, client: Client, text: &str) {
     let mut there = target.parts.clone();
     there.retain(|part| {
-        let alone = Target {
+        let alone = TargetFile {
             parts: vec![*part],
             ..target.clone()
         };

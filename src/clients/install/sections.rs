@@ -1,6 +1,6 @@
 //! Adds and removes our section, between markers, in instruction files for agents.
 
-use super::json::Wrong;
+use super::json::EditError;
 
 const BEGIN: &str = "<!-- mailbag:begin -->";
 const END: &str = "<!-- mailbag:end -->";
@@ -19,7 +19,7 @@ The skill `mailbag` or `mailbag --help` has more, for example how to claim files
 
 /// The content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SectionKind {
     /// The instructions.
     Mail,
     /// A line that includes AGENTS.md.
@@ -27,13 +27,13 @@ pub(super) enum Kind {
 }
 
 /// Adds or updates our section.
-pub(super) fn put(text: &str, kind: Kind) -> Result<String, Wrong> {
+pub(super) fn put(text: &str, kind: SectionKind) -> Result<String, EditError> {
     let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let section = section(kind, eol);
     if let Some((start, end)) = place(text)? {
         return Ok(format!("{}{section}{}", &text[..start], &text[end..]));
     }
-    if kind == Kind::Include && includes(text) {
+    if kind == SectionKind::Include && includes(text) {
         return Ok(text.to_owned());
     }
     let end = if text.is_empty() || text.ends_with('\n') {
@@ -46,7 +46,7 @@ pub(super) fn put(text: &str, kind: Kind) -> Result<String, Wrong> {
 }
 
 /// Removes our section and the empty line before it.
-pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
+pub(super) fn take_out(text: &str) -> Result<String, EditError> {
     let Some((start, end)) = place(text)? else {
         return Ok(text.to_owned());
     };
@@ -63,15 +63,15 @@ pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
 }
 
 /// Whether a text has our section, or for an include, an equivalent line.
-pub(super) fn has_section(text: &str, kind: Kind) -> bool {
+pub(super) fn has_section(text: &str, kind: SectionKind) -> bool {
     match kind {
-        Kind::Mail => matches!(place(text), Ok(Some(_))),
-        Kind::Include => matches!(place(text), Ok(Some(_))) || includes(text),
+        SectionKind::Mail => matches!(place(text), Ok(Some(_))),
+        SectionKind::Include => matches!(place(text), Ok(Some(_))) || includes(text),
     }
 }
 
 /// Returns true if a text has our unchanged section.
-pub(super) fn is_as_written(text: &str, kind: Kind) -> bool {
+pub(super) fn is_as_written(text: &str, kind: SectionKind) -> bool {
     let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
     matches!(place(text), Ok(Some((start, end))) if text[start..end] == section(kind, eol))
 }
@@ -82,16 +82,16 @@ fn includes(text: &str) -> bool {
         .any(|word| matches!(word, "@AGENTS.md" | "@./AGENTS.md"))
 }
 
-fn section(kind: Kind, eol: &str) -> String {
+fn section(kind: SectionKind, eol: &str) -> String {
     let inner = match kind {
-        Kind::Mail => SECTION,
-        Kind::Include => "@AGENTS.md\n",
+        SectionKind::Mail => SECTION,
+        SectionKind::Include => "@AGENTS.md\n",
     };
     format!("{BEGIN}\n{inner}{END}\n").replace('\n', eol)
 }
 
 /// Start and end of our section, its last line end included.
-fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
+fn place(text: &str) -> Result<Option<(usize, usize)>, EditError> {
     let places = |marker: &str| {
         text.match_indices(marker)
             .map(|(at, _)| at)
@@ -109,7 +109,7 @@ fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
                 .map_or(0, |eol| eol.len());
             Ok(Some((*start, end + eol)))
         }
-        ([start, ..], _) | ([], [start, ..]) => Err(Wrong {
+        ([start, ..], _) | ([], [start, ..]) => Err(EditError {
             line: line(*start),
             what: format!(
                 "must have the markers {BEGIN} and {END} exactly once each, in this order"

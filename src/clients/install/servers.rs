@@ -1,8 +1,8 @@
 //! Finds, adds and removes our MCP server in JSON settings.
 
-use super::clients::Wanted;
-use super::json::{Json, Step, Wrong, wrong_kind};
-use crate::clients::kind::{Client, Servers};
+use super::clients::HookConfiguration;
+use super::json::{EditError, JsonFile, JsonStep, wrong_kind};
+use crate::clients::kind::{Client, McpServerForm};
 use serde_json::{Map, Value, json};
 
 /// The name of our MCP server, and of our program.
@@ -12,29 +12,29 @@ const AGENT: &str = "MAILBAG_AGENT";
 /// The fields of a server that we write.
 const FIELDS: [&str; 4] = ["command", "args", "env", "environment"];
 
-impl Servers {
-    const ALL: [Servers; 2] = [Servers::Plain, Servers::Words];
+impl McpServerForm {
+    const ALL: [McpServerForm; 2] = [McpServerForm::Plain, McpServerForm::Words];
 
     /// The settings key of MCP servers.
     fn key(self) -> &'static str {
         match self {
-            Servers::Plain => "mcpServers",
-            Servers::Words => "mcp",
+            McpServerForm::Plain => "mcpServers",
+            McpServerForm::Words => "mcp",
         }
     }
 
     /// The field with environment variables.
     fn environment(self) -> &'static str {
         match self {
-            Servers::Plain => "env",
-            Servers::Words => "environment",
+            McpServerForm::Plain => "env",
+            McpServerForm::Words => "environment",
         }
     }
 
     /// The program and the arguments that a server is started with.
     fn words(self, server: &Value) -> Vec<String> {
         let program = server["command"].as_str().map(str::to_owned);
-        let list = if self == Servers::Words {
+        let list = if self == McpServerForm::Words {
             &server["command"]
         } else {
             &server["args"]
@@ -59,10 +59,10 @@ impl Servers {
     }
 
     /// Our entry.
-    fn entry(self, wanted: &Wanted) -> Value {
+    fn entry(self, wanted: &HookConfiguration) -> Value {
         let mut server = match self {
-            Servers::Plain => json!({"command": wanted.program, "args": ["mcp"]}),
-            Servers::Words => json!({"type": "local", "command": [wanted.program, "mcp"]}),
+            McpServerForm::Plain => json!({"command": wanted.program, "args": ["mcp"]}),
+            McpServerForm::Words => json!({"type": "local", "command": [wanted.program, "mcp"]}),
         };
         if let Some(agent) = &wanted.agent {
             server[self.environment()] = json!({ AGENT: agent });
@@ -94,12 +94,16 @@ impl Servers {
 }
 
 /// The servers of a plugin: ours alone.
-pub(super) fn all(client: Client, wanted: &Wanted) -> Value {
+pub(super) fn all(client: Client, wanted: &HookConfiguration) -> Value {
     json!({ NAME: client.facts().servers.entry(wanted) })
 }
 
 /// Adds our MCP server.
-pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
+pub(super) fn put(
+    json: &mut JsonFile,
+    client: Client,
+    wanted: &HookConfiguration,
+) -> Result<(), EditError> {
     let form = client.facts().servers;
     let (key, server) = (form.key(), form.entry(wanted));
     match json.value().get(key) {
@@ -121,11 +125,11 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
 }
 
 /// Removes our MCP server.
-pub(super) fn take_out(json: &mut Json) -> Result<(), Wrong> {
+pub(super) fn take_out(json: &mut JsonFile) -> Result<(), EditError> {
     let Some((form, _)) = found(json) else {
         return Ok(());
     };
-    let key: Step = form.key().into();
+    let key: JsonStep = form.key().into();
     json.take_out(&[key.clone(), NAME.into()])?;
     if json.value().get(form.key()).is_some_and(is_empty) {
         json.take_out(&[key])
@@ -135,38 +139,38 @@ pub(super) fn take_out(json: &mut Json) -> Result<(), Wrong> {
 }
 
 /// The program and agent of our MCP server.
-pub(super) fn find(json: &Json) -> Option<Wanted> {
+pub(super) fn find(json: &JsonFile) -> Option<HookConfiguration> {
     let (form, server) = found(json)?;
     let agent = server
         .get(form.environment())
         .and_then(|env| env.get(AGENT))
         .and_then(Value::as_str);
     let program = form.words(&server).into_iter().next()?;
-    Some(Wanted {
+    Some(HookConfiguration {
         program,
         agent: agent.map(str::to_owned),
-        ..Wanted::default()
+        ..HookConfiguration::default()
     })
 }
 
 /// Our server and its form.
-fn found(json: &Json) -> Option<(Servers, Value)> {
+fn found(json: &JsonFile) -> Option<(McpServerForm, Value)> {
     let value = json.value();
-    let of = |form: Servers| {
+    let of = |form: McpServerForm| {
         value
             .get(form.key())?
             .get(NAME)
             .filter(|server| form.is_ours(server))
             .cloned()
     };
-    Servers::ALL
+    McpServerForm::ALL
         .into_iter()
         .find_map(|form| Some((form, of(form)?)))
 }
 
 /// The error for another MCP server with our name.
-pub(super) fn foreign(under: &str) -> Wrong {
-    Wrong::new(format!(
+pub(super) fn foreign(under: &str) -> EditError {
+    EditError::new(format!(
         "already has another MCP server called \"mailbag\" in {under}; rename or remove that server"
     ))
 }

@@ -1,14 +1,16 @@
 //! The installation status of a client: which of our hooks, server and section its files contain, and whether they can run.
 
-use super::clients::{Format, Homes, Part, Scope, Target, Wanted};
-use super::json::{Dialect, Json, Wrong};
-use super::trust::{self, Trust};
+use super::clients::{
+    ClientDirectories, FileFormat, HookConfiguration, InstallPart, InstallScope, TargetFile,
+};
+use super::json::{EditError, JsonDialect, JsonFile};
+use super::trust::{self, HookTrust};
 use super::{
     allow, hooks, kind, plugin, refused, sections, servers, targets, text, toml, toml_hooks,
 };
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::clients::kind::{Allow, Client};
+use crate::clients::kind::{AllowRules, Client};
 use crate::disk::{UserFile, layout, machine};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +19,7 @@ use std::path::PathBuf;
 /// The installed hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Hooks {
+pub enum HookPresence {
     /// All of them.
     Installed,
     /// Some of them.
@@ -28,13 +30,13 @@ pub enum Hooks {
 
 /// The installation status of a client.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Status {
+pub struct ClientStatus {
     /// The client.
     pub client: Client,
     /// Project or user.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The installed hooks.
-    pub hooks: Hooks,
+    pub hooks: HookPresence,
     /// Events without a hook, if other events have one.
     pub missing: Vec<&'static str>,
     /// Whether hooks send the client's permission requests to the human.
@@ -52,7 +54,7 @@ pub struct Status {
     /// The path of that program, if it exists and is executable.
     pub executable: Option<PathBuf>,
     /// Whether the client runs the hooks.
-    pub trusted: Trust,
+    pub trusted: HookTrust,
     /// The settings and plugins with our hooks. With more than one, each hook runs twice.
     #[serde(skip)]
     pub hook_files: Vec<PathBuf>,
@@ -62,12 +64,12 @@ pub struct Status {
     pub problems: Vec<String>,
 }
 
-impl Status {
+impl ClientStatus {
     /// Whether the client has our hooks, or where it reads none, the rest. An MCP server alone may be the user's own.
     pub fn is_installed(&self) -> bool {
         let mut files = self.client.facts().files(self.scope).iter();
-        if files.any(|file| file.parts.contains(&Part::Hooks)) {
-            self.hooks != Hooks::Absent
+        if files.any(|file| file.parts.contains(&InstallPart::Hooks)) {
+            self.hooks != HookPresence::Absent
         } else {
             self.mcp && self.section
         }
@@ -75,20 +77,20 @@ impl Status {
 }
 
 /// Examines a client. Unreadable files are reported and count as empty.
-pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
-    let mut status = Status {
+pub fn status(client: Client, scope: InstallScope, homes: &ClientDirectories) -> ClientStatus {
+    let mut status = ClientStatus {
         client,
         scope,
-        hooks: Hooks::Absent,
+        hooks: HookPresence::Absent,
         missing: Vec::new(),
         approvals: false,
         mcp: false,
-        allow: (client.facts().allow != Allow::None).then_some(false),
+        allow: (client.facts().allow != AllowRules::None).then_some(false),
         section: true,
         agent: None,
         command: None,
         executable: None,
-        trusted: Trust::Unknown,
+        trusted: HookTrust::Unknown,
         hook_files: Vec::new(),
         files: Vec::new(),
         problems: Vec::new(),
@@ -105,43 +107,43 @@ pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
         }
     }
     status.executable = status.command.as_deref().and_then(machine::program);
-    if status.hooks != Hooks::Absent {
+    if status.hooks != HookPresence::Absent {
         status.trusted = trust::look(client, scope, homes);
     }
     status
 }
 
 /// The program and agent of our entries in a file.
-pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Wanted> {
-    let anybody = || Some(Wanted::default());
+pub(super) fn wanted(target: &TargetFile, text: &str, client: Client) -> Option<HookConfiguration> {
+    let anybody = || Some(HookConfiguration::default());
     match target.format {
-        Format::Json(dialect) => {
-            let json = Json::read(text, dialect).ok()?;
+        FileFormat::Json(dialect) => {
+            let json = JsonFile::read(text, dialect).ok()?;
             let server = || servers::find(&json);
             target
                 .parts
-                .contains(&Part::Hooks)
+                .contains(&InstallPart::Hooks)
                 .then(|| hooks::find(&json, client).wanted)
                 .flatten()
                 .or_else(server)
         }
-        Format::Toml if target.parts.contains(&Part::Hooks) => {
+        FileFormat::Toml if target.parts.contains(&InstallPart::Hooks) => {
             toml_hooks::find(text, client).ok()?.wanted
         }
-        Format::Toml => toml::server(text).ok()?,
-        Format::Markdown | Format::Whole => anybody(),
-        Format::Script => plugin::find(text).ok()?,
+        FileFormat::Toml => toml::server(text).ok()?,
+        FileFormat::Markdown | FileFormat::Whole => anybody(),
+        FileFormat::Script => plugin::find(text).ok()?,
     }
 }
 
 /// Whether Gemini CLI is configured to read AGENTS.md.
-pub(super) fn reads_agents(targets: &[Target]) -> bool {
+pub(super) fn reads_agents(targets: &[TargetFile]) -> bool {
     let settings = targets
         .iter()
-        .find(|target| target.parts.contains(&Part::Hooks));
+        .find(|target| target.parts.contains(&InstallPart::Hooks));
     let names = settings.and_then(|target| {
         let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
-        let value = Json::read(text(&file).ok()??, Dialect::Comments)
+        let value = JsonFile::read(text(&file).ok()??, JsonDialect::Comments)
             .ok()?
             .value();
         value
@@ -157,58 +159,58 @@ pub(super) fn reads_agents(targets: &[Target]) -> bool {
     })
 }
 
-impl Status {
-    fn look(&mut self, target: &Target) {
+impl ClientStatus {
+    fn look(&mut self, target: &TargetFile) {
         self.files.push(target.path.clone());
         if let Err(e) = self.read(target) {
             self.problems.push(e.to_string());
         }
     }
 
-    fn read(&mut self, target: &Target) -> Result<()> {
+    fn read(&mut self, target: &TargetFile) -> Result<()> {
         let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
         let Some(text) = text(&file)? else {
-            self.section &= target.format != Format::Markdown;
+            self.section &= target.format != FileFormat::Markdown;
             return Ok(());
         };
         self.fill(target, text)
             .map_err(|wrong| refused(&file, wrong))
     }
 
-    fn fill(&mut self, target: &Target, text: &str) -> Result<(), Wrong> {
+    fn fill(&mut self, target: &TargetFile, text: &str) -> Result<(), EditError> {
         match target.format {
-            Format::Markdown => self.section &= sections::has_section(text, kind(target)),
-            Format::Script => {
+            FileFormat::Markdown => self.section &= sections::has_section(text, kind(target)),
+            FileFormat::Script => {
                 let plugin = plugin::find(text)?;
                 if plugin.is_some() {
-                    self.hooks = Hooks::Installed;
+                    self.hooks = HookPresence::Installed;
                     self.mcp = true;
                 }
                 self.called_for(plugin);
             }
-            Format::Whole => {}
-            Format::Toml if target.parts.contains(&Part::Hooks) => {
+            FileFormat::Whole => {}
+            FileFormat::Toml if target.parts.contains(&InstallPart::Hooks) => {
                 self.fill_hooks(toml_hooks::find(text, self.client)?)
             }
-            Format::Toml => {
+            FileFormat::Toml => {
                 let server = toml::server(text)?;
                 self.mcp = server.is_some();
                 self.called_for(server);
             }
-            Format::Json(dialect) => {
-                let json = Json::read(text, dialect)?;
-                if target.parts.contains(&Part::Hooks) {
+            FileFormat::Json(dialect) => {
+                let json = JsonFile::read(text, dialect)?;
+                if target.parts.contains(&InstallPart::Hooks) {
                     let found = hooks::find(&json, self.client);
                     if found.any {
                         self.hook_files.push(target.path.clone());
                     }
                     self.fill_hooks(found);
                 }
-                if target.parts.contains(&Part::Allow) {
+                if target.parts.contains(&InstallPart::Allow) {
                     let rules = allow::rules(self.client);
                     self.allow = Some(allow::found(&json, self.client).len() == rules.len());
                 }
-                if target.parts.contains(&Part::Mcp) {
+                if target.parts.contains(&InstallPart::Mcp) {
                     let server = servers::find(&json);
                     self.mcp |= server.is_some();
                     self.called_for(server);
@@ -218,21 +220,21 @@ impl Status {
         Ok(())
     }
 
-    fn fill_hooks(&mut self, found: hooks::Found) {
+    fn fill_hooks(&mut self, found: hooks::InstalledHooks) {
         if !found.any {
             return;
         }
         self.hooks = if found.missing.is_empty() {
-            Hooks::Installed
+            HookPresence::Installed
         } else {
-            Hooks::Partly
+            HookPresence::Partly
         };
         self.approvals |= found.approvals;
         self.missing = found.missing;
         self.called_for(found.wanted);
     }
 
-    fn called_for(&mut self, wanted: Option<Wanted>) {
+    fn called_for(&mut self, wanted: Option<HookConfiguration>) {
         if let (Some(wanted), None) = (wanted, &self.command) {
             self.command = Some(wanted.program);
             self.agent = wanted.agent;

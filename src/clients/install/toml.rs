@@ -1,7 +1,7 @@
 //! Adds and removes the MCP server in Codex's `config.toml`.
 
-use super::clients::Wanted;
-use super::json::Wrong;
+use super::clients::HookConfiguration;
+use super::json::EditError;
 use super::servers::{foreign, is_ours};
 use crate::room::ROOM_VARIABLES;
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
@@ -17,7 +17,7 @@ const PASSED: [&str; 4] = [
 ];
 
 /// Adds our MCP server to a file's text.
-pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
+pub(super) fn put(text: &str, wanted: &HookConfiguration) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let there = document.get(SERVERS).and_then(|servers| servers.get(NAME));
     if let Some(there) = there {
@@ -32,7 +32,7 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
         .get(SERVERS)
         .is_some_and(|servers| !servers.is_table_like())
     {
-        return Err(Wrong::new(format!(
+        return Err(EditError::new(format!(
             "has {SERVERS:?}, which is not a table; correct or remove it"
         )));
     }
@@ -49,7 +49,7 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
 }
 
 /// Removes our MCP server from a file's text.
-pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
+pub(super) fn take_out(text: &str) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let Some(wanted) = server_in(&document) else {
         return Ok(text.to_owned());
@@ -81,7 +81,7 @@ pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
 }
 
 /// The program and agent of our MCP server in a file.
-pub(super) fn server(text: &str) -> Result<Option<Wanted>, Wrong> {
+pub(super) fn server(text: &str) -> Result<Option<HookConfiguration>, EditError> {
     Ok(server_in(&parse(text)?))
 }
 
@@ -97,11 +97,11 @@ pub(super) fn text_at(text: &str, path: &[&str]) -> Option<String> {
         .or_else(|| found.as_bool().map(|truth| truth.to_string()))
 }
 
-fn server_in(document: &DocumentMut) -> Option<Wanted> {
+fn server_in(document: &DocumentMut) -> Option<HookConfiguration> {
     server_of(document.get(SERVERS)?.get(NAME)?)
 }
 
-fn server_of(server: &Item) -> Option<Wanted> {
+fn server_of(server: &Item) -> Option<HookConfiguration> {
     let program = server.get("command")?.as_str()?;
     let arguments: Vec<&str> = server
         .get("args")?
@@ -113,14 +113,14 @@ fn server_of(server: &Item) -> Option<Wanted> {
         .get("env")
         .and_then(|env| env.get("MAILBAG_AGENT"))
         .and_then(Item::as_str);
-    is_ours(program, &arguments).then(|| Wanted {
+    is_ours(program, &arguments).then(|| HookConfiguration {
         program: program.to_owned(),
         agent: agent.map(str::to_owned),
-        ..Wanted::default()
+        ..HookConfiguration::default()
     })
 }
 
-fn change(document: &mut DocumentMut, wanted: &Wanted) {
+fn change(document: &mut DocumentMut, wanted: &HookConfiguration) {
     let server = &mut document[SERVERS][NAME];
     set(&mut server["command"], &wanted.program);
     if let Some(passed) = server.get_mut("env_vars") {
@@ -158,7 +158,7 @@ pub(super) fn set(item: &mut Item, text: &str) {
     *item = Item::Value(value);
 }
 
-fn append(text: &str, wanted: &Wanted) -> String {
+fn append(text: &str, wanted: &HookConfiguration) -> String {
     let eol = eol(text);
     let end = if text.is_empty() || text.ends_with('\n') {
         ""
@@ -170,11 +170,11 @@ fn append(text: &str, wanted: &Wanted) -> String {
 }
 
 /// The table as text.
-fn block(wanted: &Wanted, eol: &str) -> String {
+fn block(wanted: &HookConfiguration, eol: &str) -> String {
     format!("[{SERVERS}.{NAME}]\n{}", table(wanted)).replace('\n', eol)
 }
 
-fn table(wanted: &Wanted) -> Table {
+fn table(wanted: &HookConfiguration) -> Table {
     let mut table = Table::new();
     table["command"] = toml_edit::value(wanted.program.as_str());
     table["args"] = toml_edit::value(Array::from_iter(["mcp"]));
@@ -203,7 +203,7 @@ pub(super) fn with_line_ends(before: &str, after: String) -> String {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<DocumentMut, Wrong> {
+pub(super) fn parse(text: &str) -> Result<DocumentMut, EditError> {
     text.parse::<DocumentMut>().map_err(|e| {
         let at = e.span().map_or(0, |span| span.start).min(text.len());
         let before = text.get(..at).unwrap_or_default();
@@ -216,7 +216,7 @@ pub(super) fn parse(text: &str) -> Result<DocumentMut, Wrong> {
             .count()
             + 1;
         let why = e.message().lines().next().unwrap_or_default().to_owned();
-        Wrong {
+        EditError {
             line: Some(line),
             what: format!("is not valid TOML: {why} at column {column}"),
         }

@@ -1,8 +1,8 @@
 //! Finds, adds and removes our hooks in the `config.toml` of Kimi CLI: one table of `[[hooks]]` for each event.
 
-use super::clients::{Job, Wanted};
-use super::hooks::{Found, read};
-use super::json::Wrong;
+use super::clients::{HookConfiguration, HookJob};
+use super::hooks::{InstalledHooks, read};
+use super::json::EditError;
 use super::toml::{eol, parse, set, with_line_ends};
 use crate::clients::kind::Client;
 use serde_json::json;
@@ -11,13 +11,17 @@ use toml_edit::{DocumentMut, Item, Table};
 const HOOKS: &str = "hooks";
 
 /// Adds missing hooks to a file's text, and updates hooks with another agent or program.
-pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String, Wrong> {
+pub(super) fn put(
+    text: &str,
+    client: Client,
+    wanted: &HookConfiguration,
+) -> Result<String, EditError> {
     let mut document = parse(text)?;
     if document
         .get(HOOKS)
         .is_some_and(|hooks| !hooks.is_array_of_tables())
     {
-        return Err(Wrong::new(
+        return Err(EditError::new(
             "has \"hooks\" as a list in one value; write each hook as a table [[hooks]]",
         ));
     }
@@ -25,7 +29,7 @@ pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String,
     let text = if !(found.wanted.is_some_and(|there| there != *wanted)) {
         text.to_owned()
     } else {
-        let line = client.line(Job::Tell, wanted);
+        let line = client.line(HookJob::Tell, wanted);
         for table in tables(&mut document) {
             if is_ours(table, client) == Some(true) {
                 set(&mut table["command"], &line);
@@ -40,7 +44,7 @@ pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String,
 }
 
 /// Removes our hooks from a file's text.
-pub(super) fn take_out(text: &str, client: Client) -> Result<String, Wrong> {
+pub(super) fn take_out(text: &str, client: Client) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let found = find_in(&document, client);
     if !found.any {
@@ -68,11 +72,11 @@ pub(super) fn take_out(text: &str, client: Client) -> Result<String, Wrong> {
 }
 
 /// Finds our hooks in a file's text.
-pub(super) fn find(text: &str, client: Client) -> Result<Found, Wrong> {
+pub(super) fn find(text: &str, client: Client) -> Result<InstalledHooks, EditError> {
     Ok(find_in(&parse(text)?, client))
 }
 
-fn find_in(document: &DocumentMut, client: Client) -> Found {
+fn find_in(document: &DocumentMut, client: Client) -> InstalledHooks {
     let all = document.get(HOOKS).and_then(Item::as_array_of_tables);
     let ours: Vec<&Table> = all
         .into_iter()
@@ -83,7 +87,7 @@ fn find_in(document: &DocumentMut, client: Client) -> Found {
         ours.iter()
             .any(|table| table.get("event").and_then(Item::as_str) == Some(event))
     };
-    Found {
+    InstalledHooks {
         any: !ours.is_empty(),
         missing: client.events().filter(|event| !has(event)).collect(),
         wanted: ours
@@ -94,12 +98,12 @@ fn find_in(document: &DocumentMut, client: Client) -> Found {
 }
 
 /// The program and agent of a hook of ours. `Some(None)` if the user has changed it.
-fn command_of(table: &Table, client: Client) -> Option<Option<Wanted>> {
+fn command_of(table: &Table, client: Client) -> Option<Option<HookConfiguration>> {
     let command = table.get("command")?.as_str()?;
     read(
         &json!({"type": "command", "command": command}),
         client,
-        Job::Tell,
+        HookJob::Tell,
     )
 }
 
@@ -116,7 +120,7 @@ fn tables(document: &mut DocumentMut) -> impl Iterator<Item = &mut Table> {
         .flat_map(|hooks| hooks.iter_mut())
 }
 
-fn append(text: &str, client: Client, events: &[&str], wanted: &Wanted) -> String {
+fn append(text: &str, client: Client, events: &[&str], wanted: &HookConfiguration) -> String {
     let eol = eol(text);
     let mut all = text.to_owned();
     for (n, event) in events.iter().enumerate() {
@@ -139,13 +143,13 @@ fn append(text: &str, client: Client, events: &[&str], wanted: &Wanted) -> Strin
 }
 
 /// A hook as text.
-fn table(client: Client, event: &str, wanted: &Wanted) -> String {
+fn table(client: Client, event: &str, wanted: &HookConfiguration) -> String {
     let mut table = Table::new();
     table["event"] = toml_edit::value(event);
     if let Some(matcher) = client.matcher(event) {
         table["matcher"] = toml_edit::value(matcher);
     }
-    table["command"] = toml_edit::value(client.line(Job::Tell, wanted));
+    table["command"] = toml_edit::value(client.line(HookJob::Tell, wanted));
     let seconds = client.facts().hook(event).map_or(0, |hook| hook.seconds);
     table["timeout"] = toml_edit::value(i64::try_from(seconds).unwrap_or(i64::MAX));
     format!("[[{HOOKS}]]\n{table}")

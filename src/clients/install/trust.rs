@@ -1,8 +1,8 @@
 //! Whether a client runs our hooks. Each client asks the user in its own way and stores the answer in a file. Without an
 //! answer in the file, the result is unknown.
 
-use super::clients::{Homes, Scope};
-use super::json::{Dialect, Json};
+use super::clients::{ClientDirectories, InstallScope};
+use super::json::{JsonDialect, JsonFile};
 use super::{hooks, toml};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The user's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Trust {
+pub enum HookTrust {
     /// The client runs the hooks.
     Yes,
     /// The client silently skips the hooks.
@@ -26,32 +26,34 @@ pub enum Trust {
 }
 
 /// Checks whether a client runs the installed hooks.
-pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
+pub(super) fn look(client: Client, scope: InstallScope, homes: &ClientDirectories) -> HookTrust {
     match (client.facts().trust, scope) {
         (TrustRecord::CodexDigests, _) => codex(scope, homes),
-        (TrustRecord::None, _) => Trust::Yes,
+        (TrustRecord::None, _) => HookTrust::Yes,
         // User settings need no trust.
-        (_, Scope::User) => Trust::Yes,
-        (TrustRecord::ClaudeProjects, Scope::Project) => claude(homes),
-        (TrustRecord::Folders, Scope::Project) => folders(client, homes),
-        (TrustRecord::Elsewhere, Scope::Project) => Trust::Unknown,
-        (TrustRecord::CopilotFolders, Scope::Project) => listed_folders(client, homes),
-        (TrustRecord::FoldersIfEnabled, Scope::Project) if !asks_for_trust(client, homes) => {
-            Trust::Yes
+        (_, InstallScope::User) => HookTrust::Yes,
+        (TrustRecord::ClaudeProjects, InstallScope::Project) => claude(homes),
+        (TrustRecord::Folders, InstallScope::Project) => folders(client, homes),
+        (TrustRecord::Elsewhere, InstallScope::Project) => HookTrust::Unknown,
+        (TrustRecord::CopilotFolders, InstallScope::Project) => listed_folders(client, homes),
+        (TrustRecord::FoldersIfEnabled, InstallScope::Project)
+            if !asks_for_trust(client, homes) =>
+        {
+            HookTrust::Yes
         }
-        (TrustRecord::FoldersIfEnabled, Scope::Project) => folders(client, homes),
+        (TrustRecord::FoldersIfEnabled, InstallScope::Project) => folders(client, homes),
     }
 }
 
 /// Claude Code stores trust for each directory.
-fn claude(homes: &Homes) -> Trust {
-    let of_user = Client::Claude.targets(Scope::User, homes);
+fn claude(homes: &ClientDirectories) -> HookTrust {
+    let of_user = Client::Claude.targets(InstallScope::User, homes);
     let state = of_user
         .iter()
         .find(|target| target.path.ends_with(".claude.json"))
         .and_then(|target| read(&target.path));
     let projects = state
-        .and_then(|state| Json::read(&state, Dialect::Strict).ok())
+        .and_then(|state| JsonFile::read(&state, JsonDialect::Strict).ok())
         .map(|json| json.value());
     let is_trusted = |directory: &Path| {
         let name = directory.to_str().unwrap_or_default();
@@ -60,30 +62,31 @@ fn claude(homes: &Homes) -> Trust {
             .is_some_and(|state| state["projects"][name]["hasTrustDialogAccepted"] == true)
     };
     if homes.project.ancestors().any(is_trusted) {
-        Trust::Yes
+        HookTrust::Yes
     } else {
-        Trust::Unknown
+        HookTrust::Unknown
     }
 }
 
 /// Returns true if the person enabled the client's question for the trust of a directory.
-fn asks_for_trust(client: Client, homes: &Homes) -> bool {
+fn asks_for_trust(client: Client, homes: &ClientDirectories) -> bool {
     let settings = read(&layout::of_client(
         &client.directory(homes),
         "settings.json",
     ));
-    let settings = settings.and_then(|text| Json::read(&text, Dialect::Comments).ok());
+    let settings = settings.and_then(|text| JsonFile::read(&text, JsonDialect::Comments).ok());
     settings.is_some_and(|settings| {
         settings.value().pointer("/security/folderTrust/enabled") == Some(&true.into())
     })
 }
 
 /// Gemini CLI and Qwen Code store a list of directories. The nearest directory counts.
-fn folders(client: Client, homes: &Homes) -> Trust {
+fn folders(client: Client, homes: &ClientDirectories) -> HookTrust {
     let file = layout::of_client(&client.directory(homes), "trustedFolders.json");
-    let Some(listed) = read(&file).and_then(|text| Json::read(&text, Dialect::Comments).ok())
+    let Some(listed) =
+        read(&file).and_then(|text| JsonFile::read(&text, JsonDialect::Comments).ok())
     else {
-        return Trust::Unknown;
+        return HookTrust::Unknown;
     };
     let listed = listed.value();
     let decision = homes
@@ -91,17 +94,17 @@ fn folders(client: Client, homes: &Homes) -> Trust {
         .ancestors()
         .find_map(|directory| listed.get(directory.to_str()?)?.as_str());
     match decision {
-        Some("TRUST_FOLDER") => Trust::Yes,
-        Some("DO_NOT_TRUST") => Trust::No,
-        _ => Trust::Unknown,
+        Some("TRUST_FOLDER") => HookTrust::Yes,
+        Some("DO_NOT_TRUST") => HookTrust::No,
+        _ => HookTrust::Unknown,
     }
 }
 
 /// Copilot CLI stores the list of trusted directories.
-fn listed_folders(client: Client, homes: &Homes) -> Trust {
+fn listed_folders(client: Client, homes: &ClientDirectories) -> HookTrust {
     let config = read(&layout::of_client(&client.directory(homes), "config.json"));
     let config = config
-        .and_then(|text| Json::read(&text, Dialect::Comments).ok())
+        .and_then(|text| JsonFile::read(&text, JsonDialect::Comments).ok())
         .map(|json| json.value());
     let listed = config
         .as_ref()
@@ -114,20 +117,21 @@ fn listed_folders(client: Client, homes: &Homes) -> Trust {
         })
     };
     if homes.project.ancestors().any(is_listed) {
-        Trust::Yes
+        HookTrust::Yes
     } else {
-        Trust::Unknown
+        HookTrust::Unknown
     }
 }
 
 /// Codex stores, for each hook by file, event and index, the digest of the trusted version.
-fn codex(scope: Scope, homes: &Homes) -> Trust {
+fn codex(scope: InstallScope, homes: &ClientDirectories) -> HookTrust {
     let targets = Client::Codex.targets(scope, homes);
     let Some(file) = targets.first().map(|target| &target.path) else {
-        return Trust::Unknown;
+        return HookTrust::Unknown;
     };
-    let Some(json) = read(file).and_then(|text| Json::read(&text, Dialect::Strict).ok()) else {
-        return Trust::Unknown;
+    let Some(json) = read(file).and_then(|text| JsonFile::read(&text, JsonDialect::Strict).ok())
+    else {
+        return HookTrust::Unknown;
     };
     let config = read(&layout::of_client(
         &Client::Codex.directory(homes),
@@ -162,15 +166,15 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
                 None
             };
             all.push(match (trusted, one.wanted) {
-                (None, _) => Trust::No,
+                (None, _) => HookTrust::No,
                 (Some(trusted), Some(_))
                     if trusted
                         == digest(event, &json.value()["hooks"][event][one.group], one.hook) =>
                 {
-                    Trust::Yes
+                    HookTrust::Yes
                 }
                 // Changed after it was trusted, or in a format that this program does not know.
-                _ => Trust::Unknown,
+                _ => HookTrust::Unknown,
             });
         }
     }
@@ -178,15 +182,15 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
         toml::text_at(&config, &["projects", directory.to_str()?, "trust_level"])
     };
     match homes.project.ancestors().find_map(project).as_deref() {
-        _ if scope == Scope::User => {}
+        _ if scope == InstallScope::User => {}
         Some("trusted") => {}
-        Some(_) => all.push(Trust::No),
-        None => all.push(Trust::Unknown),
+        Some(_) => all.push(HookTrust::No),
+        None => all.push(HookTrust::Unknown),
     }
     match all.first() {
         Some(first) if all.iter().all(|one| one == first) => *first,
-        Some(_) if all.contains(&Trust::No) => Trust::No,
-        _ => Trust::Unknown,
+        Some(_) if all.contains(&HookTrust::No) => HookTrust::No,
+        _ => HookTrust::Unknown,
     }
 }
 

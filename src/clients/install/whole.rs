@@ -1,7 +1,7 @@
 //! Files that belong to mailbag as a whole: the skill, and the manifest of a plugin.
 
-use super::json::Wrong;
-use crate::clients::kind::Part;
+use super::json::EditError;
+use crate::clients::kind::InstallPart;
 use serde_json::{Value, json};
 
 /// The skill for all clients.
@@ -28,8 +28,8 @@ pub(super) fn manifest() -> Value {
 }
 
 /// The content of a file.
-pub(super) fn content(part: Part) -> String {
-    if part == Part::Manifest {
+pub(super) fn content(part: InstallPart) -> String {
+    if part == InstallPart::Manifest {
         format!("{:#}\n", manifest())
     } else {
         SKILL.to_owned()
@@ -37,8 +37,8 @@ pub(super) fn content(part: Part) -> String {
 }
 
 /// Returns true if mailbag wrote a version of this file.
-pub(super) fn is_ours(text: &str, part: Part) -> bool {
-    if part != Part::Manifest {
+pub(super) fn is_ours(text: &str, part: InstallPart) -> bool {
+    if part != InstallPart::Manifest {
         return text.starts_with(SKILL_HEAD);
     }
     let read: Result<Value, _> = serde_json::from_str(text);
@@ -46,16 +46,18 @@ pub(super) fn is_ours(text: &str, part: Part) -> bool {
 }
 
 /// Replaces an empty file, or an earlier version.
-pub(super) fn put(text: &str, part: Part) -> Result<String, Wrong> {
+pub(super) fn put(text: &str, part: InstallPart) -> Result<String, EditError> {
     if text.trim().is_empty() || is_ours(text, part) {
         Ok(content(part))
     } else {
-        Err(Wrong::new("is not a file of mailbag; rename or remove it"))
+        Err(EditError::new(
+            "is not a file of mailbag; rename or remove it",
+        ))
     }
 }
 
 /// Returns what remains without the content of mailbag.
-pub(super) fn take_out(text: &str, part: Part) -> String {
+pub(super) fn take_out(text: &str, part: InstallPart) -> String {
     if is_ours(text, part) {
         String::new()
     } else {

@@ -1,33 +1,38 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named, Package, Part,
-    PluginForm, PluginListing, RESTART, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask,
-    file, guard, hook, note_in_project,
+    AbilitySupport, AllowRules, ClientFacts, ClientFile, ClientHook, ClientPackage, FileFormat,
+    HookForm, InstallPart, JsonDialect, McpServerForm, NamingMoment, PluginForm, PluginListing,
+    QuestionSubject, RESTART, SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord,
+    TurnRecord, abilities, ask, file, guard, hook, note_in_project,
 };
 
-const JSON: Format = Format::Json(Dialect::Strict);
+const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
 
-pub(super) static FACTS: Facts = Facts {
+pub(super) static FACTS: ClientFacts = ClientFacts {
     word: "claude",
     name: "Claude Code",
     program: "claude",
-    home: Home {
+    home: SettingsDirectory {
         variable: Some("CLAUDE_CONFIG_DIR"),
         below_variable: "",
         own: ".claude",
     },
     directories: &[".claude", "skills", "mailbag", "hooks", ".claude-plugin"],
     project: &[
-        file(".claude/settings.json", JSON, &[Part::Hooks, Part::Allow]),
-        file(".mcp.json", JSON, &[Part::Mcp]),
+        file(
+            ".claude/settings.json",
+            JSON,
+            &[InstallPart::Hooks, InstallPart::Allow],
+        ),
+        file(".mcp.json", JSON, &[InstallPart::Mcp]),
         file(
             ".claude/skills/mailbag/SKILL.md",
-            Format::Whole,
-            &[Part::Skill],
+            FileFormat::Whole,
+            &[InstallPart::Skill],
         ),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
-        file("CLAUDE.md", Format::Markdown, &[Part::Include]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        file("CLAUDE.md", FileFormat::Markdown, &[InstallPart::Include]),
     ],
     // The server of a plugin asks the same question as one of .mcp.json.
     plugin: Some(PluginForm {
@@ -36,25 +41,29 @@ pub(super) static FACTS: Facts = Facts {
             file(
                 ".claude/skills/mailbag/hooks/hooks.json",
                 JSON,
-                &[Part::Hooks],
+                &[InstallPart::Hooks],
             ),
-            file(".claude/skills/mailbag/.mcp.json", JSON, &[Part::Mcp]),
+            file(
+                ".claude/skills/mailbag/.mcp.json",
+                JSON,
+                &[InstallPart::Mcp],
+            ),
             file(
                 ".claude/skills/mailbag/.claude-plugin/plugin.json",
-                Format::Whole,
-                &[Part::Manifest],
+                FileFormat::Whole,
+                &[InstallPart::Manifest],
             ),
             file(
                 ".claude/skills/mailbag/skills/mailbag/SKILL.md",
-                Format::Whole,
-                &[Part::Skill],
+                FileFormat::Whole,
+                &[InstallPart::Skill],
             ),
-            file(".claude/settings.json", JSON, &[Part::Allow]),
-            file("AGENTS.md", Format::Markdown, &[Part::Section]),
-            file("CLAUDE.md", Format::Markdown, &[Part::Include]),
+            file(".claude/settings.json", JSON, &[InstallPart::Allow]),
+            file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+            file("CLAUDE.md", FileFormat::Markdown, &[InstallPart::Include]),
         ],
     }),
-    package: Some(Package {
+    package: Some(ClientPackage {
         listing: PluginListing::Claude(".claude-plugin/marketplace.json"),
         manifest: ".claude-plugin/plugin.json",
         record: "settings.json",
@@ -62,48 +71,52 @@ pub(super) static FACTS: Facts = Facts {
         removal: "claude plugin uninstall mailbag@mailbag",
     }),
     user: &[
-        file("settings.json", JSON, &[Part::Hooks, Part::Allow]),
-        File {
+        file(
+            "settings.json",
+            JSON,
+            &[InstallPart::Hooks, InstallPart::Allow],
+        ),
+        ClientFile {
             beside: true,
-            ..file(".claude.json", JSON, &[Part::Mcp])
+            ..file(".claude.json", JSON, &[InstallPart::Mcp])
         },
-        file("CLAUDE.md", Format::Markdown, &[Part::Section]),
+        file("CLAUDE.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
     form: HookForm {
         named: false,
-        unit: Unit::Seconds,
+        unit: TimeUnit::Seconds,
         failure_blocks: false,
         trusted_by_index: false,
     },
-    servers: Servers::Plain,
+    servers: McpServerForm::Plain,
     // Esc fires no event, so the waiter already starts with the session and with each prompt.
     events: &[
-        Hook {
+        ClientHook {
             wakes: true,
             ..hook("SessionStart")
         },
-        Hook {
+        ClientHook {
             wakes: true,
             ..hook("UserPromptSubmit")
         },
         guard("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit"),
         hook("PostToolBatch"),
-        Hook {
+        ClientHook {
             wakes: true,
             ..hook("Stop")
         },
-        Hook {
+        ClientHook {
             wakes: true,
             ..hook("StopFailure")
         },
         hook("SessionEnd"),
     ],
     approval: Some("PermissionRequest"),
-    named: Named::AtStart,
-    wake: WakeBy::Hook,
-    turns: Turns::SessionFile,
+    named: NamingMoment::AtStart,
+    wake: SessionWakeMethod::Hook,
+    turns: TurnRecord::SessionFile,
     trust: TrustRecord::ClaudeProjects,
-    allow: Allow::List {
+    allow: AllowRules::List {
         at: &["permissions", "allow"],
         command: Some("Bash(mailbag *:*)"),
         tools: &["mcp__mailbag__*", "mcp__plugin_mailbag_mailbag__*"],
@@ -112,12 +125,12 @@ pub(super) static FACTS: Facts = Facts {
     },
     asks: &[
         ask(
-            About::Folder,
+            QuestionSubject::Folder,
             "Is this a project you created or one you trust?",
             "Yes, I trust this folder (the highlighted answer is no)",
         ),
         ask(
-            About::Server,
+            QuestionSubject::Server,
             "New MCP server found in this project: mailbag",
             "Use this MCP server (the highlighted answer is to continue without it)",
         ),
@@ -129,14 +142,14 @@ pub(super) static FACTS: Facts = Facts {
         RESTART,
     ],
     abilities: abilities([
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Partly("`claude -p` runs one prompt and ends, so nothing wakes it"),
-        Can::Yes,
-        Can::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Partly("`claude -p` runs one prompt and ends, so nothing wakes it"),
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
     ]),
 };

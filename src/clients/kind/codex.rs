@@ -1,18 +1,19 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Named, Package, Part,
-    PluginListing, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard,
-    hook, note,
+    AbilitySupport, AllowRules, ClientFacts, ClientHook, ClientPackage, FileFormat, HookForm,
+    InstallPart, JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, SKILL,
+    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
+    guard, hook, note,
 };
 
-const JSON: Format = Format::Json(Dialect::Strict);
+const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
 
-pub(super) static FACTS: Facts = Facts {
+pub(super) static FACTS: ClientFacts = ClientFacts {
     word: "codex",
     name: "Codex",
     program: "codex",
-    home: Home {
+    home: SettingsDirectory {
         variable: Some("CODEX_HOME"),
         below_variable: "",
         own: ".codex",
@@ -20,13 +21,13 @@ pub(super) static FACTS: Facts = Facts {
     directories: &[".agents", "skills", "mailbag", ".codex"],
     // Codex reads AGENTS.md itself.
     project: &[
-        file(".codex/hooks.json", JSON, &[Part::Hooks]),
-        file(".codex/config.toml", Format::Toml, &[Part::Mcp]),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file(".codex/hooks.json", JSON, &[InstallPart::Hooks]),
+        file(".codex/config.toml", FileFormat::Toml, &[InstallPart::Mcp]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
         SKILL,
     ],
     plugin: None,
-    package: Some(Package {
+    package: Some(ClientPackage {
         listing: PluginListing::Codex(".agents/plugins/marketplace.json"),
         manifest: ".codex-plugin/plugin.json",
         record: "config.toml",
@@ -34,17 +35,17 @@ pub(super) static FACTS: Facts = Facts {
         removal: "codex plugin remove mailbag@mailbag",
     }),
     user: &[
-        file("hooks.json", JSON, &[Part::Hooks]),
-        file("config.toml", Format::Toml, &[Part::Mcp]),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file("hooks.json", JSON, &[InstallPart::Hooks]),
+        file("config.toml", FileFormat::Toml, &[InstallPart::Mcp]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
     form: HookForm {
         named: false,
-        unit: Unit::Seconds,
+        unit: TimeUnit::Seconds,
         failure_blocks: false,
         trusted_by_index: true,
     },
-    servers: Servers::Plain,
+    servers: McpServerForm::Plain,
     events: &[
         hook("SessionStart"),
         hook("UserPromptSubmit"),
@@ -52,28 +53,32 @@ pub(super) static FACTS: Facts = Facts {
         hook("PostToolUse"),
         hook("Stop"),
         // Codex shortens a longer limit, and its trust covers the shortened one.
-        Hook {
+        ClientHook {
             seconds: 3,
             ..hook("SessionEnd")
         },
-        Hook {
+        ClientHook {
             seconds: 3,
             ..hook("Interrupt")
         },
     ],
     approval: Some("PermissionRequest"),
-    named: Named::AtFirstPrompt,
-    wake: WakeBy::Queue,
-    turns: Turns::Transcript {
+    named: NamingMoment::AtFirstPrompt,
+    wake: SessionWakeMethod::Queue,
+    turns: TurnRecord::Transcript {
         ends: &["task_complete", "turn_aborted"],
         begins: &["task_started"],
     },
     trust: TrustRecord::CodexDigests,
-    allow: Allow::None,
+    allow: AllowRules::None,
     asks: &[
-        ask(About::Folder, "Trust this folder?", "Trust and continue"),
         ask(
-            About::Hooks,
+            QuestionSubject::Folder,
+            "Trust this folder?",
+            "Trust and continue",
+        ),
+        ask(
+            QuestionSubject::Hooks,
             "Hooks need review",
             "Trust all and continue; otherwise Codex silently skips them",
         ),
@@ -82,20 +87,20 @@ pub(super) static FACTS: Facts = Facts {
         "Codex asks about its hooks again after each change of them; `/hooks` shows them, and `codex exec` does not ask",
     )],
     abilities: abilities([
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Partly(
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Partly(
             "only models that Codex knows have the tool `apply_patch`; other models edit with the shell, where no hook sees the file",
         ),
-        Can::Partly("in the terminal; `codex exec` never asks"),
-        Can::Partly(
+        AbilitySupport::Partly("in the terminal; `codex exec` never asks"),
+        AbilitySupport::Partly(
             "not before the first prompt, and only a session that is loaded: open in a terminal, or for about a minute after that in Codex's daemon. After Esc, \
              Codex holds messages until the person types; the next prompt announces the mail",
         ),
-        Can::Yes,
-        Can::Partly(
+        AbilitySupport::Yes,
+        AbilitySupport::Partly(
             "in its default mode, where commands run in the sandbox; mailbag adds no rule, because a command with a rule runs outside \
              of the sandbox",
         ),

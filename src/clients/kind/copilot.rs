@@ -1,17 +1,19 @@
 //! Facts about GitHub Copilot CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Package, Part, PluginListing,
-    RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm, InstallPart,
+    JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, RESTART, SKILL,
+    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
+    guard, hook,
 };
 
-const JSON: Format = Format::Json(Dialect::Comments);
+const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
 
-pub(super) static FACTS: Facts = Facts {
+pub(super) static FACTS: ClientFacts = ClientFacts {
     word: "copilot",
     name: "GitHub Copilot CLI",
     program: "copilot",
-    home: Home {
+    home: SettingsDirectory {
         variable: Some("COPILOT_HOME"),
         below_variable: "",
         own: ".copilot",
@@ -21,13 +23,13 @@ pub(super) static FACTS: Facts = Facts {
     ],
     // Copilot CLI reads AGENTS.md itself.
     project: &[
-        file(".github/hooks/mailbag.json", JSON, &[Part::Hooks]),
-        file(".github/mcp.json", JSON, &[Part::Mcp]),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file(".github/hooks/mailbag.json", JSON, &[InstallPart::Hooks]),
+        file(".github/mcp.json", JSON, &[InstallPart::Mcp]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
         SKILL,
     ],
     plugin: None,
-    package: Some(Package {
+    package: Some(ClientPackage {
         listing: PluginListing::Claude(".github/plugin/marketplace.json"),
         manifest: "plugin.json",
         record: "settings.json",
@@ -35,21 +37,21 @@ pub(super) static FACTS: Facts = Facts {
         removal: "copilot plugin uninstall mailbag@mailbag",
     }),
     user: &[
-        file("hooks/mailbag.json", JSON, &[Part::Hooks]),
-        file("mcp-config.json", JSON, &[Part::Mcp]),
+        file("hooks/mailbag.json", JSON, &[InstallPart::Hooks]),
+        file("mcp-config.json", JSON, &[InstallPart::Mcp]),
         file(
             "copilot-instructions.md",
-            Format::Markdown,
-            &[Part::Section],
+            FileFormat::Markdown,
+            &[InstallPart::Section],
         ),
     ],
     form: HookForm {
         named: false,
-        unit: Unit::Seconds,
+        unit: TimeUnit::Seconds,
         failure_blocks: true,
         trusted_by_index: false,
     },
-    servers: Servers::Plain,
+    servers: McpServerForm::Plain,
     // Names in this form give inputs in the form of Claude Code, with its names of tools.
     events: &[
         hook("SessionStart"),
@@ -60,32 +62,34 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
-    named: Named::AtFirstPrompt,
-    wake: WakeBy::Nothing,
-    turns: Turns::Unknown,
+    named: NamingMoment::AtFirstPrompt,
+    wake: SessionWakeMethod::Nothing,
+    turns: TurnRecord::Unknown,
     trust: TrustRecord::CopilotFolders,
     // It remembers only whole programs, not single commands.
-    allow: Allow::None,
+    allow: AllowRules::None,
     asks: &[ask(
-        About::Folder,
+        QuestionSubject::Folder,
         "Do you trust the files in this folder?",
         "Yes, and remember this folder for future sessions; `copilot -p` does not ask, and needs it too",
     )],
     notes: &[RESTART],
     abilities: abilities([
-        Can::Partly("with the first prompt; before it, Copilot CLI runs no hook"),
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::No(
+        AbilitySupport::Partly("with the first prompt; before it, Copilot CLI runs no hook"),
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::No(
             "its hook also runs for tools that need no permission, so each of them would become an approval",
         ),
-        Can::No(
+        AbilitySupport::No(
             "only an extension can give an idle session a turn, Copilot CLI loads extensions only with its experimental features \
              on, and mailbag installs none",
         ),
-        Can::Yes,
-        Can::No("what Copilot CLI remembers names a whole program, and no single command of it"),
+        AbilitySupport::Yes,
+        AbilitySupport::No(
+            "what Copilot CLI remembers names a whole program, and no single command of it",
+        ),
     ]),
 };

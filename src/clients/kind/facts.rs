@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Everything that distinguishes a client from others, as data.
 #[derive(Debug)]
-pub struct Facts {
+pub struct ClientFacts {
     /// Its name on the command line and in records.
     pub word: &'static str,
     /// Its display name.
@@ -13,41 +13,41 @@ pub struct Facts {
     /// Its program on the PATH.
     pub program: &'static str,
     /// Where its user's files are.
-    pub home: Home,
+    pub home: SettingsDirectory,
     /// The names of its directories, which an uninstallation removes if they are empty.
     pub directories: &'static [&'static str],
     /// The files of an installation for a project. The first has the hooks, if the client reads hooks there.
-    pub project: &'static [File],
+    pub project: &'static [ClientFile],
     /// The form as a plugin of the project, if the client loads one.
     pub plugin: Option<PluginForm>,
     /// The plugin or extension that its own commands install from a checkout of mailbag.
-    pub package: Option<Package>,
+    pub package: Option<ClientPackage>,
     /// The files of an installation for a user. The first has the hooks.
-    pub user: &'static [File],
+    pub user: &'static [ClientFile],
     /// The format of a hook in its settings.
     pub form: HookForm,
     /// The form of an MCP server in its settings.
-    pub servers: Servers,
+    pub servers: McpServerForm,
     /// The events with a hook. The first one is the session's start.
-    pub events: &'static [Hook],
+    pub events: &'static [ClientHook],
     /// The event with a permission request, if a hook can answer it.
     pub approval: Option<&'static str>,
     /// When a session gets its name.
-    pub named: Named,
+    pub named: NamingMoment,
     /// How an idle session gets a turn when mail arrives.
-    pub wake: WakeBy,
+    pub wake: SessionWakeMethod,
     /// Where it shows the end of a turn that no hook reports.
-    pub turns: Turns,
+    pub turns: TurnRecord,
     /// Where it records that the person trusts the hooks.
     pub trust: TrustRecord,
     /// The form of its rules that let it use mail without a question.
-    pub allow: Allow,
+    pub allow: AllowRules,
     /// The client's questions after an installation, with the needed answers. Only the person can answer.
-    pub asks: &'static [Ask],
+    pub asks: &'static [ClientQuestion],
     /// Other notes for the person after an installation.
-    pub notes: &'static [Note],
+    pub notes: &'static [InstallNote],
     /// The abilities of mailbag in it.
-    pub abilities: [Ability; 9],
+    pub abilities: [ClientAbility; 9],
 }
 
 /// A plugin of the project. With it, the client's settings need fewer edits.
@@ -56,12 +56,12 @@ pub struct PluginForm {
     /// The oldest version that was seen to work.
     pub since: [u32; 3],
     /// The files. The first has the hooks.
-    pub files: &'static [File],
+    pub files: &'static [ClientFile],
 }
 
 /// A plugin or extension that the client's own commands install from a checkout of mailbag.
 #[derive(Debug)]
-pub struct Package {
+pub struct ClientPackage {
     /// Where the client finds it.
     pub listing: PluginListing,
     /// Its manifest, below its folder.
@@ -87,7 +87,7 @@ pub enum PluginListing {
 
 /// The directory of a user's settings of a client.
 #[derive(Debug)]
-pub struct Home {
+pub struct SettingsDirectory {
     /// The variable that sets another directory.
     pub variable: Option<&'static str>,
     /// The directory below the variable's directory; empty for that directory.
@@ -98,20 +98,20 @@ pub struct Home {
 
 /// A file of a client, and the parts of an installation that belong in it.
 #[derive(Debug, Clone, Copy)]
-pub struct File {
+pub struct ClientFile {
     /// Its path below the project or the user's directory.
     pub name: &'static str,
     /// Whether it is in the user's home directory, unless a variable sets another directory.
     pub beside: bool,
     /// Its format.
-    pub format: Format,
+    pub format: FileFormat,
     /// Its parts of the installation.
-    pub parts: &'static [Part],
+    pub parts: &'static [InstallPart],
 }
 
 /// A part of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum InstallPart {
     /// The hooks.
     Hooks,
     /// The MCP server.
@@ -130,9 +130,9 @@ pub enum Part {
 
 /// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// JSON settings.
-    Json(Dialect),
+    Json(JsonDialect),
     /// A TOML configuration.
     Toml,
     /// Instructions for agents.
@@ -145,7 +145,7 @@ pub enum Format {
 
 /// The JSON dialect of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum JsonDialect {
     /// Plain JSON.
     Strict,
     /// JSON with comments.
@@ -157,7 +157,7 @@ pub enum Dialect {
 /// Where mailbag is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum InstallScope {
     /// For everyone who works in this project.
     Project,
     /// For this user, in every project.
@@ -170,7 +170,7 @@ pub struct HookForm {
     /// Whether a hook has a name.
     pub named: bool,
     /// The unit of its time limit.
-    pub unit: Unit,
+    pub unit: TimeUnit,
     /// Whether a failing hook blocks prompts and tools.
     pub failure_blocks: bool,
     /// Whether the client trusts hooks by their index, which must then stay the same.
@@ -179,7 +179,7 @@ pub struct HookForm {
 
 /// The form of an MCP server in a client's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Servers {
+pub enum McpServerForm {
     /// In `mcpServers`, with `command`, `args` and `env`.
     Plain,
     /// In `mcp`, with all words in `command`, and `environment`.
@@ -188,7 +188,7 @@ pub enum Servers {
 
 /// The unit of a time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum TimeUnit {
     /// Seconds.
     Seconds,
     /// Milliseconds.
@@ -197,7 +197,7 @@ pub enum Unit {
 
 /// An event with a hook.
 #[derive(Debug)]
-pub struct Hook {
+pub struct ClientHook {
     /// The client's name for it.
     pub event: &'static str,
     /// The tools with a hook; `None` for all, or for an event without a tool.
@@ -210,7 +210,7 @@ pub struct Hook {
 
 /// When a session of a client gets its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum NamingMoment {
     /// At its start.
     AtStart,
     /// With its first prompt. The client runs no hook before.
@@ -219,7 +219,7 @@ pub enum Named {
 
 /// How an idle session of a client gets a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WakeBy {
+pub enum SessionWakeMethod {
     /// By a hook that waits in the background and ends with a certain exit status.
     Hook,
     /// By `codex queue`, from a process that waits in the background, or from the router if the registry says so.
@@ -240,7 +240,7 @@ pub enum WakeBy {
 
 /// Where a client shows, apart from its hooks, whether the last turn of a session has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turns {
+pub enum TurnRecord {
     /// In the file of its process in `sessions/` of the user's directory.
     SessionFile,
     /// In the last of these events in the transcript of the session.
@@ -275,7 +275,7 @@ pub enum TrustRecord {
 
 /// The form of a client's rules for commands and tools that need no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Allow {
+pub enum AllowRules {
     /// No rule that names a single command, or no question.
     None,
     /// A list in its JSON settings.
@@ -295,10 +295,10 @@ pub enum Allow {
 
 /// A question of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Ask {
+pub struct ClientQuestion {
     /// The subject.
     #[serde(skip)]
-    pub about: About,
+    pub about: QuestionSubject,
     /// The question, as the client shows it.
     pub question: &'static str,
     /// The needed answer.
@@ -307,7 +307,7 @@ pub struct Ask {
 
 /// The subject of a client's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum About {
+pub enum QuestionSubject {
     /// A project, at the first start in its directory.
     Folder,
     /// An MCP server of a project.
@@ -318,25 +318,25 @@ pub enum About {
 
 /// A note for the person after an installation.
 #[derive(Debug)]
-pub struct Note {
+pub struct InstallNote {
     /// Only for this scope.
-    pub scope: Option<Scope>,
+    pub scope: Option<InstallScope>,
     /// The sentence.
     pub text: &'static str,
 }
 
 /// Whether mailbag can do something in a client.
 #[derive(Debug, Clone, Copy)]
-pub struct Ability {
+pub struct ClientAbility {
     /// The ability.
-    pub what: What,
+    pub what: AbilityKind,
     /// Whether it can, and how or why not.
-    pub can: Can,
+    pub can: AbilitySupport,
 }
 
 /// An ability of mailbag in a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum AbilityKind {
     /// Mail is announced at the start of a session.
     Start,
     /// Mail is announced at a prompt.
@@ -359,7 +359,7 @@ pub enum What {
 
 /// Whether something can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Can {
+pub enum AbilitySupport {
     /// Yes.
     Yes,
     /// Yes, with a restriction, as a clause.
@@ -368,32 +368,32 @@ pub enum Can {
     No(&'static str),
 }
 
-impl What {
+impl AbilityKind {
     /// All of them, in the order of the table.
-    pub const ALL: [What; 9] = [
-        What::Start,
-        What::Prompt,
-        What::Tools,
-        What::Stop,
-        What::Guard,
-        What::Permission,
-        What::Wake,
-        What::Server,
-        What::Unasked,
+    pub const ALL: [AbilityKind; 9] = [
+        AbilityKind::Start,
+        AbilityKind::Prompt,
+        AbilityKind::Tools,
+        AbilityKind::Stop,
+        AbilityKind::Guard,
+        AbilityKind::Permission,
+        AbilityKind::Wake,
+        AbilityKind::Server,
+        AbilityKind::Unasked,
     ];
 
     /// In one or two words, as the head of a column.
     pub fn short(self) -> &'static str {
         match self {
-            What::Start => "start",
-            What::Prompt => "prompt",
-            What::Tools => "tools",
-            What::Stop => "stop",
-            What::Guard => "guard",
-            What::Permission => "permission",
-            What::Wake => "wake",
-            What::Server => "MCP",
-            What::Unasked => "unasked",
+            AbilityKind::Start => "start",
+            AbilityKind::Prompt => "prompt",
+            AbilityKind::Tools => "tools",
+            AbilityKind::Stop => "stop",
+            AbilityKind::Guard => "guard",
+            AbilityKind::Permission => "permission",
+            AbilityKind::Wake => "wake",
+            AbilityKind::Server => "MCP",
+            AbilityKind::Unasked => "unasked",
         }
     }
 }

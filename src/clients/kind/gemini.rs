@@ -1,17 +1,19 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Package, Part, PluginListing,
-    RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm, InstallPart,
+    JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, RESTART, SKILL,
+    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
+    guard, hook,
 };
 
-const JSON: Format = Format::Json(Dialect::Comments);
+const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
 
-pub(super) static FACTS: Facts = Facts {
+pub(super) static FACTS: ClientFacts = ClientFacts {
     word: "gemini",
     name: "Gemini CLI",
     program: "gemini",
-    home: Home {
+    home: SettingsDirectory {
         variable: Some("GEMINI_CLI_HOME"),
         below_variable: ".gemini",
         own: ".gemini",
@@ -21,14 +23,14 @@ pub(super) static FACTS: Facts = Facts {
         file(
             ".gemini/settings.json",
             JSON,
-            &[Part::Hooks, Part::Mcp, Part::Allow],
+            &[InstallPart::Hooks, InstallPart::Mcp, InstallPart::Allow],
         ),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
         SKILL,
-        file("GEMINI.md", Format::Markdown, &[Part::Include]),
+        file("GEMINI.md", FileFormat::Markdown, &[InstallPart::Include]),
     ],
     plugin: None,
-    package: Some(Package {
+    package: Some(ClientPackage {
         listing: PluginListing::Nothing,
         manifest: "gemini-extension.json",
         record: "extensions/mailbag/gemini-extension.json",
@@ -39,17 +41,17 @@ pub(super) static FACTS: Facts = Facts {
         file(
             "settings.json",
             JSON,
-            &[Part::Hooks, Part::Mcp, Part::Allow],
+            &[InstallPart::Hooks, InstallPart::Mcp, InstallPart::Allow],
         ),
-        file("GEMINI.md", Format::Markdown, &[Part::Section]),
+        file("GEMINI.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
     form: HookForm {
         named: true,
-        unit: Unit::Milliseconds,
+        unit: TimeUnit::Milliseconds,
         failure_blocks: true,
         trusted_by_index: false,
     },
-    servers: Servers::Plain,
+    servers: McpServerForm::Plain,
     events: &[
         hook("SessionStart"),
         hook("BeforeAgent"),
@@ -59,11 +61,11 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
-    named: Named::AtStart,
-    wake: WakeBy::Nothing,
-    turns: Turns::Unknown,
+    named: NamingMoment::AtStart,
+    wake: SessionWakeMethod::Nothing,
+    turns: TurnRecord::Unknown,
     trust: TrustRecord::Folders,
-    allow: Allow::List {
+    allow: AllowRules::List {
         at: &["tools", "allowed"],
         // One entry for a shell command makes Gemini CLI reject all other shell commands.
         command: None,
@@ -72,21 +74,21 @@ pub(super) static FACTS: Facts = Facts {
         exclusive: Some("run_shell_command("),
     },
     asks: &[ask(
-        About::Folder,
+        QuestionSubject::Folder,
         "Do you trust the files in this folder?",
         "Trust folder",
     )],
     notes: &[RESTART],
     abilities: abilities([
-        Can::Partly("not after `/clear`, where Gemini CLI drops the output of the hook"),
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::No("no hook can answer a permission request"),
-        Can::No("Gemini CLI has no way to give an idle session a turn"),
-        Can::Yes,
-        Can::Partly(
+        AbilitySupport::Partly("not after `/clear`, where Gemini CLI drops the output of the hook"),
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::No("no hook can answer a permission request"),
+        AbilitySupport::No("Gemini CLI has no way to give an idle session a turn"),
+        AbilitySupport::Yes,
+        AbilitySupport::Partly(
             "the tools; it asks for `mailbag` commands, because a rule for one command makes it reject all other shell commands. In a project, mailbag adds no rule if your own settings have `tools.allowed`, which would then not count there",
         ),
     ]),

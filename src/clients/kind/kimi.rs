@@ -1,17 +1,18 @@
 //! Facts about Kimi CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, Servers,
-    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    AbilitySupport, AllowRules, ClientFacts, FileFormat, HookForm, InstallPart, JsonDialect,
+    McpServerForm, NamingMoment, QuestionSubject, RESTART, SessionWakeMethod, SettingsDirectory,
+    TimeUnit, TrustRecord, TurnRecord, abilities, ask, file, guard, hook,
 };
 
-const JSON: Format = Format::Json(Dialect::Strict);
+const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
 
-pub(super) static FACTS: Facts = Facts {
+pub(super) static FACTS: ClientFacts = ClientFacts {
     word: "kimi",
     name: "Kimi CLI",
     program: "kimi",
-    home: Home {
+    home: SettingsDirectory {
         variable: Some("KIMI_CODE_HOME"),
         below_variable: "",
         own: ".kimi-code",
@@ -19,23 +20,23 @@ pub(super) static FACTS: Facts = Facts {
     directories: &[".kimi-code"],
     // Kimi CLI reads hooks of the user only, and AGENTS.md itself.
     project: &[
-        file(".kimi-code/mcp.json", JSON, &[Part::Mcp]),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file(".kimi-code/mcp.json", JSON, &[InstallPart::Mcp]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
     plugin: None,
     package: None,
     user: &[
-        file("config.toml", Format::Toml, &[Part::Hooks]),
-        file("mcp.json", JSON, &[Part::Mcp]),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file("config.toml", FileFormat::Toml, &[InstallPart::Hooks]),
+        file("mcp.json", JSON, &[InstallPart::Mcp]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
     form: HookForm {
         named: false,
-        unit: Unit::Seconds,
+        unit: TimeUnit::Seconds,
         failure_blocks: false,
         trusted_by_index: false,
     },
-    servers: Servers::Plain,
+    servers: McpServerForm::Plain,
     events: &[
         hook("SessionStart"),
         hook("UserPromptSubmit"),
@@ -45,30 +46,34 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
-    named: Named::AtFirstPrompt,
-    wake: WakeBy::Nothing,
-    turns: Turns::Unknown,
+    named: NamingMoment::AtFirstPrompt,
+    wake: SessionWakeMethod::Nothing,
+    turns: TurnRecord::Unknown,
     trust: TrustRecord::Elsewhere,
-    allow: Allow::None,
+    allow: AllowRules::None,
     asks: &[ask(
-        About::Folder,
+        QuestionSubject::Folder,
         "Trust this folder?",
         "Trust this folder; it lists the server mailbag",
     )],
     notes: &[RESTART],
     abilities: abilities([
-        Can::No("Kimi CLI drops the output of its hook; the first prompt announces the mail"),
-        Can::Partly("its hooks are installed for the user, with `--user`, and not for a project"),
-        Can::No("Kimi CLI does not wait for its hook after a tool"),
-        Can::Partly(
+        AbilitySupport::No(
+            "Kimi CLI drops the output of its hook; the first prompt announces the mail",
+        ),
+        AbilitySupport::Partly(
+            "its hooks are installed for the user, with `--user`, and not for a project",
+        ),
+        AbilitySupport::No("Kimi CLI does not wait for its hook after a tool"),
+        AbilitySupport::Partly(
             "as at a prompt; a stop of a sub-agent looks like one of its session, so the sub-agent may get the mail",
         ),
-        Can::Partly("as at a prompt"),
-        Can::No("its hook only observes a permission request"),
-        Can::No(
+        AbilitySupport::Partly("as at a prompt"),
+        AbilitySupport::No("its hook only observes a permission request"),
+        AbilitySupport::No(
             "a session in a terminal listens nowhere; one of `kimi web` takes prompts over HTTP, which mailbag does not send",
         ),
-        Can::Yes,
-        Can::No("a rule in the `config.toml` of Kimi CLI had no effect"),
+        AbilitySupport::Yes,
+        AbilitySupport::No("a rule in the `config.toml` of Kimi CLI had no effect"),
     ]),
 };

@@ -11,9 +11,10 @@ mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named,
-    Note, Package, Part, PluginForm, PluginListing, Scope, Servers, TrustRecord, Turns, Unit,
-    WakeBy, What,
+    AbilityKind, AbilitySupport, AllowRules, ClientAbility, ClientFacts, ClientFile, ClientHook,
+    ClientPackage, ClientQuestion, FileFormat, HookForm, InstallNote, InstallPart, InstallScope,
+    JsonDialect, McpServerForm, NamingMoment, PluginForm, PluginListing, QuestionSubject,
+    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,7 +53,7 @@ impl Client {
     ];
 
     /// The facts about it.
-    pub fn facts(self) -> &'static Facts {
+    pub fn facts(self) -> &'static ClientFacts {
         match self {
             Client::Claude => &claude::FACTS,
             Client::Codex => &codex::FACTS,
@@ -83,24 +84,24 @@ impl Client {
     }
 }
 
-impl Facts {
+impl ClientFacts {
     /// An event with a hook.
-    pub fn hook(&self, event: &str) -> Option<&'static Hook> {
+    pub fn hook(&self, event: &str) -> Option<&'static ClientHook> {
         self.events.iter().find(|hook| hook.event == event)
     }
 
     /// The files of an installation.
-    pub fn files(&self, scope: Scope) -> &'static [File] {
+    pub fn files(&self, scope: InstallScope) -> &'static [ClientFile] {
         match scope {
-            Scope::Project => self.project,
-            Scope::User => self.user,
+            InstallScope::Project => self.project,
+            InstallScope::User => self.user,
         }
     }
 }
 
 /// A file in the client's directory or the project.
-const fn file(name: &'static str, format: Format, parts: &'static [Part]) -> File {
-    File {
+const fn file(name: &'static str, format: FileFormat, parts: &'static [InstallPart]) -> ClientFile {
+    ClientFile {
         name,
         beside: false,
         format,
@@ -109,15 +110,15 @@ const fn file(name: &'static str, format: Format, parts: &'static [Part]) -> Fil
 }
 
 /// The skill that Codex, Gemini CLI, Qwen Code, OpenCode and Copilot CLI read.
-const SKILL: File = file(
+const SKILL: ClientFile = file(
     ".agents/skills/mailbag/SKILL.md",
-    Format::Whole,
-    &[Part::Skill],
+    FileFormat::Whole,
+    &[InstallPart::Skill],
 );
 
 /// An event with a hook for all tools.
-const fn hook(event: &'static str) -> Hook {
-    Hook {
+const fn hook(event: &'static str) -> ClientHook {
+    ClientHook {
         event,
         matcher: None,
         wakes: false,
@@ -126,16 +127,20 @@ const fn hook(event: &'static str) -> Hook {
 }
 
 /// An event with a hook for the tools that change files.
-const fn guard(event: &'static str, matcher: &'static str) -> Hook {
-    Hook {
+const fn guard(event: &'static str, matcher: &'static str) -> ClientHook {
+    ClientHook {
         matcher: Some(matcher),
         ..hook(event)
     }
 }
 
 /// A question, and the answer that is needed.
-const fn ask(about: About, question: &'static str, answer: &'static str) -> Ask {
-    Ask {
+const fn ask(
+    about: QuestionSubject,
+    question: &'static str,
+    answer: &'static str,
+) -> ClientQuestion {
+    ClientQuestion {
         about,
         question,
         answer,
@@ -143,31 +148,31 @@ const fn ask(about: About, question: &'static str, answer: &'static str) -> Ask 
 }
 
 /// A note for each scope.
-const fn note(text: &'static str) -> Note {
-    Note { scope: None, text }
+const fn note(text: &'static str) -> InstallNote {
+    InstallNote { scope: None, text }
 }
 
 /// A note for a project.
-const fn note_in_project(text: &'static str) -> Note {
-    Note {
-        scope: Some(Scope::Project),
+const fn note_in_project(text: &'static str) -> InstallNote {
+    InstallNote {
+        scope: Some(InstallScope::Project),
         text,
     }
 }
 
 /// Said for clients that read their settings once.
-const RESTART: Note = note("restart running sessions to apply the change");
+const RESTART: InstallNote = note("restart running sessions to apply the change");
 
 /// The abilities in the order of the table.
-const fn abilities(can: [Can; 9]) -> [Ability; 9] {
-    let mut all = [Ability {
-        what: What::ALL[0],
+const fn abilities(can: [AbilitySupport; 9]) -> [ClientAbility; 9] {
+    let mut all = [ClientAbility {
+        what: AbilityKind::ALL[0],
         can: can[0],
     }; 9];
     let mut at = 1;
     while at < all.len() {
-        all[at] = Ability {
-            what: What::ALL[at],
+        all[at] = ClientAbility {
+            what: AbilityKind::ALL[at],
             can: can[at],
         };
         at += 1;
@@ -187,13 +192,13 @@ mod tests {
             assert_eq!(Client::parse(facts.word), Ok(client));
             assert_eq!(
                 facts.abilities.each_ref().map(|ability| ability.what),
-                What::ALL
+                AbilityKind::ALL
             );
             assert!(
                 facts
                     .project
                     .iter()
-                    .any(|file| file.parts.contains(&Part::Section))
+                    .any(|file| file.parts.contains(&InstallPart::Section))
             );
         }
         assert!(Client::parse("git").is_err());
@@ -215,20 +220,20 @@ mod tests {
     fn what_needs_a_hook_has_one() {
         for client in Client::ALL {
             let facts = client.facts();
-            let can = |what: What| {
+            let can = |what: AbilityKind| {
                 facts
                     .abilities
                     .iter()
-                    .any(|one| one.what == what && !matches!(one.can, Can::No(_)))
+                    .any(|one| one.what == what && !matches!(one.can, AbilitySupport::No(_)))
             };
             assert_eq!(
-                can(What::Permission),
+                can(AbilityKind::Permission),
                 facts.approval.is_some(),
                 "{}",
                 client.name()
             );
             assert_eq!(
-                can(What::Guard),
+                can(AbilityKind::Guard),
                 facts.events.iter().any(|hook| hook.matcher.is_some()),
                 "{}",
                 client.name()

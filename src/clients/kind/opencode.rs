@@ -1,17 +1,18 @@
 //! Facts about OpenCode: <https://opencode.ai/docs/plugins>, and `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, PluginForm, RESTART, SKILL,
-    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, file, guard, hook,
+    AbilitySupport, AllowRules, ClientFacts, FileFormat, HookForm, InstallPart, JsonDialect,
+    McpServerForm, NamingMoment, PluginForm, RESTART, SKILL, SessionWakeMethod, SettingsDirectory,
+    TimeUnit, TrustRecord, TurnRecord, abilities, file, guard, hook,
 };
 
-const JSON: Format = Format::Json(Dialect::Commas);
+const JSON: FileFormat = FileFormat::Json(JsonDialect::Commas);
 
-pub(super) static FACTS: Facts = Facts {
+pub(super) static FACTS: ClientFacts = ClientFacts {
     word: "opencode",
     name: "OpenCode",
     program: "opencode",
-    home: Home {
+    home: SettingsDirectory {
         variable: Some("XDG_CONFIG_HOME"),
         below_variable: "opencode",
         own: ".config/opencode",
@@ -29,11 +30,11 @@ pub(super) static FACTS: Facts = Facts {
     project: &[
         file(
             ".opencode/plugins/mailbag.js",
-            Format::Script,
-            &[Part::Hooks],
+            FileFormat::Script,
+            &[InstallPart::Hooks],
         ),
-        file("opencode.json", JSON, &[Part::Mcp]),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file("opencode.json", JSON, &[InstallPart::Mcp]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
         SKILL,
     ],
     // The plugin adds the MCP server, so opencode.json stays unchanged.
@@ -42,26 +43,30 @@ pub(super) static FACTS: Facts = Facts {
         files: &[
             file(
                 ".opencode/plugins/mailbag.js",
-                Format::Script,
-                &[Part::Hooks],
+                FileFormat::Script,
+                &[InstallPart::Hooks],
             ),
-            file("AGENTS.md", Format::Markdown, &[Part::Section]),
+            file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
             SKILL,
         ],
     }),
     package: None,
     user: &[
-        file("plugins/mailbag.js", Format::Script, &[Part::Hooks]),
-        file("opencode.json", JSON, &[Part::Mcp]),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file(
+            "plugins/mailbag.js",
+            FileFormat::Script,
+            &[InstallPart::Hooks],
+        ),
+        file("opencode.json", JSON, &[InstallPart::Mcp]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
     form: HookForm {
         named: false,
-        unit: Unit::Seconds,
+        unit: TimeUnit::Seconds,
         failure_blocks: false,
         trusted_by_index: false,
     },
-    servers: Servers::Words,
+    servers: McpServerForm::Words,
     // The plugin's names of events.
     events: &[
         hook("SessionStart"),
@@ -72,29 +77,29 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
-    allow: Allow::None,
-    named: Named::AtFirstPrompt,
-    wake: WakeBy::Plugin,
-    turns: Turns::Unknown,
+    allow: AllowRules::None,
+    named: NamingMoment::AtFirstPrompt,
+    wake: SessionWakeMethod::Plugin,
+    turns: TurnRecord::Unknown,
     trust: TrustRecord::None,
     asks: &[],
     notes: &[RESTART],
     abilities: abilities([
-        Can::Partly("with the first prompt; before it, the session is not known"),
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::No(
+        AbilitySupport::Partly("with the first prompt; before it, the session is not known"),
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::No(
             "mailbag does not answer permission requests of OpenCode yet; it asks in its own dialog",
         ),
-        Can::Partly(
+        AbilitySupport::Partly(
             "not before the first prompt, and not in `opencode run`, which ends after one prompt",
         ),
-        Can::Partly(
+        AbilitySupport::Partly(
             "one server serves all sessions of a process; the tools act for the session that was active last",
         ),
-        Can::Partly(
+        AbilitySupport::Partly(
             "it asks only where your `permission` says so; mailbag adds no rule, because one for `mailbag read` would also let \
              `mailbag read > FILE` pass",
         ),

@@ -1,17 +1,19 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Package, Part, PluginListing,
-    RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm, InstallPart,
+    JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, RESTART, SKILL,
+    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
+    guard, hook,
 };
 
-const JSON: Format = Format::Json(Dialect::Comments);
+const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
 
-pub(super) static FACTS: Facts = Facts {
+pub(super) static FACTS: ClientFacts = ClientFacts {
     word: "qwen",
     name: "Qwen Code",
     program: "qwen",
-    home: Home {
+    home: SettingsDirectory {
         variable: Some("QWEN_HOME"),
         below_variable: "",
         own: ".qwen",
@@ -22,13 +24,13 @@ pub(super) static FACTS: Facts = Facts {
         file(
             ".qwen/settings.json",
             JSON,
-            &[Part::Hooks, Part::Mcp, Part::Allow],
+            &[InstallPart::Hooks, InstallPart::Mcp, InstallPart::Allow],
         ),
-        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
         SKILL,
     ],
     plugin: None,
-    package: Some(Package {
+    package: Some(ClientPackage {
         listing: PluginListing::Nothing,
         manifest: "qwen-extension.json",
         record: "extensions/mailbag/qwen-extension.json",
@@ -39,17 +41,17 @@ pub(super) static FACTS: Facts = Facts {
         file(
             "settings.json",
             JSON,
-            &[Part::Hooks, Part::Mcp, Part::Allow],
+            &[InstallPart::Hooks, InstallPart::Mcp, InstallPart::Allow],
         ),
-        file("QWEN.md", Format::Markdown, &[Part::Section]),
+        file("QWEN.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
     form: HookForm {
         named: true,
-        unit: Unit::Seconds,
+        unit: TimeUnit::Seconds,
         failure_blocks: false,
         trusted_by_index: false,
     },
-    servers: Servers::Plain,
+    servers: McpServerForm::Plain,
     events: &[
         hook("SessionStart"),
         hook("UserPromptSubmit"),
@@ -60,14 +62,14 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
-    named: Named::AtStart,
-    wake: WakeBy::Socket {
+    named: NamingMoment::AtStart,
+    wake: SessionWakeMethod::Socket {
         path: "QWEN_CODE_MESSAGING_SOCKET",
         token: "QWEN_CODE_MESSAGING_TOKEN",
     },
-    turns: Turns::Unknown,
+    turns: TurnRecord::Unknown,
     trust: TrustRecord::FoldersIfEnabled,
-    allow: Allow::List {
+    allow: AllowRules::List {
         at: &["permissions", "allow"],
         command: None,
         tools: &["mcp__mailbag__*"],
@@ -75,25 +77,25 @@ pub(super) static FACTS: Facts = Facts {
         exclusive: None,
     },
     asks: &[ask(
-        About::Server,
+        QuestionSubject::Server,
         "Untrusted MCP server in .qwen/settings.json: mailbag",
         "Approve this server; it asks again after each change of it",
     )],
     notes: &[RESTART],
     abilities: abilities([
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::Yes,
-        Can::No(
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::Yes,
+        AbilitySupport::No(
             "mailbag does not answer permission requests of Qwen Code yet; it asks in its own dialog",
         ),
-        Can::Partly(
+        AbilitySupport::Partly(
             "needs version 0.24 or later, and no other setting of `agents.crossSessionInbound` than `accept`",
         ),
-        Can::Yes,
-        Can::Partly(
+        AbilitySupport::Yes,
+        AbilitySupport::Partly(
             "the tools; it asks for commands, because a rule for `mailbag read` would also let `mailbag read > FILE` and \
              `mailbag read $(COMMAND)` pass",
         ),

@@ -1,10 +1,10 @@
 //! The table of abilities in the docs. A test compares it with the docs.
 
-use super::{Can, Client, What};
+use super::{AbilityKind, AbilitySupport, Client};
 
 /// One row for each client: for each ability, whether it has it.
 pub fn summary() -> String {
-    let head: Vec<&str> = What::ALL.map(What::short).to_vec();
+    let head: Vec<&str> = AbilityKind::ALL.map(AbilityKind::short).to_vec();
     let mut table = format!(
         "| client | {} |\n|{}\n",
         head.join(" | "),
@@ -16,9 +16,9 @@ pub fn summary() -> String {
             .abilities
             .each_ref()
             .map(|ability| match ability.can {
-                Can::Yes => "yes",
-                Can::Partly(_) => "partly",
-                Can::No(_) => "no",
+                AbilitySupport::Yes => "yes",
+                AbilitySupport::Partly(_) => "partly",
+                AbilitySupport::No(_) => "no",
             });
         table.push_str(&format!("| {} | {} |\n", client.name(), words.join(" | ")));
     }
@@ -31,9 +31,9 @@ pub fn limits() -> String {
     for client in Client::ALL {
         for ability in &client.facts().abilities {
             let (word, why) = match ability.can {
-                Can::Yes => continue,
-                Can::Partly(why) => ("partly", why),
-                Can::No(why) => ("no", why),
+                AbilitySupport::Yes => continue,
+                AbilitySupport::Partly(why) => ("partly", why),
+                AbilitySupport::No(why) => ("no", why),
             };
             table.push_str(&format!(
                 "| {} | {}: {word} | {why} |\n",

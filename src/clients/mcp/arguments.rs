@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
 
 /// The arguments of a call.
-pub(super) struct Arguments {
+pub(super) struct ToolArguments {
     given: Map<String, Value>,
 }
 
-impl Arguments {
+impl ToolArguments {
     /// Rejects unknown names, because ignoring one would change the meaning of the call.
-    pub(super) fn new(tool: &Tool, given: Map<String, Value>) -> Result<Arguments> {
+    pub(super) fn new(tool: &Tool, given: Map<String, Value>) -> Result<ToolArguments> {
         let known = tool
             .input_schema
             .get("properties")
@@ -25,7 +25,7 @@ impl Arguments {
             .collect();
         match given.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => Err(unknown(&tool.name, name, &known)),
-            None => Ok(Arguments { given }),
+            None => Ok(ToolArguments { given }),
         }
     }
 

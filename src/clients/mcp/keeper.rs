@@ -1,36 +1,36 @@
 //! Delivers mail while the server runs, if no router does.
 
-use super::session::Session;
-use crate::base::error::{Doing, Result};
+use super::session::McpSession;
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
-use crate::commands::wait::Routing;
+use crate::commands::wait::StandbyRouter;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
 /// Delivers until it is dropped. The drop waits for the end of the current batch.
-pub(super) struct Keeper {
+pub(super) struct DeliveryThread {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Starts to check regularly whether a router runs.
-pub(super) fn start(session: Arc<Session>) -> Result<Keeper> {
+pub(super) fn start(session: Arc<McpSession>) -> Result<DeliveryThread> {
     let (end, ended) = channel();
     let keep = move || keep(&session, &ended);
     let thread = std::thread::Builder::new()
         .name("keeper".into())
         .spawn(keep)
         .doing("start", "a thread")?;
-    Ok(Keeper {
+    Ok(DeliveryThread {
         end: Some(end),
         thread: Some(thread),
     })
 }
 
-fn keep(session: &Session, ended: &Receiver<()>) {
-    let mut routing: Option<(PathBuf, Routing)> = None;
+fn keep(session: &McpSession, ended: &Receiver<()>) {
+    let mut routing: Option<(PathBuf, StandbyRouter)> = None;
     let mut said = None;
     loop {
         // The room may be created later or replaced.
@@ -43,7 +43,7 @@ fn keep(session: &Session, ended: &Receiver<()>) {
                 if routing
                     .as_ref()
                     .is_some_and(|(path, _)| path == room.dir.path()) => {}
-            Ok(room) => routing = Some((room.dir.path().to_path_buf(), Routing::new(&room))),
+            Ok(room) => routing = Some((room.dir.path().to_path_buf(), StandbyRouter::new(&room))),
             Err(_) => routing = None,
         }
         if let Some(Err(e)) = routing.as_mut().map(|(_, routing)| routing.tend()) {
@@ -59,7 +59,7 @@ fn keep(session: &Session, ended: &Receiver<()>) {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for DeliveryThread {
     fn drop(&mut self) {
         drop(self.end.take());
         let _ = self.thread.take().map(JoinHandle::join);

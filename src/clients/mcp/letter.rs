@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::commands::files;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
-use crate::query::view::{Attachment, Invalid, View, plain};
+use crate::query::view::{Attachment, InvalidFile, MessageView, plain};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub(super) const NAMES: usize = 5;
 
 /// A message to return.
-pub(super) struct Letter {
+pub(super) struct ToolMessage {
     /// Its number as `#2`, else its id.
     name: String,
     seq: Option<u64>,
@@ -24,11 +24,11 @@ pub(super) struct Letter {
     subject: Option<String>,
     /// The other facts, each with its name.
     facts: Vec<(&'static str, Value)>,
-    body: Body,
+    body: BodyExcerpt,
 }
 
 /// A part of a body.
-struct Body {
+struct BodyExcerpt {
     text: String,
     /// First and last character of the part, and the number of all.
     from: usize,
@@ -36,12 +36,12 @@ struct Body {
     of: usize,
 }
 
-impl Body {
-    fn cut(whole: &str, from: usize, most: usize) -> Body {
+impl BodyExcerpt {
+    fn cut(whole: &str, from: usize, most: usize) -> BodyExcerpt {
         let of = whole.chars().count();
         let text: String = whole.chars().skip(from).take(most).collect();
         let to = from.min(of) + text.chars().count();
-        Body {
+        BodyExcerpt {
             text: sanitize::block(text.trim_end_matches('\n')).into_owned(),
             from,
             to,
@@ -56,17 +56,17 @@ impl Body {
 
 /// The part of a body to return.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct BodyRange {
     /// First character.
     pub(super) from: usize,
     /// Maximum number of characters.
     pub(super) most: usize,
 }
 
-impl Letter {
+impl ToolMessage {
     /// The message of a view.
-    pub(super) fn new(room: &Room, view: &View<'_>, part: Part) -> Result<Letter> {
-        let mut letter = Letter {
+    pub(super) fn new(room: &Room, view: &MessageView<'_>, part: BodyRange) -> Result<ToolMessage> {
+        let mut letter = ToolMessage {
             name: sanitize::line(&view.name()).into_owned(),
             seq: view.seq,
             at: sanitize::line(&view.time()).into_owned(),
@@ -75,17 +75,17 @@ impl Letter {
             kind: sanitize::line(view.kind).into_owned(),
             subject: view.subject.map(|text| sanitize::line(text).into_owned()),
             facts: Vec::new(),
-            body: Body::cut("", part.from, part.most),
+            body: BodyExcerpt::cut("", part.from, part.most),
         };
-        if let Some(Invalid { problem, text, .. }) = view.invalid {
+        if let Some(InvalidFile { problem, text, .. }) = view.invalid {
             letter.kind = "file".into();
             letter.facts = vec![("problem", short(&Value::from(problem)))];
-            letter.body = Body::cut(text, part.from, part.most);
+            letter.body = BodyExcerpt::cut(text, part.from, part.most);
             return Ok(letter);
         }
         let mut body = view.body.unwrap_or_default().to_owned();
         let attached = attachments(room, view, &mut body)?;
-        letter.body = Body::cut(&body, part.from, part.most);
+        letter.body = BodyExcerpt::cut(&body, part.from, part.most);
         letter.facts.extend(to(view).map(|to| ("to", to)));
         letter
             .facts
@@ -141,7 +141,7 @@ impl Letter {
             text += line;
         }
         if !self.body.is_whole() {
-            let Body { from, to, of, .. } = self.body;
+            let BodyExcerpt { from, to, of, .. } = self.body;
             text += &format!("\n[characters {from} to {to} of {of}");
             if to < of {
                 text += &format!(
@@ -180,7 +180,7 @@ impl Letter {
             data.insert("body".into(), json!(self.body.text));
         }
         if !self.body.is_whole() {
-            let Body { from, to, of, .. } = self.body;
+            let BodyExcerpt { from, to, of, .. } = self.body;
             let mut cut = json!({"from": from, "to": to, "of": of});
             if to < of {
                 cut["rest"] = json!(format!("fetch_inbox with this id and offset {to}"));
@@ -192,7 +192,7 @@ impl Letter {
 }
 
 /// The recipients. A copy shows the sender's list, unless the reader is the only recipient.
-fn to(view: &View<'_>) -> Option<Value> {
+fn to(view: &MessageView<'_>) -> Option<Value> {
     if view.copies.is_some() {
         return Some(json!(view.recipients(NAMES)));
     }
@@ -215,7 +215,7 @@ fn says(field: &str, value: &Value) -> bool {
 }
 
 /// The paths of attached files. Attached texts go after the body.
-fn attachments(room: &Room, view: &View<'_>, body: &mut String) -> Result<Vec<String>> {
+fn attachments(room: &Room, view: &MessageView<'_>, body: &mut String) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     let mut context = None;
     for attachment in view.attachments() {

@@ -13,23 +13,23 @@ mod session;
 mod wire;
 mod words;
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::machine;
-use crate::room::sessions::Caller;
-use receipts::Receipts;
+use crate::room::sessions::CallingSession;
+use receipts::UnconfirmedMail;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use server::Server;
+use server::McpServer;
 pub(super) use server::tool_names;
-use session::Session;
+use session::McpSession;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
 
 /// The options of the server.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct McpOptions {
     /// The room of `--room`. Without it each call searches for a room, which may be created later.
     pub room: Option<PathBuf>,
     /// Where to search for a room.
@@ -39,16 +39,16 @@ pub struct Options {
 }
 
 /// Serves until standard input ends or a signal arrives. Delivers mail while no router runs.
-pub fn serve(options: Options) -> Result<()> {
-    let session = Arc::new(Session::new(
+pub fn serve(options: McpOptions) -> Result<()> {
+    let session = Arc::new(McpSession::new(
         options.room,
         options.from,
-        Caller::of_server()?,
+        CallingSession::of_server()?,
     ));
     let (ending, ended) = watch::channel(false);
     let asked = ending.clone();
     machine::at_signals(move || asked.send_replace(true))?;
-    let receipts = Arc::new(Receipts::default());
+    let receipts = Arc::new(UnconfirmedMail::default());
     session.begin();
     let keeper = keeper::start(session.clone())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,8 +57,8 @@ pub fn serve(options: Options) -> Result<()> {
         .build();
     let runtime = runtime.doing("start", "the runtime of the MCP server")?;
     let served = runtime.block_on(async {
-        let wire = wire::Wire::new(receipts.clone(), ending);
-        let server = Server::new(session.clone(), receipts, ended, options.text);
+        let wire = wire::StdioTransport::new(receipts.clone(), ending);
+        let server = McpServer::new(session.clone(), receipts, ended, options.text);
         match server.serve(wire).await {
             Ok(running) => running
                 .waiting()

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 /// The order of requests and responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Instant(u64);
+pub(super) struct LogicalTime(u64);
 
 /// A message that was handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Handed {
+pub(super) struct ResponseMessage {
     /// Its file in the inbox.
     pub(super) file: OsString,
     /// Its sender and its id.
@@ -27,24 +27,24 @@ pub(super) struct Handed {
 }
 
 /// Mail in the response to one request.
-struct Handover {
+struct ResponseMail {
     request: RequestId,
     room: Room,
     agent: String,
-    mails: Vec<Handed>,
+    mails: Vec<ResponseMessage>,
     /// Files that are announced to the agent for the first time.
     news: Vec<OsString>,
-    written: Written,
+    written: ResponseState,
 }
 
 /// The state of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum ResponseState {
     NotYet,
     /// Being written since then. The client may answer before the writer knows that it is complete.
-    Since(Instant),
+    Since(LogicalTime),
     /// Written at that time.
-    At(Instant),
+    At(LogicalTime),
 }
 
 /// The longest wait of a request for the end of a write that it may answer.
@@ -52,35 +52,35 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Mail that was handed over and is not confirmed yet.
 #[derive(Default)]
-pub(super) struct Receipts {
-    state: Mutex<State>,
+pub(super) struct UnconfirmedMail {
+    state: Mutex<UnconfirmedMailState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    now: Instant,
-    open: Vec<Handover>,
+struct UnconfirmedMailState {
+    now: LogicalTime,
+    open: Vec<ResponseMail>,
 }
 
-impl State {
-    fn tick(&mut self) -> Instant {
+impl UnconfirmedMailState {
+    fn tick(&mut self) -> LogicalTime {
         self.now.0 += 1;
         self.now
     }
 }
 
-impl Receipts {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl UnconfirmedMail {
+    fn state(&self) -> MutexGuard<'_, UnconfirmedMailState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request arrived. Mail for an earlier request with the same id can no longer be sent.
-    pub(super) fn came(&self, request: &RequestId) -> Instant {
+    pub(super) fn came(&self, request: &RequestId) -> LogicalTime {
         let mut state = self.state();
-        state
-            .open
-            .retain(|handover| handover.written != Written::NotYet || handover.request != *request);
+        state.open.retain(|handover| {
+            handover.written != ResponseState::NotYet || handover.request != *request
+        });
         state.tick()
     }
 
@@ -88,7 +88,7 @@ impl Receipts {
     /// as unannounced.
     pub(super) fn lost(&self, request: &RequestId) {
         let mut state = self.state();
-        let lost: Vec<Handover> = state
+        let lost: Vec<ResponseMail> = state
             .open
             .extract_if(.., |handover| handover.request == *request)
             .collect();
@@ -107,7 +107,7 @@ impl Receipts {
         request: &RequestId,
         room: &Room,
         agent: &str,
-        mails: Vec<Handed>,
+        mails: Vec<ResponseMessage>,
     ) -> Result<()> {
         let mut news = Vec::new();
         for mail in &mails {
@@ -116,13 +116,13 @@ impl Receipts {
             }
         }
         let (request, room, agent) = (request.clone(), room.clone(), agent.to_owned());
-        self.state().open.push(Handover {
+        self.state().open.push(ResponseMail {
             request,
             room,
             agent,
             mails,
             news,
-            written: Written::NotYet,
+            written: ResponseState::NotYet,
         });
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Receipts {
             .iter_mut()
             .rfind(|handover| handover.request == *request);
         if let Some(handover) = handover {
-            handover.written = Written::Since(now);
+            handover.written = ResponseState::Since(now);
         }
     }
 
@@ -148,25 +148,25 @@ impl Receipts {
             .iter_mut()
             .filter(|handover| handover.request == *request)
         {
-            if let Written::Since(began) = handover.written {
-                handover.written = Written::At(began);
+            if let ResponseState::Since(began) = handover.written {
+                handover.written = ResponseState::At(began);
             }
         }
         self.changed.notify_all();
     }
 
     /// A call for more mail shows that the client received the earlier mail, which is then marked as read.
-    pub(super) fn received_before(&self, came: Instant) -> Result<()> {
-        let is_unclear = |state: &mut State| {
-            let began = |handover: &Handover| matches!(handover.written, Written::Since(began) if began < came);
+    pub(super) fn received_before(&self, came: LogicalTime) -> Result<()> {
+        let is_unclear = |state: &mut UnconfirmedMailState| {
+            let began = |handover: &ResponseMail| matches!(handover.written, ResponseState::Since(began) if began < came);
             state.open.iter().any(began)
         };
         let waited = self
             .changed
             .wait_timeout_while(self.state(), PATIENCE, is_unclear);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let is_received = |handover: &mut Handover| matches!(handover.written, Written::At(began) if began < came);
-        let received: Vec<Handover> = state.open.extract_if(.., is_received).collect();
+        let is_received = |handover: &mut ResponseMail| matches!(handover.written, ResponseState::At(began) if began < came);
+        let received: Vec<ResponseMail> = state.open.extract_if(.., is_received).collect();
         drop(state);
         received
             .iter()
@@ -180,7 +180,8 @@ impl Receipts {
         agent: &str,
         message: &LoggedMessage,
     ) -> Result<()> {
-        let is_meant = |mail: &Handed| mail.id == message.id && *mail.from == *message.from;
+        let is_meant =
+            |mail: &ResponseMessage| mail.id == message.id && *mail.from == *message.from;
         let mut meant = Vec::new();
         for handover in self
             .state()
@@ -195,7 +196,7 @@ impl Receipts {
 }
 
 /// Skips files that the reader has moved.
-fn mark(room: &Room, agent: &str, mails: &[Handed]) -> Result<()> {
+fn mark(room: &Room, agent: &str, mails: &[ResponseMessage]) -> Result<()> {
     read::mark_files_seen(room, agent, mails.iter().map(|mail| &*mail.file))
 }
 
@@ -205,13 +206,13 @@ mod tests {
     use crate::room::inbox;
 
     /// A room with one message for bob, and the receipts of his client.
-    fn handed(request: i64) -> (tempfile::TempDir, Room, Receipts) {
+    fn handed(request: i64) -> (tempfile::TempDir, Room, UnconfirmedMail) {
         let directory = tempfile::tempdir().expect("a directory");
         let (room, _) = Room::init(directory.path()).expect("a room");
         room.dir.make("inbox/bob").expect("an inbox");
         room.dir.replace("inbox/bob/x.json", b"{}").expect("a file");
-        let receipts = Receipts::default();
-        let mail = Handed {
+        let receipts = UnconfirmedMail::default();
+        let mail = ResponseMessage {
             file: "x.json".into(),
             from: "alice".into(),
             id: "x".into(),

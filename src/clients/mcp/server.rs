@@ -1,14 +1,14 @@
 //! The server for the SDK: lists the tools and calls them.
 
-use super::arguments::Arguments;
-use super::calls::{self, Call, Shown, Stop};
-use super::receipts::Receipts;
-use super::session::Session;
-use super::wire::Came;
+use super::arguments::ToolArguments;
+use super::calls::{self, CallCancellation, ToolCall, ToolResult};
+use super::receipts::UnconfirmedMail;
+use super::session::McpSession;
+use super::wire::ArrivalTime;
 use super::words;
 use crate::base::error::{Error, nearest};
 use crate::base::{limits, sanitize};
-use crate::room::sessions::Caller;
+use crate::room::sessions::CallingSession;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, ErrorData, Implementation, ListToolsResult, PaginatedRequestParams,
@@ -35,23 +35,23 @@ pub(in crate::clients) fn tool_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The server.
-pub(super) struct Server {
-    session: Arc<Session>,
-    receipts: Arc<Receipts>,
+pub(super) struct McpServer {
+    session: Arc<McpSession>,
+    receipts: Arc<UnconfirmedMail>,
     ended: watch::Receiver<bool>,
     text: bool,
     /// Free places for calls that wait for mail.
     waits: Arc<Semaphore>,
 }
 
-impl Server {
+impl McpServer {
     pub(super) fn new(
-        session: Arc<Session>,
-        receipts: Arc<Receipts>,
+        session: Arc<McpSession>,
+        receipts: Arc<UnconfirmedMail>,
         ended: watch::Receiver<bool>,
         text: bool,
-    ) -> Server {
-        Server {
+    ) -> McpServer {
+        McpServer {
             session,
             receipts,
             ended,
@@ -75,7 +75,7 @@ impl Server {
 
     /// Claude Code and Codex give their model the structured content, many other clients the text, and few give both. So
     /// each form is complete. For clients that give both, `--text` leaves out the structured content.
-    fn result(&self, shown: Shown) -> CallToolResult {
+    fn result(&self, shown: ToolResult) -> CallToolResult {
         let mut result = CallToolResult::success(vec![ContentBlock::text(shown.text)]);
         if !self.text {
             result.structured_content = Some(shown.data);
@@ -84,7 +84,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("mailbag", env!("CARGO_PKG_VERSION")))
@@ -135,7 +135,7 @@ impl ServerHandler for Server {
         };
         let came = context
             .extensions
-            .get::<Came>()
+            .get::<ArrivalTime>()
             .copied()
             .unwrap_or_default()
             .0;
@@ -154,18 +154,18 @@ impl ServerHandler for Server {
             Ok(place) => place,
             Err(e) => return Ok(error(&e.to_string()).into()),
         };
-        let stop = Arc::new(Stop::default());
+        let stop = Arc::new(CallCancellation::default());
         let session = of_codex(&context.meta)
             .map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
         let (receipts, asked, caller) = (self.receipts.clone(), stop.clone(), session.clone());
         let id = context.id.clone();
         let call = move || {
             let _place = place;
-            let arguments = Arguments::new(tool, request.arguments.unwrap_or_default())?;
+            let arguments = ToolArguments::new(tool, request.arguments.unwrap_or_default())?;
             let request = id;
             calls::call(
                 &tool.name,
-                Call {
+                ToolCall {
                     session: &session,
                     receipts: &receipts,
                     request,
@@ -195,16 +195,16 @@ impl ServerHandler for Server {
 }
 
 /// The session of a call from Codex, where all sessions share one process.
-fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
+fn of_codex(meta: &RequestMetaObject) -> Option<CallingSession> {
     if !meta.contains_key("x-codex-turn-metadata") {
         return None;
     }
     let session = meta.get("sessionId")?.as_str()?;
-    Caller::codex(session).ok()
+    CallingSession::codex(session).ok()
 }
 
 /// The result, with the name that the session was given for the call.
-fn with_name(mut shown: Shown, name: Option<String>) -> Shown {
+fn with_name(mut shown: ToolResult, name: Option<String>) -> ToolResult {
     if let Some(name) = name {
         shown.text = format!(
             "you are {name}; register_agent changes it\n\n{}",

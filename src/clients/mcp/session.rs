@@ -2,11 +2,13 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::commands::join::{self, Joined};
+use crate::commands::join::{self, JoinResult};
 use crate::commands::name;
 use crate::message::id;
-use crate::query::identity::{self, Who};
-use crate::room::sessions::{self, Caller, Hold, Lease, Named, Takeover};
+use crate::query::identity::{self, AgentIdentity};
+use crate::room::sessions::{
+    self, CallingSession, SessionHold, SessionIdentity, SessionLease, Takeover,
+};
 use crate::room::{self, Room};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +18,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const CLIENT: &str = "mcp";
 
 /// The client's session.
-pub(super) struct Session {
+pub(super) struct McpSession {
     asked: Option<PathBuf>,
     from: PathBuf,
     /// True after the warning that the nearest room is gone.
     noticed: AtomicBool,
-    state: Mutex<State>,
-    holds: Holds,
+    state: Mutex<McpSessionState>,
+    holds: SessionHolds,
 }
 
 /// The holds that keep the agents of the client's sessions while the server runs.
-type Holds = Arc<Mutex<Vec<(Caller, String, Hold)>>>;
+type SessionHolds = Arc<Mutex<Vec<(CallingSession, String, SessionHold)>>>;
 
-struct State {
-    caller: Caller,
+struct McpSessionState {
+    caller: CallingSession,
     /// The agent of the last call.
     agent: Option<String>,
     /// A name that the client does not know yet.
@@ -38,37 +40,37 @@ struct State {
     chosen: Option<String>,
 }
 
-impl Session {
-    pub(super) fn new(asked: Option<PathBuf>, from: PathBuf, caller: Caller) -> Session {
-        Session {
+impl McpSession {
+    pub(super) fn new(asked: Option<PathBuf>, from: PathBuf, caller: CallingSession) -> McpSession {
+        McpSession {
             asked,
             from,
             noticed: AtomicBool::new(false),
-            state: Mutex::new(State {
+            state: Mutex::new(McpSessionState {
                 caller,
                 agent: None,
                 news: None,
                 chosen: None,
             }),
-            holds: Holds::default(),
+            holds: SessionHolds::default(),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, McpSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Another session of the same client, which names its session with each call.
-    pub(super) fn of(&self, caller: Caller) -> Session {
+    pub(super) fn of(&self, caller: CallingSession) -> McpSession {
         let holds = self.holds.clone();
-        Session {
+        McpSession {
             holds,
-            ..Session::new(self.asked.clone(), self.from.clone(), caller)
+            ..McpSession::new(self.asked.clone(), self.from.clone(), caller)
         }
     }
 
     /// Holds the agent of a call for its session. A failure is not an error of the call.
-    fn hold(&self, room: &Room, agent: &str, caller: &Caller) {
+    fn hold(&self, room: &Room, agent: &str, caller: &CallingSession) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((.., hold)) = holds
             .iter_mut()
@@ -77,7 +79,7 @@ impl Session {
             return hold.renew(room);
         }
         holds.retain(|(of, _, _)| of != caller);
-        match Hold::take_lasting(room, agent, &Named::from(caller)) {
+        match SessionHold::take_lasting(room, agent, &SessionIdentity::from(caller)) {
             Ok(hold) => holds.push((caller.clone(), agent.to_owned(), hold)),
             Err(e) => tracing::debug!("{e}"),
         }
@@ -123,7 +125,7 @@ impl Session {
     }
 
     /// The agent of the client. The call renews its lease, and fails if another live session has the agent.
-    pub(super) fn agent(&self, room: &Room, tool: &str) -> Result<Who> {
+    pub(super) fn agent(&self, room: &Room, tool: &str) -> Result<AgentIdentity> {
         let mut state = self.state();
         let who = match state.who(room)? {
             Some(who) => who,
@@ -140,7 +142,7 @@ impl Session {
         state.follow(sessions::of(room, &agent.id)?.as_ref());
         if !state.caller.is_known() {
             // A session that cannot be identified has no lease. The environment alone names the agent.
-            return Ok(Who {
+            return Ok(AgentIdentity {
                 name: agent.id.to_string(),
                 source: who.source,
             });
@@ -164,7 +166,7 @@ impl Session {
             Ok(_) => self.hold(room, &agent.id, &state.caller),
         }
         state.agent = Some(agent.id.to_string());
-        Ok(Who {
+        Ok(AgentIdentity {
             name: agent.id.to_string(),
             source: who.source,
         })
@@ -193,7 +195,7 @@ impl Session {
         name: &str,
         role: Option<&str>,
         session: Option<String>,
-    ) -> Result<Joined> {
+    ) -> Result<JoinResult> {
         if name.eq_ignore_ascii_case(id::HUMAN) {
             return Err(Error::Usage {
                 what: "human is the person, and no agent acts as the person".into(),
@@ -203,7 +205,7 @@ impl Session {
         let mut state = self.state();
         let caller = match session {
             Some(id) if state.caller.session.as_ref() != Some(&id) => {
-                Caller::here(&state.caller.client, Some(id))?
+                CallingSession::here(&state.caller.client, Some(id))?
             }
             _ => state.caller.clone(),
         };
@@ -215,8 +217,8 @@ impl Session {
     }
 }
 
-impl State {
-    fn who(&self, room: &Room) -> Result<Option<Who>> {
+impl McpSessionState {
+    fn who(&self, room: &Room) -> Result<Option<AgentIdentity>> {
         let ours = sessions::agent_of(room, &self.caller)?;
         // What the session itself has said counts before the name that the server was set up with. But one whose client
         // says nothing of its sessions may be one of several below one process.
@@ -225,7 +227,7 @@ impl State {
                 .filter(|lease| lease.joined && lease.client != CLIENT)
                 .map(|lease| lease.agent);
             let said = said.or_else(|| self.chosen.clone());
-            return Ok(Some(said.map_or(who, |name| Who {
+            return Ok(Some(said.map_or(who, |name| AgentIdentity {
                 name,
                 source: identity::THE_SESSION,
             })));
@@ -245,17 +247,17 @@ impl State {
         let name = said
             .or_else(|| self.agent.clone())
             .or_else(|| lease.map(|lease| lease.agent));
-        Ok(name.map(|name| Who {
+        Ok(name.map(|name| AgentIdentity {
             name,
             source: identity::THE_SESSION,
         }))
     }
 
     /// A name for a session without one, if its client gave it an id.
-    fn given(&mut self, room: &Room) -> Result<Option<Who>> {
+    fn given(&mut self, room: &Room) -> Result<Option<AgentIdentity>> {
         let lease = name::give(room, &self.caller, None)?;
         self.news = lease.as_ref().map(|lease| lease.agent.clone());
-        Ok(lease.map(|lease| Who {
+        Ok(lease.map(|lease| AgentIdentity {
             name: lease.agent,
             source: identity::THE_SESSION,
         }))
@@ -264,13 +266,13 @@ impl State {
     /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease
     /// that was this server's has the new id, and the same process. Or it began under another id than the environment
     /// says, as when it takes up an older conversation: then its hooks know better.
-    fn follow(&mut self, lease: Option<&Lease>) {
-        let known = |lease: &Lease| {
+    fn follow(&mut self, lease: Option<&SessionLease>) {
+        let known = |lease: &SessionLease| {
             self.agent
                 .as_ref()
                 .map_or(lease.client != CLIENT, |agent| *agent == lease.agent)
         };
-        let ours = |lease: &&Lease| lease.process == self.caller.process && known(lease);
+        let ours = |lease: &&SessionLease| lease.process == self.caller.process && known(lease);
         if let Some(lease) = lease
             .filter(ours)
             .filter(|lease| lease.process.is_some() && lease.session.is_some())

@@ -1,6 +1,6 @@
 //! The transport over standard input and output. It records each request and each response.
 
-use super::receipts::{Instant, Receipts};
+use super::receipts::{LogicalTime, UnconfirmedMail};
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, GetExtensions, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -12,22 +12,25 @@ use tokio::sync::watch;
 
 /// The arrival time of a request, for its handler.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Came(pub(super) Instant);
+pub(super) struct ArrivalTime(pub(super) LogicalTime);
 
 /// The transport.
-pub(super) struct Wire {
+pub(super) struct StdioTransport {
     inner: AsyncRwTransport<RoleServer, Stdin, Stdout>,
-    receipts: Arc<Receipts>,
+    receipts: Arc<UnconfirmedMail>,
     ending: watch::Sender<bool>,
     ended: watch::Receiver<bool>,
 }
 
-impl Wire {
+impl StdioTransport {
     /// The transport, until `ending` is set. It sets `ending` itself when the input ends.
-    pub(super) fn new(receipts: Arc<Receipts>, ending: watch::Sender<bool>) -> Wire {
+    pub(super) fn new(
+        receipts: Arc<UnconfirmedMail>,
+        ending: watch::Sender<bool>,
+    ) -> StdioTransport {
         let (input, output) = stdio();
         let ended = ending.subscribe();
-        Wire {
+        StdioTransport {
             inner: AsyncRwTransport::new_server(input, output),
             receipts,
             ending,
@@ -36,7 +39,7 @@ impl Wire {
     }
 }
 
-impl Transport<RoleServer> for Wire {
+impl Transport<RoleServer> for StdioTransport {
     type Error = std::io::Error;
 
     fn send(
@@ -71,7 +74,7 @@ impl Transport<RoleServer> for Wire {
             // A call that waits for mail must not delay the end.
             None => drop(self.ending.send_replace(true)),
             Some(JsonRpcMessage::Request(request)) => {
-                let came = Came(self.receipts.came(&request.id));
+                let came = ArrivalTime(self.receipts.came(&request.id));
                 request.request.extensions_mut().insert(came);
             }
             Some(JsonRpcMessage::Notification(notification)) => {

@@ -1,6 +1,6 @@
 //! Wakes a session of Codex by `codex queue`. Codex accepts each message for a known session, also one that it holds back.
 
-use super::program::{self, Ran};
+use super::program::{self, ProgramOutcome};
 use crate::base::error::Error;
 use crate::base::limits;
 use crate::room::Room;
@@ -33,7 +33,7 @@ pub(in crate::clients) fn queue(
     agent: &str,
     within: Duration,
     started: impl FnOnce(),
-) -> Ran {
+) -> ProgramOutcome {
     let before = last_call(room, agent);
     let ran = program::run(argv, room, agent, within, started);
     confirm(ran, room, agent, before.as_deref())
@@ -49,7 +49,7 @@ fn last_call(room: &Room, agent: &str) -> Option<String> {
 }
 
 /// The result of the command. It fails if the session calls no hook after it, because then Codex holds the message.
-fn confirm(ran: Ran, room: &Room, agent: &str, before: Option<&str>) -> Ran {
+fn confirm(ran: ProgramOutcome, room: &Room, agent: &str, before: Option<&str>) -> ProgramOutcome {
     let until = Instant::now() + limits::WAKE_REACTION;
     while ran.is_well() && Instant::now() < until {
         if last_call(room, agent).is_some_and(|last| Some(&*last) != before) {
@@ -58,7 +58,7 @@ fn confirm(ran: Ran, room: &Room, agent: &str, before: Option<&str>) -> Ran {
         std::thread::sleep(limits::WAKE_QUIET);
     }
     if ran.is_well() {
-        Ran {
+        ProgramOutcome {
             outcome: held().to_string(),
             output: String::new(),
         }

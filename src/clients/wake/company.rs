@@ -1,25 +1,25 @@
 //! Connects a router with the thread that wakes agents.
 
-use super::Waker;
-use crate::message::waking::Waking;
+use super::AgentWaker;
+use crate::message::waking::WakeUpdate;
 use crate::room::Room;
-use crate::router::daemon::{Onlooker, Ready};
-use crate::router::watcher::Caller;
+use crate::router::daemon::{ReadyReport, RouterObserver};
+use crate::router::watcher::RouterWaker;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Reports when the router is ready, and wakes agents.
-pub struct Company {
+pub struct WakingObserver {
     /// `None` for a single pass, which starts no programs.
     wakes: Option<Room>,
-    waker: Option<Waker>,
-    ready: fn(&Ready),
+    waker: Option<AgentWaker>,
+    ready: fn(&ReadyReport),
 }
 
-impl Company {
+impl WakingObserver {
     /// Wakes agents of this room, if there is one.
-    pub fn new(wakes: Option<Room>, ready: fn(&Ready)) -> Company {
-        Company {
+    pub fn new(wakes: Option<Room>, ready: fn(&ReadyReport)) -> WakingObserver {
+        WakingObserver {
             wakes,
             waker: None,
             ready,
@@ -27,12 +27,12 @@ impl Company {
     }
 }
 
-impl Onlooker for Company {
-    fn ready(&mut self, ready: &Ready, router: Caller) {
+impl RouterObserver for WakingObserver {
+    fn ready(&mut self, ready: &ReadyReport, router: RouterWaker) {
         match self
             .wakes
             .as_ref()
-            .map(|room| Waker::start(room, router))
+            .map(|room| AgentWaker::start(room, router))
             .transpose()
         {
             Ok(waker) => self.waker = waker,
@@ -47,8 +47,11 @@ impl Onlooker for Company {
         }
     }
 
-    fn take_wakes(&mut self) -> Vec<Waking> {
-        self.waker.as_ref().map(Waker::take).unwrap_or_default()
+    fn take_wakes(&mut self) -> Vec<WakeUpdate> {
+        self.waker
+            .as_ref()
+            .map(AgentWaker::take)
+            .unwrap_or_default()
     }
 
     fn answered(&mut self, answers: BTreeMap<Arc<str>, bool>) {

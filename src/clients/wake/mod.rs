@@ -7,17 +7,17 @@ mod company;
 pub(in crate::clients) mod codex;
 pub(in crate::clients) mod program;
 
-pub use company::Company;
+pub use company::WakingObserver;
 
-use super::briefing::{self, Briefing, Moment};
-use crate::base::error::{Doing, Error, Result};
+use super::briefing::{self, Briefing, SessionMoment};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{limits, sanitize};
-use crate::message::waking::{WakeStep, Waking};
+use crate::message::waking::{WakeStep, WakeUpdate};
 use crate::room::Room;
-use crate::room::registry::By;
-use crate::room::sessions::{self, Lease};
+use crate::room::registry::AgentWakeMethod;
+use crate::room::sessions::{self, SessionLease};
 use crate::router;
-use crate::router::watcher::Caller;
+use crate::router::watcher::RouterWaker;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -39,13 +39,13 @@ const STARTING: [&str; 2] = ["SessionStart", "start"];
 
 /// Wakes agents in a thread, until dropped. The router records its requests: a program starts only when the log has
 /// the request, so that no mail wakes twice, whatever is killed.
-pub struct Waker {
-    news: Option<Sender<News>>,
-    steps: Receiver<Waking>,
+pub struct AgentWaker {
+    news: Option<Sender<WakerEvent>>,
+    steps: Receiver<WakeUpdate>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum News {
+enum WakerEvent {
     /// These agents have mail.
     Delivered(BTreeSet<Arc<str>>),
     /// Whether the programs of these agents may be started.
@@ -56,14 +56,14 @@ enum News {
     Over,
 }
 
-impl Waker {
+impl AgentWaker {
     /// Starts the thread for a room.
-    pub fn start(room: &Room, router: Caller) -> Result<Waker> {
+    pub fn start(room: &Room, router: RouterWaker) -> Result<AgentWaker> {
         let (news, heard) = channel();
         let (noted, steps) = channel();
-        let notes = Notes { noted, router };
+        let notes = WakeStepSender { noted, router };
         let (due, woken) = (BTreeMap::new(), BTreeMap::new());
-        let scheduler = Scheduler {
+        let scheduler = WakeScheduler {
             room: room.clone(),
             news: news.clone(),
             notes,
@@ -74,7 +74,7 @@ impl Waker {
             .name("waker".into())
             .spawn(move || scheduler.watch(&heard));
         let thread = thread.doing("start a waker for", room.dir.path())?;
-        Ok(Waker {
+        Ok(AgentWaker {
             news: Some(news),
             steps,
             thread: Some(thread),
@@ -83,20 +83,20 @@ impl Waker {
 
     /// Reports new mail for agents that a program wakes.
     pub fn delivered(&self, agents: BTreeSet<Arc<str>>) {
-        self.tell(News::Delivered(agents));
+        self.tell(WakerEvent::Delivered(agents));
     }
 
     /// Sets the agents with a request in the log.
     pub fn answered(&self, answers: BTreeMap<Arc<str>, bool>) {
-        self.tell(News::Answered(answers));
+        self.tell(WakerEvent::Answered(answers));
     }
 
     /// The results for the router to record.
-    pub fn take(&self) -> Vec<Waking> {
+    pub fn take(&self) -> Vec<WakeUpdate> {
         self.steps.try_iter().collect()
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: WakerEvent) {
         if let Some(thread) = &self.news {
             // Fails only if the thread has ended.
             let _ = thread.send(news);
@@ -104,10 +104,10 @@ impl Waker {
     }
 }
 
-impl Drop for Waker {
+impl Drop for AgentWaker {
     fn drop(&mut self) {
         // The thread holds a sender itself, so a closed channel does not end it.
-        self.tell(News::Over);
+        self.tell(WakerEvent::Over);
         self.news = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -117,39 +117,39 @@ impl Drop for Waker {
 
 /// The way of a step into the log.
 #[derive(Clone)]
-struct Notes {
-    noted: Sender<Waking>,
-    router: Caller,
+struct WakeStepSender {
+    noted: Sender<WakeUpdate>,
+    router: RouterWaker,
 }
 
-impl Notes {
+impl WakeStepSender {
     fn add(&self, step: WakeStep, agent: &Arc<str>, seqs: &[u64], why: Option<String>) {
         // Fails only if the router has ended.
-        let _ = self.noted.send(Waking {
+        let _ = self.noted.send(WakeUpdate {
             step,
             agent: agent.clone(),
             seqs: seqs.to_vec(),
             why,
         });
-        self.router.call(router::watcher::Wake::Called);
+        self.router.call(router::watcher::RouterEvent::Called);
     }
 }
 
 /// Schedules the wakes.
-struct Scheduler {
+struct WakeScheduler {
     room: Room,
     /// For the threads that run programs.
-    news: Sender<News>,
-    notes: Notes,
+    news: Sender<WakerEvent>,
+    notes: WakeStepSender,
     /// When to check whether an agent must be woken.
     due: BTreeMap<Arc<str>, Instant>,
     /// Earlier wakes of each agent.
-    woken: BTreeMap<Arc<str>, Woken>,
+    woken: BTreeMap<Arc<str>, WakeHistory>,
 }
 
 /// Earlier wakes of an agent.
 #[derive(Default)]
-struct Woken {
+struct WakeHistory {
     /// Whether its program is running, or a request is on its way into the log.
     is_running: bool,
     /// The messages of the present wake.
@@ -158,7 +158,7 @@ struct Woken {
     at: VecDeque<Instant>,
 }
 
-impl Woken {
+impl WakeHistory {
     /// The time until the next wake. Two agents that answer each other forever are limited to one wake per `every`.
     fn pause(&mut self, every: Duration, continues: bool) -> Duration {
         if self.is_running {
@@ -178,28 +178,28 @@ impl Woken {
     }
 }
 
-impl Scheduler {
-    fn watch(mut self, heard: &Receiver<News>) {
+impl WakeScheduler {
+    fn watch(mut self, heard: &Receiver<WakerEvent>) {
         loop {
             let next = self.due.values().min().copied();
             let wait = next.map_or(limits::SWEEP_TRUSTED, |due| {
                 due.saturating_duration_since(Instant::now())
             });
             match heard.recv_timeout(wait) {
-                Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(News::Delivered(agents)) => {
+                Ok(WakerEvent::Over) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(WakerEvent::Delivered(agents)) => {
                     let soon = Instant::now() + limits::WAKE_COALESCE;
                     for agent in agents {
                         let due = self.due.entry(agent).or_insert(soon);
                         *due = soon.min(*due);
                     }
                 }
-                Ok(News::Answered(answers)) => {
+                Ok(WakerEvent::Answered(answers)) => {
                     for (agent, may_start) in answers {
                         self.answered(&agent, may_start);
                     }
                 }
-                Ok(News::Ended(agent)) => self.ended(agent),
+                Ok(WakerEvent::Ended(agent)) => self.ended(agent),
                 Err(RecvTimeoutError::Timeout) => self.look(),
             }
         }
@@ -247,7 +247,7 @@ impl Scheduler {
         let mut pause = woken.pause(wake.every, false);
         // Other programs may notify a person, who need not follow every answer in a thread.
         if !pause.is_zero()
-            && wake.by == By::Codex
+            && wake.by == AgentWakeMethod::Codex
             && briefing::continues_exchange(&self.room, agent)?
         {
             pause = woken.pause(wake.every, true);
@@ -305,13 +305,15 @@ impl Scheduler {
             .as_ref()
             .is_some_and(|lease| lease.may_be_loaded(&self.room.dir, sessions::CODEX));
         let (argv, otherwise) = match (&wake.by, &wake.otherwise) {
-            (By::Codex, Some(otherwise)) if !is_loaded || is_interrupted => {
+            (AgentWakeMethod::Codex, Some(otherwise)) if !is_loaded || is_interrupted => {
                 (otherwise.clone(), None)
             }
-            (By::Codex, None) if is_interrupted => return Err(codex::held()),
-            (By::Codex, otherwise) => (codex::ARGV.map(String::from).to_vec(), otherwise.as_ref()),
-            (By::Command(argv), _) => (argv.clone(), None),
-            (By::Claude | By::Nobody, _) => return Ok(false),
+            (AgentWakeMethod::Codex, None) if is_interrupted => return Err(codex::held()),
+            (AgentWakeMethod::Codex, otherwise) => {
+                (codex::ARGV.map(String::from).to_vec(), otherwise.as_ref())
+            }
+            (AgentWakeMethod::Command(argv), _) => (argv.clone(), None),
+            (AgentWakeMethod::Claude | AgentWakeMethod::Nobody, _) => return Ok(false),
         };
         if !self.room.agrees(wake)? {
             let what = format!("the user has not agreed to start its program {argv:?}");
@@ -336,7 +338,7 @@ impl Scheduler {
         let count = briefing::unannounced(&self.room, agent)?;
         // A program that gets the text announces the mail.
         let briefing = if program::wants_text(&argv) {
-            briefing::brief(&self.room, (agent, None), Moment::Prompt, told)?
+            briefing::brief(&self.room, (agent, None), SessionMoment::Prompt, told)?
         } else {
             None
         };
@@ -351,7 +353,7 @@ impl Scheduler {
             program::fill(argv, &self.room, agent, text, count, lease.as_ref())
         };
         let (argv, otherwise) = (fill(&argv), otherwise.map(fill));
-        let run = Run {
+        let run = WakeRun {
             room: self.room.clone(),
             notes: self.notes.clone(),
             agent: agent.clone(),
@@ -360,7 +362,7 @@ impl Scheduler {
         let (within, news) = (wake.within, self.news.clone());
         let run = move || {
             run.run(&argv, otherwise.as_deref(), within, briefing.as_ref());
-            let _ = news.send(News::Ended(run.agent));
+            let _ = news.send(WakerEvent::Ended(run.agent));
         };
         let thread = std::thread::Builder::new().name("wake".into()).spawn(run);
         thread
@@ -370,14 +372,14 @@ impl Scheduler {
 }
 
 /// A program on its way.
-struct Run {
+struct WakeRun {
     room: Room,
-    notes: Notes,
+    notes: WakeStepSender,
     agent: Arc<str>,
     seqs: Vec<u64>,
 }
 
-impl Run {
+impl WakeRun {
     /// Runs the program, and after a failure the other one. Records the result.
     fn run(
         &self,
@@ -386,7 +388,7 @@ impl Run {
         within: Duration,
         briefing: Option<&Briefing>,
     ) {
-        let Run {
+        let WakeRun {
             room,
             notes,
             agent,
@@ -441,7 +443,7 @@ impl Run {
 
 /// The rest of the time that an agent counts as working: its next hook will announce its mail. `None` if the agent is idle or
 /// unknown. It counts as idle after `most` without a hook.
-pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
+pub fn at_work(room: &Room, lease: &SessionLease, most: Duration) -> Option<Duration> {
     let within = room.settings().ok()?.session_lease;
     if RESTING.contains(&lease.event.as_str()) || !lease.is_live(&room.dir, within) {
         return None;
@@ -459,7 +461,7 @@ pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
 }
 
 /// Returns true if the session of this lease has just started.
-pub fn is_new(lease: &Lease) -> bool {
+pub fn is_new(lease: &SessionLease) -> bool {
     STARTING.contains(&lease.event.as_str())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::base::limits;
 use crate::room::Room;
-use crate::room::sessions::Lease;
+use crate::room::sessions::SessionLease;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -11,20 +11,20 @@ use std::time::Duration;
 use wait_timeout::ChildExt;
 
 /// How a program ended.
-pub(in crate::clients) struct Ran {
+pub(in crate::clients) struct ProgramOutcome {
     /// The failure; empty on success.
     pub(in crate::clients) outcome: String,
     /// The beginning of its output.
     pub(in crate::clients) output: String,
 }
 
-impl Ran {
+impl ProgramOutcome {
     pub(in crate::clients) fn is_well(&self) -> bool {
         self.outcome.is_empty()
     }
 
-    fn failed(outcome: String) -> Ran {
-        Ran {
+    fn failed(outcome: String) -> ProgramOutcome {
+        ProgramOutcome {
             outcome,
             output: String::new(),
         }
@@ -48,7 +48,7 @@ pub(in crate::clients) fn fill(
     agent: &str,
     text: &str,
     count: usize,
-    lease: Option<&Lease>,
+    lease: Option<&SessionLease>,
 ) -> Vec<String> {
     let count = count.to_string();
     let place = room.dir.path().to_string_lossy();
@@ -86,9 +86,9 @@ pub(in crate::clients) fn run(
     agent: &str,
     within: Duration,
     started: impl FnOnce(),
-) -> Ran {
+) -> ProgramOutcome {
     let Some((program, args)) = argv.split_first() else {
-        return Ran::failed("no program is set".into());
+        return ProgramOutcome::failed("no program is set".into());
     };
     let mut command = Command::new(program);
     command
@@ -102,7 +102,7 @@ pub(in crate::clients) fn run(
         .process_group(0);
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(e) => return Ran::failed(format!("it cannot be started: {e}")),
+        Err(e) => return ProgramOutcome::failed(format!("it cannot be started: {e}")),
     };
     started();
     let (heard, listen) = channel();
@@ -121,7 +121,7 @@ pub(in crate::clients) fn run(
             .recv_timeout(Duration::from_millis(200))
             .unwrap_or_default()
     });
-    Ran {
+    ProgramOutcome {
         outcome,
         output: output.concat().trim().to_owned(),
     }

@@ -4,16 +4,16 @@ use super::{edit, table};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, shell_word};
-use crate::commands::follow::{self, SentMessage};
-use crate::commands::send::{self, Draft};
+use crate::commands::follow::{self, TrackedMessage};
+use crate::commands::send::{self, MessageDraft};
 use crate::disk::layout;
-use crate::log::state::{self, Link};
+use crate::log::state::{self, LinkState};
 use crate::message::record::Record;
 use crate::message::{LINK, id};
-use crate::query::identity::{self, Who};
+use crate::query::identity::{self, AgentIdentity};
 use crate::query::links;
 use crate::room::Room;
-use crate::room::links::EndState;
+use crate::room::links::LinkEndState;
 use crate::room::settings::{Carrier, LinkSettings, Settings, stream_of, token};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 /// A change of a link that the router has recorded.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Changed {
+pub struct RecordedLinkChange {
     /// The tag of the other room.
     pub tag: String,
     /// The number of the record.
@@ -35,7 +35,7 @@ pub struct Changed {
 
 /// The result of a rebind.
 #[derive(Debug, Serialize)]
-pub struct Rebind {
+pub struct RebindResult {
     /// The tag of the other room.
     pub tag: String,
     /// The number of items that are sent again.
@@ -46,7 +46,7 @@ pub struct Rebind {
 
 /// Removes a link from the log, and then from the settings. With `bounce`, the senders of unconfirmed items are
 /// notified.
-pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
+pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<RecordedLinkChange> {
     check_known(room, tag)?;
     follow::route(room, limits::WRITER_WAIT)?;
     let waiting = waiting(room, tag)?;
@@ -64,7 +64,7 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
     let _held = room.lock_registry()?;
     let on_servers = on_servers(&room.settings()?, tag);
     edit(room, false, |text| table::take_out(text, tag))?;
-    Ok(Changed {
+    Ok(RecordedLinkChange {
         tag: tag.to_owned(),
         seq,
         waiting,
@@ -105,7 +105,7 @@ fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
 }
 
 /// The expected result of a rebind of this link.
-pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
+pub fn to_rebind(room: &Room, tag: &str) -> Result<RebindResult> {
     check_known(room, tag)?;
     follow::route(room, limits::WRITER_WAIT)?;
     let state = state::committed(&room.dir)?;
@@ -114,14 +114,14 @@ pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
     // The other room may have less than it had confirmed, or more than this room has heard of.
     let dir = room.dir.sub(layout::link_in(tag)).ok();
     let far = dir
-        .map(|dir| EndState::read(&dir))
+        .map(|dir| LinkEndState::read(&dir))
         .transpose()?
         .flatten()
         .and_then(|far| far.came);
     let there = far
         .filter(|came| out.is_some_and(|out| *out.stream == *came.stream))
         .map_or(confirmed, |came| came.n);
-    Ok(Rebind {
+    Ok(RebindResult {
         tag: tag.to_owned(),
         again: sent.saturating_sub(there),
         confirmed,
@@ -129,11 +129,11 @@ pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
 }
 
 /// Starts both streams of a link again.
-pub fn rebind(room: &Room, tag: &str) -> Result<Changed> {
+pub fn rebind(room: &Room, tag: &str) -> Result<RecordedLinkChange> {
     check_known(room, tag)?;
     let seq = record(room, tag, "rebind")?.seq;
     let waiting = waiting(room, tag)?;
-    Ok(Changed {
+    Ok(RecordedLinkChange {
         tag: tag.to_owned(),
         seq,
         waiting,
@@ -157,25 +157,25 @@ fn waiting(room: &Room, tag: &str) -> Result<usize> {
         .links
         .get(tag)
         .into_iter()
-        .flat_map(Link::waiting)
+        .flat_map(LinkState::waiting)
         .count())
 }
 
 /// Writes a message about a link. Only a person may.
-pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<SentMessage> {
-    let who = Who {
+pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<TrackedMessage> {
+    let who = AgentIdentity {
         name: id::HUMAN.to_owned(),
         source: identity::THE_TERMINAL,
     };
     let fields = Map::from_iter([("link".to_owned(), Value::from(tag))]);
-    let draft = Draft {
+    let draft = MessageDraft {
         kind: Some(LINK.into()),
         action: Some(action.into()),
         fields,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     let sent = send::send(room, &who, draft)?;
-    Ok(SentMessage::new(room, sent, Error::Rejected))
+    Ok(TrackedMessage::new(room, sent, Error::Rejected))
 }
 
 /// Sends a message about a link, and waits until the router has recorded it.

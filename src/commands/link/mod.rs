@@ -4,18 +4,18 @@ mod change;
 mod probe;
 mod table;
 
-pub use change::{Changed, Rebind, rebind, remove, to_rebind};
-pub use probe::{Probe, Stage, Stages, probe};
+pub use change::{RebindResult, RecordedLinkChange, rebind, remove, to_rebind};
+pub use probe::{ProbeResult, ProbeStage, ProbeStageTime, probe};
 
 use super::trust;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, shell_word};
 use crate::disk::layout;
 use crate::query::links;
 use crate::room::actor::require_person;
 use crate::room::settings::{
-    Accept, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag,
+    AcceptedAddress, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag,
 };
 use crate::room::{self, Room};
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use std::path::Path;
 
 /// A link that a person wants.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct LinkRequest<'a> {
     /// The tag of the other room.
     pub tag: &'a str,
     /// Where the other room is. Empty if it connects.
@@ -32,7 +32,7 @@ pub struct Wanted<'a> {
     /// The carrier.
     pub carrier: Carrier,
     /// The addresses that its mail may have. `None` for the present setting or the default.
-    pub accept: Option<Vec<Accept>>,
+    pub accept: Option<Vec<AcceptedAddress>>,
     /// The tag of this room in the other one: for ssh and nats, and for dir if the other room is not accessible. `None` for
     /// the present setting.
     pub known_as: Option<String>,
@@ -44,7 +44,7 @@ pub struct Wanted<'a> {
 
 /// A link in the settings.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Added {
+pub struct AddedLink {
     /// The tag of the other room.
     pub tag: String,
     /// The settings of the link.
@@ -68,7 +68,7 @@ pub struct Added {
 const LINKS: &str = "change or test links";
 
 /// Adds a link to the settings. The same link can be added again.
-pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
+pub fn add(room: &Room, from: &Path, wanted: &LinkRequest<'_>) -> Result<AddedLink> {
     if !wanted.dry_run {
         require_person(LINKS)?;
     }
@@ -117,7 +117,7 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
         (Some(other), None) => Some(links::link_back(room, &settings, other)),
         _ => None,
     };
-    Ok(Added {
+    Ok(AddedLink {
         tag: wanted.tag.to_owned(),
         settings: link,
         added: known.is_none(),
@@ -130,7 +130,11 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
 }
 
 /// The settings of a link over NATS, with absolute paths.
-fn nats(wanted: &Wanted<'_>, known: Option<&LinkSettings>, from: &Path) -> Result<NatsSettings> {
+fn nats(
+    wanted: &LinkRequest<'_>,
+    known: Option<&LinkSettings>,
+    from: &Path,
+) -> Result<NatsSettings> {
     let known = known
         .filter(|known| known.carrier == wanted.carrier)
         .map(|known| known.nats.clone())
@@ -217,7 +221,7 @@ fn check_tag(room: &Room, tag: &str) -> Result<()> {
 }
 
 /// Returns true if the address has the form that the carrier needs.
-fn check_address(wanted: &Wanted<'_>) -> Result<()> {
+fn check_address(wanted: &LinkRequest<'_>) -> Result<()> {
     let usage = |what: &str, cure: &str| {
         Err(Error::Usage {
             what: what.into(),
@@ -301,7 +305,7 @@ fn text_of(path: &Path) -> Result<String> {
 }
 
 /// Returns true if the tag is free and no other tag links to the other room.
-fn check_free(settings: &Settings, wanted: &Wanted<'_>, address: &str) -> Result<()> {
+fn check_free(settings: &Settings, wanted: &LinkRequest<'_>, address: &str) -> Result<()> {
     let tag = wanted.tag;
     let is_same = |known: &String| known.eq_ignore_ascii_case(tag);
     for (known, link) in &settings.links {

@@ -3,14 +3,14 @@
 use super::change::{check_known, drop_message};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::commands::follow::{self, SentMessage};
+use crate::commands::follow::{self, TrackedMessage};
 use crate::disk::layout;
-use crate::message::link::Carried;
+use crate::message::link::OutgoingItem;
 use crate::query::links;
 use crate::room::Room;
-use crate::room::links::{EndState, open_other};
+use crate::room::links::{LinkEndState, open_other};
 use crate::room::settings::Carrier;
-use crate::router::daemon::{self, Passed};
+use crate::router::daemon::{self, PassResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 /// The result of a test.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Probe {
+pub struct ProbeResult {
     /// The tag of the other room.
     pub tag: String,
     /// Whether the confirmation arrived.
     pub ok: bool,
     /// The stages, in order.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ProbeStageTime>,
     /// Whether a router runs here and none in the other room, so that this command made a pass there. Absent if that is not
     /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,9 +36,9 @@ pub struct Probe {
 
 /// A stage of a probe.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Stage {
+pub struct ProbeStageTime {
     /// Its name.
-    pub stage: Stages,
+    pub stage: ProbeStage,
     /// When it was observed, in milliseconds since the probe was sent. Absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<f64>,
@@ -47,7 +47,7 @@ pub struct Stage {
 /// The stages of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Stages {
+pub enum ProbeStage {
     /// The probe is in the log of this room.
     Recorded,
     /// It is in the other room.
@@ -57,10 +57,10 @@ pub enum Stages {
 }
 
 /// Sends a probe, and waits for its confirmation.
-pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<Probe> {
+pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<ProbeResult> {
     check_known(room, tag)?;
     let begun = Instant::now();
-    let mut run = Run {
+    let mut run = ProbeRun {
         room,
         tag,
         message: drop_message(room, tag, "probe")?,
@@ -73,25 +73,25 @@ pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<Probe> {
     Ok(run.result())
 }
 
-struct Run<'a> {
+struct ProbeRun<'a> {
     room: &'a Room,
     tag: &'a str,
-    message: SentMessage,
-    carried: Option<Carried>,
+    message: TrackedMessage,
+    carried: Option<OutgoingItem>,
     begun: Instant,
     times: [Option<Duration>; 3],
-    there: Option<There>,
+    there: Option<LocalPeerRoom>,
 }
 
 /// The other room, if it is on this machine.
-struct There {
+struct LocalPeerRoom {
     room: Room,
     /// The directory of the items from this room.
     came: PathBuf,
     passed: bool,
 }
 
-impl Run<'_> {
+impl ProbeRun<'_> {
     fn wait(&mut self, deadline: Instant) -> Result<()> {
         let (mut next_pass, mut answered) = (self.begun, false);
         let look = &mut || {
@@ -113,7 +113,7 @@ impl Run<'_> {
         let passed = daemon::pass(self.room)?;
         self.there = self.there.take().or_else(|| self.find());
         self.look()?;
-        if let (Passed::RouterRuns(_), Some(there)) = (passed, &mut self.there)
+        if let (PassResult::RouterRuns(_), Some(there)) = (passed, &mut self.there)
             && there.room.holder()?.is_none()
         {
             there.passed = true;
@@ -124,7 +124,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn find(&self) -> Option<There> {
+    fn find(&self) -> Option<LocalPeerRoom> {
         let settings = self.room.settings().ok()?;
         let link = settings
             .links
@@ -132,7 +132,7 @@ impl Run<'_> {
             .filter(|link| link.carrier == Carrier::Dir)?;
         let room = open_other(self.tag, link).ok()?;
         let came = layout::link_in(&links::their_link(self.room, link, &room).ok()??);
-        Some(There {
+        Some(LocalPeerRoom {
             room,
             came,
             passed: false,
@@ -149,7 +149,7 @@ impl Run<'_> {
                     .cloned();
                 self.reach(0);
             }
-            let is_ours = |carried: &Carried| {
+            let is_ours = |carried: &OutgoingItem| {
                 record.acked.iter().any(|acked| {
                     acked.link == carried.link
                         && acked.stream == carried.stream
@@ -172,7 +172,7 @@ impl Run<'_> {
         let Some(carried) = &self.carried else {
             return Ok(false);
         };
-        if let Some(There { room, came, .. }) = &self.there
+        if let Some(LocalPeerRoom { room, came, .. }) = &self.there
             && room.dir.sub(came).is_ok_and(|came| {
                 came.stat(layout::item(carried.n))
                     .is_ok_and(|item| item.is_some())
@@ -191,7 +191,7 @@ impl Run<'_> {
         let Ok(dir) = self.room.dir.sub(layout::link_in(self.tag)) else {
             return Ok(false);
         };
-        let came = EndState::read(&dir)?.and_then(|far| far.came);
+        let came = LinkEndState::read(&dir)?.and_then(|far| far.came);
         Ok(came.is_some_and(|came| *came.stream == *carried.stream && came.n >= carried.n))
     }
 
@@ -199,14 +199,18 @@ impl Run<'_> {
         self.times[stage].get_or_insert_with(|| self.begun.elapsed());
     }
 
-    fn result(self) -> Probe {
-        let stage = |(stage, time): (Stages, Option<Duration>)| Stage {
+    fn result(self) -> ProbeResult {
+        let stage = |(stage, time): (ProbeStage, Option<Duration>)| ProbeStageTime {
             stage,
             ms: time.map(|time| (time.as_secs_f64() * 1e5).round() / 100.0),
         };
-        let stages = [Stages::Recorded, Stages::Brought, Stages::Confirmed]
-            .into_iter()
-            .zip(self.times);
+        let stages = [
+            ProbeStage::Recorded,
+            ProbeStage::Brought,
+            ProbeStage::Confirmed,
+        ]
+        .into_iter()
+        .zip(self.times);
         let ok = self.times[2].is_some();
         let of_link = || {
             links::links(self.room, Some(self.tag))
@@ -222,7 +226,7 @@ impl Run<'_> {
         } else {
             of_link().map(|problem| problem.reason)
         };
-        Probe {
+        ProbeResult {
             tag: self.tag.to_owned(),
             ok,
             stages: stages.map(stage).collect(),

@@ -1,6 +1,6 @@
 //! Lists an agent's rejected files: matches files with explanations, and lines with the file that contains them.
 
-use super::Rejected;
+use super::ListedRejection;
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The file that contains a rejected line, if it is the last of its rejected lines.
-pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<PathBuf>> {
+pub(super) fn last_of_file(room: &Room, refused: &ListedRejection) -> Result<Option<PathBuf>> {
     let Some(kept) = &refused.kept_in else {
         return Ok(None);
     };
     let others = of(room, &refused.agent)?;
-    let is_line = |other: &&Rejected| other.seq != refused.seq && other.explanation.is_some();
+    let is_line =
+        |other: &&ListedRejection| other.seq != refused.seq && other.explanation.is_some();
     let is_last = !others
         .iter()
         .filter(is_line)
@@ -28,7 +29,7 @@ pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<Pat
 }
 
 /// The text of a rejected line: from its file if that still exists, else from the explanation.
-pub(super) fn line_of(room: &Room, refused: &Rejected) -> Result<Option<Vec<u8>>> {
+pub(super) fn line_of(room: &Room, refused: &ListedRejection) -> Result<Option<Vec<u8>>> {
     let (Some(text), None) = (&refused.text, &refused.file) else {
         return Ok(None);
     };
@@ -48,7 +49,7 @@ pub(super) fn line_of(room: &Room, refused: &Rejected) -> Result<Option<Vec<u8>>
 }
 
 /// Lists one agent's directory. A rejected file and its explanation share a record number.
-pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
+pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<ListedRejection>> {
     let directory = layout::rejected(agent);
     let dir = room.dir.sub(&directory)?;
     let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -65,17 +66,20 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
     let each = by_seq.into_iter().map(|(seq, names)| {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
-        let why = why.or_else(|| recorded(room, seq)).unwrap_or_else(|| Why {
-            what: "cannot read its explanation; `mailbag log --event rejected` shows the reason"
-                .into(),
-            ..Why::default()
-        });
+        let why = why
+            .or_else(|| recorded(room, seq))
+            .unwrap_or_else(|| ParsedExplanation {
+                what:
+                    "cannot read its explanation; `mailbag log --event rejected` shows the reason"
+                        .into(),
+                ..ParsedExplanation::default()
+            });
         let kept = file
             .as_deref()
             .or(explanation.as_deref())
             .and_then(layout::read_original)
             .unwrap_or_default();
-        Rejected {
+        ListedRejection {
             seq,
             agent: agent.to_owned(),
             name: if why.file.is_empty() {
@@ -94,13 +98,13 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
             kept_in: None,
         }
     });
-    let mut all: Vec<Rejected> = each.collect();
+    let mut all: Vec<ListedRejection> = each.collect();
     join_lines(room, &mut all)?;
     Ok(all)
 }
 
 /// If no line of a file was accepted, the file is next to the explanation of its first line. It belongs to all its lines.
-fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
+fn join_lines(room: &Room, all: &mut [ListedRejection]) -> Result<()> {
     for first in 0..all.len() {
         if all[first].line.is_none() || all[first].file.is_none() {
             continue;
@@ -162,7 +166,7 @@ fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, O
 
 /// A parsed explanation.
 #[derive(Default, Deserialize)]
-struct Why {
+struct ParsedExplanation {
     #[serde(default)]
     code: String,
     #[serde(skip)]
@@ -177,7 +181,7 @@ struct Why {
 }
 
 /// The explanation as the log has it, for a rejection without a file of its own.
-fn recorded(room: &Room, seq: u64) -> Option<Why> {
+fn recorded(room: &Room, seq: u64) -> Option<ParsedExplanation> {
     let Record {
         event: Event::Rejected(rejected),
         at,
@@ -191,7 +195,7 @@ fn recorded(room: &Room, seq: u64) -> Option<Why> {
         .first()
         .map(|one| (one.code.clone(), one.what.clone()))
         .unwrap_or_default();
-    Some(Why {
+    Some(ParsedExplanation {
         code,
         what,
         rejected_at: at,
@@ -202,19 +206,19 @@ fn recorded(room: &Room, seq: u64) -> Option<Why> {
     })
 }
 
-fn explain(dir: &Dir, name: &str) -> Option<Why> {
+fn explain(dir: &Dir, name: &str) -> Option<ParsedExplanation> {
     let bytes = dir.read(name, limits::MESSAGE_BYTES_MOST).ok()??;
-    let why: Why = serde_json::from_slice(&bytes).ok()?;
+    let why: ParsedExplanation = serde_json::from_slice(&bytes).ok()?;
     let what = why
         .problems
         .first()
         .map(|problem| problem.what.clone())
         .unwrap_or_default();
-    Some(Why { what, ..why })
+    Some(ParsedExplanation { what, ..why })
 }
 
 /// Only a person may change the rejected files of other agents.
-pub(super) fn check_owners(room: &Room, all: &[Rejected]) -> Result<()> {
+pub(super) fn check_owners(room: &Room, all: &[ListedRejection]) -> Result<()> {
     let who = identity::who(None, || Ok(room.clone())).ok();
     let registry = room.registry()?;
     let own = who.as_ref().and_then(|who| registry.find(&who.name));

@@ -9,10 +9,10 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::address::quoted;
 use crate::message::record::{EventKind, Record};
-use crate::query::follow::Follower;
+use crate::query::follow::LogFollower;
 use crate::query::identity;
 use crate::room::Room;
-use crate::room::settings::Admission;
+use crate::room::settings::SenderAdmission;
 use listing::{check_owners, claim_of, last_of_file, line_of, of, record_of};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// A rejected file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Rejected {
+pub struct ListedRejection {
     /// Number of the record that rejected it.
     pub seq: u64,
     /// Sender.
@@ -54,15 +54,15 @@ pub struct Rejected {
     kept_in: Option<PathBuf>,
 }
 
-impl Rejected {
-    fn is_same(&self, other: &Rejected) -> bool {
+impl ListedRejection {
+    fn is_same(&self, other: &ListedRejection) -> bool {
         (self.seq, &self.agent) == (other.seq, &other.agent)
     }
 }
 
 /// Selects rejected files.
 #[derive(Debug, Clone)]
-pub enum Which {
+pub enum RejectedSelection {
     /// All files.
     All,
     /// All files of one agent.
@@ -73,10 +73,10 @@ pub enum Which {
 
 /// A rejected file with its details.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Shown {
+pub struct RejectedDetails {
     /// The file.
     #[serde(flatten)]
-    pub rejected: Rejected,
+    pub rejected: ListedRejection,
     /// Its text, if it can be shown.
     pub text: Option<String>,
     /// All problems.
@@ -85,7 +85,7 @@ pub struct Shown {
 
 /// The result for a file that was sent again.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Retried {
+pub struct RetryResult {
     /// Number of the record that rejected it before.
     pub seq: u64,
     /// Sender.
@@ -102,7 +102,7 @@ pub struct Retried {
     pub problems: Vec<Problem>,
 }
 
-impl Retried {
+impl RetryResult {
     /// Compares file names as shortened by the router's pickup.
     fn is_claimed_as(&self, original: &str) -> bool {
         let claim = self
@@ -116,15 +116,15 @@ impl Retried {
 }
 
 /// Lists rejected files, newest first.
-pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
+pub fn list(room: &Room, which: &RejectedSelection) -> Result<Vec<ListedRejection>> {
     let mut all = Vec::new();
     for agent in room.directories(layout::REJECTED)? {
         all.extend(of(room, &agent)?);
     }
     all.sort_by_key(|rejected| std::cmp::Reverse(rejected.seq));
     match which {
-        Which::All => Ok(all),
-        Which::Of(agent) => {
+        RejectedSelection::All => Ok(all),
+        RejectedSelection::Of(agent) => {
             let id = room
                 .registry()
                 .ok()
@@ -135,8 +135,8 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
                 .filter(|rejected| rejected.agent == agent)
                 .collect())
         }
-        Which::Named(names) => {
-            let mut chosen: Vec<Rejected> = Vec::new();
+        RejectedSelection::Named(names) => {
+            let mut chosen: Vec<ListedRejection> = Vec::new();
             for name in names {
                 for one in named(room, &all, name)? {
                     if !chosen.iter().any(|other| other.is_same(one)) {
@@ -150,8 +150,8 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
 }
 
 /// Shows one rejected file with its text.
-pub fn show(room: &Room, name: &str) -> Result<Shown> {
-    let mut found = list(room, &Which::Named(vec![name.to_owned()]))?;
+pub fn show(room: &Room, name: &str) -> Result<RejectedDetails> {
+    let mut found = list(room, &RejectedSelection::Named(vec![name.to_owned()]))?;
     if found.len() > 1 {
         return Err(several(name, "lines", &found));
     }
@@ -159,7 +159,7 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
 }
 
 /// A rejected file with its text, if that can be read.
-pub fn with_text(room: &Room, rejected: Rejected) -> Shown {
+pub fn with_text(room: &Room, rejected: ListedRejection) -> RejectedDetails {
     let bytes = rejected.file.as_ref().and_then(|file| {
         room.dir
             .read(file, limits::MESSAGE_BYTES_MOST)
@@ -169,7 +169,7 @@ pub fn with_text(room: &Room, rejected: Rejected) -> Shown {
     let text = bytes
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .or_else(|| rejected.text.clone());
-    Shown {
+    RejectedDetails {
         problems: rejected.problems.clone(),
         text,
         rejected,
@@ -178,11 +178,11 @@ pub fn with_text(room: &Room, rejected: Rejected) -> Shown {
 
 /// Removes the listed rejected files and their explanations, and returns the removed ones. Later ones stay, and so does
 /// what another command sent again or removed before.
-pub fn remove_all(room: &Room, listed: Vec<Rejected>) -> Result<Vec<Rejected>> {
+pub fn remove_all(room: &Room, listed: Vec<ListedRejection>) -> Result<Vec<ListedRejection>> {
     check_owners(room, &listed)?;
     let _held = room.lock_rejected()?;
-    let left = list(room, &Which::All)?;
-    let is_left = |one: &Rejected| left.iter().any(|other| other.is_same(one));
+    let left = list(room, &RejectedSelection::All)?;
+    let is_left = |one: &ListedRejection| left.iter().any(|other| other.is_same(one));
     let (left, _): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_left);
     for rejected in &left {
         let dir = room.dir.sub(layout::rejected(&rejected.agent))?;
@@ -209,10 +209,10 @@ pub fn corrected(path: &Path) -> Result<Vec<u8>> {
 /// rejected file.
 pub fn retry(
     room: &Room,
-    which: &Which,
+    which: &RejectedSelection,
     content: Option<Vec<u8>>,
     within: Duration,
-) -> Result<Vec<Retried>> {
+) -> Result<Vec<RetryResult>> {
     for rejected in list(room, which)? {
         let_go(room, &rejected)?;
     }
@@ -232,7 +232,7 @@ pub fn retry(
     }
     all.iter()
         .try_for_each(|rejected| may_be_routed(room, rejected, content.is_some()))?;
-    let mut follower = Follower::at_end(room)?;
+    let mut follower = LogFollower::at_end(room)?;
     let mut retried = Vec::new();
     for rejected in &all {
         // A rejected line has no file of its own, so it gets one.
@@ -253,7 +253,7 @@ pub fn retry(
 }
 
 /// Waits until the router has moved a rejected file to its place: a file that it moves there later would remain listed.
-fn let_go(room: &Room, rejected: &Rejected) -> Result<()> {
+fn let_go(room: &Room, rejected: &ListedRejection) -> Result<()> {
     if rejected.line.is_some() {
         return Ok(());
     }
@@ -270,21 +270,25 @@ fn let_go(room: &Room, rejected: &Rejected) -> Result<()> {
 
 /// Resolves a selector: a record number first, then a file name. The name of a file with one message per line selects all
 /// its rejected lines, in order.
-fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rejected>> {
+fn named<'r>(
+    room: &Room,
+    all: &'r [ListedRejection],
+    word: &str,
+) -> Result<Vec<&'r ListedRejection>> {
     let in_room = |path: &Option<PathBuf>| {
         path.as_ref().is_some_and(|path| {
             path.as_os_str() == word || path.file_name().is_some_and(|name| name == word)
         })
     };
     let seq = word.strip_prefix('#').unwrap_or(word).parse().ok();
-    let rules: [&dyn Fn(&&Rejected) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
+    let rules: [&dyn Fn(&&ListedRejection) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
         one.name == word
             || [&one.file, &one.kept_in, &one.explanation]
                 .into_iter()
                 .any(in_room)
     }];
     for rule in rules {
-        let mut found: Vec<&Rejected> = all.iter().filter(rule).collect();
+        let mut found: Vec<&ListedRejection> = all.iter().filter(rule).collect();
         found.sort_by_key(|one| one.line);
         match found.as_slice() {
             [] => {}
@@ -309,7 +313,7 @@ fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rej
     })
 }
 
-fn are_of_one_file(room: &Room, found: &[&Rejected]) -> Result<bool> {
+fn are_of_one_file(room: &Room, found: &[&ListedRejection]) -> Result<bool> {
     let mut claims = BTreeSet::new();
     for one in found {
         if one.line.is_none() {
@@ -320,8 +324,12 @@ fn are_of_one_file(room: &Room, found: &[&Rejected]) -> Result<bool> {
     Ok(claims.len() == 1 && !claims.contains(&None))
 }
 
-fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rejected>) -> Error {
-    let name = |one: &Rejected| match one.line {
+fn several<'r>(
+    word: &str,
+    things: &str,
+    found: impl IntoIterator<Item = &'r ListedRejection>,
+) -> Error {
+    let name = |one: &ListedRejection| match one.line {
         Some(line) => format!("#{} (line {line})", one.seq),
         None => format!("#{}", one.seq),
     };
@@ -336,7 +344,7 @@ fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rej
 }
 
 /// Fails if the router would not read the sender's outbox: the file would only be hidden there.
-fn may_be_routed(room: &Room, rejected: &Rejected, corrected: bool) -> Result<()> {
+fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Result<()> {
     if rejected.file.is_none() && rejected.text.is_none() && !corrected {
         return Err(Error::NotFound {
             what: format!(
@@ -358,13 +366,17 @@ fn may_be_routed(room: &Room, rejected: &Rejected, corrected: bool) -> Result<()
             ),
             cure: format!("run `mailbag agent set {} --status offline`", agent.id),
         }),
-        Err(e) if room.settings()?.admission != Admission::Open => Err(e),
+        Err(e) if room.settings()?.admission != SenderAdmission::Open => Err(e),
         _ => Ok(()),
     }
 }
 
 /// Moves a rejected file, or its replacement, to the outbox. Never overwrites a file.
-fn put_back(room: &Room, rejected: &Rejected, content: Option<&[u8]>) -> Result<Retried> {
+fn put_back(
+    room: &Room,
+    rejected: &ListedRejection,
+    content: Option<&[u8]>,
+) -> Result<RetryResult> {
     let outbox = room.dir.make(layout::outbox(&rejected.agent))?;
     let dir = room.dir.sub(layout::rejected(&rejected.agent))?;
     let old = rejected.file.as_ref().and_then(|path| path.file_name());
@@ -409,7 +421,7 @@ fn put_back(room: &Room, rejected: &Rejected, content: Option<&[u8]>) -> Result<
         remove(&dir, path)?;
     }
     dir.sync()?;
-    Ok(Retried {
+    Ok(RetryResult {
         seq: rejected.seq,
         agent: rejected.agent.clone(),
         file: layout::outbox(&rejected.agent).join(name),
@@ -447,12 +459,12 @@ fn move_to_free_name(
 }
 
 /// Copies the results from the records.
-fn note(retried: &mut [Retried], records: Vec<Record>) {
+fn note(retried: &mut [RetryResult], records: Vec<Record>) {
     for record in records {
         let Some(claim) = record.claim().and_then(layout::read_claim) else {
             continue;
         };
-        let is_it = |one: &&mut Retried| {
+        let is_it = |one: &&mut RetryResult| {
             one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original)
         };
         if let Some(one) = retried.iter_mut().find(is_it) {

@@ -1,10 +1,10 @@
 //! The property list of launchd, for macOS.
 
-use super::{DIRECTORIES, Wanted};
+use super::{DIRECTORIES, ServiceDefinition};
 
 /// The property list. The service is restarted after a failure.
-pub(super) fn plist(wanted: &Wanted<'_>) -> String {
-    let Wanted {
+pub(super) fn plist(wanted: &ServiceDefinition<'_>) -> String {
+    let ServiceDefinition {
         room,
         program,
         environment,

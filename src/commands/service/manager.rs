@@ -1,7 +1,7 @@
 //! Calls of the service manager: `systemctl --user`, or `launchctl` on macOS.
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -12,27 +12,27 @@ use std::process::{Command, Stdio};
 /// A service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Manager {
+pub enum ServiceManager {
     /// The systemd of the user, on Linux.
     Systemd,
     /// The launchd of the user, on macOS.
     Launchd,
 }
 
-impl Manager {
+impl ServiceManager {
     /// The service manager of this system.
-    pub fn here() -> Manager {
+    pub fn here() -> ServiceManager {
         if cfg!(target_os = "macos") {
-            Manager::Launchd
+            ServiceManager::Launchd
         } else {
-            Manager::Systemd
+            ServiceManager::Systemd
         }
     }
 }
 
 /// The state of a service, as the service manager reports it.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Running {
+pub struct ServiceState {
     /// Whether it starts with each session of its user.
     pub enabled: bool,
     /// Its state, in the words of the service manager, such as `active` or `failed`.
@@ -46,21 +46,25 @@ pub struct Running {
 }
 
 /// The service manager, for one service.
-pub(super) struct Control<'a> {
-    manager: Manager,
+pub(super) struct ServiceControl<'a> {
+    manager: ServiceManager,
     name: &'a str,
     file: &'a Path,
 }
 
-impl<'a> Control<'a> {
+impl<'a> ServiceControl<'a> {
     /// Fails if no service manager of the user runs here.
-    pub(super) fn of(manager: Manager, name: &'a str, file: &'a Path) -> Result<Control<'a>> {
-        let control = Control {
+    pub(super) fn of(
+        manager: ServiceManager,
+        name: &'a str,
+        file: &'a Path,
+    ) -> Result<ServiceControl<'a>> {
+        let control = ServiceControl {
             manager,
             name,
             file,
         };
-        if manager == Manager::Systemd {
+        if manager == ServiceManager::Systemd {
             control.call(&["show", "--property=Version"]).map_err(|e| Error::NotFound {
                 what: format!("no service manager of your user runs here: {}", what(e)),
                 cure: "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
@@ -74,7 +78,7 @@ impl<'a> Control<'a> {
     /// Starts the service now and with each session. `false` if it ran already.
     pub(super) fn start(&self, is_new: bool) -> Result<bool> {
         match self.manager {
-            Manager::Systemd => {
+            ServiceManager::Systemd => {
                 if is_new {
                     self.call(&["daemon-reload"])?;
                 }
@@ -88,7 +92,7 @@ impl<'a> Control<'a> {
                 self.call(&[if is_new { "restart" } else { "start" }, self.name])
                     .map(|_| true)
             }
-            Manager::Launchd => {
+            ServiceManager::Launchd => {
                 if !is_new && self.show().is_ok_and(|running| running.pid.is_some()) {
                     return Ok(false);
                 }
@@ -102,32 +106,32 @@ impl<'a> Control<'a> {
     /// Ends the service, and starts it no more.
     pub(super) fn stop(&self) -> Result<()> {
         match self.manager {
-            Manager::Systemd => self.call(&["disable", "--now", self.name]).map(drop),
-            Manager::Launchd if self.show().is_ok() => {
+            ServiceManager::Systemd => self.call(&["disable", "--now", self.name]).map(drop),
+            ServiceManager::Launchd if self.show().is_ok() => {
                 self.call(&["bootout", &self.target()]).map(drop)
             }
-            Manager::Launchd => Ok(()),
+            ServiceManager::Launchd => Ok(()),
         }
     }
 
     /// After its file is removed. A failure leaves nothing that runs.
     pub(super) fn forget(&self) {
-        if self.manager == Manager::Systemd {
+        if self.manager == ServiceManager::Systemd {
             let _ = self.call(&["daemon-reload"]);
             let _ = self.call(&["reset-failed", self.name]);
         }
     }
 
     /// The state of the service.
-    pub(super) fn show(&self) -> Result<Running> {
+    pub(super) fn show(&self) -> Result<ServiceState> {
         match self.manager {
-            Manager::Systemd => {
+            ServiceManager::Systemd => {
                 let fields =
                     "--property=UnitFileState,ActiveState,StateChangeTimestamp,MainPID,NRestarts";
                 self.call(&["show", "--timestamp=unix", fields, self.name])
                     .map(|text| shown(&text))
             }
-            Manager::Launchd => self
+            ServiceManager::Launchd => self
                 .call(&["print", &self.target()])
                 .map(|text| printed(&text)),
         }
@@ -138,13 +142,13 @@ impl<'a> Control<'a> {
     }
 
     fn call(&self, words: &[&str]) -> Result<String> {
-        let program = if self.manager == Manager::Systemd {
+        let program = if self.manager == ServiceManager::Systemd {
             "systemctl"
         } else {
             "launchctl"
         };
         let mut command = Command::new(program);
-        if self.manager == Manager::Systemd {
+        if self.manager == ServiceManager::Systemd {
             command.arg("--user");
         }
         let output = match command.args(words).stdin(Stdio::null()).output() {
@@ -188,7 +192,7 @@ fn domain() -> String {
 }
 
 /// Reads the output of `systemctl show`.
-fn shown(text: &str) -> Running {
+fn shown(text: &str) -> ServiceState {
     let fields: HashMap<&str, &str> = text
         .lines()
         .filter_map(|line| line.split_once('='))
@@ -197,7 +201,7 @@ fn shown(text: &str) -> Running {
     let seconds = fields
         .get("StateChangeTimestamp")
         .and_then(|time| time.strip_prefix('@')?.parse::<i64>().ok());
-    Running {
+    ServiceState {
         enabled: fields.get("UnitFileState") == Some(&"enabled"),
         state: fields
             .get("ActiveState")
@@ -211,12 +215,12 @@ fn shown(text: &str) -> Running {
 }
 
 /// Reads the output of `launchctl print`.
-fn printed(text: &str) -> Running {
+fn printed(text: &str) -> ServiceState {
     let field = |name: &str| {
         text.lines()
             .find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" = "))
     };
-    Running {
+    ServiceState {
         enabled: true,
         state: field("state").unwrap_or("unknown").to_owned(),
         since: None,
@@ -236,7 +240,7 @@ mod tests {
         let (enabled, state) = (true, "active".to_owned());
         assert_eq!(
             shown(text),
-            Running {
+            ServiceState {
                 enabled,
                 state,
                 since,

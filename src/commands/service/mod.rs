@@ -4,14 +4,14 @@ mod launchd;
 mod manager;
 mod systemd;
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{UserFile, layout};
 use crate::room::Room;
 use crate::room::actor::require_person;
-use manager::Control;
-pub use manager::{Manager, Running};
+use manager::ServiceControl;
+pub use manager::{ServiceManager, ServiceState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ const MARK: &str = "mailbag service, digest ";
 
 /// The service of a room.
 #[derive(Debug)]
-pub struct Service {
-    manager: Manager,
+pub struct RouterService {
+    manager: ServiceManager,
     /// Its name for the service manager.
     name: String,
     file: PathBuf,
@@ -31,9 +31,9 @@ pub struct Service {
 
 /// A change of a service.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Changed {
+pub struct ServiceChange {
     /// `systemd` or `launchd`.
-    pub manager: Manager,
+    pub manager: ServiceManager,
     /// The name of the service.
     pub service: String,
     /// Its file.
@@ -48,9 +48,9 @@ pub struct Changed {
 
 /// The status of a service.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Status {
+pub struct ServiceStatus {
     /// `systemd` or `launchd`.
-    pub manager: Manager,
+    pub manager: ServiceManager,
     /// The name of the service.
     pub service: String,
     /// Its file.
@@ -62,24 +62,24 @@ pub struct Status {
     /// Whether `mailbag service install` would write the same file now.
     pub current: bool,
     /// The state. `None` without a service manager.
-    pub running: Option<Running>,
+    pub running: Option<ServiceState>,
     /// Why the service manager says nothing.
     pub problem: Option<String>,
 }
 
-impl Service {
+impl RouterService {
     /// The service of a room for this service manager.
-    pub fn of(room: &Room, manager: Manager) -> Result<Service> {
+    pub fn of(room: &Room, manager: ServiceManager) -> Result<RouterService> {
         let path = room.dir.path();
         let room = path.canonicalize().doing("find", path)?;
         let name = name(&room);
         let (name, file) = match manager {
-            Manager::Systemd => {
+            ServiceManager::Systemd => {
                 let name = format!("{name}.service");
                 let file = layout::systemd_unit(&name);
                 (name, file)
             }
-            Manager::Launchd => {
+            ServiceManager::Launchd => {
                 let name = format!("io.{name}");
                 let file = layout::launch_agent(&name);
                 (name, file)
@@ -89,7 +89,7 @@ impl Service {
             what: "no directory for services was found".into(),
             cure: "set HOME to an absolute path".into(),
         })?;
-        Ok(Service {
+        Ok(RouterService {
             manager,
             name,
             file,
@@ -101,7 +101,7 @@ impl Service {
     pub fn content(&self, directories: usize) -> Result<String> {
         let program = std::env::current_exe().doing("find", "this program")?;
         let [room, program] = [&self.room, &program].map(|path| plain(path));
-        let wanted = Wanted {
+        let wanted = ServiceDefinition {
             room: room?,
             program: program?,
             environment: environment(),
@@ -109,23 +109,23 @@ impl Service {
             directories,
         };
         let text = match self.manager {
-            Manager::Systemd => systemd::unit(&wanted),
-            Manager::Launchd => launchd::plist(&wanted),
+            ServiceManager::Systemd => systemd::unit(&wanted),
+            ServiceManager::Launchd => launchd::plist(&wanted),
         };
         Ok(self.signed(&text))
     }
 
     /// The expected result of an installation. Changes nothing.
-    pub fn plan(&self) -> Result<Changed> {
+    pub fn plan(&self) -> Result<ServiceChange> {
         let content = self.content(self.missing_directories())?;
         let changed = self.read()?.bytes() != Some(content.as_bytes());
         Ok(self.changed(changed, Some(content)))
     }
 
     /// Writes the file, and starts the service now and with each session of its user. A second run completes a killed one.
-    pub fn install(&self) -> Result<Changed> {
+    pub fn install(&self) -> Result<ServiceChange> {
         require_person("change services")?;
-        let control = Control::of(self.manager, &self.name, &self.file)?;
+        let control = ServiceControl::of(self.manager, &self.name, &self.file)?;
         let file = self.read()?;
         let before = file.bytes().map(|bytes| self.own(bytes)).transpose()?;
         let content = self.content(before.unwrap_or_else(|| self.missing_directories()))?;
@@ -139,14 +139,14 @@ impl Service {
     }
 
     /// Ends the service and removes its file, and the directories that the installation made and that are empty.
-    pub fn uninstall(&self) -> Result<Changed> {
+    pub fn uninstall(&self) -> Result<ServiceChange> {
         require_person("change services")?;
         let file = self.read()?;
         let Some(bytes) = file.bytes() else {
             return Ok(self.changed(false, None));
         };
         let directories = self.own(bytes)?;
-        let control = Control::of(self.manager, &self.name, &self.file)?;
+        let control = ServiceControl::of(self.manager, &self.name, &self.file)?;
         control.stop()?;
         file.remove()?;
         let mut left = directories;
@@ -160,19 +160,19 @@ impl Service {
     }
 
     /// Whether the service is installed, and what runs. Changes nothing.
-    pub fn status(&self) -> Result<Status> {
+    pub fn status(&self) -> Result<ServiceStatus> {
         let file = self.read()?;
         let content = match file.bytes().map(|bytes| self.own(bytes)) {
             Some(Ok(directories)) => Some(self.content(directories)?),
             _ => None,
         };
-        let asked =
-            Control::of(self.manager, &self.name, &self.file).and_then(|control| control.show());
+        let asked = ServiceControl::of(self.manager, &self.name, &self.file)
+            .and_then(|control| control.show());
         let (running, problem) = match asked {
             Ok(running) => (Some(running), None),
             Err(e) => (None, Some(e.to_string())),
         };
-        Ok(Status {
+        Ok(ServiceStatus {
             manager: self.manager,
             service: self.name.clone(),
             file: self.file.clone(),
@@ -188,9 +188,9 @@ impl Service {
         UserFile::read(&self.file, limits::SERVICE_BYTES)
     }
 
-    fn changed(&self, changed: bool, content: Option<String>) -> Changed {
+    fn changed(&self, changed: bool, content: Option<String>) -> ServiceChange {
         let (service, file, room) = (self.name.clone(), self.file.clone(), self.room.clone());
-        Changed {
+        ServiceChange {
             manager: self.manager,
             service,
             file,
@@ -213,8 +213,8 @@ impl Service {
     fn signed(&self, text: &str) -> String {
         let mark = format!("{MARK}{}", hex(&hash(text.as_bytes())));
         match self.manager {
-            Manager::Systemd => format!("# {mark}\n{text}"),
-            Manager::Launchd => {
+            ServiceManager::Systemd => format!("# {mark}\n{text}"),
+            ServiceManager::Launchd => {
                 format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><!-- {mark} -->\n{text}")
             }
         }
@@ -248,7 +248,7 @@ impl Service {
 const DIRECTORIES: &str = "Directories made: ";
 
 /// The content of a file.
-struct Wanted<'a> {
+struct ServiceDefinition<'a> {
     room: &'a str,
     program: &'a str,
     environment: Vec<(&'static str, String)>,

@@ -1,11 +1,11 @@
 //! The unit of systemd for the user's own service manager.
 
-use super::{DIRECTORIES, Wanted};
+use super::{DIRECTORIES, ServiceDefinition};
 
 /// The unit. It is restarted after a failure, but not forever. What would need namespaces, or would break a program that wakes an
 /// agent, is not restricted.
-pub(super) fn unit(wanted: &Wanted<'_>) -> String {
-    let Wanted {
+pub(super) fn unit(wanted: &ServiceDefinition<'_>) -> String {
+    let ServiceDefinition {
         room,
         program,
         environment,
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn words_have_no_meaning_of_their_own() {
         assert_eq!(quoted(r#"a b%h"\"#), r#""a b%%h\"\\""#);
-        let wanted = Wanted {
+        let wanted = ServiceDefinition {
             room: "/home/a $HOME 100%/.mailbag",
             program: "/opt/my $bin/mailbag",
             environment: vec![("PATH", "/bin:/a b".into())],

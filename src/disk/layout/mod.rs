@@ -319,7 +319,7 @@ pub fn claim(number: u64, agent: &str, original: &std::ffi::OsStr) -> String {
 
 /// The fields in the name of a picked-up file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClaimName<'a> {
+pub struct SpoolFileName<'a> {
     /// Its number, which is only part of the name.
     pub number: u64,
     /// The outbox that it was picked up from.
@@ -329,14 +329,14 @@ pub struct ClaimName<'a> {
 }
 
 /// Reads the name of a picked-up file. `None` for another file, and for a number that is too large.
-pub fn read_claim(name: &str) -> Option<ClaimName<'_>> {
+pub fn read_claim(name: &str) -> Option<SpoolFileName<'_>> {
     let mut parts = name.splitn(3, '~');
     let number = parts
         .next()?
         .parse()
         .ok()
         .filter(|number| *number <= limits::CLAIM_MOST)?;
-    Some(ClaimName {
+    Some(SpoolFileName {
         number,
         agent: parts.next()?,
         original: parts.next()?,
@@ -450,7 +450,7 @@ mod tests {
         let name = claim(7, "alice", std::ffi::OsStr::new("2026~x.json"));
         assert_eq!(
             read_claim(&name),
-            Some(ClaimName {
+            Some(SpoolFileName {
                 number: 7,
                 agent: "alice",
                 original: "2026~x.json"

@@ -4,12 +4,12 @@
 //! A message with an item is acknowledged to the servers only after this room has committed the item, so the servers keep it
 //! if this process is killed. The sender's router deletes its own copy only after it has learned of the commit.
 
-use super::names::{Kind, Names};
-use super::peer::{Heard, Peer, Said};
-use super::servers::{Servers, not_taken};
+use super::names::{NatsMessageKind, NatsNames};
+use super::peer::{MessageTreatment, NatsPeer, StateMessage};
+use super::servers::{NatsConnection, not_taken};
 use crate::base::limits;
-use crate::link::frames::{Frame, Hello, ItemText, VERSION};
-use crate::room::links::EndState;
+use crate::link::frames::{CarrierFrame, CarrierHello, ItemText, VERSION};
+use crate::room::links::LinkEndState;
 use async_nats::jetstream::context::PublishAckFuture;
 use async_nats::jetstream::message::{Acker, Message};
 use futures_util::StreamExt;
@@ -22,32 +22,32 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 /// The ends of the pipes to this room's end of the link.
-pub(super) struct Ends {
+pub(super) struct PipeEnds {
     pub(super) to_room: OwnedFd,
     pub(super) from_room: OwnedFd,
 }
 
 /// The decision after a step.
-enum Next {
+enum BridgeControl {
     On,
     /// End: this room has ended the connection.
     End,
 }
 
 /// The kind of a message in transit to the servers.
-enum Sent {
+enum TransitMessageKind {
     State,
     Other,
 }
 
-pub(super) struct Bridge {
-    servers: Servers,
-    names: Names,
-    peer: Peer,
+pub(super) struct NatsBridge {
+    servers: NatsConnection,
+    names: NatsNames,
+    peer: NatsPeer,
     /// The last state message of this room.
-    said: Said,
+    said: StateMessage,
     /// A newer state that has to be sent.
-    wanted: Option<EndState>,
+    wanted: Option<LinkEndState>,
     /// Whether a state message is in transit.
     is_telling: bool,
     /// The number of the last item that this room has committed.
@@ -57,13 +57,18 @@ pub(super) struct Bridge {
     /// The number of this room's last item.
     last: u64,
     /// The messages not yet confirmed by the servers.
-    flying: JoinSet<Result<Sent, String>>,
+    flying: JoinSet<Result<TransitMessageKind, String>>,
 }
 
-impl Bridge {
-    pub(super) fn new(servers: Servers, names: Names, peer: Peer, said: Said) -> Bridge {
+impl NatsBridge {
+    pub(super) fn new(
+        servers: NatsConnection,
+        names: NatsNames,
+        peer: NatsPeer,
+        said: StateMessage,
+    ) -> NatsBridge {
         let committed = said.state.came.as_ref().map_or(0, |came| came.n);
-        Bridge {
+        NatsBridge {
             servers,
             names,
             peer,
@@ -78,7 +83,7 @@ impl Bridge {
     }
 
     /// Runs until this room ends the connection. Fails with the reason if it cannot continue.
-    pub(super) async fn run(mut self, ends: Ends) -> Result<(), String> {
+    pub(super) async fn run(mut self, ends: PipeEnds) -> Result<(), String> {
         let pipes = pipe::Sender::from_owned_fd(ends.to_room)
             .and_then(|to| Ok((to, pipe::Receiver::from_owned_fd(ends.from_room)?)));
         let (mut to, from) = pipes.map_err(|e| e.to_string())?;
@@ -86,17 +91,17 @@ impl Bridge {
         let room = Some(&self.peer.state().room)
             .filter(|room| !room.is_empty())
             .cloned();
-        let hello = Hello {
+        let hello = CarrierHello {
             version: VERSION,
             room: room.unwrap_or_else(|| NOT_HEARD.to_owned()),
         };
-        let mut next = write_frame(&mut to, &Frame::Hello(hello)).await;
-        if let (Next::On, 0) = (&next, self.servers.waiting) {
+        let mut next = write_frame(&mut to, &CarrierFrame::Hello(hello)).await;
+        if let (BridgeControl::On, 0) = (&next, self.servers.waiting) {
             next = self.repeat_state(&mut to).await;
         }
         let mut beat = interval_at(Instant::now() + limits::CARRIER_BEAT, limits::CARRIER_BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while let Next::On = next {
+        while let BridgeControl::On = next {
             let takes = self.flying.len() < limits::NATS_FLYING;
             next = tokio::select! {
                 biased;
@@ -104,12 +109,12 @@ impl Bridge {
                 Some(done) = self.flying.join_next() => self.confirmed(done.unwrap_or_else(|e| Err(e.to_string()))?).await?,
                 line = lines.next_line(), if takes => match line {
                     Ok(Some(line)) => self.forward(line).await?,
-                    _ => Next::End,
+                    _ => BridgeControl::End,
                 },
                 message = self.servers.heard.next() => match message {
                     Some(Ok(message)) => match self.receive(message, &mut to).await? {
-                        Next::On => self.count_waiting(&mut to).await,
-                        Next::End => Next::End,
+                        BridgeControl::On => self.count_waiting(&mut to).await,
+                        BridgeControl::End => BridgeControl::End,
                     },
                     Some(Err(e)) => return Err(format!("cannot read the messages to this room: {e}")),
                     None => return Err("the servers ended the stream of this room".to_owned()),
@@ -123,32 +128,40 @@ impl Bridge {
     }
 
     /// Forwards a frame of this room.
-    async fn forward(&mut self, line: String) -> Result<Next, String> {
+    async fn forward(&mut self, line: String) -> Result<BridgeControl, String> {
         match serde_json::from_str(&line).map_err(|e| e.to_string())? {
-            Frame::State(state) => self.forward_state(state).await?,
-            Frame::Item(item) => {
+            CarrierFrame::State(state) => self.forward_state(state).await?,
+            CarrierFrame::Item(item) => {
                 let n = number(&item).unwrap_or_default();
                 let parts = line
                     .as_bytes()
                     .chunks(limits::NATS_PART.min(self.servers.most));
                 let of = parts.len() as u64;
                 for (part, bytes) in (1..).zip(parts) {
-                    self.publish(&Kind::Item { n, part, of }, bytes.to_vec(), Sent::Other)
-                        .await?;
+                    self.publish(
+                        &NatsMessageKind::Item { n, part, of },
+                        bytes.to_vec(),
+                        TransitMessageKind::Other,
+                    )
+                    .await?;
                 }
             }
-            Frame::Again(..) => {
-                self.publish(&Kind::Again, line.into_bytes(), Sent::Other)
-                    .await?
+            CarrierFrame::Again(..) => {
+                self.publish(
+                    &NatsMessageKind::Again,
+                    line.into_bytes(),
+                    TransitMessageKind::Other,
+                )
+                .await?
             }
             // The connection to the servers has its own start and end.
-            Frame::Hello(_) | Frame::Bye(_) => {}
+            CarrierFrame::Hello(_) | CarrierFrame::Bye(_) => {}
         }
-        Ok(Next::On)
+        Ok(BridgeControl::On)
     }
 
     /// Sends the states one after the other, so that they cannot overtake each other.
-    async fn forward_state(&mut self, state: EndState) -> Result<(), String> {
+    async fn forward_state(&mut self, state: LinkEndState) -> Result<(), String> {
         self.committed = state.came.as_ref().map_or(0, |came| came.n);
         self.last = state.out.as_ref().map_or(0, |out| out.n);
         let behind = self.open.split_off(&(self.committed + 1));
@@ -169,13 +182,22 @@ impl Bridge {
         if let Some(state) = self.wanted.take() {
             self.said.next(state);
             self.is_telling = true;
-            self.publish(&Kind::State, self.said.bytes(), Sent::State)
-                .await?;
+            self.publish(
+                &NatsMessageKind::State,
+                self.said.bytes(),
+                TransitMessageKind::State,
+            )
+            .await?;
         }
         Ok(())
     }
 
-    async fn publish(&mut self, kind: &Kind, bytes: Vec<u8>, sent: Sent) -> Result<(), String> {
+    async fn publish(
+        &mut self,
+        kind: &NatsMessageKind,
+        bytes: Vec<u8>,
+        sent: TransitMessageKind,
+    ) -> Result<(), String> {
         let asked = self
             .servers
             .context
@@ -191,24 +213,30 @@ impl Bridge {
         Ok(())
     }
 
-    async fn confirmed(&mut self, sent: Sent) -> Result<Next, String> {
-        if let Sent::State = sent {
+    async fn confirmed(&mut self, sent: TransitMessageKind) -> Result<BridgeControl, String> {
+        if let TransitMessageKind::State = sent {
             self.is_telling = false;
             self.send_state().await?;
         }
-        Ok(Next::On)
+        Ok(BridgeControl::On)
     }
 
     /// Handles a message of the other room.
-    async fn receive(&mut self, message: Message, to: &mut pipe::Sender) -> Result<Next, String> {
+    async fn receive(
+        &mut self,
+        message: Message,
+        to: &mut pipe::Sender,
+    ) -> Result<BridgeControl, String> {
         let is_now = message
             .info()
             .is_ok_and(|info| info.published >= self.servers.since);
         let (message, acker) = message.split();
-        let mut next = Next::On;
+        let mut next = BridgeControl::On;
         match self.names.kind(&message.subject) {
             // A valid sender does not send later items.
-            Some(Kind::Item { n, part, of }) if n <= self.committed + limits::FLYING_ITEMS => {
+            Some(NatsMessageKind::Item { n, part, of })
+                if n <= self.committed + limits::FLYING_ITEMS =>
+            {
                 if let Some(frame) = self.peer.add(n, part, of, &message.payload) {
                     next = write_frame(to, &frame).await;
                 }
@@ -217,9 +245,13 @@ impl Bridge {
                     return Ok(next);
                 }
             }
-            Some(Kind::State) => next = self.receive_state(&message.payload, is_now, to).await?,
-            Some(Kind::Again) => {
-                if let Ok(frame @ Frame::Again(..)) = serde_json::from_slice(&message.payload) {
+            Some(NatsMessageKind::State) => {
+                next = self.receive_state(&message.payload, is_now, to).await?
+            }
+            Some(NatsMessageKind::Again) => {
+                if let Ok(frame @ CarrierFrame::Again(..)) =
+                    serde_json::from_slice(&message.payload)
+                {
                     next = write_frame(to, &frame).await;
                 }
             }
@@ -235,43 +267,43 @@ impl Bridge {
         bytes: &[u8],
         is_now: bool,
         to: &mut pipe::Sender,
-    ) -> Result<Next, String> {
+    ) -> Result<BridgeControl, String> {
         let heard = self.peer.hear(bytes, self.said.room(), is_now)?;
-        if heard == Heard::Old {
-            return Ok(Next::On);
+        if heard == MessageTreatment::Old {
+            return Ok(BridgeControl::On);
         }
         Ok(match self.repeat_state(to).await {
-            Next::On if heard == Heard::Begun => self.request_again(to).await,
+            BridgeControl::On if heard == MessageTreatment::Begun => self.request_again(to).await,
             next => next,
         })
     }
 
     /// Counts the messages that the servers had at the start of the connection. The other room's state is used only after the
     /// last of them, because they can contain a reason why the rooms cannot communicate.
-    async fn count_waiting(&mut self, to: &mut pipe::Sender) -> Next {
+    async fn count_waiting(&mut self, to: &mut pipe::Sender) -> BridgeControl {
         let waiting = self.servers.waiting;
         self.servers.waiting = waiting.saturating_sub(1);
         match waiting {
             1 => self.repeat_state(to).await,
-            _ => Next::On,
+            _ => BridgeControl::On,
         }
     }
 
     /// Sends the other room's state to this room. The other room counts as connected while the servers are connected.
-    async fn repeat_state(&self, to: &mut pipe::Sender) -> Next {
-        write_frame(to, &Frame::State(self.peer.state().clone())).await
+    async fn repeat_state(&self, to: &mut pipe::Sender) -> BridgeControl {
+        write_frame(to, &CarrierFrame::State(self.peer.state().clone())).await
     }
 
-    async fn beat(&mut self, to: &mut pipe::Sender) -> Next {
+    async fn beat(&mut self, to: &mut pipe::Sender) -> BridgeControl {
         match self.repeat_state(to).await {
-            Next::On if self.peer.is_stuck(self.last) => self.request_again(to).await,
+            BridgeControl::On if self.peer.is_stuck(self.last) => self.request_again(to).await,
             next => next,
         }
     }
 
     /// Requests from this room all items that the other room has not committed.
-    async fn request_again(&self, to: &mut pipe::Sender) -> Next {
-        write_frame(to, &Frame::Again(self.peer.has() + 1, u64::MAX)).await
+    async fn request_again(&self, to: &mut pipe::Sender) -> BridgeControl {
+        write_frame(to, &CarrierFrame::Again(self.peer.has() + 1, u64::MAX)).await
     }
 
     /// Waits until the servers have confirmed all messages.
@@ -295,16 +327,18 @@ const NOT_HEARD: &str = "not heard yet";
 /// The number of an item. The rest of the item can be damaged.
 fn number(item: &ItemText) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Head {
+    struct ItemNumber {
         n: u64,
     }
-    serde_json::from_str(item.text()).ok().map(|Head { n }| n)
+    serde_json::from_str(item.text())
+        .ok()
+        .map(|ItemNumber { n }| n)
 }
 
-async fn write_frame(to: &mut pipe::Sender, frame: &Frame) -> Next {
+async fn write_frame(to: &mut pipe::Sender, frame: &CarrierFrame) -> BridgeControl {
     match to.write_all(&frame.line()).await {
-        Ok(()) => Next::On,
-        Err(_) => Next::End,
+        Ok(()) => BridgeControl::On,
+        Err(_) => BridgeControl::End,
     }
 }
 

@@ -12,18 +12,18 @@ mod names;
 mod peer;
 mod servers;
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{limits, sanitize};
 use crate::disk::layout;
-use crate::link::frames::{Hello, VERSION, gone};
+use crate::link::frames::{CarrierHello, VERSION, gone};
 use crate::room::Room;
-use crate::room::consent::Connection;
-use crate::room::links::EndState;
+use crate::room::consent::LinkConnection;
+use crate::room::links::LinkEndState;
 use crate::room::settings::NatsAddress;
-use bridge::{Bridge, Ends};
-use names::Names;
-use peer::{Peer, Said};
-use servers::{Access, Servers};
+use bridge::{NatsBridge, PipeEnds};
+use names::NatsNames;
+use peer::{NatsPeer, StateMessage};
+use servers::{NatsAccess, NatsConnection};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
@@ -31,21 +31,21 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// A connection to the servers.
-pub(super) struct Client {
+pub(super) struct NatsClient {
     thread: JoinHandle<std::result::Result<(), String>>,
 }
 
-impl Client {
+impl NatsClient {
     /// Connects. Returns the file to read from the other room, and the file to write to it.
     pub(super) fn start(
         room: &Room,
-        connection: &Connection,
+        connection: &LinkConnection,
         known_as: &str,
-    ) -> Result<(Client, (File, File))> {
+    ) -> Result<(NatsClient, (File, File))> {
         let begin = ConnectionStart::new(room, connection, known_as)?;
         let (from, to_room) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
         let (from_room, to) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
-        let ends = Ends {
+        let ends = PipeEnds {
             to_room: to_room.into(),
             from_room: from_room.into(),
         };
@@ -53,7 +53,7 @@ impl Client {
         let thread = std::thread::Builder::new()
             .name("nats".into())
             .spawn(move || begin.run(ends, &ready));
-        let client = Client {
+        let client = NatsClient {
             thread: thread.doing("start a thread for", &connection.address)?,
         };
         // The thread ends without this signal if it cannot connect.
@@ -85,15 +85,15 @@ impl Client {
 
 /// The data for a new connection.
 struct ConnectionStart {
-    access: Access,
-    names: Names,
-    peer: Peer,
-    said: Said,
+    access: NatsAccess,
+    names: NatsNames,
+    peer: NatsPeer,
+    said: StateMessage,
 }
 
 impl ConnectionStart {
-    fn new(room: &Room, connection: &Connection, known_as: &str) -> Result<ConnectionStart> {
-        let Connection {
+    fn new(room: &Room, connection: &LinkConnection, known_as: &str) -> Result<ConnectionStart> {
+        let LinkConnection {
             link,
             address,
             credentials,
@@ -113,7 +113,7 @@ impl ConnectionStart {
             .links
             .get(link)
             .and_then(|link| link.nats.replicas);
-        let access = Access {
+        let access = NatsAccess {
             servers,
             tls: tls || ca.is_some(),
             credentials: credentials.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
@@ -121,15 +121,15 @@ impl ConnectionStart {
             replicas: replicas.unwrap_or(limits::NATS_REPLICAS),
         };
         let id = room.id()?.unwrap_or_default();
-        let own = EndState::read(&room.dir.make_loose(layout::link_out(link))?)?;
-        let own = own.unwrap_or_else(|| EndState::of(&id, None, Arc::default()));
-        let far = EndState::read(&room.dir.make_loose(layout::link_in(link))?)?;
+        let own = LinkEndState::read(&room.dir.make_loose(layout::link_out(link))?)?;
+        let own = own.unwrap_or_else(|| LinkEndState::of(&id, None, Arc::default()));
+        let far = LinkEndState::read(&room.dir.make_loose(layout::link_in(link))?)?;
         Ok(ConnectionStart {
             access,
-            names: Names::new(known_as, link),
-            peer: Peer::new(&own, far),
-            said: Said::first(
-                Hello {
+            names: NatsNames::new(known_as, link),
+            peer: NatsPeer::new(&own, far),
+            said: StateMessage::first(
+                CarrierHello {
                     version: VERSION,
                     room: id,
                 },
@@ -139,7 +139,7 @@ impl ConnectionStart {
     }
 
     /// Runs until the room or the servers end the connection.
-    fn run(self, ends: Ends, ready: &mpsc::Sender<()>) -> std::result::Result<(), String> {
+    fn run(self, ends: PipeEnds, ready: &mpsc::Sender<()>) -> std::result::Result<(), String> {
         let ConnectionStart {
             access,
             names,
@@ -151,12 +151,14 @@ impl ConnectionStart {
             .build()
             .map_err(|e| e.to_string())?;
         let done = runtime.block_on(async {
-            let opened =
-                tokio::time::timeout(limits::NATS_CONNECT, Servers::open(&access, &names, &said))
-                    .await;
+            let opened = tokio::time::timeout(
+                limits::NATS_CONNECT,
+                NatsConnection::open(&access, &names, &said),
+            )
+            .await;
             let servers = opened.map_err(|_| "the servers do not answer".to_owned())??;
             let _ = ready.send(());
-            Bridge::new(servers, names, peer, said).run(ends).await
+            NatsBridge::new(servers, names, peer, said).run(ends).await
         });
         // A lookup of a host name can hang.
         runtime.shutdown_background();

@@ -4,7 +4,7 @@ use crate::room::settings::{stream_of, token};
 
 /// The names of a link.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
+pub(super) struct NatsNames {
     own: String,
     peer: String,
     /// The streams with the messages to this room and to the other room.
@@ -13,7 +13,7 @@ pub(super) struct Names {
 
 /// The kind of a message.
 #[derive(Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum NatsMessageKind {
     /// The state of the sender.
     State,
     /// A request to send items again.
@@ -22,10 +22,10 @@ pub(super) enum Kind {
     Item { n: u64, part: u64, of: u64 },
 }
 
-impl Names {
+impl NatsNames {
     /// The names of the link to the room `peer`, which knows this one as `own`.
-    pub(super) fn new(own: &str, peer: &str) -> Names {
-        Names {
+    pub(super) fn new(own: &str, peer: &str) -> NatsNames {
+        NatsNames {
             own: token(own),
             peer: token(peer),
             streams: [own, peer].map(stream_of),
@@ -62,25 +62,25 @@ impl Names {
         format!("_INBOX_mailbag_{}", self.own)
     }
 
-    pub(super) fn subject(&self, kind: &Kind) -> String {
+    pub(super) fn subject(&self, kind: &NatsMessageKind) -> String {
         let begin = format!("mailbag.{}.{}", self.peer, self.own);
         match kind {
-            Kind::State => format!("{begin}.state"),
-            Kind::Again => format!("{begin}.again"),
-            Kind::Item { n, part, of } => format!("{begin}.item.{n}.{part}.{of}"),
+            NatsMessageKind::State => format!("{begin}.state"),
+            NatsMessageKind::Again => format!("{begin}.again"),
+            NatsMessageKind::Item { n, part, of } => format!("{begin}.item.{n}.{part}.{of}"),
         }
     }
 
     /// The kind of a message with this subject. `None` for an unknown subject.
-    pub(super) fn kind(&self, subject: &str) -> Option<Kind> {
+    pub(super) fn kind(&self, subject: &str) -> Option<NatsMessageKind> {
         let rest = subject.strip_prefix(&*self.heard().trim_end_matches('>').to_owned())?;
         let words: Vec<&str> = rest.split('.').collect();
         match words.as_slice() {
-            ["state"] => Some(Kind::State),
-            ["again"] => Some(Kind::Again),
+            ["state"] => Some(NatsMessageKind::State),
+            ["again"] => Some(NatsMessageKind::Again),
             ["item", n, part, of] => {
                 let (n, part, of) = (n.parse().ok()?, part.parse().ok()?, of.parse().ok()?);
-                (n > 0 && 1 <= part && part <= of).then_some(Kind::Item { n, part, of })
+                (n > 0 && 1 <= part && part <= of).then_some(NatsMessageKind::Item { n, part, of })
             }
             _ => None,
         }
@@ -93,16 +93,22 @@ mod tests {
 
     #[test]
     fn a_room_reads_the_subjects_that_the_other_room_writes() {
-        let (fit, po) = (Names::new("fit.west", "po"), Names::new("po", "fit.west"));
-        assert_eq!(fit.subject(&Kind::State), "mailbag.po.fit%2Ewest.state");
+        let (fit, po) = (
+            NatsNames::new("fit.west", "po"),
+            NatsNames::new("po", "fit.west"),
+        );
+        assert_eq!(
+            fit.subject(&NatsMessageKind::State),
+            "mailbag.po.fit%2Ewest.state"
+        );
         assert_eq!(
             (po.own_stream(), fit.peer_stream()),
             ("mailbag_po".into(), "mailbag_po".into())
         );
         for kind in [
-            Kind::State,
-            Kind::Again,
-            Kind::Item {
+            NatsMessageKind::State,
+            NatsMessageKind::Again,
+            NatsMessageKind::Item {
                 n: 7,
                 part: 2,
                 of: 3,
@@ -119,7 +125,7 @@ mod tests {
 
     #[test]
     fn an_unknown_subject_has_no_kind() {
-        let po = Names::new("po", "fit");
+        let po = NatsNames::new("po", "fit");
         for rest in [
             "",
             "x",

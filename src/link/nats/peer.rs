@@ -4,26 +4,26 @@
 //! an error of the other room: a message that does not fit is dropped, and a later message replaces it.
 
 use crate::base::limits;
-use crate::link::frames::{Frame, Hello, VERSION};
-use crate::room::links::{Came, EndState};
+use crate::link::frames::{CarrierFrame, CarrierHello, VERSION};
+use crate::room::links::{LinkEndState, ReceivedStream};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A state message: the state of a room, with its sender and its place in the sequence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Said {
-    hello: Hello,
+pub(super) struct StateMessage {
+    hello: CarrierHello,
     /// The connection of the carrier, and the number of its earlier messages on this connection.
     session: String,
     count: u64,
-    pub(super) state: EndState,
+    pub(super) state: LinkEndState,
 }
 
-impl Said {
+impl StateMessage {
     /// The first message of a connection.
-    pub(super) fn first(hello: Hello, state: EndState) -> Said {
-        Said {
+    pub(super) fn first(hello: CarrierHello, state: LinkEndState) -> StateMessage {
+        StateMessage {
             hello,
             session: uuid::Uuid::new_v4().to_string(),
             count: 0,
@@ -32,7 +32,7 @@ impl Said {
     }
 
     /// Turns this message into the next one.
-    pub(super) fn next(&mut self, state: EndState) {
+    pub(super) fn next(&mut self, state: LinkEndState) {
         (self.count, self.state) = (self.count + 1, state);
     }
 
@@ -48,7 +48,7 @@ impl Said {
 
 /// The treatment of an incoming message.
 #[derive(Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum MessageTreatment {
     /// It is forwarded.
     New,
     /// It is forwarded. The other room's carrier has restarted, so items in transit can be lost.
@@ -58,40 +58,40 @@ pub(super) enum Heard {
 }
 
 /// The other room.
-pub(super) struct Peer {
+pub(super) struct NatsPeer {
     /// The last forwarded state.
-    state: EndState,
+    state: LinkEndState,
     /// The sender of that state and its count. `None` before the first message of this connection.
     session: Option<(String, u64)>,
     /// Another sender. Its state was older and was dropped.
     suspect: Option<String>,
-    parts: Parts,
+    parts: ItemAssembler,
     /// The time of its last message.
     spoke: Option<Instant>,
     /// The time of its last commit, and the longest transit. Later items count as lost.
     stuck: (Instant, Duration),
 }
 
-impl Peer {
+impl NatsPeer {
     /// The known state of the other room before its first message: its last state, else the items that it has confirmed.
-    pub(super) fn new(own: &EndState, far: Option<EndState>) -> Peer {
+    pub(super) fn new(own: &LinkEndState, far: Option<LinkEndState>) -> NatsPeer {
         let confirmed = own.out.as_ref().filter(|out| out.acked > 0);
-        let came = confirmed.map(|out| Came {
+        let came = confirmed.map(|out| ReceivedStream {
             stream: out.stream.clone(),
             n: out.acked,
             digest: String::new(),
         });
-        let state = far.unwrap_or(EndState {
+        let state = far.unwrap_or(LinkEndState {
             room: String::new(),
             came,
             out: None,
             agents: Arc::default(),
         });
-        let parts = Parts {
+        let parts = ItemAssembler {
             most: limits::FRAME_BYTES as usize,
-            ..Parts::default()
+            ..ItemAssembler::default()
         };
-        Peer {
+        NatsPeer {
             state,
             session: None,
             suspect: None,
@@ -102,7 +102,7 @@ impl Peer {
     }
 
     /// Its last forwarded state.
-    pub(super) fn state(&self) -> &EndState {
+    pub(super) fn state(&self) -> &LinkEndState {
         &self.state
     }
 
@@ -118,42 +118,42 @@ impl Peer {
         bytes: &[u8],
         own_room: &str,
         is_now: bool,
-    ) -> Result<Heard, String> {
+    ) -> Result<MessageTreatment, String> {
         #[derive(Deserialize)]
-        struct Begin {
-            hello: Hello,
+        struct StateMessageHello {
+            hello: CarrierHello,
         }
         if bytes.len() as u64 > limits::LINK_STATE_MOST {
-            return Ok(Heard::Old);
+            return Ok(MessageTreatment::Old);
         }
         match serde_json::from_slice(bytes) {
-            Ok(Begin {
-                hello: Hello { version, .. },
+            Ok(StateMessageHello {
+                hello: CarrierHello { version, .. },
             }) if version != VERSION => {
                 return Err(format!(
                     "the other room uses version {version} of the link protocol, and this program version {VERSION}: \
                      update the older one"
                 ));
             }
-            Ok(Begin { hello }) if hello.room == own_room => {
+            Ok(StateMessageHello { hello }) if hello.room == own_room => {
                 return Err("the link leads to this room itself, or to a copy of it".to_owned());
             }
             _ => {}
         }
-        let Ok(Said {
+        let Ok(StateMessage {
             session,
             count,
             state,
             ..
         }) = serde_json::from_slice(bytes)
         else {
-            return Ok(Heard::Old);
+            return Ok(MessageTreatment::Old);
         };
         if state.text().len() as u64 > limits::LINK_STATE_MOST {
-            return Ok(Heard::Old);
+            return Ok(MessageTreatment::Old);
         }
         let heard = self.judge(&session, count, &state, is_now);
-        if heard != Heard::Old {
+        if heard != MessageTreatment::Old {
             self.spoke = Some(Instant::now());
             if state.came != self.state.came {
                 self.stuck = (Instant::now(), limits::NATS_STUCK);
@@ -164,18 +164,24 @@ impl Peer {
     }
 
     /// Judges a state. If it is older than another connection's state and is not repeated, its carrier has ended.
-    fn judge(&mut self, session: &str, count: u64, state: &EndState, is_now: bool) -> Heard {
+    fn judge(
+        &mut self,
+        session: &str,
+        count: u64,
+        state: &LinkEndState,
+        is_now: bool,
+    ) -> MessageTreatment {
         match &self.session {
-            Some((known, last)) if known == session && count <= *last => Heard::Old,
-            Some((known, _)) if known == session => Heard::New,
+            Some((known, last)) if known == session && count <= *last => MessageTreatment::Old,
+            Some((known, _)) if known == session => MessageTreatment::New,
             // At the start of this connection, everything was sent.
-            None if !is_now && follows(&self.state, state) => Heard::New,
+            None if !is_now && follows(&self.state, state) => MessageTreatment::New,
             _ if follows(&self.state, state) || self.suspect.as_deref() == Some(session) => {
-                Heard::Begun
+                MessageTreatment::Begun
             }
             _ => {
                 self.suspect = Some(session.to_owned());
-                Heard::Old
+                MessageTreatment::Old
             }
         }
     }
@@ -197,11 +203,11 @@ impl Peer {
     }
 
     /// Adds a part of item `n`. Returns the item as a frame once it is complete and valid.
-    pub(super) fn add(&mut self, n: u64, part: u64, of: u64, bytes: &[u8]) -> Option<Frame> {
+    pub(super) fn add(&mut self, n: u64, part: u64, of: u64, bytes: &[u8]) -> Option<CarrierFrame> {
         let whole = self.parts.add(n, part, of, bytes)?;
         match serde_json::from_slice(&whole) {
-            Ok(Frame::Item(item)) if item.read().is_some_and(|item| item.n == n) => {
-                Some(Frame::Item(item))
+            Ok(CarrierFrame::Item(item)) if item.read().is_some_and(|item| item.n == n) => {
+                Some(CarrierFrame::Item(item))
             }
             _ => None,
         }
@@ -209,7 +215,7 @@ impl Peer {
 }
 
 /// Returns true if `after` is not older than `before`.
-fn follows(before: &EndState, after: &EndState) -> bool {
+fn follows(before: &LinkEndState, after: &LinkEndState) -> bool {
     let came = match (&before.came, &after.came) {
         (None, _) => true,
         (Some(_), None) => false,
@@ -227,7 +233,7 @@ fn follows(before: &EndState, after: &EndState) -> bool {
 
 /// Assembles an item from its parts, which must arrive in order.
 #[derive(Debug, Default)]
-struct Parts {
+struct ItemAssembler {
     most: usize,
     n: u64,
     of: u64,
@@ -236,7 +242,7 @@ struct Parts {
     bytes: Vec<u8>,
 }
 
-impl Parts {
+impl ItemAssembler {
     fn add(&mut self, n: u64, part: u64, of: u64, bytes: &[u8]) -> Option<Vec<u8>> {
         if part == 1 {
             self.bytes.clear();
@@ -260,20 +266,20 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::links::Sent;
+    use crate::room::links::SentStream;
 
-    fn state(came: u64, sent: u64) -> EndState {
-        let came = (came > 0).then(|| Came {
+    fn state(came: u64, sent: u64) -> LinkEndState {
+        let came = (came > 0).then(|| ReceivedStream {
             stream: "s".into(),
             n: came,
             digest: "d".into(),
         });
-        let out = (sent > 0).then(|| Sent {
+        let out = (sent > 0).then(|| SentStream {
             stream: "t".into(),
             n: sent,
             acked: 0,
         });
-        EndState {
+        LinkEndState {
             room: "far".into(),
             came,
             out,
@@ -281,9 +287,9 @@ mod tests {
         }
     }
 
-    fn carrier(state: EndState) -> Said {
-        Said::first(
-            Hello {
+    fn carrier(state: LinkEndState) -> StateMessage {
+        StateMessage::first(
+            CarrierHello {
                 version: VERSION,
                 room: "far".into(),
             },
@@ -291,11 +297,11 @@ mod tests {
         )
     }
 
-    fn peer() -> Peer {
-        Peer::new(&state(0, 0), Some(state(5, 5)))
+    fn peer() -> NatsPeer {
+        NatsPeer::new(&state(0, 0), Some(state(5, 5)))
     }
 
-    fn says(peer: &mut Peer, said: &Said) -> Heard {
+    fn says(peer: &mut NatsPeer, said: &StateMessage) -> MessageTreatment {
         peer.hear(&said.bytes(), "own", false)
             .expect("it is understood")
     }
@@ -304,12 +310,12 @@ mod tests {
     fn a_late_or_repeated_state_changes_nothing() {
         let (mut peer, mut one) = (peer(), carrier(state(6, 5)));
         let first = one.clone();
-        assert_eq!(says(&mut peer, &one), Heard::New);
+        assert_eq!(says(&mut peer, &one), MessageTreatment::New);
         one.next(state(7, 5));
-        assert_eq!(says(&mut peer, &one), Heard::New);
+        assert_eq!(says(&mut peer, &one), MessageTreatment::New);
         assert_eq!(
             (says(&mut peer, &one), says(&mut peer, &first)),
-            (Heard::Old, Heard::Old)
+            (MessageTreatment::Old, MessageTreatment::Old)
         );
         assert_eq!(peer.has(), 7);
     }
@@ -320,14 +326,20 @@ mod tests {
         let mut now = carrier(state(8, 5));
         assert_eq!(
             (says(&mut peer, &now), says(&mut peer, &gone)),
-            (Heard::New, Heard::Old)
+            (MessageTreatment::New, MessageTreatment::Old)
         );
         now.next(state(9, 5));
-        assert_eq!(says(&mut peer, &now), Heard::New);
+        assert_eq!(says(&mut peer, &now), MessageTreatment::New);
         let mut restored = carrier(state(2, 5));
-        assert_eq!((says(&mut peer, &restored), peer.has()), (Heard::Old, 9));
+        assert_eq!(
+            (says(&mut peer, &restored), peer.has()),
+            (MessageTreatment::Old, 9)
+        );
         restored.next(state(2, 5));
-        assert_eq!((says(&mut peer, &restored), peer.has()), (Heard::Begun, 2));
+        assert_eq!(
+            (says(&mut peer, &restored), peer.has()),
+            (MessageTreatment::Begun, 2)
+        );
     }
 
     #[test]
@@ -342,12 +354,15 @@ mod tests {
         ] {
             assert_eq!(
                 peer.hear(text.as_bytes(), "own", true),
-                Ok(Heard::Old),
+                Ok(MessageTreatment::Old),
                 "{text}"
             );
         }
         said.state.room = "r".repeat(limits::LINK_STATE_MOST as usize);
-        assert_eq!(peer.hear(&said.bytes(), "own", true), Ok(Heard::Old));
+        assert_eq!(
+            peer.hear(&said.bytes(), "own", true),
+            Ok(MessageTreatment::Old)
+        );
         assert!(
             peer.hear(&carrier(state(6, 5)).bytes(), "far", true)
                 .is_err_and(|why| why.contains("itself"))
@@ -363,16 +378,16 @@ mod tests {
     #[test]
     fn a_room_without_a_message_has_the_items_that_it_confirmed() {
         let mut own = state(0, 9);
-        assert_eq!(Peer::new(&own, None).state().came, None);
+        assert_eq!(NatsPeer::new(&own, None).state().came, None);
         own.out.as_mut().expect("it sent").acked = 4;
-        assert_eq!(Peer::new(&own, None).has(), 4);
+        assert_eq!(NatsPeer::new(&own, None).has(), 4);
     }
 
     #[test]
     fn parts_without_a_gap_become_an_item() {
-        let mut parts = Parts {
+        let mut parts = ItemAssembler {
             most: 10,
-            ..Parts::default()
+            ..ItemAssembler::default()
         };
         assert_eq!(parts.add(1, 1, 1, b"one"), Some(b"one".to_vec()));
         assert_eq!(

@@ -1,7 +1,7 @@
 //! The connection to the servers, with a stream for each room and a consumer for the other room's messages.
 
-use super::names::{Kind, Names};
-use super::peer::Said;
+use super::names::{NatsMessageKind, NatsNames};
+use super::peer::StateMessage;
 use crate::base::limits;
 use async_nats::datetime::DateTime;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The addresses of the servers, and the credentials of this room.
-pub(super) struct Access {
+pub(super) struct NatsAccess {
     pub(super) servers: Vec<String>,
     pub(super) tls: bool,
     pub(super) credentials: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Access {
 }
 
 /// A connection.
-pub(super) struct Servers {
+pub(super) struct NatsConnection {
     pub(super) context: Context,
     /// The messages of the other room.
     pub(super) heard: pull::Stream,
@@ -39,26 +39,26 @@ pub(super) struct Servers {
     pub(super) most: usize,
 }
 
-impl Servers {
+impl NatsConnection {
     /// Connects, and sends the first state message of this room.
     pub(super) async fn open(
-        access: &Access,
-        names: &Names,
-        said: &Said,
-    ) -> Result<Servers, String> {
+        access: &NatsAccess,
+        names: &NatsNames,
+        said: &StateMessage,
+    ) -> Result<NatsConnection, String> {
         let (tell, mut over) = mpsc::channel(8);
         let client = connect(access, names, tell).await?;
         let most = client.server_info().max_payload;
         let context = ContextBuilder::new()
             .timeout(limits::NATS_ANSWER)
             .build(client);
-        let made = Setup {
+        let made = NatsSetup {
             context: &context,
             access,
             names,
         };
         // The server reports a missing permission only as an event.
-        let Reading {
+        let IncomingMessages {
             heard,
             since,
             waiting,
@@ -67,7 +67,7 @@ impl Servers {
             Some(why) = over.recv() => return Err(why),
             heard = made.all(said) => heard?,
         };
-        Ok(Servers {
+        Ok(NatsConnection {
             context,
             heard,
             since,
@@ -79,8 +79,8 @@ impl Servers {
 }
 
 async fn connect(
-    access: &Access,
-    names: &Names,
+    access: &NatsAccess,
+    names: &NatsNames,
     tell: mpsc::Sender<String>,
 ) -> Result<async_nats::Client, String> {
     let addresses: Result<Vec<ServerAddr>, _> =
@@ -146,21 +146,21 @@ fn authenticate(options: ConnectOptions, text: &str) -> Result<ConnectOptions, S
 }
 
 /// The messages of the other room, and the number of waiting ones.
-struct Reading {
+struct IncomingMessages {
     heard: pull::Stream,
     since: DateTime,
     waiting: u64,
 }
 
 /// Creates missing streams and consumers on the servers.
-struct Setup<'a> {
+struct NatsSetup<'a> {
     context: &'a Context,
-    access: &'a Access,
-    names: &'a Names,
+    access: &'a NatsAccess,
+    names: &'a NatsNames,
 }
 
-impl Setup<'_> {
-    async fn all(&self, said: &Said) -> Result<Reading, String> {
+impl NatsSetup<'_> {
+    async fn all(&self, said: &StateMessage) -> Result<IncomingMessages, String> {
         let [own, peer] = self.names.subjects();
         self.remove_consumer(&own).await?;
         let heard = self.consumer().await?;
@@ -226,7 +226,7 @@ impl Setup<'_> {
         }
     }
 
-    async fn consumer(&self) -> Result<Reading, String> {
+    async fn consumer(&self) -> Result<IncomingMessages, String> {
         let config = pull::Config {
             durable_name: Some(self.names.consumer().to_owned()),
             filter_subject: self.names.heard(),
@@ -249,17 +249,20 @@ impl Setup<'_> {
             .await;
         let heard = heard.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
         let info = consumer.cached_info();
-        Ok(Reading {
+        Ok(IncomingMessages {
             heard,
             since: info.created,
             waiting: info.num_pending,
         })
     }
 
-    async fn publish_state(&self, said: &Said) -> Result<(), PublishErrorKind> {
+    async fn publish_state(&self, said: &StateMessage) -> Result<(), PublishErrorKind> {
         let asked = self
             .context
-            .publish(self.names.subject(&Kind::State), said.bytes().into())
+            .publish(
+                self.names.subject(&NatsMessageKind::State),
+                said.bytes().into(),
+            )
             .await;
         asked
             .map_err(|e| e.kind())?

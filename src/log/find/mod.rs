@@ -7,19 +7,19 @@
 mod scan;
 mod sieve;
 
-pub use scan::{Block, Candidate, Scan, scan};
-pub use sieve::Sieve;
+pub use scan::{CandidateLine, LogScan, ScannedBlock, scan};
+pub use sieve::LineFilter;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
-use crate::log::{Line, Lines, Position, START};
+use crate::log::{LogLines, LogPosition, RawLogLine, START};
 
 /// The first fields of a line: its number and its accept time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
+pub struct RecordHead {
     /// The record's number.
     pub seq: u64,
     /// When it was accepted.
@@ -27,7 +27,7 @@ pub struct Head {
 }
 
 /// Reads the first fields of a line without parsing the rest. `None` if the line does not begin like a record.
-pub fn head(line: &[u8]) -> Option<Head> {
+pub fn head(line: &[u8]) -> Option<RecordHead> {
     let rest = line.strip_prefix(b"{\"seq\":")?;
     let digits = rest
         .iter()
@@ -37,39 +37,39 @@ pub fn head(line: &[u8]) -> Option<Head> {
     let (seq, rest) = rest.split_at(digits);
     let rest = rest.strip_prefix(b",\"at\":\"")?;
     let end = rest.iter().take(64).position(|&byte| byte == b'"')?;
-    Some(Head {
+    Some(RecordHead {
         seq: std::str::from_utf8(seq).ok()?.parse().ok()?,
         at: Stamp::parse(std::str::from_utf8(&rest[..end]).ok()?)?,
     })
 }
 
 /// The position of the first record that was accepted at `at` or later, or the end of the log.
-pub fn since(room: &Dir, at: Stamp) -> Result<Position> {
+pub fn since(room: &Dir, at: Stamp) -> Result<LogPosition> {
     first(room, &|head| head.at >= at)
 }
 
 /// The line with this number, if it is complete and committed.
-pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
-    Ok(Finder::new(room)
+pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<RawLogLine>> {
+    Ok(RecordFinder::new(room)
         .from_seq(seq)?
         .filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
 }
 
 /// Finds records by their numbers. Numbers that follow each other closely are read in one run.
-pub struct Finder {
+pub struct RecordFinder {
     room: Dir,
-    committed: Position,
+    committed: LogPosition,
     /// The number of the last record that was found, and the lines after it.
-    last: Option<(u64, Lines)>,
+    last: Option<(u64, LogLines)>,
 }
 
 /// The largest distance of two numbers with a sequential read. A larger distance starts a new search.
 const CLOSE_NUMBERS: u64 = 64;
 
-impl Finder {
+impl RecordFinder {
     /// Nothing is read yet.
-    pub fn new(room: &Dir) -> Finder {
-        Finder {
+    pub fn new(room: &Dir) -> RecordFinder {
+        RecordFinder {
             room: room.clone(),
             committed: START,
             last: None,
@@ -78,7 +78,7 @@ impl Finder {
 
     /// The first line with this number or a later one, if it is complete and committed. After a gap, this is the record
     /// of the gap.
-    pub fn from_seq(&mut self, seq: u64) -> Result<Option<Line>> {
+    pub fn from_seq(&mut self, seq: u64) -> Result<Option<RawLogLine>> {
         let mut lines = match self.last.take() {
             Some((last, lines)) if last < seq && seq - last <= CLOSE_NUMBERS => lines,
             _ => log::read(&self.room, first(&self.room, &|head| head.seq >= seq)?)?,
@@ -95,7 +95,7 @@ impl Finder {
         Ok(None)
     }
 
-    fn is_committed(&mut self, at: Position) -> Result<bool> {
+    fn is_committed(&mut self, at: LogPosition) -> Result<bool> {
         if at >= self.committed {
             self.committed = log::committed(&self.room)?;
         }
@@ -120,7 +120,7 @@ pub fn last_seq(room: &Dir) -> Result<u64> {
 }
 
 /// The position of the first line that satisfies `reached`. All later lines also satisfy it.
-fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
+fn first(room: &Dir, reached: &dyn Fn(&RecordHead) -> bool) -> Result<LogPosition> {
     let Some(segment) = segment_before(room, reached)? else {
         return Ok(START);
     };
@@ -136,14 +136,14 @@ fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
 }
 
 /// The last segment with a first line that does not satisfy `reached`.
-fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<u32>> {
+fn segment_before(room: &Dir, reached: &dyn Fn(&RecordHead) -> bool) -> Result<Option<u32>> {
     let segments = log::segments(room)?;
     let (mut low, mut high) = (0, segments.len());
     while low < high {
         let middle = low.midpoint(high);
         let line = log::read_one(
             room,
-            Position {
+            LogPosition {
                 segment: segments[middle],
                 offset: 0,
             },
@@ -159,9 +159,13 @@ fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<
 
 /// The start of a line before the searched position. It is close to that position if the segment can be read from its
 /// middle.
-fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
+fn start_before(
+    room: &Dir,
+    segment: u32,
+    reached: &dyn Fn(&RecordHead) -> bool,
+) -> Result<LogPosition> {
     const NEAR: u64 = 64 << 10;
-    let mut start = Position { segment, offset: 0 };
+    let mut start = LogPosition { segment, offset: 0 };
     let Some(mut high) = log::length(room, segment)? else {
         return Ok(start);
     };
@@ -169,7 +173,7 @@ fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Re
         let middle = start.offset.midpoint(high);
         let at = log::next_line(
             room,
-            Position {
+            LogPosition {
                 segment,
                 offset: middle,
             },
@@ -191,7 +195,7 @@ fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Re
 mod tests {
     use super::*;
     use crate::disk::layout;
-    use crate::log::{Log, Tip};
+    use crate::log::{Log, LogTip};
     use crate::message::record::{Event, Record};
 
     /// A log with this many records, one per second, with bodies of various sizes, in segments of at most `lines`
@@ -218,18 +222,25 @@ mod tests {
             .make(layout::LOG)
             .and_then(|log| log.stat(layout::segment(segment)))
             .expect("a directory");
-        let end = Position {
+        let end = LogPosition {
             segment,
             offset: there.map_or(0, |meta| meta.size),
         };
-        Log::open(dir, Tip { end, ..Tip::NONE }).expect("it opens")
+        Log::open(
+            dir,
+            LogTip {
+                end,
+                ..LogTip::NONE
+            },
+        )
+        .expect("it opens")
     }
 
     fn stamp(seq: u64) -> Stamp {
         Stamp::from_micros(1_800_000_000_000_000 + seq as i64 * 1_000_000)
     }
 
-    fn seq_at(dir: &Dir, at: Position) -> Option<u64> {
+    fn seq_at(dir: &Dir, at: LogPosition) -> Option<u64> {
         let line = log::read_one(dir, at).expect("it is read")?;
         head(&line.bytes).map(|head| head.seq)
     }
@@ -242,7 +253,7 @@ mod tests {
                 let line = by_seq(&dir, seq).expect("it is read").expect("it is there");
                 assert_eq!(
                     head(&line.bytes),
-                    Some(Head {
+                    Some(RecordHead {
                         seq,
                         at: stamp(seq)
                     })
@@ -265,7 +276,7 @@ mod tests {
     fn one_finder_finds_numbers_in_any_order() {
         for (records, lines) in [(300, 1000), (300, 13)] {
             let (_kept, dir) = room(records, lines);
-            let mut finder = Finder::new(&dir);
+            let mut finder = RecordFinder::new(&dir);
             for seq in (1..=records)
                 .chain((1..=records).rev())
                 .chain([7, 80, 144, 7, 7, 299, 300])

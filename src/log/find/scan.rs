@@ -1,12 +1,12 @@
 //! Reading much of the log fast: several segments in parallel, in large blocks, with only the matching lines parsed.
 
-use super::sieve::Sieve;
-use crate::base::error::{Doing, Result};
+use super::sieve::LineFilter;
+use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
-use crate::log::Position;
-use crate::log::segments::{self, Segment};
+use crate::log::LogPosition;
+use crate::log::segments::{self, LogSegment};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ const BLOCKS_AHEAD: usize = 64;
 const READERS: usize = 8;
 
 /// The result of one block of the log.
-pub struct Block<T> {
+pub struct ScannedBlock<T> {
     /// The size of the block in bytes.
     pub bytes: u64,
     /// The values found in it, in the order of the log.
@@ -29,46 +29,46 @@ pub struct Block<T> {
 }
 
 /// An iterator over the blocks of a scan, in the order of the log. Dropping it stops the readers.
-pub struct Scan<T> {
-    job: Arc<Job<T>>,
+pub struct LogScan<T> {
+    job: Arc<ScanJob<T>>,
     /// Segments that no reader has started.
     left: VecDeque<u32>,
-    readers: VecDeque<Receiver<Result<Block<T>>>>,
+    readers: VecDeque<Receiver<Result<ScannedBlock<T>>>>,
     most: usize,
     total: u64,
 }
 
-struct Job<T> {
+struct ScanJob<T> {
     room: Dir,
-    from: Position,
-    to: Position,
-    sieve: Option<Sieve>,
-    take: Take<T>,
+    from: LogPosition,
+    to: LogPosition,
+    sieve: Option<LineFilter>,
+    take: LineParser<T>,
 }
 
 /// A line that passed the sieve.
-pub struct Candidate<'a> {
+pub struct CandidateLine<'a> {
     /// The line.
     pub bytes: &'a [u8],
     /// Its position.
-    pub at: Position,
+    pub at: LogPosition,
     /// The first part of the sieve that matches.
     pub part: usize,
 }
 
 /// Makes a value from a line.
-type Take<T> = Box<dyn Fn(Candidate<'_>) -> Option<T> + Send + Sync>;
-type Blocks<T> = SyncSender<Result<Block<T>>>;
+type LineParser<T> = Box<dyn Fn(CandidateLine<'_>) -> Option<T> + Send + Sync>;
+type BlockSender<T> = SyncSender<Result<ScannedBlock<T>>>;
 
 /// Reads the committed lines from `from` to `to`, or to the end of the log. Lines that pass the sieve are passed to
 /// `take`, which runs in several threads.
 pub fn scan<T: Send + 'static>(
     room: &Dir,
-    from: Position,
-    to: Option<Position>,
-    sieve: Option<Sieve>,
-    take: impl Fn(Candidate<'_>) -> Option<T> + Send + Sync + 'static,
-) -> Result<Scan<T>> {
+    from: LogPosition,
+    to: Option<LogPosition>,
+    sieve: Option<LineFilter>,
+    take: impl Fn(CandidateLine<'_>) -> Option<T> + Send + Sync + 'static,
+) -> Result<LogScan<T>> {
     let end = log::committed(room)?;
     let to = to.map_or(end, |to| to.min(end));
     let left: VecDeque<u32> = log::segments(room)?
@@ -80,7 +80,7 @@ pub fn scan<T: Send + 'static>(
         total += log::length(room, segment)?.unwrap_or(limits::SEGMENT_BYTES);
     }
     let total = total.saturating_sub(from.offset);
-    let job = Arc::new(Job {
+    let job = Arc::new(ScanJob {
         room: room.clone(),
         from,
         to,
@@ -90,7 +90,7 @@ pub fn scan<T: Send + 'static>(
     let most = std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(READERS);
-    Ok(Scan {
+    Ok(LogScan {
         job,
         left,
         readers: VecDeque::new(),
@@ -99,7 +99,7 @@ pub fn scan<T: Send + 'static>(
     })
 }
 
-impl<T> Scan<T> {
+impl<T> LogScan<T> {
     /// The same scan from the newest segment to the oldest; the blocks of each segment stay in the order of the log.
     #[must_use]
     pub fn newest_first(mut self) -> Self {
@@ -113,7 +113,7 @@ impl<T> Scan<T> {
     }
 }
 
-impl<T: Send + 'static> Scan<T> {
+impl<T: Send + 'static> LogScan<T> {
     /// The values of all blocks.
     pub fn values(self) -> impl Iterator<Item = Result<T>> {
         self.flat_map(|block| {
@@ -145,10 +145,10 @@ impl<T: Send + 'static> Scan<T> {
     }
 }
 
-impl<T: Send + 'static> Iterator for Scan<T> {
-    type Item = Result<Block<T>>;
+impl<T: Send + 'static> Iterator for LogScan<T> {
+    type Item = Result<ScannedBlock<T>>;
 
-    fn next(&mut self) -> Option<Result<Block<T>>> {
+    fn next(&mut self) -> Option<Result<ScannedBlock<T>>> {
         loop {
             if let Err(e) = self.start_readers() {
                 return Some(Err(e));
@@ -163,8 +163,8 @@ impl<T: Send + 'static> Iterator for Scan<T> {
     }
 }
 
-impl<T> Job<T> {
-    fn segment(&self, number: u32, blocks: &Blocks<T>) -> Result<()> {
+impl<T> ScanJob<T> {
+    fn segment(&self, number: u32, blocks: &BlockSender<T>) -> Result<()> {
         let offset = if number == self.from.segment {
             self.from.offset
         } else {
@@ -175,11 +175,11 @@ impl<T> Job<T> {
         } else {
             u64::MAX
         };
-        let mut at = Position {
+        let mut at = LogPosition {
             segment: number,
             offset,
         };
-        let mut segment = Segment::open(&self.room, number)?
+        let mut segment = LogSegment::open(&self.room, number)?
             .ok_or_else(|| segments::missing(&self.room, number))?;
         segment.skip(offset)?;
         let mut segment = segment.take(end.saturating_sub(offset));
@@ -214,7 +214,7 @@ impl<T> Job<T> {
     }
 
     /// Passes the matching lines of a block to `take`, and sends the results. Breaks if the consumer has ended.
-    fn block(&self, lines: &[u8], begins: Position, blocks: &Blocks<T>) -> ControlFlow<()> {
+    fn block(&self, lines: &[u8], begins: LogPosition, blocks: &BlockSender<T>) -> ControlFlow<()> {
         let mut found = Vec::new();
         let mut candidates = self.sieve.as_ref().map(|sieve| sieve.candidates(lines));
         let mut from = 0;
@@ -228,21 +228,21 @@ impl<T> Job<T> {
             let start =
                 memchr::memrchr(b'\n', &lines[from..hit]).map_or(from, |end| from + end + 1);
             let end = memchr::memchr(b'\n', &lines[hit..]).map_or(lines.len(), |end| hit + end + 1);
-            let at = Position {
+            let at = LogPosition {
                 segment: begins.segment,
                 offset: begins.offset + start as u64,
             };
             let part = candidates
                 .as_ref()
                 .map_or(0, |candidates| candidates.part(end));
-            found.extend((self.take)(Candidate {
+            found.extend((self.take)(CandidateLine {
                 bytes: &lines[start..end],
                 at,
                 part,
             }));
             from = end;
         }
-        match blocks.send(Ok(Block {
+        match blocks.send(Ok(ScannedBlock {
             bytes: lines.len() as u64,
             found,
         })) {

@@ -9,15 +9,15 @@ const MANY: usize = 250;
 const FEW: usize = 4;
 
 /// Passes a line if an expression matches it.
-pub struct Sieve {
+pub struct LineFilter {
     /// Each expression, with the number of its part.
     any: Vec<(usize, Regex)>,
 }
 
-impl Sieve {
+impl LineFilter {
     /// A sieve for the lines with one of these texts. `None`, which passes every line, without texts or with more than
     /// [`MANY`].
-    pub fn of(texts: &[String]) -> Result<Option<Sieve>> {
+    pub fn of(texts: &[String]) -> Result<Option<LineFilter>> {
         if texts.is_empty() || texts.len() > MANY {
             return Ok(None);
         }
@@ -36,12 +36,12 @@ impl Sieve {
             what: format!("cannot search for these texts: {e}"),
             cure: "search for fewer or shorter texts".into(),
         })?;
-        Ok(Some(Sieve { any }))
+        Ok(Some(LineFilter { any }))
     }
 
     /// Passes also the lines of another sieve, as another part.
     #[must_use]
-    pub fn or(mut self, other: Option<Sieve>) -> Sieve {
+    pub fn or(mut self, other: Option<LineFilter>) -> LineFilter {
         let parts = self
             .any
             .iter()
@@ -57,8 +57,8 @@ impl Sieve {
         self
     }
 
-    pub(crate) fn candidates<'a>(&'a self, lines: &'a [u8]) -> Candidates<'a> {
-        Candidates {
+    pub(crate) fn candidates<'a>(&'a self, lines: &'a [u8]) -> FilteredLines<'a> {
+        FilteredLines {
             lines,
             next: self
                 .any
@@ -70,13 +70,13 @@ impl Sieve {
 }
 
 /// The matches in a block of lines.
-pub(crate) struct Candidates<'a> {
+pub(crate) struct FilteredLines<'a> {
     lines: &'a [u8],
     /// The part and the next match of each expression.
     next: Vec<(usize, &'a Regex, Option<usize>)>,
 }
 
-impl Candidates<'_> {
+impl FilteredLines<'_> {
     /// The first match at or after this byte, which is not before the byte of the last call.
     pub(crate) fn from(&mut self, from: usize) -> Option<usize> {
         for (_, regex, next) in &mut self.next {

@@ -8,24 +8,24 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
-use crate::log::find::{self, Candidate};
-use crate::log::state::{self, Beginning, Relation, Relations, State};
-use crate::log::{Line, Position, START};
+use crate::log::find::{self, CandidateLine};
+use crate::log::state::{self, IdPrefix, Relation, Relations, RoomState};
+use crate::log::{LogPosition, RawLogLine, START};
 use crate::message::address::quoted;
 use crate::message::id;
-use crate::message::reference::{Chosen, Fit, Reference, choose};
+use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, choose};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A message, and the position of its line.
-pub type LocatedMessage = (LoggedMessage, Position);
+pub type LocatedMessage = (LoggedMessage, LogPosition);
 
 /// The place of a reference in a list, how a message matches it, and the message.
-type FoundMessage = (usize, Fit, LocatedMessage);
+type FoundMessage = (usize, ReferenceMatch, LocatedMessage);
 
 /// Why a reference does not identify one message.
 #[derive(Debug, Clone)]
-pub enum Unresolved {
+pub enum UnresolvedReference {
     /// No message matches.
     Missing,
     /// Several messages match.
@@ -67,11 +67,11 @@ impl SearchLimiter {
 /// searched in the whole log, in one pass that parses only candidate lines.
 pub fn find(
     room: &Dir,
-    state: Option<&State>,
+    state: Option<&RoomState>,
     viewer: &Viewer,
     references: &[String],
     pace: &mut SearchLimiter,
-) -> Result<Vec<std::result::Result<LocatedMessage, Unresolved>>> {
+) -> Result<Vec<std::result::Result<LocatedMessage, UnresolvedReference>>> {
     let parsed: Vec<Option<Reference>> = references
         .iter()
         .map(|text| Reference::parse(text))
@@ -84,7 +84,7 @@ pub fn find(
         None
     };
     let known = state.or(committed.as_ref());
-    let mut found: Vec<Vec<(Fit, LocatedMessage)>> = Vec::with_capacity(parsed.len());
+    let mut found: Vec<Vec<(ReferenceMatch, LocatedMessage)>> = Vec::with_capacity(parsed.len());
     for reference in &parsed {
         let near = reference
             .as_ref()
@@ -140,7 +140,7 @@ pub fn one_of(room: &Dir, viewer: &Viewer, reference: &str) -> Result<LoggedMess
         &mut SearchLimiter::default(),
     )?
     .pop();
-    let found = found.unwrap_or(Err(Unresolved::Missing));
+    let found = found.unwrap_or(Err(UnresolvedReference::Missing));
     found
         .map(|(past, _)| past)
         .map_err(|unclear| unclear.error(viewer, reference))
@@ -156,17 +156,17 @@ pub fn thread_name(room: &Dir, viewer: &Viewer, name: &str) -> Result<String> {
         .filter(|past| viewer.see(past))
     {
         Some(past) => Ok(past.thread_id.unwrap_or(past.id)),
-        None if name.starts_with('#') => Err(Unresolved::Missing.error(viewer, name)),
+        None if name.starts_with('#') => Err(UnresolvedReference::Missing.error(viewer, name)),
         None => Ok(name.to_owned()),
     }
 }
 
 fn one(
     viewer: &Viewer,
-    mut found: Vec<(Fit, LocatedMessage)>,
-) -> std::result::Result<LocatedMessage, Unresolved> {
+    mut found: Vec<(ReferenceMatch, LocatedMessage)>,
+) -> std::result::Result<LocatedMessage, UnresolvedReference> {
     // For a reader who may see all messages, its own messages take precedence.
-    for fit in [Fit::Whole, Fit::Beginning] {
+    for fit in [ReferenceMatch::Whole, ReferenceMatch::Beginning] {
         let has_own = found
             .iter()
             .any(|(of, (past, _))| *of == fit && viewer.is_own(past));
@@ -175,9 +175,9 @@ fn one(
         }
     }
     match choose(found) {
-        Chosen::One(one) => Ok(one),
-        Chosen::None => Err(Unresolved::Missing),
-        Chosen::Several(many) => Err(Unresolved::Several(
+        ReferenceResolution::One(one) => Ok(one),
+        ReferenceResolution::None => Err(UnresolvedReference::Missing),
+        ReferenceResolution::Several(many) => Err(UnresolvedReference::Several(
             many.into_iter().map(|(past, _)| past).collect(),
         )),
     }
@@ -186,11 +186,11 @@ fn one(
 /// Searches without reading the whole log: by number, and by full id in a state.
 fn nearby(
     room: &Dir,
-    state: Option<&State>,
+    state: Option<&RoomState>,
     viewer: &Viewer,
     reference: &Reference,
-) -> Result<Vec<(Fit, LocatedMessage)>> {
-    let mut lines: Vec<Line> = Vec::new();
+) -> Result<Vec<(ReferenceMatch, LocatedMessage)>> {
+    let mut lines: Vec<RawLogLine> = Vec::new();
     if let Some(seq) = reference.seq() {
         lines.extend(find::by_seq(room, seq)?);
     }
@@ -212,16 +212,16 @@ fn nearby(
             }
         }
     }
-    let mut found: Vec<(Fit, LocatedMessage)> = Vec::new();
+    let mut found: Vec<(ReferenceMatch, LocatedMessage)> = Vec::new();
     for line in lines {
         let Some(past) = LoggedMessage::read(&line.bytes) else {
             continue;
         };
         if viewer.see(&past)
-            && reference.fit(&past.from, &past.id, Some(past.seq)) == Some(Fit::Whole)
+            && reference.fit(&past.from, &past.id, Some(past.seq)) == Some(ReferenceMatch::Whole)
             && !found.iter().any(|(_, (other, _))| other.seq == past.seq)
         {
-            found.push((Fit::Whole, (past, line.at)));
+            found.push((ReferenceMatch::Whole, (past, line.at)));
         }
     }
     Ok(found)
@@ -230,7 +230,7 @@ fn nearby(
 /// The messages that the index of relations finds. `None` if the index is not usable, or cannot find all of them.
 fn in_index(
     room: &Dir,
-    state: &State,
+    state: &RoomState,
     viewer: &Viewer,
     sought: &[(usize, Reference)],
 ) -> Result<Option<Vec<FoundMessage>>> {
@@ -246,7 +246,7 @@ fn in_index(
         let mut found = read_fitting(room, viewer, one, places)?;
         // A message with exactly this id takes precedence over ids that begin with it.
         if found.is_empty() {
-            let beginning = Beginning::of(id).map(Relation::Beginning);
+            let beginning = IdPrefix::of(id).map(Relation::Beginning);
             match beginning.and_then(|beginning| relations.places(&[beginning])) {
                 Some(places) if places.len() <= limits::BEGINNING_PLACES => {
                     found = read_fitting(room, viewer, one, places)?;
@@ -264,7 +264,7 @@ fn read_fitting(
     room: &Dir,
     viewer: &Viewer,
     sought: &(usize, Reference),
-    places: Vec<Position>,
+    places: Vec<LogPosition>,
 ) -> Result<Vec<FoundMessage>> {
     let (n, reference) = sought;
     let mut found = Vec::new();
@@ -290,10 +290,10 @@ fn in_whole_log(
         .filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?)))
         .collect();
     let (viewer, begun) = (viewer.clone(), AtomicUsize::new(0));
-    let sieve = find::Sieve::of(&texts)?;
-    let matches = find::scan(room, START, None, sieve, move |line: Candidate<'_>| {
+    let sieve = find::LineFilter::of(&texts)?;
+    let matches = find::scan(room, START, None, sieve, move |line: CandidateLine<'_>| {
         let past = LoggedMessage::read(line.bytes).filter(|past| viewer.see(past))?;
-        let mut fits: Vec<(usize, Fit)> = Vec::new();
+        let mut fits: Vec<(usize, ReferenceMatch)> = Vec::new();
         for (n, reference) in &sought {
             fits.extend(
                 reference
@@ -302,7 +302,8 @@ fn in_whole_log(
             );
         }
         fits.retain(|(_, fit)| {
-            *fit == Fit::Whole || begun.fetch_add(1, Ordering::Relaxed) < limits::BEGINNINGS
+            *fit == ReferenceMatch::Whole
+                || begun.fetch_add(1, Ordering::Relaxed) < limits::BEGINNINGS
         });
         (!fits.is_empty()).then_some((fits, (past, line.at)))
     })?;
@@ -315,13 +316,13 @@ fn in_whole_log(
     Ok(found)
 }
 
-impl Unresolved {
+impl UnresolvedReference {
     /// The error for a command.
     pub fn error(&self, viewer: &Viewer, reference: &str) -> Error {
         let (what, cure) = self.words(viewer, reference);
         match self {
-            Unresolved::Missing => Error::NotFound { what, cure },
-            Unresolved::Several(_) => Error::Usage { what, cure },
+            UnresolvedReference::Missing => Error::NotFound { what, cure },
+            UnresolvedReference::Several(_) => Error::Usage { what, cure },
         }
     }
 
@@ -329,26 +330,26 @@ impl Unresolved {
     pub fn problem(&self, viewer: &Viewer, reference: &str) -> Problem {
         let (what, fix) = self.words(viewer, reference);
         match self {
-            Unresolved::Missing => Problem::new("unknown_reference", what).fix(fix),
-            Unresolved::Several(_) => Problem::new("ambiguous_reference", what).fix(fix),
+            UnresolvedReference::Missing => Problem::new("unknown_reference", what).fix(fix),
+            UnresolvedReference::Several(_) => Problem::new("ambiguous_reference", what).fix(fix),
         }
     }
 
     fn words(&self, viewer: &Viewer, reference: &str) -> (String, String) {
         let reference = quoted(reference);
         match (self, viewer.only_of()) {
-            (Unresolved::Several(found), _) => {
+            (UnresolvedReference::Several(found), _) => {
                 let names = found.iter().map(|past| (past.seq, past.name()));
                 several(
                     &reference,
                     names.map(|(seq, name)| format!("#{seq} ({name})")),
                 )
             }
-            (Unresolved::Missing, None) => (
+            (UnresolvedReference::Missing, None) => (
                 format!("the log has no message {reference}"),
                 REFERENCE_FORMS.into(),
             ),
-            (Unresolved::Missing, Some(agent)) => (
+            (UnresolvedReference::Missing, Some(agent)) => (
                 format!("{agent} neither sent nor received a message {reference}"),
                 REFERENCE_FORMS.into(),
             ),

@@ -1,6 +1,6 @@
 //! A message as the log records it, and who may see it.
 
-use crate::message::claim::Change;
+use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, Record};
 use crate::message::title::first_line;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
@@ -68,7 +68,7 @@ impl LoggedMessage {
         Some(LoggedMessage {
             change: record
                 .ownership()
-                .and_then(Change::summary)
+                .and_then(ClaimChange::summary)
                 .or_else(|| record.decision()?.summary()),
             seq: record.seq,
             answers: record.accepted().and_then(|accepted| accepted.answers),

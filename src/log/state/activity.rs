@@ -1,6 +1,6 @@
 //! Activity: when each agent last read mail, its last reported work, and its last commit.
 
-use super::clock::Shift;
+use super::clock::ClockShift;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::claim::rfc3339;
@@ -20,7 +20,7 @@ const COMPLETED: [&str; 2] = ["completed", "agent_complete"];
 
 /// The activity of all agents, besides the messages that they sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activity(BTreeMap<Arc<str>, AgentActivity>);
+pub struct RoomActivity(BTreeMap<Arc<str>, AgentActivity>);
 
 /// The activity of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,12 +28,12 @@ struct AgentActivity {
     /// The time of its last read mail, in microseconds since 1970; 0 for never.
     read: i64,
     doing: Option<WorkReport>,
-    commit: Option<Commit>,
+    commit: Option<AgentCommit>,
 }
 
 /// A commit that an agent made: a report with `metadata.commit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Commit {
+pub struct AgentCommit {
     /// The id in hexadecimal.
     pub id: String,
     /// The branch, if it is known.
@@ -67,7 +67,7 @@ pub struct WorkReport {
     pub at: i64,
 }
 
-impl Activity {
+impl RoomActivity {
     /// Records that copies left this agent's inbox.
     pub(super) fn read(&mut self, agent: &Arc<str>, at: Stamp) {
         self.life(agent).read = at.micros();
@@ -90,7 +90,7 @@ impl Activity {
         else {
             return;
         };
-        if let Some(commit) = Commit::of_fields(&fields, at) {
+        if let Some(commit) = AgentCommit::of_fields(&fields, at) {
             self.life(agent).commit = Some(commit);
         } else if let Some(doing) = WorkReport::of_fields(&fields, at) {
             self.life(agent).doing = Some(doing);
@@ -124,7 +124,7 @@ impl Activity {
     }
 
     /// Moves all times.
-    pub(super) fn shift(&mut self, shift: Shift) {
+    pub(super) fn shift(&mut self, shift: ClockShift) {
         for life in self.0.values_mut() {
             let times = [
                 Some(&mut life.read),
@@ -141,7 +141,7 @@ impl Activity {
     }
 
     /// The last commit of this agent.
-    pub fn commit(&self, agent: &str) -> Option<&Commit> {
+    pub fn commit(&self, agent: &str) -> Option<&AgentCommit> {
         self.0.get(agent)?.commit.as_ref()
     }
 
@@ -167,9 +167,9 @@ impl Activity {
     }
 }
 
-impl Commit {
+impl AgentCommit {
     /// The commit in the fields of a message.
-    fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Commit> {
+    fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<AgentCommit> {
         let metadata = fields.get("metadata")?;
         let id = metadata
             .get("commit")?
@@ -179,7 +179,7 @@ impl Commit {
         let branch = branch
             .filter(|branch| !branch.is_empty())
             .map(|branch| branch.chars().take(limits::REPORT_TEXT).collect());
-        Some(Commit {
+        Some(AgentCommit {
             id: id.to_owned(),
             branch,
             at: at.micros(),
@@ -210,7 +210,7 @@ impl WorkReport {
 
     /// The report in the fields of a message. A commit does not change the report.
     fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<WorkReport> {
-        if Commit::of_fields(fields, at).is_some() {
+        if AgentCommit::of_fields(fields, at).is_some() {
             return None;
         }
         let kind = fields.get("type")?.as_str()?.to_owned();

@@ -1,32 +1,34 @@
 //! The message that a reply answers, and escalations that pass a message on until it is answered.
 
-use super::{EXPIRED, LOOP, OVERDUE, OVERDUE_AT_LAST, State, Timed, UNREACHED, renames};
+use super::{
+    EXPIRED, LOOP, MessageDeadline, OVERDUE, OVERDUE_AT_LAST, RoomState, UNREACHED, renames,
+};
 use crate::base::clock::Stamp;
-use crate::message::answer::{Asked, Name, Reply, Shared};
-use crate::message::record::{Group, Record};
-use crate::message::status::Status;
+use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey, ReplyReferences};
+use crate::message::record::{RecipientGroup, Record};
+use crate::message::status::CopyStatus;
 use crate::message::{Message, id};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A message that an escalation passes on, until no reply to it is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PassedOn {
+pub struct EscalatedMessage {
     /// Its record.
     pub seq: u64,
     from: Arc<str>,
     id: String,
-    shares: Shared,
+    shares: ConversationKeys,
     /// The agents that have not replied.
     pub of: Vec<Arc<str>>,
     answer: bool,
     urgent: bool,
 }
 
-impl PassedOn {
+impl EscalatedMessage {
     /// The message of a deadline. The record of the escalation lists the agents that have not replied.
-    pub(super) fn of(timed: &Timed, record: &Record) -> PassedOn {
-        let Timed {
+    pub(super) fn of(timed: &MessageDeadline, record: &Record) -> EscalatedMessage {
+        let MessageDeadline {
             seq,
             from,
             id,
@@ -38,7 +40,7 @@ impl PassedOn {
         let answer = wanted.as_ref().is_some_and(|wanted| wanted.answer);
         let (seq, from, id, shares, urgent) =
             (*seq, from.clone(), id.clone(), shares.clone(), *urgent);
-        PassedOn {
+        EscalatedMessage {
             seq,
             from,
             id,
@@ -50,16 +52,16 @@ impl PassedOn {
     }
 
     /// The same message, for another escalation.
-    pub(super) fn again(&self, record: &Record) -> PassedOn {
-        PassedOn {
+    pub(super) fn again(&self, record: &Record) -> EscalatedMessage {
+        EscalatedMessage {
             of: missing(record),
             ..self.clone()
         }
     }
 
     /// The message's identification.
-    pub(super) fn asked(&self) -> Asked<'_> {
-        Asked {
+    pub(super) fn asked(&self) -> AnswerableMessage<'_> {
+        AnswerableMessage {
             seq: self.seq,
             from: &self.from,
             id: &self.id,
@@ -68,7 +70,7 @@ impl PassedOn {
     }
 
     /// Records a reply, or a status of a copy.
-    pub(super) fn settle(&mut self, by: &str, status: Option<Status>) -> bool {
+    pub(super) fn settle(&mut self, by: &str, status: Option<CopyStatus>) -> bool {
         let before = self.of.len();
         if status.is_none_or(|status| status.settles(self.answer, self.urgent)) {
             self.of.retain(|of| !id::answers_for(by, of));
@@ -84,18 +86,18 @@ impl PassedOn {
 /// The agents that an escalation of the router names.
 fn missing(record: &Record) -> Vec<Arc<str>> {
     #[derive(Deserialize)]
-    struct Body {
-        metadata: Metadata,
+    struct EscalationBody {
+        metadata: EscalationMetadata,
     }
     #[derive(Deserialize)]
-    struct Metadata {
+    struct EscalationMetadata {
         agents: Vec<Arc<str>>,
     }
-    let body = record.message_as::<Body>();
+    let body = record.message_as::<EscalationBody>();
     body.map(|body| body.metadata.agents).unwrap_or_default()
 }
 
-impl State {
+impl RoomState {
     /// Notes the subject of a notice, and updates the deadline of the message concerned.
     pub(super) fn note_notice(&mut self, about: &str, at: Stamp) {
         let (what, of) = about.split_once(' ').unwrap_or_default();
@@ -112,7 +114,7 @@ impl State {
     }
 
     /// The message that a notice passes on, unless no reply to it is missing.
-    pub(super) fn passed_on(&self, record: &Record) -> Option<PassedOn> {
+    pub(super) fn passed_on(&self, record: &Record) -> Option<EscalatedMessage> {
         let (what, seq) = record.about()?.split_once(' ')?;
         if ![OVERDUE, OVERDUE_AT_LAST].contains(&what) {
             return None;
@@ -121,14 +123,14 @@ impl State {
         let timed = self
             .timers
             .get(seq)
-            .map(|timed| PassedOn::of(timed, record));
+            .map(|timed| EscalatedMessage::of(timed, record));
         timed.or_else(|| Some(self.items.passed_on(seq)?.again(record)))
     }
 
     /// The record of the message that another message to these recipients answers, if its sender owes a reply to it. A
     /// named message has precedence over messages that share a thread or reference with the reply. The oldest one counts.
-    pub fn answered_by(&self, message: &Message, to: &[Group]) -> Option<u64> {
-        let reply = Reply::of(message)?;
+    pub fn answered_by(&self, message: &Message, to: &[RecipientGroup]) -> Option<u64> {
+        let reply = ReplyReferences::of(message)?;
         let named = self.first_owed(message.from(), &reply.names(), &|asked| {
             asked.is_named_by(&reply)
         });
@@ -145,8 +147,8 @@ impl State {
     fn first_owed(
         &self,
         agent: &str,
-        names: &[Name],
-        is_meant: &dyn Fn(&Asked<'_>) -> bool,
+        names: &[ReplyKey],
+        is_meant: &dyn Fn(&AnswerableMessage<'_>) -> bool,
     ) -> Option<u64> {
         let timed = self.timers.first_owed(agent, names, is_meant);
         timed

@@ -3,23 +3,23 @@
 //! The records of the log decide: [`Approvals::apply`] applies them in their order and rejects nothing. The router asks
 //! before it writes a record whether a decision is valid.
 
-use super::clock::Shift;
-use super::{Source, renames};
+use super::clock::ClockShift;
+use super::{ChangeSource, renames};
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, hex};
 use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
-use crate::message::decision::{self, Step, Terms};
-use crate::message::record::Group;
-use crate::message::reference::{Chosen, Reference, choose};
-use crate::message::status::{Receipt, Status};
+use crate::message::decision::{self, ApprovalChange, ApprovalTerms};
+use crate::message::record::RecipientGroup;
+use crate::message::reference::{Reference, ReferenceResolution, choose};
+use crate::message::status::{CopyStatus, Receipt};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// An open approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approval {
+pub struct OpenApproval {
     /// Its message, as `<sender>/<id>`.
     pub approval: String,
     /// The record of its message.
@@ -43,12 +43,12 @@ pub struct Approval {
     pub escalated: u32,
     /// Its terms.
     #[serde(flatten)]
-    pub terms: Terms,
+    pub terms: ApprovalTerms,
 }
 
 /// An approval that is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct ClosedApproval {
     /// Its message, as `<sender>/<id>`.
     pub approval: String,
     /// The record of its message.
@@ -68,14 +68,14 @@ pub struct Decided {
     pub at: i64,
 }
 
-impl Approval {
+impl OpenApproval {
     /// Returns true if its deadline has passed.
     pub fn is_due(&self, now: Stamp) -> bool {
         self.terms.deadline.is_some_and(|at| at <= now.micros())
     }
 }
 
-impl Decided {
+impl ClosedApproval {
     /// The outcome, as a word.
     pub fn word(&self) -> &str {
         let is_withdrawn = self.by.as_ref() == Some(&self.from);
@@ -89,7 +89,7 @@ impl Decided {
 
 /// The decision key of the person that is pinned in the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pin {
+pub struct PinnedKey {
     /// The public key, in hexadecimal.
     pub key: String,
     /// The id of the room that pinned it. A copy of the room needs its own pin.
@@ -104,27 +104,33 @@ pub struct Pin {
 /// All approvals of a room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approvals {
-    open: Vec<Approval>,
-    decided: VecDeque<Decided>,
-    pin: Option<Pin>,
+    open: Vec<OpenApproval>,
+    decided: VecDeque<ClosedApproval>,
+    pin: Option<PinnedKey>,
     changed: u64,
 }
 
 impl Approvals {
     /// Applies a record with these recipients, and a message with this digest.
-    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group], digest: &Hash) {
-        let Source { seq, from, id, .. } = record;
+    pub fn apply(
+        &mut self,
+        step: &ApprovalChange,
+        record: ChangeSource<'_>,
+        recipients: &[RecipientGroup],
+        digest: &Hash,
+    ) {
+        let ChangeSource { seq, from, id, .. } = record;
         let at = record.at.micros();
         self.changed = seq;
         match step {
-            Step::Ask(terms) => {
+            ApprovalChange::Ask(terms) => {
                 let to = recipients
                     .iter()
                     .flat_map(|group| &group.agents)
                     .filter(|agent| *agent != from);
                 let (approval, from, to) =
                     (claim::name(from, id), from.clone(), to.cloned().collect());
-                self.open.push(Approval {
+                self.open.push(OpenApproval {
                     approval,
                     seq,
                     digest: hex(digest),
@@ -137,15 +143,15 @@ impl Approvals {
                     terms: terms.clone(),
                 });
             }
-            Step::Decide {
+            ApprovalChange::Decide {
                 approval, option, ..
             } => {
                 self.close(approval, Some(option.clone()), Some(from.clone()), seq, at);
             }
-            Step::Expire { approval, option } => {
+            ApprovalChange::Expire { approval, option } => {
                 self.close(approval, option.clone(), None, seq, at)
             }
-            Step::Escalate {
+            ApprovalChange::Escalate {
                 approval,
                 to,
                 deadline,
@@ -163,8 +169,8 @@ impl Approvals {
                 (open.terms.deadline, open.deadline_since) = (*deadline, at);
                 open.escalated += 1;
             }
-            Step::Pin { key, place, .. } => {
-                self.pin = Some(Pin {
+            ApprovalChange::Pin { key, place, .. } => {
+                self.pin = Some(PinnedKey {
                     key: key.clone(),
                     place: place.clone(),
                     seq,
@@ -172,15 +178,17 @@ impl Approvals {
                 });
             }
             // The question about its proposals is obsolete.
-            Step::Settle { thread } => self
+            ApprovalChange::Settle { thread } => self
                 .open
                 .retain(|open| open.terms.thread.as_ref() != Some(thread)),
-            Step::Propose { .. } | Step::Object { .. } | Step::Dispute { .. } => {}
+            ApprovalChange::Propose { .. }
+            | ApprovalChange::Object { .. }
+            | ApprovalChange::Dispute { .. } => {}
         }
     }
 
     /// Closes the approvals that their asker withdraws or supersedes with an ack.
-    pub fn withdraw(&mut self, receipts: &[Receipt], record: Source<'_>) {
+    pub fn withdraw(&mut self, receipts: &[Receipt], record: ChangeSource<'_>) {
         for name in self.withdrawn(receipts, record.from) {
             self.changed = record.seq;
             let by = Some(record.from.clone());
@@ -192,7 +200,12 @@ impl Approvals {
     pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
         let seqs: Vec<u64> = receipts
             .iter()
-            .filter(|receipt| matches!(receipt.status, Status::Withdrawn | Status::Superseded))
+            .filter(|receipt| {
+                matches!(
+                    receipt.status,
+                    CopyStatus::Withdrawn | CopyStatus::Superseded
+                )
+            })
             .flat_map(|receipt| receipt.seqs.iter().copied())
             .collect();
         self.open
@@ -203,12 +216,12 @@ impl Approvals {
     }
 
     /// The key that is pinned for the room with this identity.
-    pub fn pin(&self, place: Option<&str>) -> Option<&Pin> {
+    pub fn pin(&self, place: Option<&str>) -> Option<&PinnedKey> {
         self.pin.as_ref().filter(|pin| Some(&*pin.place) == place)
     }
 
     /// Moves all times, in the record `seq`.
-    pub(super) fn shift(&mut self, shift: Shift, seq: u64) {
+    pub(super) fn shift(&mut self, shift: ClockShift, seq: u64) {
         for open in &mut self.open {
             shift.apply(&mut open.since);
             // A deadline that is further away than any span allows is a date that its sender chose.
@@ -235,17 +248,17 @@ impl Approvals {
     }
 
     /// The open approvals, in the order of the log.
-    pub fn open(&self) -> &[Approval] {
+    pub fn open(&self) -> &[OpenApproval] {
         &self.open
     }
 
     /// The last closed approvals, in the order of their decisions.
-    pub fn decided(&self) -> impl DoubleEndedIterator<Item = &Decided> {
+    pub fn decided(&self) -> impl DoubleEndedIterator<Item = &ClosedApproval> {
         self.decided.iter()
     }
 
     /// The open approval that a reference names.
-    pub fn find(&self, reference: &str) -> Chosen<&Approval> {
+    pub fn find(&self, reference: &str) -> ReferenceResolution<&OpenApproval> {
         named(
             reference,
             self.open
@@ -255,7 +268,7 @@ impl Approvals {
     }
 
     /// The closed approval that a reference names.
-    pub fn find_decided(&self, reference: &str) -> Chosen<&Decided> {
+    pub fn find_decided(&self, reference: &str) -> ReferenceResolution<&ClosedApproval> {
         named(
             reference,
             self.decided
@@ -274,7 +287,7 @@ impl Approvals {
     }
 
     /// Records in `at` a status of a copy.
-    pub(super) fn reached(&mut self, seq: u64, agent: &Arc<str>, status: Status, at: u64) {
+    pub(super) fn reached(&mut self, seq: u64, agent: &Arc<str>, status: CopyStatus, at: u64) {
         let open = self.open.iter_mut().find(|open| open.seq == seq);
         if let Some(open) =
             open.filter(|open| status.is_closed() && !open.dismissed.contains(agent))
@@ -309,7 +322,7 @@ impl Approvals {
         let Some(n) = self.open.iter().position(|open| open.approval == *approval) else {
             return;
         };
-        let Approval {
+        let OpenApproval {
             approval,
             seq: asked,
             from,
@@ -319,7 +332,7 @@ impl Approvals {
         if self.decided.len() >= limits::DECIDED {
             self.decided.pop_front();
         }
-        self.decided.push_back(Decided {
+        self.decided.push_back(ClosedApproval {
             approval,
             asked,
             from,
@@ -332,9 +345,12 @@ impl Approvals {
     }
 }
 
-fn named<'a, T>(reference: &str, all: impl Iterator<Item = (&'a str, u64, T)>) -> Chosen<T> {
+fn named<'a, T>(
+    reference: &str,
+    all: impl Iterator<Item = (&'a str, u64, T)>,
+) -> ReferenceResolution<T> {
     let Some(reference) = Reference::parse(reference) else {
-        return Chosen::None;
+        return ReferenceResolution::None;
     };
     let fits = all.filter_map(|(name, seq, one)| {
         let (from, id) = name.split_once('/')?;

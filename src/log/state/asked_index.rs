@@ -1,24 +1,24 @@
 //! An index of the messages that want a reply.
 
-use crate::message::answer::{Asked, Name};
+use crate::message::answer::{AnswerableMessage, ReplyKey};
 use crate::message::id;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Finds messages that want a reply by the names that replies use.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AskedIndex(HashMap<Name, BTreeSet<u64>>);
+pub(super) struct ReplyIndex(HashMap<ReplyKey, BTreeSet<u64>>);
 
-impl AskedIndex {
+impl ReplyIndex {
     /// Adds a message.
-    pub(super) fn add(&mut self, asked: Asked<'_>) {
+    pub(super) fn add(&mut self, asked: AnswerableMessage<'_>) {
         for name in asked.names() {
             self.0.entry(name).or_default().insert(asked.seq);
         }
     }
 
     /// Removes a message.
-    pub(super) fn remove(&mut self, asked: Asked<'_>) {
+    pub(super) fn remove(&mut self, asked: AnswerableMessage<'_>) {
         for name in asked.names() {
             if let Some(seqs) = self.0.get_mut(&name) {
                 seqs.remove(&asked.seq);
@@ -30,7 +30,7 @@ impl AskedIndex {
     }
 
     /// The first message with one of these names that fulfils the condition.
-    pub(super) fn first(&self, names: &[Name], holds: impl Fn(u64) -> bool) -> Option<u64> {
+    pub(super) fn first(&self, names: &[ReplyKey], holds: impl Fn(u64) -> bool) -> Option<u64> {
         let seqs = names.iter().filter_map(|name| self.0.get(name));
         seqs.filter_map(|seqs| seqs.iter().copied().find(|seq| holds(*seq)))
             .min()

@@ -3,11 +3,12 @@
 //! It is a cache. A checkpoint that is missing, damaged, of another version or that does not match the log is ignored,
 //! and the state is built from the whole log.
 
-use super::items::Item;
-use super::mailboxes::{Mailboxes, Sizes};
+use super::items::OpenItem;
+use super::mailboxes::{MailboxSizes, Mailboxes};
 use super::{
-    Activity, Approvals, Claims, Conversation, Counts, Disputes, Gaps, Ids, Items, Links, Loops,
-    Open, PartialClaim, RecentRelations, State, Timed, Timers, Wakes,
+    AcceptedGaps, Approvals, ChannelCounts, Claims, Disputes, LinkStates, LoopDetector,
+    MessageCounts, MessageDeadline, MessageDeadlines, MessageIndex, OpenItems, OpenRecord,
+    PartialPickup, RecentRelations, RoomActivity, RoomState, WakeStates,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -15,7 +16,7 @@ use crate::base::hash::{Hash, hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
-use crate::log::Position;
+use crate::log::LogPosition;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ const VERSION: u32 = 1;
 
 /// The first line of the body. The recent ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct CheckpointHead {
     version: u32,
     room: Option<String>,
     seq: u64,
@@ -33,34 +34,34 @@ struct Head {
     time: i64,
     prev: Hash,
     claim: u64,
-    open: Vec<Open>,
+    open: Vec<OpenRecord>,
     notices: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
     former: BTreeMap<Arc<str>, Arc<str>>,
-    activity: Activity,
-    channels: BTreeMap<Arc<str>, Conversation>,
-    counts: Counts,
-    timers: Vec<Timed>,
+    activity: RoomActivity,
+    channels: BTreeMap<Arc<str>, ChannelCounts>,
+    counts: MessageCounts,
+    timers: Vec<MessageDeadline>,
     claims: Claims,
     approvals: Approvals,
     disputes: Disputes,
-    items: (Vec<Item>, u64),
-    wakes: Wakes,
-    links: Links,
-    loops: Loops,
-    gaps: Gaps,
-    begun: BTreeMap<String, PartialClaim>,
+    items: (Vec<OpenItem>, u64),
+    wakes: WakeStates,
+    links: LinkStates,
+    loops: LoopDetector,
+    gaps: AcceptedGaps,
+    begun: BTreeMap<String, PartialPickup>,
     last_entry: u64,
-    last: Position,
-    end: Position,
+    last: LogPosition,
+    end: LogPosition,
     /// The bytes of the recent ids.
     ids: usize,
     /// The end of the log that the index of ids must cover.
-    indexed: Position,
-    mailboxes: Vec<(Arc<str>, Sizes)>,
+    indexed: LogPosition,
+    mailboxes: Vec<(Arc<str>, MailboxSizes)>,
 }
 
-impl State {
+impl RoomState {
     /// Writes the checkpoint, and returns its size in bytes. After a kill, either the old or the new checkpoint exists.
     pub fn save(&mut self, room: &Dir) -> Result<u64> {
         self.compact_ids(room)?;
@@ -75,7 +76,7 @@ impl State {
         let mut raw = self.ids.bytes();
         let ids = raw.len();
         let mailboxes = self.mailboxes.put(&mut raw);
-        let head = Head {
+        let head = CheckpointHead {
             version: VERSION,
             room: self.room.clone(),
             seq: self.seq,
@@ -123,7 +124,7 @@ impl State {
 }
 
 /// The state in the checkpoint, if the checkpoint is intact. Does not check whether it matches the log.
-pub fn saved(room: &Dir) -> Option<State> {
+pub fn saved(room: &Dir) -> Option<RoomState> {
     let file = room
         .read(layout::CHECKPOINT, limits::CHECKPOINT_MOST)
         .ok()??;
@@ -131,7 +132,7 @@ pub fn saved(room: &Dir) -> Option<State> {
 }
 
 /// The state in the checkpoint, if the checkpoint is intact, and whether it matches the log.
-pub(super) fn load(room: &Dir) -> Result<Option<(State, bool)>> {
+pub(super) fn load(room: &Dir) -> Result<Option<(RoomState, bool)>> {
     let Some(state) = saved(room) else {
         return Ok(None);
     };
@@ -140,23 +141,23 @@ pub(super) fn load(room: &Dir) -> Result<Option<(State, bool)>> {
 }
 
 /// Returns true if the log has the last record of this state.
-pub(super) fn fits(room: &Dir, state: &State) -> Result<bool> {
+pub(super) fn fits(room: &Dir, state: &RoomState) -> Result<bool> {
     let last = log::read_one(room, state.last)?;
     Ok(last.is_some_and(|line| line.hash() == state.prev && line.end() == state.end))
 }
 
-fn read(file: &[u8]) -> Option<State> {
+fn read(file: &[u8]) -> Option<RoomState> {
     let (digest, body) = (file.get(..64)?, file.get(65..)?);
     if hex(&hash(body)).as_bytes() != digest {
         return None;
     }
     let cut = body.iter().position(|&byte| byte == b'\n')?;
-    let head: Head = serde_json::from_slice(&body[..cut]).ok()?;
+    let head: CheckpointHead = serde_json::from_slice(&body[..cut]).ok()?;
     if head.version != VERSION {
         return None;
     }
     let (ids, mailboxes) = body[cut + 1..].split_at_checked(head.ids)?;
-    Some(State {
+    Some(RoomState {
         room: head.room,
         seq: head.seq,
         batch: head.batch,
@@ -175,14 +176,14 @@ fn read(file: &[u8]) -> Option<State> {
         activity: head.activity,
         channels: head.channels,
         counts: head.counts,
-        ids: Ids::from_bytes(ids, head.indexed),
+        ids: MessageIndex::from_bytes(ids, head.indexed),
         relations: RecentRelations::default(),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
-        timers: Timers::of(head.timers),
+        timers: MessageDeadlines::of(head.timers),
         claims: head.claims,
         approvals: head.approvals,
         disputes: head.disputes,
-        items: Items::of(head.items.0, head.items.1),
+        items: OpenItems::of(head.items.0, head.items.1),
         wakes: head.wakes,
         links: head.links,
         loops: head.loops,

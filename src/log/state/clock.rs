@@ -3,19 +3,19 @@
 //! the clock's time. When the clock changes, the state moves its times with it: a lease of a minute ends after a minute,
 //! whichever time the clock showed.
 
-use super::State;
+use super::RoomState;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::record::{Event, Record};
 
 /// A change of the clock: times later than `after` move by `by` microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shift {
+pub(super) struct ClockShift {
     after: i64,
     by: i64,
 }
 
-impl Shift {
+impl ClockShift {
     /// Moves the time of an event. Returns true if the time moved: times that were derived from it move as well.
     pub(super) fn apply(self, at: &mut i64) -> bool {
         let moves = *at > self.after;
@@ -32,7 +32,7 @@ impl Shift {
         }
     }
 
-    /// As [`Shift::apply`].
+    /// As [`ClockShift::apply`].
     pub(super) fn apply_to_stamp(self, at: &mut Stamp) {
         let mut micros = at.micros();
         self.apply(&mut micros);
@@ -40,7 +40,7 @@ impl Shift {
     }
 }
 
-impl State {
+impl RoomState {
     /// The next record, with its number and its accept time, and the clock's time if that is or was behind.
     pub fn begin_record(&self, event: Event, seq: u64, at: Stamp) -> Record {
         let now = Stamp::now();
@@ -65,13 +65,13 @@ impl State {
         let time = record.time(stamp);
         let (before, ahead) = (self.time.micros(), self.at.micros() - self.time.micros());
         let shift = if time < self.time {
-            Some(Shift {
+            Some(ClockShift {
                 after: time.micros(),
                 by: time.micros() - before,
             })
         } else if ahead > 0 && time == stamp {
             // The clock was corrected, after it had been set back.
-            Some(Shift {
+            Some(ClockShift {
                 after: i64::MIN,
                 by: ahead,
             })
@@ -85,7 +85,7 @@ impl State {
         time
     }
 
-    fn shift(&mut self, shift: Shift, seq: u64) {
+    fn shift(&mut self, shift: ClockShift, seq: u64) {
         for at in self.active.values_mut() {
             shift.apply_to_stamp(at);
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The number of messages in the log, by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
+pub struct MessageCounts {
     /// Accepted messages.
     pub accepted: u64,
     /// Copies of accepted messages.
@@ -20,7 +20,7 @@ pub struct Counts {
 
 /// The messages of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Conversation {
+pub struct ChannelCounts {
     /// Their number.
     pub messages: u64,
     /// The record of the last one.

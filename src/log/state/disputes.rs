@@ -2,14 +2,14 @@
 //!
 //! The records of the log decide: [`Disputes::apply`] applies them in their order and rejects nothing.
 
-use super::clock::Shift;
-use super::{Source, renames};
+use super::clock::ClockShift;
+use super::{ChangeSource, renames};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
-use crate::message::decision::Step;
-use crate::message::record::Group;
-use crate::message::reference::{Fit, Reference};
+use crate::message::decision::ApprovalChange;
+use crate::message::record::RecipientGroup;
+use crate::message::reference::{Reference, ReferenceMatch};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Dispute {
     #[serde(with = "rfc3339")]
     pub since: i64,
     /// The last position of each agent, in the order of the log.
-    pub positions: Vec<Position>,
+    pub positions: Vec<DisputePosition>,
     /// The number of rounds: a round ends with an objection to a newer position of another agent.
     pub rounds: u32,
     /// When the human is asked. `None` before the escalation, and after the question.
@@ -44,7 +44,7 @@ pub struct Dispute {
 
 /// A proposal or an objection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
+pub struct DisputePosition {
     /// Its sender.
     pub from: Arc<str>,
     /// Its message, as `<sender>/<id>`.
@@ -61,16 +61,21 @@ pub struct Disputes(Vec<Dispute>);
 
 impl Disputes {
     /// Applies a record with these recipients.
-    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group]) {
+    pub fn apply(
+        &mut self,
+        step: &ApprovalChange,
+        record: ChangeSource<'_>,
+        recipients: &[RecipientGroup],
+    ) {
         let message = claim::name(record.from, record.id);
         match step {
-            Step::Propose { thread, title } => {
+            ApprovalChange::Propose { thread, title } => {
                 if !self.0.iter().any(|one| one.thread == *thread) {
                     self.begin(thread, record);
                 }
                 self.said(
                     thread,
-                    Position {
+                    DisputePosition {
                         from: record.from.clone(),
                         message,
                         proposes: true,
@@ -78,10 +83,10 @@ impl Disputes {
                     },
                 );
             }
-            Step::Object { thread, title } => {
+            ApprovalChange::Object { thread, title } => {
                 self.said(
                     thread,
-                    Position {
+                    DisputePosition {
                         from: record.from.clone(),
                         message,
                         proposes: false,
@@ -89,8 +94,8 @@ impl Disputes {
                     },
                 );
             }
-            Step::Settle { thread } => self.0.retain(|one| one.thread != *thread),
-            Step::Dispute { thread, due } => {
+            ApprovalChange::Settle { thread } => self.0.retain(|one| one.thread != *thread),
+            ApprovalChange::Dispute { thread, due } => {
                 if let Some(one) = self.0.iter_mut().find(|one| one.thread == *thread) {
                     (one.escalated, one.due, one.due_since) = (true, *due, record.at.micros());
                     one.asked = recipients
@@ -101,7 +106,7 @@ impl Disputes {
                     one.names.push(message);
                 }
             }
-            Step::Ask(terms) => {
+            ApprovalChange::Ask(terms) => {
                 let thread = terms.thread.as_deref();
                 if let Some(one) = self
                     .0
@@ -112,16 +117,16 @@ impl Disputes {
                     one.names.push(message);
                 }
             }
-            Step::Decide { approval, .. } | Step::Expire { approval, .. } => {
+            ApprovalChange::Decide { approval, .. } | ApprovalChange::Expire { approval, .. } => {
                 self.0
                     .retain(|one| !(one.escalated && one.names.contains(approval)));
             }
-            Step::Escalate { .. } | Step::Pin { .. } => {}
+            ApprovalChange::Escalate { .. } | ApprovalChange::Pin { .. } => {}
         }
     }
 
     /// Moves all times.
-    pub(super) fn shift(&mut self, shift: Shift) {
+    pub(super) fn shift(&mut self, shift: ClockShift) {
         for one in &mut self.0 {
             shift.apply(&mut one.since);
             shift.apply_to(&mut one.due_since, one.due.as_mut());
@@ -137,7 +142,7 @@ impl Disputes {
         self.0.iter().find(|one| {
             one.names.iter().any(|name| {
                 let (from, id) = name.split_once('/').unwrap_or_default();
-                reference.fit(from, id, None) == Some(Fit::Whole)
+                reference.fit(from, id, None) == Some(ReferenceMatch::Whole)
             })
         })
     }
@@ -172,7 +177,7 @@ impl Disputes {
         self.0.iter()
     }
 
-    fn begin(&mut self, thread: &str, record: Source<'_>) {
+    fn begin(&mut self, thread: &str, record: ChangeSource<'_>) {
         if self.0.len() >= limits::DISPUTES {
             self.0.remove(0);
         }
@@ -191,7 +196,7 @@ impl Disputes {
         });
     }
 
-    fn said(&mut self, thread: &str, position: Position) {
+    fn said(&mut self, thread: &str, position: DisputePosition) {
         let Some(one) = self.0.iter_mut().find(|one| one.thread == thread) else {
             return;
         };

@@ -1,15 +1,15 @@
 //! The gaps of the log that a person has accepted.
 
-use super::State;
+use super::RoomState;
 use crate::base::clock::Stamp;
-use crate::log::{Position, Tip};
-use crate::message::gap::Gap;
+use crate::log::{LogPosition, LogTip};
+use crate::message::gap::LogGap;
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 
 /// All accepted gaps, in the order of the log.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Gaps(Vec<AcceptedGap>);
+pub struct AcceptedGaps(Vec<AcceptedGap>);
 
 /// An accepted gap, and the record that accepts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,10 +23,10 @@ pub struct AcceptedGap {
     /// When it was accepted, in microseconds since 1970.
     pub accepted: i64,
     /// The position of that record.
-    pub at: Position,
+    pub at: LogPosition,
 }
 
-impl Gaps {
+impl AcceptedGaps {
     /// The gap that a lost record belongs to.
     pub fn of(&self, seq: u64) -> Option<&AcceptedGap> {
         self.0.iter().find(|gap| (gap.from..=gap.to).contains(&seq))
@@ -49,10 +49,10 @@ impl Gaps {
     }
 }
 
-impl State {
+impl RoomState {
     /// The last record.
-    pub fn tip(&self) -> Tip {
-        Tip {
+    pub fn tip(&self) -> LogTip {
+        LogTip {
             at: self.last,
             end: self.end,
             seq: self.seq,
@@ -60,8 +60,8 @@ impl State {
         }
     }
 
-    pub(super) fn accept_gap(&mut self, record: &Record, stamp: Stamp, at: Position) {
-        let Some(Gap { from, to, .. }) = record.gap() else {
+    pub(super) fn accept_gap(&mut self, record: &Record, stamp: Stamp, at: LogPosition) {
+        let Some(LogGap { from, to, .. }) = record.gap() else {
             return;
         };
         self.gaps.insert(AcceptedGap {

@@ -4,12 +4,12 @@
 //! memory and in the checkpoint. The index follows from the log: one that is missing, damaged, or of another log is built
 //! again.
 
-use super::State;
-use crate::base::error::{Doing, Error, Result};
+use super::RoomState;
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hex, short_hash};
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
-use crate::log::{self, Position, START, Tip};
+use crate::log::{self, LogPosition, LogTip, START};
 use crate::message::record::{EventKind, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -18,19 +18,19 @@ use std::sync::{Arc, OnceLock};
 /// Maps the hash of (sender, id) to the positions of records. Two pairs can have the same hash, so a caller must compare the
 /// record itself.
 #[derive(Debug, Clone)]
-pub struct Ids {
+pub struct MessageIndex {
     /// The entries of the records after `indexed`.
     recent: BTreeSet<SortedEntry>,
     /// The end of the log that the index must cover. [`START`] if all entries are in `recent`.
-    indexed: Position,
-    index: OnceLock<Arc<Index>>,
+    indexed: LogPosition,
+    index: OnceLock<Arc<MessageIndexFile>>,
 }
 
 /// The file of the entries before a position of the log.
 #[derive(Debug)]
-struct Index {
+struct MessageIndexFile {
     room: Dir,
-    covers: Covers,
+    covers: IndexCoverage,
     /// `None` if it could not be written.
     file: Option<SortedFile>,
     /// The entries, if the file is missing or damaged.
@@ -39,18 +39,18 @@ struct Index {
 
 /// The part of the log that an index covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Covers {
+struct IndexCoverage {
     /// The last record.
-    last: Position,
+    last: LogPosition,
     /// Its end.
-    end: Position,
+    end: LogPosition,
     /// Its hash.
     hash: String,
 }
 
-impl Default for Ids {
-    fn default() -> Ids {
-        Ids {
+impl Default for MessageIndex {
+    fn default() -> MessageIndex {
+        MessageIndex {
             recent: BTreeSet::new(),
             indexed: START,
             index: OnceLock::new(),
@@ -58,15 +58,15 @@ impl Default for Ids {
     }
 }
 
-impl Ids {
+impl MessageIndex {
     /// Stores the position of a record for each of its ids.
-    pub(super) fn add(&mut self, record: &Record, at: Position) {
+    pub(super) fn add(&mut self, record: &Record, at: LogPosition) {
         self.recent
             .extend(keys(record).into_iter().map(|key| (key, at.pack())));
     }
 
     /// The positions of records that may match (sender, id), in the order of the log; usually none. The index must be open.
-    pub fn places(&self, sender: &str, id: &str) -> Result<Vec<Position>> {
+    pub fn places(&self, sender: &str, id: &str) -> Result<Vec<LogPosition>> {
         let key = key(sender, id);
         let recent = self.recent.range((key, 0)..=(key, u64::MAX));
         let mut places: Vec<u64> = recent.map(|(_, place)| *place).collect();
@@ -76,7 +76,7 @@ impl Ids {
             places.sort_unstable();
             places.dedup();
         }
-        Ok(places.into_iter().map(Position::unpack).collect())
+        Ok(places.into_iter().map(LogPosition::unpack).collect())
     }
 
     /// The positions of records that may be the accepted retry of a rejection.
@@ -85,7 +85,7 @@ impl Ids {
         sender: &str,
         rejection: u64,
         line: Option<u32>,
-    ) -> Result<Vec<Position>> {
+    ) -> Result<Vec<LogPosition>> {
         self.places(sender, &retry_key(rejection, line))
     }
 
@@ -104,14 +104,14 @@ impl Ids {
         if self.indexed == START || self.index.get().is_some() {
             return true;
         }
-        match Index::open(room, self.indexed) {
+        match MessageIndexFile::open(room, self.indexed) {
             Ok(Some(index)) => self.index.set(Arc::new(index)).is_ok(),
             _ => false,
         }
     }
 
     /// Opens the index, and builds it again from the log if it is not usable. `tip` is the end of the log.
-    fn open(&mut self, room: &Dir, tip: Tip) -> Result<()> {
+    fn open(&mut self, room: &Dir, tip: LogTip) -> Result<()> {
         if self.open_to_read(room) {
             return Ok(());
         }
@@ -121,7 +121,7 @@ impl Ids {
 
     /// Moves the recent entries into the index if there are many of them, or if its file has to be written again. Entries of
     /// archived segments are removed.
-    fn compact(&mut self, room: &Dir, tip: Tip) -> Result<()> {
+    fn compact(&mut self, room: &Dir, tip: LogTip) -> Result<()> {
         if !self.is_due() {
             return Ok(());
         }
@@ -132,7 +132,7 @@ impl Ids {
         let live = log::live(room)?;
         entries.extend(&self.recent);
         entries.retain(|(_, place)| {
-            live.binary_search(&Position::unpack(*place).segment)
+            live.binary_search(&LogPosition::unpack(*place).segment)
                 .is_ok()
         });
         entries.sort_unstable();
@@ -141,13 +141,13 @@ impl Ids {
     }
 
     /// Makes these entries the index. If the file cannot be written, they stay in memory.
-    fn put(&mut self, room: &Dir, tip: Tip, entries: Vec<SortedEntry>) -> Result<()> {
-        let covers = Covers {
+    fn put(&mut self, room: &Dir, tip: LogTip, entries: Vec<SortedEntry>) -> Result<()> {
+        let covers = IndexCoverage {
             last: tip.at,
             end: tip.end,
             hash: hex(&tip.hash),
         };
-        let index = Index::write(room, covers, entries)?;
+        let index = MessageIndexFile::write(room, covers, entries)?;
         self.recent.clear();
         self.indexed = tip.end;
         self.index = OnceLock::from(Arc::new(index));
@@ -164,12 +164,12 @@ impl Ids {
     }
 
     /// The end of the log that the index must cover.
-    pub(super) fn indexed(&self) -> Position {
+    pub(super) fn indexed(&self) -> LogPosition {
         self.indexed
     }
 
-    /// Reads the output of [`Ids::bytes`].
-    pub(super) fn from_bytes(bytes: &[u8], indexed: Position) -> Ids {
+    /// Reads the output of [`MessageIndex::bytes`].
+    pub(super) fn from_bytes(bytes: &[u8], indexed: LogPosition) -> MessageIndex {
         let (entries, _) = bytes.as_chunks::<16>();
         let number = |half: &[u8]| {
             half.iter()
@@ -180,7 +180,7 @@ impl Ids {
             .iter()
             .map(|entry| (number(&entry[..8]), number(&entry[8..])))
             .collect();
-        Ids {
+        MessageIndex {
             recent,
             indexed,
             index: OnceLock::new(),
@@ -188,13 +188,13 @@ impl Ids {
     }
 }
 
-impl Index {
+impl MessageIndexFile {
     /// Opens the index if its file is intact, belongs to the log, and covers the log at least up to a position.
-    fn open(room: &Dir, indexed: Position) -> Result<Option<Index>> {
+    fn open(room: &Dir, indexed: LogPosition) -> Result<Option<MessageIndexFile>> {
         let Ok(file) = SortedFile::open(room, layout::IDS) else {
             return Ok(None);
         };
-        let Ok(covers) = serde_json::from_slice::<Covers>(file.label()) else {
+        let Ok(covers) = serde_json::from_slice::<IndexCoverage>(file.label()) else {
             return Ok(None);
         };
         let last = log::read_one(room, covers.last)?;
@@ -203,7 +203,7 @@ impl Index {
         if !is_of_log || covers.end < indexed {
             return Ok(None);
         }
-        Ok(Some(Index {
+        Ok(Some(MessageIndexFile {
             room: room.clone(),
             covers,
             file: Some(file),
@@ -211,11 +211,15 @@ impl Index {
         }))
     }
 
-    fn write(room: &Dir, covers: Covers, entries: Vec<SortedEntry>) -> Result<Index> {
+    fn write(
+        room: &Dir,
+        covers: IndexCoverage,
+        entries: Vec<SortedEntry>,
+    ) -> Result<MessageIndexFile> {
         let label = serde_json::to_vec(&covers).expect("it has only text keys");
         let written = SortedFile::write(room, layout::IDS, &label, &entries)
             .and_then(|()| SortedFile::open(room, layout::IDS).doing("open", room.at(layout::IDS)));
-        let index = |file, entries| Index {
+        let index = |file, entries| MessageIndexFile {
             room: room.clone(),
             covers,
             file,
@@ -283,12 +287,12 @@ impl Index {
 }
 
 /// The entries of all records in `log/` before a position, in order.
-fn entries_of_log(room: &Dir, until: Position) -> Result<Vec<SortedEntry>> {
+fn entries_of_log(room: &Dir, until: LogPosition) -> Result<Vec<SortedEntry>> {
     let mut entries = Vec::new();
     let Some(&segment) = log::live(room)?.first() else {
         return Ok(entries);
     };
-    for line in log::read(room, Position { segment, offset: 0 })? {
+    for line in log::read(room, LogPosition { segment, offset: 0 })? {
         let line = line?;
         if line.at >= until {
             break;
@@ -349,7 +353,7 @@ fn not_open() -> Error {
     }
 }
 
-impl State {
+impl RoomState {
     /// Opens the index of ids for a router. It is built again from the log if it is missing, damaged, or of another log.
     pub fn open_ids(&mut self, room: &Dir) -> Result<()> {
         let tip = self.tip();

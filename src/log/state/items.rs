@@ -1,16 +1,16 @@
 //! Open items: messages that need an action of an agent. Questions, escalations and rejections; approvals and offers have a
 //! state of their own.
 
-use super::answers::PassedOn;
-use super::asked_index::{AskedIndex, owes};
-use super::clock::Shift;
+use super::answers::EscalatedMessage;
+use super::asked_index::{ReplyIndex, owes};
+use super::clock::ClockShift;
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
-use crate::message::answer::{Asked, Name, Shared};
+use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};
 use crate::message::claim::rfc3339;
-use crate::message::record::{EventKind, Head, MessageName, Record};
-use crate::message::status::Status;
+use crate::message::record::{EventKind, MessageHead, MessageName, Record};
+use crate::message::status::CopyStatus;
 use crate::message::{self, APPROVAL, ESCALATION, Priority, id};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The kind of an open item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum OpenItemKind {
     /// The sender expects an answer.
     Question,
     /// A question or a disagreement was passed on.
@@ -31,11 +31,11 @@ pub enum Kind {
 
 /// A message that needs an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Item {
+pub struct OpenItem {
     /// Its record.
     pub seq: u64,
     /// Why.
-    pub kind: Kind,
+    pub kind: OpenItemKind,
     /// The sender.
     pub from: Arc<str>,
     /// Its id.
@@ -51,29 +51,29 @@ pub struct Item {
     #[serde(default, skip_serializing_if = "Priority::is_normal")]
     pub priority: Priority,
     /// The thread and the reference that its answers can share.
-    pub shares: Shared,
+    pub shares: ConversationKeys,
     /// The message that it passes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<PassedOn>,
+    pub about: Option<EscalatedMessage>,
 }
 
 /// All open items.
 #[derive(Debug, Clone, Default)]
-pub struct Items {
-    open: BTreeMap<u64, Item>,
+pub struct OpenItems {
+    open: BTreeMap<u64, OpenItem>,
     /// The items by causing agent, for the limit per agent.
     of_cause: BTreeMap<Arc<str>, BTreeSet<u64>>,
     /// The open escalations of each message that is passed on.
     escalations: BTreeMap<u64, BTreeSet<u64>>,
-    asked: AskedIndex,
-    passed_on: AskedIndex,
+    asked: ReplyIndex,
+    passed_on: ReplyIndex,
     changed: u64,
 }
 
-impl Items {
+impl OpenItems {
     /// Restores the items from a checkpoint.
-    pub(super) fn of(items: Vec<Item>, changed: u64) -> Items {
-        let mut all = Items::default();
+    pub(super) fn of(items: Vec<OpenItem>, changed: u64) -> OpenItems {
+        let mut all = OpenItems::default();
         for item in items {
             all.add(item);
         }
@@ -82,12 +82,12 @@ impl Items {
     }
 
     /// The content for a checkpoint.
-    pub(super) fn saved(&self) -> (Vec<Item>, u64) {
+    pub(super) fn saved(&self) -> (Vec<OpenItem>, u64) {
         (self.open.values().cloned().collect(), self.changed)
     }
 
     /// Adds an item. Above the limit per agent, the oldest item is dropped.
-    pub(super) fn add(&mut self, item: Item) {
+    pub(super) fn add(&mut self, item: OpenItem) {
         self.changed = self.changed.max(item.seq);
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
         own.insert(item.seq);
@@ -111,7 +111,7 @@ impl Items {
     }
 
     /// Moves all times, in the record `seq`.
-    pub(super) fn shift(&mut self, shift: Shift, seq: u64) {
+    pub(super) fn shift(&mut self, shift: ClockShift, seq: u64) {
         for item in self.open.values_mut() {
             shift.apply(&mut item.since);
             self.changed = seq;
@@ -119,14 +119,14 @@ impl Items {
     }
 
     /// Adds the item of a record, if it makes one.
-    pub(super) fn extend(&mut self, item: Option<Item>) {
+    pub(super) fn extend(&mut self, item: Option<OpenItem>) {
         if let Some(item) = item {
             self.add(item);
         }
     }
 
     /// All items, in the order of the log.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Item> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &OpenItem> {
         self.open.values()
     }
 
@@ -140,8 +140,8 @@ impl Items {
     pub(super) fn first_owed(
         &self,
         agent: &str,
-        names: &[Name],
-        is_meant: &dyn Fn(&Asked<'_>) -> bool,
+        names: &[ReplyKey],
+        is_meant: &dyn Fn(&AnswerableMessage<'_>) -> bool,
     ) -> Option<u64> {
         let own = self.asked.first(names, |seq| {
             self.open
@@ -156,12 +156,12 @@ impl Items {
     }
 
     /// The message of this record that an open escalation passes on.
-    pub(super) fn passed_on(&self, seq: u64) -> Option<&PassedOn> {
+    pub(super) fn passed_on(&self, seq: u64) -> Option<&EscalatedMessage> {
         self.passed_on_as(seq).next()
     }
 
     /// The message of this record, as each open escalation passes it on.
-    fn passed_on_as(&self, seq: u64) -> impl Iterator<Item = &PassedOn> {
+    fn passed_on_as(&self, seq: u64) -> impl Iterator<Item = &EscalatedMessage> {
         let escalations = self.escalations.get(&seq).into_iter().flatten();
         escalations.filter_map(|escalation| self.open.get(escalation)?.about.as_ref())
     }
@@ -173,19 +173,19 @@ impl Items {
     }
 
     /// Records in `at` a status of a copy. A rejection was read; anything else was done or closed.
-    pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status, at: u64) {
+    pub(super) fn reached(&mut self, seq: u64, agent: &str, status: CopyStatus, at: u64) {
         self.settle(seq, agent, Some(status), at);
         let Some(item) = self.open.get(&seq) else {
             return;
         };
         let is_new = matches!(
             status,
-            Status::Accepted | Status::Delivered | Status::Announced
+            CopyStatus::Accepted | CopyStatus::Delivered | CopyStatus::Announced
         );
         let is_done = match item.kind {
-            Kind::Rejection => !is_new,
-            Kind::Escalation => !is_new && status != Status::Seen,
-            Kind::Question => status.is_closed(),
+            OpenItemKind::Rejection => !is_new,
+            OpenItemKind::Escalation => !is_new && status != CopyStatus::Seen,
+            OpenItemKind::Question => status.is_closed(),
         };
         if is_done {
             self.acted(seq, agent, at);
@@ -193,7 +193,7 @@ impl Items {
     }
 
     /// Closes the escalations of a message when no reply to it is missing.
-    fn settle(&mut self, seq: u64, by: &str, status: Option<Status>, at: u64) {
+    fn settle(&mut self, seq: u64, by: &str, status: Option<CopyStatus>, at: u64) {
         for escalation in self.escalations.get(&seq).cloned().unwrap_or_default() {
             let item = self.open.get_mut(&escalation);
             let Some(passed_on) = item.and_then(|item| item.about.as_mut()) else {
@@ -272,32 +272,32 @@ impl Items {
     }
 }
 
-impl PartialEq for Items {
-    fn eq(&self, other: &Items) -> bool {
+impl PartialEq for OpenItems {
+    fn eq(&self, other: &OpenItems) -> bool {
         self.open == other.open
     }
 }
 
-impl Item {
+impl OpenItem {
     /// The item that a record makes, if an agent has to act on it: of an accepted message with this head, or of a rejection
     /// or a notice. A notice can pass on a message.
     pub(super) fn of(
         record: &Record,
-        head: Option<&Head<'_>>,
-        about: Option<PassedOn>,
+        head: Option<&MessageHead<'_>>,
+        about: Option<EscalatedMessage>,
         at: Stamp,
-    ) -> Option<Item> {
+    ) -> Option<OpenItem> {
         let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION) || about.is_some();
         let kind = match record.kind() {
-            EventKind::Rejected => Kind::Rejection,
+            EventKind::Rejected => OpenItemKind::Rejection,
             // An approval is in a list of its own.
             _ if head.is_some_and(|head| head.kind() == APPROVAL)
                 || record.decision().is_some() =>
             {
                 return None;
             }
-            _ if is_escalation => Kind::Escalation,
-            _ if head.is_some_and(Head::wants_answer) => Kind::Question,
+            _ if is_escalation => OpenItemKind::Escalation,
+            _ if head.is_some_and(MessageHead::wants_answer) => OpenItemKind::Question,
             _ => return None,
         };
         let all = record.recipients().map(|(agent, _)| agent.clone());
@@ -306,7 +306,7 @@ impl Item {
             return None;
         }
         let title = match kind {
-            Kind::Rejection => record
+            OpenItemKind::Rejection => record
                 .problems()
                 .first()
                 .map(|problem| problem.what.clone())
@@ -328,9 +328,9 @@ impl Item {
         let (seq, from, id, since) = (record.seq, from.clone(), id.clone(), at.micros());
         let (title, shares) = (
             sanitize::brief(&title, limits::TITLE),
-            head.map(Head::shares).unwrap_or_default(),
+            head.map(MessageHead::shares).unwrap_or_default(),
         );
-        Some(Item {
+        Some(OpenItem {
             seq,
             kind,
             from,
@@ -344,8 +344,8 @@ impl Item {
         })
     }
 
-    fn asked(&self) -> Asked<'_> {
-        Asked {
+    fn asked(&self) -> AnswerableMessage<'_> {
+        AnswerableMessage {
             seq: self.seq,
             from: &self.from,
             id: &self.id,
@@ -362,13 +362,13 @@ impl Item {
 // Reads only these two fields, because a message can be large.
 fn title(message: &str) -> String {
     #[derive(Deserialize)]
-    struct Text<'a> {
+    struct MessageText<'a> {
         #[serde(borrow, default)]
         subject: Cow<'a, str>,
         #[serde(borrow, default)]
         body: Cow<'a, str>,
     }
-    let Ok(Text { subject, body }) = serde_json::from_str(message) else {
+    let Ok(MessageText { subject, body }) = serde_json::from_str(message) else {
         return String::new();
     };
     let title = message::title::title(Some(&subject), Some(&body));
@@ -376,9 +376,9 @@ fn title(message: &str) -> String {
 }
 
 /// The agent that causes an item: for a rejection, the sender of the rejected message.
-fn cause(item: &Item) -> &Arc<str> {
+fn cause(item: &OpenItem) -> &Arc<str> {
     match item.kind {
-        Kind::Rejection => item.of.first().unwrap_or(&item.from),
+        OpenItemKind::Rejection => item.of.first().unwrap_or(&item.from),
         _ => &item.from,
     }
 }

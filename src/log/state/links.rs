@@ -1,10 +1,10 @@
 //! Links: for each other room, the stream to it and the stream from it.
 
-use super::clock::Shift;
+use super::clock::ClockShift;
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
-use crate::log::Position;
-use crate::message::link::{Acked, Arrived, Carried, LinkChange};
+use crate::log::LogPosition;
+use crate::message::link::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -15,23 +15,23 @@ const ANSWERABLE: usize = 100_000;
 
 /// All links, by the tag of the other room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Links(BTreeMap<Arc<str>, Link>);
+pub struct LinkStates(BTreeMap<Arc<str>, LinkState>);
 
 /// A link to another room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Link {
+pub struct LinkState {
     /// The sent items. `None` before the first item.
-    pub out: Option<Outgoing>,
+    pub out: Option<OutgoingStream>,
     /// The received items. `None` before the first item.
     #[serde(rename = "in")]
-    pub came: Option<Incoming>,
+    pub came: Option<IncomingStream>,
     /// The numbers of its messages in the other room, by their numbers here.
     origins: BTreeMap<u64, u64>,
 }
 
 /// The stream to another room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outgoing {
+pub struct OutgoingStream {
     /// The id of the stream.
     pub stream: Arc<str>,
     /// The number of the last item.
@@ -52,14 +52,14 @@ pub struct UnconfirmedItem {
     /// Its record.
     pub seq: u64,
     /// The position of its record.
-    pub place: Position,
+    pub place: LogPosition,
     /// When it was accepted, in microseconds since 1970.
     pub at: i64,
 }
 
 /// The stream from another room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Incoming {
+pub struct IncomingStream {
     /// The id of the stream.
     pub stream: Arc<str>,
     /// The number of the last item.
@@ -68,9 +68,9 @@ pub struct Incoming {
     pub digest: Hash,
 }
 
-impl Links {
+impl LinkStates {
     /// Applies the changes of links in a record.
-    pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: Position) {
+    pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: LogPosition) {
         if let Some(change) = record.link() {
             self.change(change);
         }
@@ -94,7 +94,7 @@ impl Links {
     }
 
     /// Moves all times.
-    pub(super) fn shift(&mut self, shift: Shift) {
+    pub(super) fn shift(&mut self, shift: ClockShift) {
         for out in self.0.values_mut().filter_map(|link| link.out.as_mut()) {
             for waiting in &mut out.waiting {
                 shift.apply(&mut waiting.at);
@@ -102,18 +102,18 @@ impl Links {
         }
     }
 
-    fn carried(&mut self, carried: &Carried, waiting: UnconfirmedItem) {
+    fn carried(&mut self, carried: &OutgoingItem, waiting: UnconfirmedItem) {
         let link = self.0.entry(carried.link.clone()).or_default();
         let stream = &carried.stream;
         let out = link
             .out
-            .get_or_insert_with(|| Outgoing::new(stream.clone()));
+            .get_or_insert_with(|| OutgoingStream::new(stream.clone()));
         (out.n, out.digest) = (carried.n, carried.digest);
         out.waiting.push_back(waiting);
     }
 
-    fn arrived(&mut self, arrived: &Arrived, seq: u64) {
-        let Arrived {
+    fn arrived(&mut self, arrived: &IncomingItem, seq: u64) {
+        let IncomingItem {
             link,
             stream,
             n,
@@ -122,7 +122,7 @@ impl Links {
             ..
         } = arrived;
         let link = self.0.entry(link.clone()).or_default();
-        link.came = Some(Incoming {
+        link.came = Some(IncomingStream {
             stream: stream.clone(),
             n: *n,
             digest: *digest,
@@ -133,7 +133,7 @@ impl Links {
         }
     }
 
-    fn acked(&mut self, acked: &Acked) {
+    fn acked(&mut self, acked: &StreamAcknowledgement) {
         let Some(link) = self.0.get_mut(&acked.link) else {
             return;
         };
@@ -162,12 +162,12 @@ impl Links {
     }
 
     /// A link by its tag.
-    pub fn get(&self, tag: &str) -> Option<&Link> {
+    pub fn get(&self, tag: &str) -> Option<&LinkState> {
         self.0.get(tag)
     }
 
     /// The stream to another room, if there is one.
-    pub fn out(&self, tag: &str) -> Option<&Outgoing> {
+    pub fn out(&self, tag: &str) -> Option<&OutgoingStream> {
         self.get(tag)?.out.as_ref()
     }
 
@@ -177,12 +177,12 @@ impl Links {
     }
 
     /// All links with their tags.
-    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Link)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &LinkState)> {
         self.0.iter()
     }
 }
 
-impl Link {
+impl LinkState {
     /// The number that the other room gave to a message from there.
     pub fn origin(&self, seq: u64) -> Option<u64> {
         self.origins.get(&seq).copied()
@@ -201,9 +201,9 @@ impl Link {
     }
 }
 
-impl Outgoing {
-    fn new(stream: Arc<str>) -> Outgoing {
-        Outgoing {
+impl OutgoingStream {
+    fn new(stream: Arc<str>) -> OutgoingStream {
+        OutgoingStream {
             stream,
             n: 0,
             digest: NO_HASH,

@@ -6,7 +6,7 @@
 use super::REPORTS;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::message::record::{Accepted, Group, Head};
+use crate::message::record::{AcceptedMessage, MessageHead, RecipientGroup};
 use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, id, is_acted_on};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,18 +17,18 @@ pub const LOOP: &str = "loop";
 
 /// The chains that reached agents, and what agents said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loops {
+pub struct LoopDetector {
     /// The newest chain of messages that reached each agent.
-    heard: BTreeMap<Arc<str>, Chain>,
+    heard: BTreeMap<Arc<str>, MessageChain>,
     /// The last texts of each sender.
-    said: BTreeMap<Arc<str>, VecDeque<Said>>,
+    said: BTreeMap<Arc<str>, VecDeque<SentText>>,
     /// Loops that were not reported to the human, by their first delayed message.
     found: BTreeMap<u64, Vec<Arc<str>>>,
 }
 
 /// Messages that follow each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Chain {
+struct MessageChain {
     /// The time until which another message continues it, in microseconds since 1970.
     until: i64,
     /// The number of messages without content that an agent of the chain received again.
@@ -40,7 +40,7 @@ struct Chain {
 
 /// A text that an agent has sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Said {
+struct SentText {
     /// The text and the recipients.
     digest: u64,
     until: i64,
@@ -49,7 +49,7 @@ struct Said {
 }
 
 /// A message as it can be part of a loop.
-struct Talk<'a> {
+struct LoopCandidate<'a> {
     from: &'a str,
     to: Vec<&'a Arc<str>>,
     text: u64,
@@ -75,9 +75,13 @@ const NO_TALK: [&str; 10] = [
 /// Types of messages with content, however short they are.
 const WORK: [&str; 5] = ["task", "request", "handoff", "proposal", "objection"];
 
-impl<'a> Talk<'a> {
+impl<'a> LoopCandidate<'a> {
     /// The message of an agent to agents of this room. `None` if it can be part of no loop.
-    fn of(from: &'a str, to: &'a [Group], head: &Head<'_>) -> Option<Talk<'a>> {
+    fn of(
+        from: &'a str,
+        to: &'a [RecipientGroup],
+        head: &MessageHead<'_>,
+    ) -> Option<LoopCandidate<'a>> {
         let kind = head.kind();
         let to: Vec<&Arc<str>> = to
             .iter()
@@ -100,7 +104,7 @@ impl<'a> Talk<'a> {
             .flat_map(str::chars)
             .filter(|c| c.is_alphanumeric())
             .flat_map(char::to_lowercase);
-        Some(Talk {
+        Some(LoopCandidate {
             from,
             to,
             text: digest(letters.map(u64::from)),
@@ -136,10 +140,16 @@ fn digest(numbers: impl Iterator<Item = u64>) -> u64 {
     })
 }
 
-impl Loops {
+impl LoopDetector {
     /// The time of a delayed announcement. `None` if the message is not part of a loop.
-    pub fn delay(&self, from: &str, to: &[Group], head: &Head<'_>, now: Stamp) -> Option<Stamp> {
-        let talk = Talk::of(from, to, head)?;
+    pub fn delay(
+        &self,
+        from: &str,
+        to: &[RecipientGroup],
+        head: &MessageHead<'_>,
+        now: Stamp,
+    ) -> Option<Stamp> {
+        let talk = LoopCandidate::of(from, to, head)?;
         let of_chain = self
             .continued(&talk, now)
             .hops
@@ -153,27 +163,27 @@ impl Loops {
     }
 
     /// The chain with this message.
-    fn continued(&self, talk: &Talk<'_>, now: Stamp) -> Chain {
+    fn continued(&self, talk: &LoopCandidate<'_>, now: Stamp) -> MessageChain {
         let before = self
             .heard
             .get(talk.from)
             .filter(|chain| chain.until >= now.micros());
         let Some(before) = before else {
-            return Chain::default();
+            return MessageChain::default();
         };
         let is_repeated = before.texts.contains(&talk.text);
         if !talk.is_linked || !talk.is_light && !is_repeated {
-            return Chain::default();
+            return MessageChain::default();
         }
         let comes_back = talk.to.iter().any(|to| before.senders.contains(*to));
-        Chain {
+        MessageChain {
             hops: before.hops + u32::from(comes_back),
             ..before.clone()
         }
     }
 
     /// The number of earlier messages of the sender with this text to these recipients.
-    fn times(&self, talk: &Talk<'_>, now: Stamp) -> u32 {
+    fn times(&self, talk: &LoopCandidate<'_>, now: Stamp) -> u32 {
         let said = self.said.get(talk.from).into_iter().flatten();
         let digest = talk.said();
         said.filter(|said| said.digest == digest && said.until >= now.micros())
@@ -183,7 +193,13 @@ impl Loops {
     }
 
     /// Takes in an accepted message. Its record says until when its announcement is delayed.
-    pub(super) fn apply(&mut self, seq: u64, accepted: &Accepted, head: &Head<'_>, now: Stamp) {
+    pub(super) fn apply(
+        &mut self,
+        seq: u64,
+        accepted: &AcceptedMessage,
+        head: &MessageHead<'_>,
+        now: Stamp,
+    ) {
         let from = &accepted.name.from;
         if **from == *id::HUMAN {
             for agent in accepted.to.iter().flat_map(|group| &group.agents) {
@@ -191,7 +207,7 @@ impl Loops {
             }
             return;
         }
-        let Some(talk) = Talk::of(from, &accepted.to, head) else {
+        let Some(talk) = LoopCandidate::of(from, &accepted.to, head) else {
             return;
         };
         if self.heard.len().max(self.said.len()) >= limits::LOOP_AGENTS {
@@ -225,7 +241,7 @@ impl Loops {
         chain.is_reported = delayed.is_some();
         remember(&mut chain.senders, from.clone());
         remember(&mut chain.texts, talk.text);
-        let said = Said {
+        let said = SentText {
             digest: talk.said(),
             until,
             times: times + 1,
@@ -239,7 +255,7 @@ impl Loops {
         }
     }
 
-    fn is_reported(&self, talk: &Talk<'_>) -> bool {
+    fn is_reported(&self, talk: &LoopCandidate<'_>) -> bool {
         let digest = talk.said();
         self.said
             .get(talk.from)

@@ -4,26 +4,26 @@
 //! size does not depend on the length of the log.
 
 use crate::base::clock::Stamp;
-use crate::message::status::Status;
+use crate::message::status::CopyStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The copies of all agents.
 #[derive(Debug, Clone, Default)]
-pub struct Mailboxes(HashMap<Arc<str>, Mailbox>);
+pub struct Mailboxes(HashMap<Arc<str>, AgentMailbox>);
 
 #[derive(Debug, Clone, Default)]
-struct Mailbox {
+struct AgentMailbox {
     /// The accept time and record of each unread copy, in order.
     unread: VecDeque<(i64, u64)>,
     /// The statuses that acks or an expiry gave to copies.
-    reached: BTreeMap<u64, Status>,
+    reached: BTreeMap<u64, CopyStatus>,
 }
 
 /// The number of entries of an agent in a checkpoint.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Sizes {
+pub(super) struct MailboxSizes {
     unread: usize,
     reached: usize,
 }
@@ -37,7 +37,7 @@ impl Mailboxes {
                 let unread = VecDeque::from([(at.micros(), seq)]);
                 self.0.insert(
                     agent.clone(),
-                    Mailbox {
+                    AgentMailbox {
                         unread,
                         reached: BTreeMap::new(),
                     },
@@ -47,12 +47,12 @@ impl Mailboxes {
     }
 
     /// Sets the status of a copy. A copy that was seen, expired or withdrawn is no longer unread.
-    pub fn advance(&mut self, agent: &Arc<str>, seq: u64, status: Status, left: bool) {
+    pub fn advance(&mut self, agent: &Arc<str>, seq: u64, status: CopyStatus, left: bool) {
         let mailbox = self.0.entry(agent.clone()).or_default();
         if left && let Ok(at) = mailbox.unread.binary_search_by_key(&seq, |&(_, seq)| seq) {
             mailbox.unread.remove(at);
         }
-        if status.rank() >= Status::Acknowledged.rank()
+        if status.rank() >= CopyStatus::Acknowledged.rank()
             && mailbox
                 .reached
                 .get(&seq)
@@ -70,7 +70,7 @@ impl Mailboxes {
     /// Gives the copies of one agent to another, and returns the accept times of the unread copies that the other agent also
     /// received: copies of these records, or unread.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, had: &[u64]) -> Vec<i64> {
-        let Some(Mailbox { unread, reached }) = self.0.remove(of) else {
+        let Some(AgentMailbox { unread, reached }) = self.0.remove(of) else {
             return Vec::new();
         };
         let mailbox = self.0.entry(to.clone()).or_default();
@@ -93,7 +93,7 @@ impl Mailboxes {
     }
 
     /// The status that an ack or an expiry gave to this copy.
-    pub fn status(&self, agent: &str, seq: u64) -> Option<Status> {
+    pub fn status(&self, agent: &str, seq: u64) -> Option<CopyStatus> {
         self.0.get(agent)?.reached.get(&seq).copied()
     }
 
@@ -138,9 +138,9 @@ impl Mailboxes {
     }
 
     /// Appends all entries to `to` as bytes, and returns the number of entries of each agent.
-    pub(super) fn put(&self, to: &mut Vec<u8>) -> Vec<(Arc<str>, Sizes)> {
+    pub(super) fn put(&self, to: &mut Vec<u8>) -> Vec<(Arc<str>, MailboxSizes)> {
         let mut sizes = Vec::with_capacity(self.0.len());
-        for (agent, Mailbox { unread, reached }) in &self.0 {
+        for (agent, AgentMailbox { unread, reached }) in &self.0 {
             for &(at, seq) in unread {
                 to.extend(at.to_le_bytes());
                 to.extend(seq.to_le_bytes());
@@ -151,7 +151,7 @@ impl Mailboxes {
             }
             sizes.push((
                 agent.clone(),
-                Sizes {
+                MailboxSizes {
                     unread: unread.len(),
                     reached: reached.len(),
                 },
@@ -161,10 +161,10 @@ impl Mailboxes {
     }
 
     /// Reads the output of [`Mailboxes::put`]. `None` if the bytes are invalid.
-    pub(super) fn take(sizes: Vec<(Arc<str>, Sizes)>, mut from: &[u8]) -> Option<Mailboxes> {
+    pub(super) fn take(sizes: Vec<(Arc<str>, MailboxSizes)>, mut from: &[u8]) -> Option<Mailboxes> {
         let mut all = HashMap::with_capacity(sizes.len());
         for (agent, sizes) in sizes {
-            let mut mailbox = Mailbox::default();
+            let mut mailbox = AgentMailbox::default();
             for _ in 0..sizes.unread {
                 let at = i64::from_le_bytes(chop(&mut from)?);
                 mailbox
@@ -186,14 +186,14 @@ impl Mailboxes {
 }
 
 /// The statuses that are stored.
-const STATUSES: [Status; 7] = [
-    Status::Acknowledged,
-    Status::Actioned,
-    Status::Resolved,
-    Status::Superseded,
-    Status::Withdrawn,
-    Status::Abandoned,
-    Status::Expired,
+const STATUSES: [CopyStatus; 7] = [
+    CopyStatus::Acknowledged,
+    CopyStatus::Actioned,
+    CopyStatus::Resolved,
+    CopyStatus::Superseded,
+    CopyStatus::Withdrawn,
+    CopyStatus::Abandoned,
+    CopyStatus::Expired,
 ];
 
 fn chop<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
@@ -212,15 +212,15 @@ mod tests {
         for seq in 1..=3 {
             all.deliver(&bob, Stamp::from_micros(seq as i64 * 10), seq);
         }
-        all.advance(&bob, 2, Status::Seen, true);
-        all.advance(&bob, 3, Status::Acknowledged, false);
+        all.advance(&bob, 2, CopyStatus::Seen, true);
+        all.advance(&bob, 3, CopyStatus::Acknowledged, false);
         assert_eq!(
             all.unread("bob").map(|(_, seq)| seq).collect::<Vec<_>>(),
             [1, 3]
         );
         assert_eq!(
             (all.status("bob", 2), all.status("bob", 3)),
-            (None, Some(Status::Acknowledged))
+            (None, Some(CopyStatus::Acknowledged))
         );
         assert_eq!(
             (
@@ -234,7 +234,7 @@ mod tests {
         let again = Mailboxes::take(sizes, &bytes).expect("its own bytes");
         assert_eq!(
             (again.count("bob"), again.status("bob", 3)),
-            (2, Some(Status::Acknowledged))
+            (2, Some(CopyStatus::Acknowledged))
         );
     }
 }

@@ -24,41 +24,43 @@ mod timers;
 mod waits;
 mod wakes;
 
-pub use activity::{Activity, Commit, WorkReport};
+pub use activity::{AgentCommit, RoomActivity, WorkReport};
 pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
-pub use counts::{Conversation, Counts};
+pub use counts::{ChannelCounts, MessageCounts};
 pub use disputes::Disputes;
-pub use gaps::{AcceptedGap, Gaps};
-pub use ids::{Ids, line_of_retry};
-pub use items::Items;
-pub use links::{Incoming, Link, Links, Outgoing, UnconfirmedItem};
-pub use loops::{LOOP, Loops};
+pub use gaps::{AcceptedGap, AcceptedGaps};
+pub use ids::{MessageIndex, line_of_retry};
+pub use items::OpenItems;
+pub use links::{IncomingStream, LinkState, LinkStates, OutgoingStream, UnconfirmedItem};
+pub use loops::{LOOP, LoopDetector};
 pub use mailboxes::Mailboxes;
-pub use open::{Delivery, Open, Place, Renamed};
+pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 pub use questions::OpenQuestion;
-pub use relations::{Beginning, RecentRelations, Relation, Relations};
+pub use relations::{IdPrefix, RecentRelations, Relation, Relations};
 pub use replay::{
-    Damage, Last, Replayed, committed, committed_after, damage_after, replay, replay_durable,
+    BatchDamage, LastBatch, ReplayedLog, committed, committed_after, damage_after, replay,
+    replay_durable,
 };
-pub use timers::{Timed, Timers, Wanted};
-pub use waits::Wait;
-pub use wakes::{FailedWake, LastWake, Wakes};
+pub use timers::{MessageDeadline, MessageDeadlines, MissingAnswers};
+pub use waits::WaitReason;
+pub use wakes::{FailedWake, LastWake, WakeStates};
 
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::disk::layout;
-use crate::log::{Position, Tip};
+use crate::log::{LogPosition, LogTip};
 use crate::message::REPORTS;
 use crate::message::envelope::{CHARTER, Envelope};
-use crate::message::link::{Arrived, FarReceipt};
+use crate::message::link::{IncomingItem, RemoteReceipt};
 use crate::message::record::{
-    Accepted, Act, Event, EventKind, Fact, Head, MessageName, Origin, Record,
+    AcceptedMessage, Event, EventKind, MessageHead, MessageName, MessageOrigin, Record,
+    RecordedChange, RouterAction,
 };
-use crate::message::status::{Receipt, Status};
+use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
-use items::Item;
+use items::OpenItem;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -81,7 +83,7 @@ pub fn unreached_subject(sender: &str, id: &str) -> String {
 
 /// The state after the last complete batch of the log.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct RoomState {
     /// The room's id from the log's first record.
     pub room: Option<String>,
     /// The last record's number; 0 for an empty log.
@@ -98,7 +100,7 @@ pub struct State {
     /// The highest pickup number that any record names.
     pub claim: u64,
     /// Records that are not settled: copies may be in `spool/stage`, and picked-up files in `spool/claim`.
-    pub open: BTreeMap<u64, Open>,
+    pub open: BTreeMap<u64, OpenRecord>,
     /// The subjects of all notices that were sent.
     pub notices: BTreeSet<String>,
     /// The accept time of each agent's last message.
@@ -106,19 +108,19 @@ pub struct State {
     /// Names of agents that have other names now, with these.
     pub former: BTreeMap<Arc<str>, Arc<str>>,
     /// The other activity of all agents.
-    pub activity: Activity,
+    pub activity: RoomActivity,
     /// The conversation of each channel.
-    pub channels: BTreeMap<Arc<str>, Conversation>,
+    pub channels: BTreeMap<Arc<str>, ChannelCounts>,
     /// The number of records of each kind.
-    pub counts: Counts,
+    pub counts: MessageCounts,
     /// The index of (sender, id).
-    pub ids: Ids,
+    pub ids: MessageIndex,
     /// The newest relations between records.
     pub relations: RecentRelations,
     /// The status of all copies.
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
-    pub timers: Timers,
+    pub timers: MessageDeadlines,
     /// Claims, waiting claims and offers.
     pub claims: Claims,
     /// Approvals that wait for a decision.
@@ -126,28 +128,28 @@ pub struct State {
     /// Threads with proposals without a decision.
     pub disputes: Disputes,
     /// Other messages that need an action.
-    pub items: Items,
+    pub items: OpenItems,
     /// The wakes of agents with unread mail.
-    pub wakes: Wakes,
+    pub wakes: WakeStates,
     /// The streams to and from other rooms.
-    pub links: Links,
+    pub links: LinkStates,
     /// Agents that answer each other without content.
-    pub loops: Loops,
+    pub loops: LoopDetector,
     /// Lost records that a person has accepted as lost.
-    pub gaps: Gaps,
+    pub gaps: AcceptedGaps,
     /// Picked-up files that are routed in several batches, with the progress of each.
-    pub begun: BTreeMap<String, PartialClaim>,
+    pub begun: BTreeMap<String, PartialPickup>,
     /// The last record with an entry in the worklog.
     pub last_entry: u64,
     /// The position of the last line.
-    pub last: Position,
+    pub last: LogPosition,
     /// The position of the next line.
-    pub end: Position,
+    pub end: LogPosition,
 }
 
 /// A record that changes claims or approvals.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct ChangeSource<'a> {
     /// Its number.
     pub seq: u64,
     /// Its accept time.
@@ -160,7 +162,7 @@ pub struct Source<'a> {
 
 /// The progress of a picked-up file that is routed in several batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartialClaim {
+pub struct PartialPickup {
     /// The last line with a record.
     pub line: u32,
     /// Whether further lines follow.
@@ -171,9 +173,9 @@ pub struct PartialClaim {
     seq: u64,
 }
 
-impl Default for State {
-    fn default() -> State {
-        State {
+impl Default for RoomState {
+    fn default() -> RoomState {
+        RoomState {
             room: None,
             seq: 0,
             batch: 0,
@@ -185,21 +187,21 @@ impl Default for State {
             notices: BTreeSet::new(),
             active: BTreeMap::new(),
             former: BTreeMap::new(),
-            activity: Activity::default(),
+            activity: RoomActivity::default(),
             channels: BTreeMap::new(),
-            counts: Counts::default(),
-            ids: Ids::default(),
+            counts: MessageCounts::default(),
+            ids: MessageIndex::default(),
             relations: RecentRelations::default(),
             mailboxes: Mailboxes::default(),
-            timers: Timers::default(),
+            timers: MessageDeadlines::default(),
             claims: Claims::default(),
             approvals: Approvals::default(),
             disputes: Disputes::default(),
-            items: Items::default(),
-            wakes: Wakes::default(),
-            links: Links::default(),
-            loops: Loops::default(),
-            gaps: Gaps::default(),
+            items: OpenItems::default(),
+            wakes: WakeStates::default(),
+            links: LinkStates::default(),
+            loops: LoopDetector::default(),
+            gaps: AcceptedGaps::default(),
             begun: BTreeMap::new(),
             last_entry: 0,
             last: crate::log::START,
@@ -208,10 +210,10 @@ impl Default for State {
     }
 }
 
-impl State {
+impl RoomState {
     /// Applies the next record, accepted at `stamp`, with its place in the log. The router passes the message that it has
     /// checked.
-    pub fn apply(&mut self, record: Record, stamp: Stamp, message: Option<&Message>, tip: Tip) {
+    pub fn apply(&mut self, record: Record, stamp: Stamp, message: Option<&Message>, tip: LogTip) {
         let time = self.follow_clock(&record, stamp);
         let at = tip.at;
         (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, tip.hash);
@@ -226,7 +228,7 @@ impl State {
         }
         self.advance(&record.receipts, true);
         for receipt in &record.receipts {
-            if receipt.status == Status::Seen {
+            if receipt.status == CopyStatus::Seen {
                 self.activity.read(&receipt.agent, time);
             }
         }
@@ -239,7 +241,7 @@ impl State {
         if let Some(arrived) = record.arrived() {
             self.told_by(arrived);
         }
-        let head = message.map(Head::of).or_else(|| record.head());
+        let head = message.map(MessageHead::of).or_else(|| record.head());
         let line = self.tip();
         self.relations.add(&record, head.as_ref(), &line);
         if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
@@ -262,10 +264,11 @@ impl State {
                 }
                 self.follow(record.seq, accepted, time);
                 if let Some(head) = head {
-                    self.timers
-                        .extend(Timed::of(&record, accepted, &head, time, stamp, at));
+                    self.timers.extend(MessageDeadline::of(
+                        &record, accepted, &head, time, stamp, at,
+                    ));
                     self.items
-                        .extend(Item::of(&record, Some(&head), None, time));
+                        .extend(OpenItem::of(&record, Some(&head), None, time));
                     self.loops.apply(record.seq, accepted, &head, time);
                     self.shown(&record, head, message, time);
                 }
@@ -281,24 +284,25 @@ impl State {
                 {
                     self.note_notice(about, time);
                 }
-                self.items.extend(Item::of(&record, None, passed_on, time));
+                self.items
+                    .extend(OpenItem::of(&record, None, passed_on, time));
                 self.open_up(record, stamp, at, renamed);
             }
         }
     }
 
     // Applies the effects of an accepted message on earlier messages.
-    fn follow(&mut self, seq: u64, accepted: &Accepted, time: Stamp) {
+    fn follow(&mut self, seq: u64, accepted: &AcceptedMessage, time: Stamp) {
         let MessageName { from, id, .. } = &accepted.name;
         if let Some(answered) = accepted.answers {
             self.timers.answered(answered, from);
             self.items.answered(answered, from, seq);
         }
-        if let Some(Act::Ack(receipts)) = &accepted.act {
+        if let Some(RouterAction::Ack(receipts)) = &accepted.act {
             self.advance(receipts, false);
             self.approvals.withdraw(
                 receipts,
-                Source {
+                ChangeSource {
                     seq,
                     at: time,
                     from,
@@ -316,7 +320,7 @@ impl State {
             ..
         } in receipts
         {
-            let left = left && *status != Status::Announced;
+            let left = left && *status != CopyStatus::Announced;
             for &seq in seqs {
                 if id::tag_of(agent).is_none() {
                     self.mailboxes.advance(agent, seq, *status, left);
@@ -332,8 +336,8 @@ impl State {
     }
 
     // Applies what another room says about messages of this one. Only deadlines depend on it.
-    fn told_by(&mut self, arrived: &Arrived) {
-        for FarReceipt {
+    fn told_by(&mut self, arrived: &IncomingItem) {
+        for RemoteReceipt {
             status,
             agent,
             seqs,
@@ -351,20 +355,20 @@ impl State {
         let (Some(fact), Some(name)) = (record.fact(), record.name()) else {
             return;
         };
-        let source = Source {
+        let source = ChangeSource {
             seq: record.seq,
             at,
             from: &name.from,
             id: &name.id,
         };
         match fact {
-            Fact::Ownership(change) => self.claims.apply(change, source),
-            Fact::Decision(step) => {
+            RecordedChange::Ownership(change) => self.claims.apply(change, source),
+            RecordedChange::Decision(step) => {
                 self.approvals
                     .apply(step, source, record.to(), &name.digest);
                 self.disputes.apply(step, source, record.to());
             }
-            Fact::Link(_) => {}
+            RecordedChange::Link(_) => {}
         }
     }
 
@@ -389,13 +393,19 @@ impl State {
             .max()
     }
 
-    fn shown(&mut self, record: &Record, head: Head<'_>, message: Option<&Message>, at: Stamp) {
+    fn shown(
+        &mut self,
+        record: &Record,
+        head: MessageHead<'_>,
+        message: Option<&Message>,
+        at: Stamp,
+    ) {
         let Some((channel, kind)) = head.shown() else {
             return;
         };
         if !self.channels.contains_key(&*channel) {
             self.channels
-                .insert((&*channel).into(), Conversation::default());
+                .insert((&*channel).into(), ChannelCounts::default());
         }
         if let Some(conversation) = self.channels.get_mut(&*channel) {
             conversation.messages += 1;
@@ -412,7 +422,7 @@ impl State {
 
     /// Starts or updates the progress of a picked-up file with several lines.
     fn count_line(&mut self, record: &Record) {
-        let Some(Origin {
+        let Some(MessageOrigin {
             claim,
             line: Some(line),
             more,
@@ -435,7 +445,7 @@ impl State {
         let rejected = before && record.kind() == EventKind::Rejected;
         self.begun.insert(
             claim.clone(),
-            PartialClaim {
+            PartialPickup {
                 line: *line,
                 more: *more,
                 rejected,
@@ -452,14 +462,20 @@ impl State {
             .map(|begun| begun.line)
     }
 
-    fn open_up(&mut self, record: Record, at: Stamp, place: Position, renamed: Option<Renamed>) {
+    fn open_up(
+        &mut self,
+        record: Record,
+        at: Stamp,
+        place: LogPosition,
+        renamed: Option<RenamedAgent>,
+    ) {
         self.count_line(&record);
         self.ids.add(&record, place);
         for (agent, _) in record.copies() {
             self.mailboxes.deliver(agent, at, record.seq);
         }
         let origin = record.origin();
-        let open = Open {
+        let open = OpenRecord {
             seq: record.seq,
             event: record.kind(),
             at: at.micros(),

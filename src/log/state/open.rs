@@ -1,17 +1,17 @@
 //! Open records: committed, but their copies or picked-up files may still have to be moved.
 
-use super::State;
+use super::RoomState;
 use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::message::id;
-use crate::message::record::{Act, EventKind, Group};
+use crate::message::record::{EventKind, RecipientGroup, RouterAction};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A committed record with copies or a picked-up file that may still have to be moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenRecord {
     /// The record's number.
     pub seq: u64,
     /// The kind of the record.
@@ -27,18 +27,18 @@ pub struct Open {
     /// The id of the delivered message.
     pub id: String,
     /// The recipients.
-    pub to: Vec<Group>,
+    pub to: Vec<RecipientGroup>,
     /// The router's own action for it.
-    pub act: Option<Act>,
+    pub act: Option<RouterAction>,
     /// For a renaming: the files that must be moved.
-    pub renamed: Option<Renamed>,
+    pub renamed: Option<RenamedAgent>,
     /// Recipients that were renamed since, each with its present name: copies that are still staged go there.
     pub now: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 /// The files of an agent that has another name now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Renamed {
+pub struct RenamedAgent {
     /// The name so far.
     pub of: Arc<str>,
     /// The agent.
@@ -49,11 +49,11 @@ pub struct Renamed {
 
 /// A staged file and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct StagedFile {
     /// Its name in `spool/stage`.
     pub staged: String,
     /// The kind of target directory.
-    pub place: Place,
+    pub place: DeliveryDirectory,
     /// The agent that owns the target directory.
     pub agent: Arc<str>,
     /// The file name in the target directory.
@@ -62,27 +62,27 @@ pub struct Delivery {
 
 /// The kind of an agent's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum DeliveryDirectory {
     /// `inbox/<agent>`: a copy.
     Inbox,
     /// `rejected/<agent>`: the explanation of a rejection.
     Rejected,
 }
 
-impl Place {
+impl DeliveryDirectory {
     /// The directory, relative to the room.
     pub fn of(self, agent: &str) -> std::path::PathBuf {
         match self {
-            Place::Inbox => layout::inbox(agent),
-            Place::Rejected => layout::rejected(agent),
+            DeliveryDirectory::Inbox => layout::inbox(agent),
+            DeliveryDirectory::Rejected => layout::rejected(agent),
         }
     }
 }
 
-impl State {
+impl RoomState {
     /// Returns true if everything in this record's picked-up file was rejected. The records of lines from one batch are
     /// consecutive, and all stay open until the first of them is retired.
-    pub fn is_all_refused(&self, open: &Open) -> bool {
+    pub fn is_all_refused(&self, open: &OpenRecord) -> bool {
         if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
             return begun.rejected;
         }
@@ -95,9 +95,9 @@ impl State {
     }
 }
 
-impl Open {
+impl OpenRecord {
     /// The fields of the picked-up file's name. `None` for a message that the router wrote.
-    pub fn claimed(&self) -> Option<layout::ClaimName<'_>> {
+    pub fn claimed(&self) -> Option<layout::SpoolFileName<'_>> {
         self.claim.as_deref().and_then(layout::read_claim)
     }
 
@@ -108,7 +108,7 @@ impl Open {
     }
 
     /// Every staged file of this record, with its target.
-    pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
+    pub fn deliveries(&self) -> impl Iterator<Item = StagedFile> {
         let claimed = self.claimed();
         let number = claimed.map_or(0, |claim| claim.number);
         let explained = if self.event == EventKind::Rejected && !self.is_item() {
@@ -116,9 +116,9 @@ impl Open {
         } else {
             None
         };
-        let explanation = explained.map(|claim| Delivery {
+        let explanation = explained.map(|claim| StagedFile {
             staged: layout::staged_explanation(self.seq, number),
-            place: Place::Rejected,
+            place: DeliveryDirectory::Rejected,
             agent: claim.agent.into(),
             name: match self.line {
                 Some(line) => layout::explanation_of_line(self.seq, claim.original, line).into(),
@@ -134,9 +134,9 @@ impl Open {
         };
         let copies = groups.iter().flat_map(|group| &group.agents);
         let copies = copies.filter(|agent| id::tag_of(agent).is_none());
-        let copies = copies.map(move |agent| Delivery {
+        let copies = copies.map(move |agent| StagedFile {
             staged: layout::staged(self.seq, number, agent),
-            place: Place::Inbox,
+            place: DeliveryDirectory::Inbox,
             agent: self.now.get(agent).unwrap_or(agent).clone(),
             name: name.clone(),
         });

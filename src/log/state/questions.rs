@@ -1,7 +1,7 @@
 //! Open questions: the only definition of them, for the digest, the status and the worklog.
 
-use super::State;
-use super::items::Kind;
+use super::RoomState;
+use super::items::OpenItemKind;
 use crate::base::clock::Stamp;
 use crate::message::claim;
 use schemars::JsonSchema;
@@ -26,13 +26,13 @@ pub struct OpenQuestion {
     pub text: String,
 }
 
-impl State {
+impl RoomState {
     /// All open questions, in the order of the log.
     pub fn questions(&self) -> Vec<OpenQuestion> {
         let asked = self
             .items
             .iter()
-            .filter(|item| item.kind == Kind::Question)
+            .filter(|item| item.kind == OpenItemKind::Question)
             .map(|item| OpenQuestion {
                 seq: item.seq,
                 kind: "question",

@@ -4,15 +4,15 @@
 //! records after the last run. The index follows from the log: if a run is missing, damaged or of another log, readers
 //! search the log itself, and the router writes the run again with the next checkpoint.
 
-use super::State;
-use crate::base::error::{Doing, Error, Result};
+use super::RoomState;
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hex, short_hash};
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, layout};
-use crate::log::{self, Position, Tip};
-use crate::message::answer::Shared;
-use crate::message::claim::Change;
-use crate::message::record::{Head, Record};
+use crate::log::{self, LogPosition, LogTip};
+use crate::message::answer::ConversationKeys;
+use crate::message::claim::ClaimChange;
+use crate::message::record::{MessageHead, Record};
 use crate::message::reference::bare;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -24,7 +24,7 @@ pub enum Relation<'a> {
     /// The id of its message.
     Id(&'a str),
     /// The beginning of the id of its message.
-    Beginning(Beginning<'a>),
+    Beginning(IdPrefix<'a>),
     /// The thread id of its message.
     Thread(&'a str),
     /// The id or the number of the message that it answers.
@@ -37,12 +37,12 @@ pub enum Relation<'a> {
 
 /// The first characters of an id.
 #[derive(Debug, Clone, Copy)]
-pub struct Beginning<'a>(&'a str);
+pub struct IdPrefix<'a>(&'a str);
 
-impl<'a> Beginning<'a> {
+impl<'a> IdPrefix<'a> {
     /// `None` if the text is too short to find ids that begin with it.
-    pub fn of(text: &'a str) -> Option<Beginning<'a>> {
-        text.get(..limits::BEGINNING_BYTES).map(Beginning)
+    pub fn of(text: &'a str) -> Option<IdPrefix<'a>> {
+        text.get(..limits::BEGINNING_BYTES).map(IdPrefix)
     }
 }
 
@@ -50,7 +50,7 @@ impl Relation<'_> {
     fn key(self) -> u64 {
         let (kind, name) = match self {
             Relation::Id(id) => ("id", id),
-            Relation::Beginning(Beginning(text)) => ("beginning", text),
+            Relation::Beginning(IdPrefix(text)) => ("beginning", text),
             Relation::Thread(thread) => ("thread", thread),
             Relation::Answered(name) => ("answered", name),
             Relation::Concerned(seq) => ("concerned", &*seq.to_string()),
@@ -65,36 +65,36 @@ const VERSION: u32 = 2;
 
 /// The part of a segment that a run covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Covered {
+struct RunCoverage {
     version: u32,
     /// The first record.
-    from: Position,
+    from: LogPosition,
     /// The last record.
-    last: Position,
+    last: LogPosition,
     /// Its end.
-    end: Position,
+    end: LogPosition,
     /// Its hash.
     hash: String,
 }
 
 /// A file of entries.
 #[derive(Debug)]
-struct Run {
-    covered: Covered,
+struct RelationRun {
+    covered: RunCoverage,
     file: SortedFile,
 }
 
 /// The entries of records of one segment.
 #[derive(Debug, Clone)]
-struct Part {
-    covered: Covered,
+struct SegmentRelations {
+    covered: RunCoverage,
     entries: Vec<SortedEntry>,
 }
 
 /// The entries of the newest records, which are in no run.
 #[derive(Debug, Clone, Default)]
 pub struct RecentRelations {
-    parts: Vec<Part>,
+    parts: Vec<SegmentRelations>,
     count: usize,
     /// Whether entries were dropped.
     is_partial: bool,
@@ -107,7 +107,7 @@ impl RecentRelations {
     }
 
     /// Adds the record of the line with this position, end and hash.
-    pub(super) fn add(&mut self, record: &Record, head: Option<&Head<'_>>, line: &Tip) {
+    pub(super) fn add(&mut self, record: &Record, head: Option<&MessageHead<'_>>, line: &LogTip) {
         // Without a checkpoint, the whole log is read. The router then makes the runs of the older records from the log.
         if self.count > limits::RECENT_RELATIONS {
             *self = RecentRelations {
@@ -119,13 +119,13 @@ impl RecentRelations {
         self.count += entries.len();
         match self.parts.last_mut() {
             Some(part) if part.covered.end == line.at => part.add(line, entries),
-            _ => self.parts.push(Part::new(line, entries)),
+            _ => self.parts.push(SegmentRelations::new(line, entries)),
         }
     }
 
     /// Writes the entries as runs, and merges small runs. Missing runs are made from the log. `end` is the end of the log. A
     /// failure only makes readers slower.
-    pub(super) fn save(&mut self, room: &Dir, end: Position) {
+    pub(super) fn save(&mut self, room: &Dir, end: LogPosition) {
         let recent = std::mem::take(self);
         if let Err(e) = write_runs(room, recent.parts, end) {
             tracing::warn!("{e}; the index of relations is written again later");
@@ -133,24 +133,24 @@ impl RecentRelations {
     }
 
     /// The first record that is in no run.
-    fn begin(&self, end: Position) -> Position {
+    fn begin(&self, end: LogPosition) -> LogPosition {
         self.parts.first().map_or(end, |part| part.covered.from)
     }
 }
 
-impl Part {
-    fn new(line: &Tip, entries: Vec<SortedEntry>) -> Part {
-        let covered = Covered {
+impl SegmentRelations {
+    fn new(line: &LogTip, entries: Vec<SortedEntry>) -> SegmentRelations {
+        let covered = RunCoverage {
             version: VERSION,
             from: line.at,
             last: line.at,
             end: line.end,
             hash: hex(&line.hash),
         };
-        Part { covered, entries }
+        SegmentRelations { covered, entries }
     }
 
-    fn add(&mut self, line: &Tip, entries: Vec<SortedEntry>) {
+    fn add(&mut self, line: &LogTip, entries: Vec<SortedEntry>) {
         self.covered.last = line.at;
         self.covered.end = line.end;
         self.covered.hash = hex(&line.hash);
@@ -160,22 +160,22 @@ impl Part {
     fn write(mut self, dir: &Dir) -> Result<()> {
         self.entries.sort_unstable();
         self.entries.dedup();
-        let Covered { from, end, .. } = self.covered;
+        let RunCoverage { from, end, .. } = self.covered;
         let name = layout::run(from.segment, from.offset, end.offset);
         let label = serde_json::to_vec(&self.covered).expect("it has only text keys");
         SortedFile::write(dir, &name, &label, &self.entries)
     }
 }
 
-impl Run {
+impl RelationRun {
     fn name(&self) -> String {
-        let Covered { from, end, .. } = self.covered;
+        let RunCoverage { from, end, .. } = self.covered;
         layout::run(from.segment, from.offset, end.offset)
     }
 
     /// Returns true if the log has the last record, or if the segment is in the archive, which nothing changes.
     fn is_of_log(&self, room: &Dir) -> Result<bool> {
-        let Covered {
+        let RunCoverage {
             last, end, hash, ..
         } = &self.covered;
         let line = log::read_live(room, *last)?;
@@ -191,13 +191,13 @@ impl Run {
 pub struct Relations<'a> {
     room: &'a Dir,
     recent: &'a RecentRelations,
-    runs: Vec<Run>,
-    end: Position,
+    runs: Vec<RelationRun>,
+    end: LogPosition,
 }
 
 impl<'a> Relations<'a> {
     /// Opens the runs. `None` if a part of the log before this state has no run that can be read.
-    pub fn open(room: &'a Dir, state: &'a State) -> Option<Relations<'a>> {
+    pub fn open(room: &'a Dir, state: &'a RoomState) -> Option<Relations<'a>> {
         let begin = state.relations.begin(state.end);
         let (runs, gaps) = chained(room, begin)
             .inspect_err(|e| tracing::debug!("{e}; the log is searched instead"))
@@ -212,7 +212,7 @@ impl<'a> Relations<'a> {
 
     /// The positions of the records that may have one of these relations, in the order of the log. `None` if a run is
     /// damaged. The run is then removed, if this process may do that, so that the router writes it again.
-    pub fn places(&self, relations: &[Relation<'_>]) -> Option<Vec<Position>> {
+    pub fn places(&self, relations: &[Relation<'_>]) -> Option<Vec<LogPosition>> {
         let mut places: Vec<u64> = Vec::new();
         for key in relations.iter().map(|relation| relation.key()) {
             for run in &self.runs {
@@ -233,12 +233,12 @@ impl<'a> Relations<'a> {
         }
         places.sort_unstable();
         places.dedup();
-        let places = places.into_iter().map(Position::unpack);
+        let places = places.into_iter().map(LogPosition::unpack);
         Some(places.take_while(|place| *place < self.end).collect())
     }
 }
 
-impl State {
+impl RoomState {
     /// Removes damaged runs of the index. Returns true if the other runs cover the log up to this state. Reads the whole
     /// index, which a power cut can damage, because it is never synced.
     pub fn relations_are_whole(&self, room: &Dir) -> bool {
@@ -259,18 +259,18 @@ fn remove_damaged_runs(room: &Dir) -> Result<()> {
 }
 
 /// A part of the log without a run: from a position to another one, or to the end of the segment.
-type Gap = (Position, Option<Position>);
+type UncoveredRange = (LogPosition, Option<LogPosition>);
 
 /// The runs that cover the log one after the other up to a position, and the parts that none covers.
-fn chained(room: &Dir, until: Position) -> Result<(Vec<Run>, Vec<Gap>)> {
+fn chained(room: &Dir, until: LogPosition) -> Result<(Vec<RelationRun>, Vec<UncoveredRange>)> {
     let mut all = list_runs(room, None)?;
-    let (mut chain, mut gaps): (Vec<Run>, Vec<Gap>) = (Vec::new(), Vec::new());
+    let (mut chain, mut gaps): (Vec<RelationRun>, Vec<UncoveredRange>) = (Vec::new(), Vec::new());
     let segments = log::segments(room)?;
     for (n, &segment) in segments.iter().enumerate() {
         if segment > until.segment {
             break;
         }
-        let mut at = Position { segment, offset: 0 };
+        let mut at = LogPosition { segment, offset: 0 };
         let mut hash = None;
         // The next segment begins with the hash of this one's last record, which can be long.
         let next = hash_before(room, segments.get(n + 1).copied())?;
@@ -298,12 +298,12 @@ fn hash_before(room: &Dir, segment: Option<u32>) -> Result<Option<String>> {
     let Some(segment) = segment else {
         return Ok(None);
     };
-    let first = log::read_record(room, Position { segment, offset: 0 })?;
+    let first = log::read_record(room, LogPosition { segment, offset: 0 })?;
     Ok(first.map(|record| hex(&record.prev)))
 }
 
 /// All runs, or the runs of one segment, by their beginning, longer ones first.
-fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<Run>> {
+fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<RelationRun>> {
     let mut runs = Vec::new();
     let dir = match room.sub(layout::RUNS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(runs),
@@ -314,17 +314,17 @@ fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<Run>> {
         let name = entry?.name.into_string().unwrap_or_default();
         if name.starts_with(&prefix)
             && let Ok(file) = SortedFile::open(&dir, &name)
-            && let Ok(covered) = serde_json::from_slice::<Covered>(file.label())
+            && let Ok(covered) = serde_json::from_slice::<RunCoverage>(file.label())
             && covered.version == VERSION
         {
-            runs.push(Run { covered, file });
+            runs.push(RelationRun { covered, file });
         }
     }
     runs.sort_unstable_by_key(|run| (run.covered.from, Reverse(run.covered.end)));
     Ok(runs)
 }
 
-fn write_runs(room: &Dir, recent: Vec<Part>, end: Position) -> Result<()> {
+fn write_runs(room: &Dir, recent: Vec<SegmentRelations>, end: LogPosition) -> Result<()> {
     let dir = room.make_loose(layout::RUNS)?;
     let begin = recent.first().map_or(end, |part| part.covered.from);
     let (chain, gaps) = chained(room, begin)?;
@@ -351,9 +351,9 @@ fn write_runs(room: &Dir, recent: Vec<Part>, end: Position) -> Result<()> {
 }
 
 /// Removes all files but the runs in use: runs of another log, and files of a killed router.
-fn remove_others(room: &Dir, dir: &Dir, end: Position) -> Result<()> {
+fn remove_others(room: &Dir, dir: &Dir, end: LogPosition) -> Result<()> {
     let (runs, _) = chained(room, end)?;
-    let names: BTreeSet<String> = runs.iter().map(Run::name).collect();
+    let names: BTreeSet<String> = runs.iter().map(RelationRun::name).collect();
     for entry in dir.list()? {
         let name = entry?.name;
         if !name.to_str().is_some_and(|name| names.contains(name)) {
@@ -364,8 +364,12 @@ fn remove_others(room: &Dir, dir: &Dir, end: Position) -> Result<()> {
 }
 
 /// Reads the entries of a part of the log.
-fn part_of_log(room: &Dir, from: Position, to: Option<Position>) -> Result<Option<Part>> {
-    let mut part: Option<Part> = None;
+fn part_of_log(
+    room: &Dir,
+    from: LogPosition,
+    to: Option<LogPosition>,
+) -> Result<Option<SegmentRelations>> {
+    let mut part: Option<SegmentRelations> = None;
     for line in log::read(room, from)? {
         let line = line?;
         if line.at.segment != from.segment || to.is_some_and(|to| line.at >= to) {
@@ -375,7 +379,7 @@ fn part_of_log(room: &Dir, from: Position, to: Option<Position>) -> Result<Optio
             what: format!("the log is damaged at byte {}: {e}", line.at.offset),
             cure: "run `mailbag log verify`".into(),
         })?;
-        let tip = Tip {
+        let tip = LogTip {
             at: line.at,
             end: line.end(),
             seq: record.seq,
@@ -384,7 +388,7 @@ fn part_of_log(room: &Dir, from: Position, to: Option<Position>) -> Result<Optio
         let entries = entries(&record, None, line.at);
         match &mut part {
             Some(part) => part.add(&tip, entries),
-            None => part = Some(Part::new(&tip, entries)),
+            None => part = Some(SegmentRelations::new(&tip, entries)),
         }
     }
     Ok(part)
@@ -394,7 +398,7 @@ fn part_of_log(room: &Dir, from: Position, to: Option<Position>) -> Result<Optio
 /// stays small. A complete segment gets one run.
 fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
     let mut runs = list_runs(room, Some(segment))?;
-    let mut merged: Vec<Run> = Vec::new();
+    let mut merged: Vec<RelationRun> = Vec::new();
     let mut count = 0;
     while let Some(run) = runs.pop() {
         let is_next = merged
@@ -418,11 +422,11 @@ fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
             }
             entries.extend(of_run.doing("read", dir.at(run.name()))?);
         }
-        let covered = Covered {
+        let covered = RunCoverage {
             from: first.covered.from,
             ..last.covered.clone()
         };
-        Part { covered, entries }.write(dir)?;
+        SegmentRelations { covered, entries }.write(dir)?;
         for run in &merged {
             dir.remove(run.name())?;
         }
@@ -431,7 +435,7 @@ fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
 }
 
 /// The entries of a record. `head` is the head of its message, if it was read before.
-fn entries(record: &Record, head: Option<&Head<'_>>, at: Position) -> Vec<SortedEntry> {
+fn entries(record: &Record, head: Option<&MessageHead<'_>>, at: LogPosition) -> Vec<SortedEntry> {
     let receipts = record.receipts.iter().chain(record.ack());
     let mut concerned: Vec<u64> = receipts
         .flat_map(|receipt| &receipt.seqs)
@@ -449,7 +453,7 @@ fn entries(record: &Record, head: Option<&Head<'_>>, at: Position) -> Vec<Sorted
     let mut keys: Vec<u64> = concerned
         .map(|seq| Relation::Concerned(seq).key())
         .collect();
-    if let Some(Change::Rename { .. }) = record.ownership() {
+    if let Some(ClaimChange::Rename { .. }) = record.ownership() {
         keys.push(Relation::Rename.key());
     }
     if let Some(answers) = record.accepted().and_then(|accepted| accepted.answers) {
@@ -457,13 +461,13 @@ fn entries(record: &Record, head: Option<&Head<'_>>, at: Position) -> Vec<Sorted
     }
     if let Some(id) = record.id() {
         keys.push(Relation::Id(id).key());
-        keys.extend(Beginning::of(id).map(|text| Relation::Beginning(text).key()));
+        keys.extend(IdPrefix::of(id).map(|text| Relation::Beginning(text).key()));
     }
     let links = match head {
         Some(head) => head.shares(),
         None => record
             .message_head()
-            .map_or_else(Shared::default, |head| head.shares()),
+            .map_or_else(ConversationKeys::default, |head| head.shares()),
     };
     if let Some(thread) = &links.thread {
         keys.push(Relation::Thread(thread).key());

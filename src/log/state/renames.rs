@@ -1,11 +1,11 @@
 //! Renamed agents: moves everything in the state from one name to the other.
 
-use super::{Renamed, State};
-use crate::message::claim::Change;
+use super::{RenamedAgent, RoomState};
+use crate::message::claim::ClaimChange;
 use crate::message::record::Record;
 use std::sync::Arc;
 
-impl State {
+impl RoomState {
     /// Returns true if the state has anything of an agent with this name.
     pub fn knows(&self, agent: &str) -> bool {
         self.mailboxes.has(agent) || self.active.contains_key(agent)
@@ -25,8 +25,8 @@ impl State {
     }
 
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
-    pub(super) fn rename(&mut self, record: &Record) -> Option<Renamed> {
-        let Some(Change::Rename { of, to, twice }) = record.ownership() else {
+    pub(super) fn rename(&mut self, record: &Record) -> Option<RenamedAgent> {
+        let Some(ClaimChange::Rename { of, to, twice }) = record.ownership() else {
             return None;
         };
         let twice = self.mailboxes.rename(of, to, twice);
@@ -60,7 +60,7 @@ impl State {
                 open.now.entry(of.clone()).or_insert_with(|| to.clone());
             }
         }
-        Some(Renamed {
+        Some(RenamedAgent {
             of: of.clone(),
             to: to.clone(),
             twice: twice.into_iter().collect(),

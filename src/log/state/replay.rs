@@ -1,31 +1,31 @@
 //! Building the state from the log's bytes. Only complete batches count, and a damaged last batch is distinguished from
 //! earlier damage.
 
-use super::{State, checkpoint};
+use super::{RoomState, checkpoint};
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::log;
-use crate::log::{Chain, Line, Position, Tip};
+use crate::log::{LogChain, LogPosition, LogTip, RawLogLine};
 use crate::message::record::Record;
 
 /// The state, and the damage of the last batch, if there is any.
-pub struct Replayed {
+pub struct ReplayedLog {
     /// The state after the last complete batch.
-    pub state: State,
+    pub state: RoomState,
     /// Damage in the last batch. The log from there on was never committed.
-    pub damage: Option<Damage>,
+    pub damage: Option<BatchDamage>,
     /// The number of bytes that were read after the checkpoint.
     pub read: u64,
     /// The last complete batch. `None` if the checkpoint includes it: a checkpoint is written only after the batch's
     /// sync.
-    pub last: Option<Last>,
+    pub last: Option<LastBatch>,
     /// The room and the last record of a checkpoint that does not match the log.
-    other: Option<(Option<String>, Tip)>,
+    other: Option<(Option<String>, LogTip)>,
 }
 
-impl Replayed {
+impl ReplayedLog {
     /// The last record at the time of the room's checkpoint, if the log no longer has this record.
-    pub fn other_checkpoint(&self) -> Option<Tip> {
+    pub fn other_checkpoint(&self) -> Option<LogTip> {
         let (room, tip) = self.other.as_ref()?;
         (*room == self.state.room || self.state.seq == 0).then_some(*tip)
     }
@@ -33,18 +33,18 @@ impl Replayed {
 
 /// The last complete batch of the log. Its sync may have failed.
 #[derive(Debug, Clone, Copy)]
-pub struct Last {
+pub struct LastBatch {
     /// Its start.
-    pub from: Position,
+    pub from: LogPosition,
     /// The number of its first record.
     pub seq: u64,
 }
 
 /// The start of an incomplete last batch, and the reason.
 #[derive(Debug)]
-pub struct Damage {
+pub struct BatchDamage {
     /// The start of the batch.
-    pub from: Position,
+    pub from: LogPosition,
     /// The problem.
     pub what: String,
 }
@@ -52,20 +52,20 @@ pub struct Damage {
 /// Reads the log after the checkpoint, or the whole log if no checkpoint matches.
 ///
 /// Batches become durable one after the other, so a crash can damage only the last one, which is reported as
-/// [`Damage`]. Earlier damage is an error, because the batches after it were committed.
-pub fn replay(room: &Dir) -> Result<Replayed> {
+/// [`BatchDamage`]. Earlier damage is an error, because the batches after it were committed.
+pub fn replay(room: &Dir) -> Result<ReplayedLog> {
     replay_until(room, None)
 }
 
 /// The state of the committed log, for every reader except the router.
-pub fn committed(room: &Dir) -> Result<State> {
+pub fn committed(room: &Dir) -> Result<RoomState> {
     let end = log::committed(room)?;
     replay_until(room, Some(end)).map(|replayed| replayed.state)
 }
 
 /// As [`committed`], for a reader that has an earlier state of the room: reads only the new records, if the log still has the records
 /// of that state.
-pub fn committed_after(room: &Dir, before: State) -> Result<State> {
+pub fn committed_after(room: &Dir, before: RoomState) -> Result<RoomState> {
     let end = log::committed(room)?;
     if before.seq > 0 && before.end <= end && checkpoint::fits(room, &before)? {
         return replay_from(room, Some((before, true)), Some(end)).map(|replayed| replayed.state);
@@ -76,42 +76,42 @@ pub fn committed_after(room: &Dir, before: State) -> Result<State> {
 
 /// The state that is known to be durable, because a later batch or a checkpoint follows. It excludes the last batch:
 /// its sync may have failed, and a read may return cached bytes that never reached the disk.
-pub fn replay_durable(room: &Dir) -> Result<State> {
+pub fn replay_durable(room: &Dir) -> Result<RoomState> {
     match replay(room)? {
-        Replayed {
+        ReplayedLog {
             last: Some(last), ..
         } => replay_until(room, Some(last.from)).map(|replayed| replayed.state),
-        Replayed { state, .. } => Ok(state),
+        ReplayedLog { state, .. } => Ok(state),
     }
 }
 
-fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
+fn replay_until(room: &Dir, until: Option<LogPosition>) -> Result<ReplayedLog> {
     replay_from(room, checkpoint::load(room)?, until)
 }
 
 /// Begins with a state and whether it matches the log.
 fn replay_from(
     room: &Dir,
-    begun: Option<(State, bool)>,
-    until: Option<Position>,
-) -> Result<Replayed> {
+    begun: Option<(RoomState, bool)>,
+    until: Option<LogPosition>,
+) -> Result<ReplayedLog> {
     let (mut state, other) = match begun {
         Some((state, true)) => (state, None),
         Some((state, false)) => {
             let tip = state.tip();
-            (State::default(), Some((state.room, tip)))
+            (RoomState::default(), Some((state.room, tip)))
         }
-        None => (State::default(), None),
+        None => (RoomState::default(), None),
     };
-    let mut batches = Batches::after(room, &state)?;
+    let mut batches = BatchReader::after(room, &state)?;
     let mut last = None;
     while let Some(batch) = batches.next_until(until)? {
-        last = batch.first().map(|(line, first)| Last {
+        last = batch.first().map(|(line, first)| LastBatch {
             from: line.at,
             seq: first.seq,
         });
         for (line, record) in batch {
-            let tip = Tip {
+            let tip = LogTip {
                 at: line.at,
                 end: line.end(),
                 seq: record.seq,
@@ -121,7 +121,7 @@ fn replay_from(
             state.apply(record, at, None, tip);
         }
     }
-    Ok(Replayed {
+    Ok(ReplayedLog {
         state,
         damage: batches.damage,
         read: batches.read,
@@ -131,35 +131,35 @@ fn replay_from(
 }
 
 /// The damage of a batch after this state, if there is any.
-pub fn damage_after(room: &Dir, state: &State) -> Result<Option<Damage>> {
-    let mut batches = Batches::after(room, state)?;
+pub fn damage_after(room: &Dir, state: &RoomState) -> Result<Option<BatchDamage>> {
+    let mut batches = BatchReader::after(room, state)?;
     while batches.next_until(None)?.is_some() {}
     Ok(batches.damage)
 }
 
 /// The batches after a state.
-struct Batches {
+struct BatchReader {
     room: Dir,
-    lines: log::Lines,
-    chain: Chain,
+    lines: log::LogLines,
+    chain: LogChain,
     /// The number of the last complete batch.
     number: u64,
     /// The number of bytes that were read.
     read: u64,
-    damage: Option<Damage>,
+    damage: Option<BatchDamage>,
 }
 
-impl Batches {
-    fn after(room: &Dir, state: &State) -> Result<Batches> {
+impl BatchReader {
+    fn after(room: &Dir, state: &RoomState) -> Result<BatchReader> {
         let lines = if state.end == log::START {
             log::read_whole(room)?
         } else {
             log::read(room, state.end)?
         };
-        Ok(Batches {
+        Ok(BatchReader {
             room: room.clone(),
             lines,
-            chain: Chain::after(state.prev, state.seq, state.batch),
+            chain: LogChain::after(state.prev, state.seq, state.batch),
             number: state.batch,
             read: 0,
             damage: None,
@@ -167,8 +167,11 @@ impl Batches {
     }
 
     /// The next complete batch that begins before a position. After the last one, `damage` is known.
-    fn next_until(&mut self, until: Option<Position>) -> Result<Option<Vec<(Line, Record)>>> {
-        let mut batch: Vec<(Line, Record)> = Vec::new();
+    fn next_until(
+        &mut self,
+        until: Option<LogPosition>,
+    ) -> Result<Option<Vec<(RawLogLine, Record)>>> {
+        let mut batch: Vec<(RawLogLine, Record)> = Vec::new();
         while let Some(line) = self.lines.next() {
             let line = line?;
             if until.is_some_and(|until| line.at >= until) {
@@ -180,7 +183,7 @@ impl Batches {
                 Err(what) => {
                     let from = batch.first().map_or(line.at, |(first, _)| first.at);
                     self.check_that_none_follows(&line, &what)?;
-                    self.damage = Some(Damage { from, what });
+                    self.damage = Some(BatchDamage { from, what });
                     return Ok(None);
                 }
             }
@@ -189,7 +192,7 @@ impl Batches {
                 return Ok(Some(batch));
             }
         }
-        self.damage = batch.first().map(|(line, first)| Damage {
+        self.damage = batch.first().map(|(line, first)| BatchDamage {
             from: line.at,
             what: format!(
                 "the last batch has {} of {} records",
@@ -202,7 +205,7 @@ impl Batches {
 
     /// A damaged line ends the log if no later batch follows it. The blocks of one batch can reach the disk in any order,
     /// but the next batch starts only after this one is complete.
-    fn check_that_none_follows(&mut self, line: &Line, what: &str) -> Result<()> {
+    fn check_that_none_follows(&mut self, line: &RawLogLine, what: &str) -> Result<()> {
         let mut follows = is_after(&line.bytes, self.number + 1);
         while let Some(later) = self.lines.next().transpose()? {
             follows |= is_after(&later.bytes, self.number + 1);

@@ -2,45 +2,45 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that all answers have arrived.
 
-use super::asked_index::{AskedIndex, owes};
-use super::clock::Shift;
+use super::asked_index::{ReplyIndex, owes};
+use super::clock::ClockShift;
 use super::renames;
 use crate::base::clock::Stamp;
-use crate::log::Position;
-use crate::message::answer::{Asked, Name, Shared};
+use crate::log::LogPosition;
+use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};
 use crate::message::id;
-use crate::message::record::{Accepted, Head, Record};
-use crate::message::status::Status;
+use crate::message::record::{AcceptedMessage, MessageHead, Record};
+use crate::message::status::CopyStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A message with a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Timed {
+pub struct MessageDeadline {
     /// Its record.
     pub seq: u64,
     /// The accept time, in microseconds since 1970, like all times here.
     pub at: i64,
     /// The position of its record.
-    pub place: Position,
+    pub place: LogPosition,
     /// The sender.
     pub from: Arc<str>,
     /// Its id.
     pub id: String,
     /// The thread and the reference that its answers can share.
-    pub shares: Shared,
+    pub shares: ConversationKeys,
     /// True for urgent mail, which must not expire in silence.
     pub urgent: bool,
     /// The expiry time.
     pub expires: Option<i64>,
     /// The missing answers and their deadline.
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<MissingAnswers>,
 }
 
 /// Recipients that have not answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct MissingAnswers {
     /// The time of the next notice.
     pub due: i64,
     /// The interval between two notices.
@@ -53,19 +53,19 @@ pub struct Wanted {
     pub notified: bool,
 }
 
-impl Timed {
+impl MessageDeadline {
     /// The deadlines of an accepted message, if it has any.
     pub(super) fn of(
         record: &Record,
-        accepted: &Accepted,
-        head: &Head<'_>,
+        accepted: &AcceptedMessage,
+        head: &MessageHead<'_>,
         time: Stamp,
         stamp: Stamp,
-        place: Position,
-    ) -> Option<Timed> {
+        place: LogPosition,
+    ) -> Option<MessageDeadline> {
         let times = &accepted.times;
         let (answer, ack) = (micros(&times.answer_by), micros(&times.ack_by));
-        let wanted = answer.or(ack).map(|due| Wanted {
+        let wanted = answer.or(ack).map(|due| MissingAnswers {
             due,
             period: due - time.micros(),
             answer: answer.is_some(),
@@ -85,7 +85,7 @@ impl Timed {
         if wanted.is_none() && expires.is_none() {
             return None;
         }
-        Some(Timed {
+        Some(MessageDeadline {
             seq: record.seq,
             at: stamp.micros(),
             place,
@@ -98,8 +98,8 @@ impl Timed {
         })
     }
 
-    fn asked(&self) -> Asked<'_> {
-        Asked {
+    fn asked(&self) -> AnswerableMessage<'_> {
+        AnswerableMessage {
             seq: self.seq,
             from: &self.from,
             id: &self.id,
@@ -114,16 +114,16 @@ fn micros(text: &Option<String>) -> Option<i64> {
 
 /// All deadlines.
 #[derive(Debug, Clone, Default)]
-pub struct Timers {
-    timed: BTreeMap<u64, Timed>,
+pub struct MessageDeadlines {
+    timed: BTreeMap<u64, MessageDeadline>,
     due: BTreeSet<(i64, u64)>,
-    asked: AskedIndex,
+    asked: ReplyIndex,
 }
 
-impl Timers {
+impl MessageDeadlines {
     /// Restores the deadlines from a checkpoint.
-    pub(super) fn of(timed: Vec<Timed>) -> Timers {
-        let mut timers = Timers::default();
+    pub(super) fn of(timed: Vec<MessageDeadline>) -> MessageDeadlines {
+        let mut timers = MessageDeadlines::default();
         for one in timed {
             timers.insert(one);
         }
@@ -131,20 +131,20 @@ impl Timers {
     }
 
     /// Adds a message.
-    pub fn insert(&mut self, timed: Timed) {
+    pub fn insert(&mut self, timed: MessageDeadline) {
         self.line_up(&timed);
         self.asked.add(timed.asked());
         self.timed.insert(timed.seq, timed);
     }
 
     /// Adds the deadlines of a message, if it has any.
-    pub(super) fn extend(&mut self, timed: Option<Timed>) {
+    pub(super) fn extend(&mut self, timed: Option<MessageDeadline>) {
         if let Some(timed) = timed {
             self.insert(timed);
         }
     }
 
-    fn line_up(&mut self, timed: &Timed) {
+    fn line_up(&mut self, timed: &MessageDeadline) {
         let wanted = timed.wanted.as_ref().map(|wanted| wanted.due);
         self.due.extend(
             timed
@@ -156,7 +156,7 @@ impl Timers {
     }
 
     /// Moves the times of missing answers. A time of expiry was chosen by its sender and does not move.
-    pub(super) fn shift(&mut self, shift: Shift) {
+    pub(super) fn shift(&mut self, shift: ClockShift) {
         for mut timed in std::mem::take(self).timed.into_values() {
             if let Some(wanted) = &mut timed.wanted {
                 let mut since = wanted.due - wanted.period;
@@ -167,7 +167,7 @@ impl Timers {
     }
 
     /// All entries, in the order of the log.
-    pub fn iter(&self) -> impl Iterator<Item = &Timed> {
+    pub fn iter(&self) -> impl Iterator<Item = &MessageDeadline> {
         self.timed.values()
     }
 
@@ -177,7 +177,7 @@ impl Timers {
     }
 
     /// The entries that are due, in the order of their deadlines.
-    pub fn due(&self, now: Stamp) -> Vec<Timed> {
+    pub fn due(&self, now: Stamp) -> Vec<MessageDeadline> {
         let due = self
             .due
             .range(..=(now.micros(), u64::MAX))
@@ -195,7 +195,7 @@ impl Timers {
     }
 
     /// The message of this record, if it has a deadline.
-    pub fn get(&self, seq: u64) -> Option<&Timed> {
+    pub fn get(&self, seq: u64) -> Option<&MessageDeadline> {
         self.timed.get(&seq)
     }
 
@@ -203,8 +203,8 @@ impl Timers {
     pub(super) fn first_owed(
         &self,
         agent: &str,
-        names: &[Name],
-        is_meant: &dyn Fn(&Asked<'_>) -> bool,
+        names: &[ReplyKey],
+        is_meant: &dyn Fn(&AnswerableMessage<'_>) -> bool,
     ) -> Option<u64> {
         self.asked.first(names, |seq| {
             let Some(timed) = self.timed.get(&seq) else {
@@ -225,7 +225,7 @@ impl Timers {
     }
 
     /// Records a status of a copy.
-    pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status) {
+    pub(super) fn reached(&mut self, seq: u64, agent: &str, status: CopyStatus) {
         self.change(seq, |timed| {
             let urgent = timed.urgent;
             if let Some(wanted) = timed
@@ -263,7 +263,7 @@ impl Timers {
         });
     }
 
-    fn change(&mut self, seq: u64, change: impl FnOnce(&mut Timed)) {
+    fn change(&mut self, seq: u64, change: impl FnOnce(&mut MessageDeadline)) {
         let Some(mut timed) = self.timed.remove(&seq) else {
             return;
         };

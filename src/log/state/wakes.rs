@@ -1,23 +1,23 @@
 //! Wakes: for each agent with unread mail, the messages with a requested wake, and the result of the last wake.
 
 use super::Mailboxes;
-use super::clock::Shift;
+use super::clock::ClockShift;
 use crate::base::clock::Stamp;
-use crate::message::waking::{WakeStep, Waking};
+use crate::message::waking::{WakeStep, WakeUpdate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The wakes of all agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wakes {
-    of: BTreeMap<Arc<str>, OfAgent>,
+pub struct WakeStates {
+    of: BTreeMap<Arc<str>, AgentWakes>,
     changed: u64,
 }
 
 /// The wakes of one agent. It is removed when the agent has read all mail with a requested wake.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct OfAgent {
+struct AgentWakes {
     /// The highest record with a requested wake.
     tried: u64,
     /// Up to this record no wake is due.
@@ -50,9 +50,9 @@ pub struct FailedWake {
     pub seq: u64,
 }
 
-impl Wakes {
+impl WakeStates {
     /// Applies a step of the record `seq`.
-    pub(super) fn apply(&mut self, waking: &Waking, seq: u64, at: Stamp) {
+    pub(super) fn apply(&mut self, waking: &WakeUpdate, seq: u64, at: Stamp) {
         let (Some(first), Some(last)) = (waking.seqs.first(), waking.seqs.last()) else {
             return;
         };
@@ -85,7 +85,7 @@ impl Wakes {
     }
 
     /// Moves all times.
-    pub(super) fn shift(&mut self, shift: Shift) {
+    pub(super) fn shift(&mut self, shift: ClockShift) {
         for of in self.of.values_mut() {
             let steps = [
                 of.last.as_mut().map(|last| &mut last.at),
@@ -177,11 +177,11 @@ impl Wakes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::status::Status;
+    use crate::message::status::CopyStatus;
 
-    fn step(wakes: &mut Wakes, step: WakeStep, seqs: &[u64], seq: u64) {
+    fn step(wakes: &mut WakeStates, step: WakeStep, seqs: &[u64], seq: u64) {
         let why = (step == WakeStep::Failed).then(|| "no such program".to_owned());
-        let waking = Waking {
+        let waking = WakeUpdate {
             step,
             agent: "bob".into(),
             seqs: seqs.to_vec(),
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_message_is_due_once_unless_its_wake_failed_or_it_is_announced_again() {
-        let mut wakes = Wakes::default();
+        let mut wakes = WakeStates::default();
         assert!(wakes.is_due("bob", &[5]));
         step(&mut wakes, WakeStep::Requested, &[3, 5], 6);
         assert!(
@@ -217,14 +217,17 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_mail_that_was_read() {
-        let (mut wakes, mut mailboxes, bob) =
-            (Wakes::default(), Mailboxes::default(), Arc::from("bob"));
+        let (mut wakes, mut mailboxes, bob) = (
+            WakeStates::default(),
+            Mailboxes::default(),
+            Arc::from("bob"),
+        );
         mailboxes.deliver(&bob, Stamp::from_micros(1), 5);
         step(&mut wakes, WakeStep::Requested, &[5], 6);
         step(&mut wakes, WakeStep::Failed, &[5], 7);
         wakes.left(&bob, &mailboxes, 8);
         assert!(wakes.failure("bob").is_some(), "it is still unread");
-        mailboxes.advance(&bob, 5, Status::Seen, true);
+        mailboxes.advance(&bob, 5, CopyStatus::Seen, true);
         wakes.left(&bob, &mailboxes, 9);
         assert_eq!((wakes.failures().count(), wakes.changed_at()), (0, 9));
         assert_eq!(wakes.of.len(), 0);

@@ -13,15 +13,15 @@ pub use table::{PAYLOAD_FIELD, published};
 
 use crate::base::error::Problem;
 use crate::message::reference::Reference;
-use crate::message::status::Status;
+use crate::message::status::CopyStatus;
 use crate::message::status_line::{self, ReportMessage, StatusLine};
 use crate::message::{FIELDS, PRIORITIES, ROUTERS_OWN, TYPES};
-use recipients::{Recipients, identity};
+use recipients::{DialectRecipients, identity};
 use serde_json::{Map, Value, json};
-use table::{Meaning, ROUTED, ROUTES, Reading};
+use table::{DialectField, ROUTED, ROUTES, ValueConversion};
 
 /// A message in canonical form.
-pub struct Converted {
+pub struct ConvertedMessage {
     /// Its fields in the sent order.
     pub fields: Map<String, Value>,
     /// The canonical fields read from a dialect, and their original positions as JSON pointers.
@@ -35,9 +35,9 @@ pub struct Converted {
 }
 
 /// Converts any dialect to the canonical form. A canonical message is returned unchanged.
-pub fn spell(fields: Map<String, Value>) -> Converted {
+pub fn spell(fields: Map<String, Value>) -> ConvertedMessage {
     if fields.iter().all(|(key, value)| is_canonical(key, value)) {
-        return Converted {
+        return ConvertedMessage {
             fields,
             origins: Vec::new(),
             problems: Vec::new(),
@@ -48,11 +48,11 @@ pub fn spell(fields: Map<String, Value>) -> Converted {
     let word = type_word(&fields).unwrap_or_default().to_owned();
     let kind = table::value("type", &word, TYPES).map_or_else(|| word.clone(), str::to_owned);
     let corrected = table::with_right_names(&fields, &kind);
-    let mut conversion = Conversion {
+    let mut conversion = MessageConversion {
         word,
         kind,
         corrected,
-        ..Conversion::default()
+        ..MessageConversion::default()
     };
     for (key, value) in fields {
         conversion.convert(key, value);
@@ -60,7 +60,7 @@ pub fn spell(fields: Map<String, Value>) -> Converted {
     conversion.add_report();
     conversion.add_recipients();
     conversion.merge_metadata();
-    Converted {
+    ConvertedMessage {
         fields: conversion.fields,
         origins: conversion.origins,
         problems: conversion.problems,
@@ -110,9 +110,9 @@ fn is_canonical(key: &str, value: &Value) -> bool {
         "from" => !value.is_object(),
         "type" => is_spelled("type", TYPES),
         "priority" => is_spelled("priority", &PRIORITIES),
-        "status" => value
-            .as_str()
-            .is_none_or(|word| Status::of_ack(word).is_none_or(|status| status.as_str() == word)),
+        "status" => value.as_str().is_none_or(|word| {
+            CopyStatus::of_ack(word).is_none_or(|status| status.as_str() == word)
+        }),
         "in_reply_to" => !value.is_number(),
         "attachments" => !value
             .as_array()
@@ -131,7 +131,7 @@ fn is_canonical(key: &str, value: &Value) -> bool {
 }
 
 #[derive(Default)]
-struct Conversion {
+struct MessageConversion {
     /// The type as it was sent, and the canonical type.
     word: String,
     kind: String,
@@ -141,13 +141,13 @@ struct Conversion {
     metadata: Vec<(String, Value, String)>,
     /// The fields of a status line.
     line: Map<String, Value>,
-    recipients: Recipients,
+    recipients: DialectRecipients,
     /// The message with the right names, if some are rejected.
     corrected: Option<Value>,
     has_wrong_recipients: bool,
 }
 
-impl Conversion {
+impl MessageConversion {
     fn convert(&mut self, key: String, value: Value) {
         let place = format!("/{}", pointer_segment(&key));
         if ROUTERS_OWN.contains(&key.as_str()) {
@@ -163,48 +163,50 @@ impl Conversion {
             return drop(self.line.insert(key, value));
         }
         match table::meaning(&key, &self.kind) {
-            Some(Meaning::Field(field, reading)) => self.read(reading, field, value, place),
-            Some(Meaning::Instead(field, remark)) if !value.is_null() => {
+            Some(DialectField::Field(field, reading)) => self.read(reading, field, value, place),
+            Some(DialectField::Instead(field, remark)) if !value.is_null() => {
                 self.reject_name(&key, field, remark)
             }
             _ => drop(self.fields.insert(key, value)),
         }
     }
 
-    fn read(&mut self, reading: Reading, field: &'static str, value: Value, place: String) {
+    fn read(&mut self, reading: ValueConversion, field: &'static str, value: Value, place: String) {
         match (reading, value) {
-            (Reading::Recipient, Value::Null) => self.recipients.nobody = Some(place),
+            (ValueConversion::Recipient, Value::Null) => self.recipients.nobody = Some(place),
             (_, Value::Null) => {}
-            (Reading::Same | Reading::Recipient, value) => self.put(field, value, place),
-            (Reading::List, value @ Value::Array(_)) => self.put(field, value, place),
-            (Reading::List, value) => self.put(field, json!([value]), place),
-            (Reading::Copies, value) => {
+            (ValueConversion::Same | ValueConversion::Recipient, value) => {
+                self.put(field, value, place)
+            }
+            (ValueConversion::List, value @ Value::Array(_)) => self.put(field, value, place),
+            (ValueConversion::List, value) => self.put(field, json!([value]), place),
+            (ValueConversion::Copies, value) => {
                 let problem = self.recipients.copy(value, place);
                 self.has_wrong_recipients |= problem.is_some();
                 self.problems.extend(problem);
             }
-            (Reading::Content | Reading::Payload, Value::String(text)) => {
+            (ValueConversion::Content | ValueConversion::Payload, Value::String(text)) => {
                 self.put("body", Value::String(text), place)
             }
-            (Reading::Content, Value::Object(map)) => self.content(map, &place),
-            (Reading::Content, Value::Array(blocks)) => self.blocks(blocks, place),
-            (Reading::Payload, Value::Object(map)) => self.payload(map, &place),
-            (Reading::Payload, items @ Value::Array(_)) => {
+            (ValueConversion::Content, Value::Object(map)) => self.content(map, &place),
+            (ValueConversion::Content, Value::Array(blocks)) => self.blocks(blocks, place),
+            (ValueConversion::Payload, Value::Object(map)) => self.payload(map, &place),
+            (ValueConversion::Payload, items @ Value::Array(_)) => {
                 self.metadata.push(("payload".into(), items, place))
             }
-            (Reading::Links, links) => self.links(links, place),
-            (Reading::Routing, Value::Object(map)) => self.routing(map, &place),
-            (Reading::Routing, Value::String(word))
+            (ValueConversion::Links, links) => self.links(links, place),
+            (ValueConversion::Routing, Value::Object(map)) => self.routing(map, &place),
+            (ValueConversion::Routing, Value::String(word))
                 if ROUTES.iter().any(|one| word.eq_ignore_ascii_case(one)) =>
             {
                 self.recipients.route = Some((word.to_ascii_lowercase(), place.clone()));
                 self.metadata
                     .push(("routing".into(), Value::String(word), place));
             }
-            (Reading::Content | Reading::Payload, _) => {
+            (ValueConversion::Content | ValueConversion::Payload, _) => {
                 self.reject(place, "text, an object or a list")
             }
-            (Reading::Routing, _) => self.reject(
+            (ValueConversion::Routing, _) => self.reject(
                 place,
                 &format!("an object, or one of {}", ROUTES.join(", ")),
             ),
@@ -240,7 +242,7 @@ impl Conversion {
         let known = match field {
             "type" => table::value("type", word, TYPES),
             "priority" => table::value("priority", word, &PRIORITIES),
-            "status" if self.kind == "ack" => Status::of_ack(word).map(Status::as_str),
+            "status" if self.kind == "ack" => CopyStatus::of_ack(word).map(CopyStatus::as_str),
             _ => return canonical(field, value),
         };
         if field == "type" && table::is_near_type(word) {

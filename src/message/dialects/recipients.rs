@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The recipients in other fields than `to`. Places are JSON pointers.
 #[derive(Default)]
-pub(super) struct Recipients {
+pub(super) struct DialectRecipients {
     /// Where `null` names no recipient, which means all agents.
     pub(super) nobody: Option<String>,
     /// The word in `routing`.
@@ -19,7 +19,7 @@ pub(super) struct Recipients {
     copies_at: Option<String>,
 }
 
-impl Recipients {
+impl DialectRecipients {
     /// Adds further recipients.
     pub(super) fn copy(&mut self, value: Value, place: String) -> Option<Problem> {
         let items = match value {

@@ -2,14 +2,14 @@
 //! dialects` prints it, and the protocol shows it.
 
 use crate::message::FIELDS;
-use crate::message::status::Status;
+use crate::message::status::CopyStatus;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// How the value of a field is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum ValueConversion {
     /// Unchanged, under the canonical name.
     Same,
     /// A list, or one item.
@@ -32,22 +32,22 @@ pub(super) enum Reading {
     /// [`ROUTES`], is kept in `metadata.routing`.
     Routing,
 }
-use Reading::*;
+use ValueConversion::*;
 
 /// The entry of `metadata` with the name that the body had in `payload`, if it is another name.
 pub const PAYLOAD_FIELD: &str = "payload_field";
 
 /// Other names of a field.
-pub(super) struct Spelling {
+pub(super) struct FieldSpelling {
     pub(super) field: &'static str,
-    pub(super) reading: Reading,
+    pub(super) reading: ValueConversion,
     names: &'static [&'static str],
     /// More about the value, for the published table.
     note: &'static str,
 }
 
-const fn same(field: &'static str, names: &'static [&'static str]) -> Spelling {
-    Spelling {
+const fn same(field: &'static str, names: &'static [&'static str]) -> FieldSpelling {
+    FieldSpelling {
         field,
         reading: Same,
         names,
@@ -57,11 +57,11 @@ const fn same(field: &'static str, names: &'static [&'static str]) -> Spelling {
 
 const fn read(
     field: &'static str,
-    reading: Reading,
+    reading: ValueConversion,
     names: &'static [&'static str],
     note: &'static str,
-) -> Spelling {
-    Spelling {
+) -> FieldSpelling {
+    FieldSpelling {
         field,
         reading,
         names,
@@ -69,7 +69,7 @@ const fn read(
     }
 }
 
-const SPELLINGS: &[Spelling] = &[
+const SPELLINGS: &[FieldSpelling] = &[
     same("id", &["event_id"]),
     same(
         "timestamp",
@@ -250,9 +250,9 @@ const LONG_NAMES: [(&str, &str); 5] = [
 
 /// The meaning of a name that is not a field.
 #[derive(Clone, Copy)]
-pub(super) enum Meaning {
+pub(super) enum DialectField {
     /// Another name of a field.
-    Field(&'static str, Reading),
+    Field(&'static str, ValueConversion),
     /// Rejected: the field to write instead, and a remark.
     Instead(&'static str, &'static str),
 }
@@ -262,16 +262,16 @@ static FOLDED_FIELDS: LazyLock<Vec<(String, &'static str)>> =
     LazyLock::new(|| FIELDS.iter().map(|field| (fold(field), *field)).collect());
 
 /// The meanings of all other names, by the folded name.
-static MEANINGS: LazyLock<HashMap<String, Meaning>> = LazyLock::new(|| {
+static MEANINGS: LazyLock<HashMap<String, DialectField>> = LazyLock::new(|| {
     let mut meanings = HashMap::new();
     for (names, field, remark) in REJECTED {
         meanings.extend(
             names
                 .iter()
-                .map(|name| (fold(name), Meaning::Instead(field, remark))),
+                .map(|name| (fold(name), DialectField::Instead(field, remark))),
         );
     }
-    for Spelling {
+    for FieldSpelling {
         field,
         reading,
         names,
@@ -281,14 +281,14 @@ static MEANINGS: LazyLock<HashMap<String, Meaning>> = LazyLock::new(|| {
         meanings.extend(
             names
                 .iter()
-                .map(|name| (fold(name), Meaning::Field(field, *reading))),
+                .map(|name| (fold(name), DialectField::Field(field, *reading))),
         );
     }
     meanings
 });
 
 /// The meaning of a name in a message of this type. `None` for a name of the sender's own.
-pub(super) fn meaning(name: &str, kind: &str) -> Option<Meaning> {
+pub(super) fn meaning(name: &str, kind: &str) -> Option<DialectField> {
     find_meaning(name, |field| has_meaning(field, kind))
 }
 
@@ -300,15 +300,15 @@ pub(super) fn has_any_meaning(name: &str) -> bool {
 /// The field that a name means in messages of every type. `None` for a rejected name.
 pub(super) fn field(name: &str) -> Option<&'static str> {
     match known(&folded(name)?, |field| has_meaning(field, ""))? {
-        Meaning::Field(field, _) => Some(field),
-        Meaning::Instead(..) => None,
+        DialectField::Field(field, _) => Some(field),
+        DialectField::Instead(..) => None,
     }
 }
 
-fn find_meaning(name: &str, has_meaning: impl Fn(&str) -> bool) -> Option<Meaning> {
+fn find_meaning(name: &str, has_meaning: impl Fn(&str) -> bool) -> Option<DialectField> {
     let folded = folded(name)?;
     known(&folded, &has_meaning)
-        .or_else(|| near(&folded, has_meaning).map(|field| Meaning::Instead(field, "")))
+        .or_else(|| near(&folded, has_meaning).map(|field| DialectField::Instead(field, "")))
 }
 
 /// The folded name. `None` for a name that is always the sender's own.
@@ -322,13 +322,13 @@ fn folded(name: &str) -> Option<String> {
 }
 
 /// The meaning of a name that is a field or in the table.
-fn known(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<Meaning> {
+fn known(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<DialectField> {
     let field = FOLDED_FIELDS
         .iter()
         .find(|(known, _)| known == folded)
         .filter(|(_, field)| has_meaning(field));
     field
-        .map(|(_, field)| Meaning::Field(field, Same))
+        .map(|(_, field)| DialectField::Field(field, Same))
         .or_else(|| MEANINGS.get(folded).copied())
 }
 
@@ -336,7 +336,7 @@ fn known(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<Meaning> {
 /// rejected.
 pub(super) fn with_right_names(fields: &Map<String, Value>, kind: &str) -> Option<Value> {
     let right_name = |key: &str| match meaning(key, kind) {
-        Some(Meaning::Instead(field, _)) => Some(field),
+        Some(DialectField::Instead(field, _)) => Some(field),
         _ => None,
     };
     let mut corrected = fields.clone();
@@ -428,7 +428,7 @@ pub fn published() -> String {
         "a field or a name of this table in another letter case, with `-`, or without `_`: `threadId`",
         "the field",
     )];
-    for Spelling {
+    for FieldSpelling {
         field, names, note, ..
     } in SPELLINGS
     {
@@ -452,7 +452,7 @@ pub fn published() -> String {
     for (field, words, value) in VALUES {
         rows.push(row(&format!("{field} {}", code(words)), &code(&[value])));
     }
-    for (word, status) in Status::OTHER_WORDS {
+    for (word, status) in CopyStatus::OTHER_WORDS {
         rows.push(row(
             &format!("status in an `ack` {}", code(&[word])),
             &code(&[status.as_str()]),

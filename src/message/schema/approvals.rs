@@ -10,10 +10,10 @@ use crate::message::checked::text_field;
 use crate::message::{APPROVAL, DECISION, decision};
 use serde_json::{Map, Value, json};
 
-type Fields = Map<String, Value>;
+type ApprovalFields = Map<String, Value>;
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
-pub(super) fn check(fields: &Fields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
+pub(super) fn check(fields: &ApprovalFields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
     if kind == DECISION {
         problems.extend(check_decision(fields));
     }
@@ -27,7 +27,7 @@ pub(super) fn check(fields: &Fields, kind: &str, now: Stamp, problems: &mut Vec<
 }
 
 /// Without `in_reply_to` a chosen option decides nothing, although its sender thinks so.
-fn check_decision(fields: &Fields) -> Option<Problem> {
+fn check_decision(fields: &ApprovalFields) -> Option<Problem> {
     let option = text_field(fields, "option")?;
     if fields.contains_key("in_reply_to") {
         return None;
@@ -81,7 +81,7 @@ fn is_other_number(option: &str, place: usize, count: usize) -> bool {
     number.is_some_and(|number| (1..=count).contains(&number) && number != place + 1)
 }
 
-fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
+fn check_deadline(fields: &ApprovalFields, now: Stamp) -> Option<Problem> {
     let written = text_field(fields, "deadline")?;
     let what = match decision::deadline(written, now) {
         None => format!(
@@ -101,7 +101,7 @@ fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
     Some(problem.example(json!("30m")))
 }
 
-fn check_outcome(fields: &Fields, options: &[String]) -> Option<Problem> {
+fn check_outcome(fields: &ApprovalFields, options: &[String]) -> Option<Problem> {
     let word = text_field(fields, "on_deadline")?;
     if !fields.contains_key("deadline") {
         let fix = format!(

@@ -5,14 +5,14 @@ use crate::base::clock;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::checked::{field, text_field};
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, is_offer};
 use serde_json::{Map, Value, json};
 
-type Fields = Map<String, Value>;
+type ClaimFields = Map<String, Value>;
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
-pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
+pub(super) fn check(fields: &ClaimFields, kind: &str, problems: &mut Vec<Problem>) {
     if matches!(kind, "accept" | "decline") {
         problems.extend(check_offer(fields, kind));
     }
@@ -28,7 +28,7 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
         let Some(text) = claim.as_str().filter(|text| !text.is_empty()) else {
             continue;
         };
-        let problem = match Subject::parse(text) {
+        let problem = match ClaimSubject::parse(text) {
             Ok(subject) if kind == "claim" => subject.check_explicit(text),
             Ok(_) => None,
             Err(problem) => Some(*problem),
@@ -44,7 +44,7 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
 }
 
 /// A word of prose, such as the type `release` for a new version, must not change the ownership of work.
-fn check_presence(fields: &Fields, kind: &str) -> Option<Problem> {
+fn check_presence(fields: &ClaimFields, kind: &str) -> Option<Problem> {
     let claims = field(fields, "claims").map(|claims| claims.as_array().is_some_and(Vec::is_empty));
     if claims == Some(false) {
         return None;
@@ -76,7 +76,7 @@ fn check_presence(fields: &Fields, kind: &str) -> Option<Problem> {
 }
 
 /// An answer to an offer names the offer, so that `accept` or `decline` in another sense changes nothing.
-fn check_offer(fields: &Fields, kind: &str) -> Option<Problem> {
+fn check_offer(fields: &ClaimFields, kind: &str) -> Option<Problem> {
     if fields.contains_key("in_reply_to") {
         return None;
     }
@@ -92,7 +92,7 @@ fn check_offer(fields: &Fields, kind: &str) -> Option<Problem> {
     )
 }
 
-fn check_lease(fields: &Fields) -> Option<Problem> {
+fn check_lease(fields: &ClaimFields) -> Option<Problem> {
     let text = text_field(fields, "lease")?;
     let (least, most) = (limits::CLAIM_LEASE_LEAST, limits::CLAIM_LEASE_MOST);
     if clock::span(text).is_some_and(|lease| (least..=most).contains(&lease)) {
@@ -111,7 +111,7 @@ fn check_lease(fields: &Fields) -> Option<Problem> {
     )
 }
 
-fn check_recipient(fields: &Fields) -> Option<Problem> {
+fn check_recipient(fields: &ClaimFields) -> Option<Problem> {
     let count = match field(fields, "to") {
         Some(Value::Array(many)) => many.len(),
         Some(_) => 1,

@@ -14,7 +14,7 @@ mod words;
 
 pub use outputs::{OUTPUTS, output};
 pub use parse::parse;
-pub use parsed::{DEPTH, Parsed};
+pub use parsed::{DEPTH, ParsedFile};
 pub use repair::corrected;
 pub use rules::EXPIRED_ALREADY;
 
@@ -22,7 +22,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::checked::{has_to, text_field};
-use crate::message::dialects::{Converted, spell};
+use crate::message::dialects::{ConvertedMessage, spell};
 use crate::message::{Message, goes_to_all, id};
 use serde_json::{Map, Value, json};
 
@@ -42,7 +42,7 @@ pub fn check_as(
         Value::Object(fields) => fields,
         other => return Err(vec![not_an_object(&other)]),
     };
-    let Converted {
+    let ConvertedMessage {
         fields,
         origins,
         mut problems,
@@ -62,8 +62,8 @@ pub fn check_as(
         return Err(problems);
     }
     let value = Value::Object(fields);
-    if !Valid::is_valid(&value) {
-        let found = Valid::iter_errors(&value)
+    if !MessageValidator::is_valid(&value) {
+        let found = MessageValidator::iter_errors(&value)
             .filter_map(|e| words::of_message(&e))
             .collect();
         problems.extend(in_the_order_of(message_schema(), found));
@@ -73,7 +73,7 @@ pub fn check_as(
     };
     rules::check(
         &fields,
-        &rules::Sender { id: sender, also },
+        &rules::SenderNames { id: sender, also },
         now,
         &mut problems,
     );
@@ -129,10 +129,10 @@ pub fn registry_schema() -> &'static str {
 
 /// The problems of a registry by its schema. Name conflicts are not checked here.
 pub fn check_registry(value: &Value) -> Vec<Problem> {
-    if ValidRegistry::is_valid(value) {
+    if RegistryValidator::is_valid(value) {
         return Vec::new();
     }
-    let problems = ValidRegistry::iter_errors(value)
+    let problems = RegistryValidator::iter_errors(value)
         .map(|e| words::of_registry(&e))
         .collect();
     in_the_senders_words(in_the_order_of(registry_schema(), problems), &[])
@@ -164,7 +164,7 @@ fn in_the_order_of(schema: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
     pattern_options = { engine = regex },
     methods = { validate = false }
 )]
-struct Valid;
+struct MessageValidator;
 
 /// Likewise for `registry.json`, which every command reads.
 #[jsonschema::validator(
@@ -175,7 +175,7 @@ struct Valid;
     pattern_options = { engine = regex },
     methods = { validate = false }
 )]
-struct ValidRegistry;
+struct RegistryValidator;
 
 fn is_time(text: &str) -> bool {
     Stamp::parse(text).is_some()
@@ -334,9 +334,13 @@ mod tests {
                     json!({"type": 1, "subject": 2}),
                 ] {
                     message[field] = value.clone();
-                    let problems = shown(Valid::iter_errors(&message));
+                    let problems = shown(MessageValidator::iter_errors(&message));
                     assert_eq!(problems, shown(compiled.iter_errors(&message)), "{message}");
-                    assert_eq!(Valid::is_valid(&message), problems.is_empty(), "{message}");
+                    assert_eq!(
+                        MessageValidator::is_valid(&message),
+                        problems.is_empty(),
+                        "{message}"
+                    );
                     if problems.is_empty() {
                         valid += 1
                     } else {

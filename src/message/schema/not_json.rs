@@ -1,6 +1,6 @@
 //! Explanations for a file that is not JSON: the position of the error, and the usual cause.
 
-use super::parsed::{DEPTH, Parsed, Rejection};
+use super::parsed::{DEPTH, ParseRejection, ParsedFile};
 use super::repair::{self, least};
 use super::words::quoted;
 use crate::base::error::Problem;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::str::Utf8Error;
 
 /// Problems that the first bytes show: an empty file, a byte order mark, UTF-16.
-pub(super) fn before_parsing(bytes: &[u8]) -> Option<Parsed> {
+pub(super) fn before_parsing(bytes: &[u8]) -> Option<ParsedFile> {
     const MARKS: [(&[u8], &str); 3] = [
         (b"\xEF\xBB\xBF", "UTF-8"),
         (b"\xFF\xFE", "UTF-16"),
@@ -17,7 +17,7 @@ pub(super) fn before_parsing(bytes: &[u8]) -> Option<Parsed> {
     ];
     if bytes.iter().all(|b| b.is_ascii_whitespace()) {
         let problem = Problem::new("empty", "the file is empty");
-        return Some(Parsed::Unfinished(
+        return Some(ParsedFile::Unfinished(
             problem
                 .fix("write one JSON object into it")
                 .example(least()),
@@ -28,15 +28,15 @@ pub(super) fn before_parsing(bytes: &[u8]) -> Option<Parsed> {
         .iter()
         .any(|(mark, _)| mark.len() > bytes.len() && mark.starts_with(bytes))
     {
-        return Some(Parsed::Unfinished(bom("UTF-8")));
+        return Some(ParsedFile::Unfinished(bom("UTF-8")));
     }
     if let Some((_, encoding)) = MARKS.iter().find(|(mark, _)| bytes.starts_with(mark)) {
-        return Some(Parsed::Bad(bom(encoding)));
+        return Some(ParsedFile::Bad(bom(encoding)));
     }
     if bytes.len() > 1 && bytes[..2].contains(&0) {
         let what = "the file is UTF-16, UTF-32 or not text: it begins with a zero byte";
         let fix = "write it as UTF-8, in Python with open(path, 'w', encoding='utf-8'), in PowerShell with -Encoding utf8NoBOM";
-        return Some(Parsed::Bad(
+        return Some(ParsedFile::Bad(
             Problem::new("invalid_utf8", what)
                 .at("line 1 column 1")
                 .fix(fix),
@@ -54,37 +54,37 @@ fn bom(encoding: &str) -> Problem {
 }
 
 /// The file is not UTF-8. A character that is incomplete at the end of the file may still be completed.
-pub(super) fn invalid_utf8(bytes: &[u8], error: Utf8Error) -> Parsed {
+pub(super) fn invalid_utf8(bytes: &[u8], error: Utf8Error) -> ParsedFile {
     let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
     if error.error_len().is_none() {
-        return Parsed::Unfinished(truncated(good, "in the middle of a character"));
+        return ParsedFile::Unfinished(truncated(good, "in the middle of a character"));
     }
     let what = format!("byte {:#04x} is not UTF-8", bytes[error.valid_up_to()]);
     let fix = "write the file as UTF-8: in Python open(path, 'w', encoding='utf-8'). If the byte comes from \
                errors='surrogateescape' or 'surrogatepass', replace it in the text first";
-    Parsed::Bad(Problem::new("invalid_utf8", what).at(end_of(good)).fix(fix))
+    ParsedFile::Bad(Problem::new("invalid_utf8", what).at(end_of(good)).fix(fix))
 }
 
 /// Problems of valid JSON that cannot be a message.
-pub(super) fn rejected(rejection: Rejection, error: &serde_json::Error) -> Problem {
+pub(super) fn rejected(rejection: ParseRejection, error: &serde_json::Error) -> Problem {
     let place = format!("line {} column {}", error.line(), error.column());
     let problem = match rejection {
-        Rejection::Duplicate(key) => Problem::new(
+        ParseRejection::Duplicate(key) => Problem::new(
             "duplicate_key",
             format!("the key {} occurs twice in one object", quoted(&key)),
         )
         .fix("remove one of them; the router does not choose between them"),
-        Rejection::Depth => Problem::new(
+        ParseRejection::Depth => Problem::new(
             "too_deep",
             format!("the JSON nests deeper than {DEPTH} levels"),
         )
         .fix("flatten it, or put the data in a file under context/ and attach the file"),
-        Rejection::Number(text) => Problem::new(
+        ParseRejection::Number(text) => Problem::new(
             "number_out_of_range",
             format!("{} is too large for a double", quoted(&text)),
         )
         .fix("write it as a string, in quotes"),
-        Rejection::Key(key) => Problem::new(
+        ParseRejection::Key(key) => Problem::new(
             "reserved_key",
             format!("the key {} is reserved by the JSON library", quoted(&key)),
         )
@@ -94,13 +94,13 @@ pub(super) fn rejected(rejection: Rejection, error: &serde_json::Error) -> Probl
 }
 
 /// Explains a syntax error.
-pub(super) fn explain(text: &str, error: &serde_json::Error) -> Parsed {
+pub(super) fn explain(text: &str, error: &serde_json::Error) -> ParsedFile {
     let at = offset(text, error);
     let said = error.to_string();
     // serde_json reports a number at the end of the file, such as "-" or "1.", as an invalid number, not as an early
     // end.
     if error.classify() == Category::Eof || said.starts_with("invalid number") && at >= text.len() {
-        return Parsed::Unfinished(truncated(text, "before the JSON is complete"));
+        return ParsedFile::Unfinished(truncated(text, "before the JSON is complete"));
     }
     let here = &text[at..];
     let problem = repair::describe(text)
@@ -108,7 +108,7 @@ pub(super) fn explain(text: &str, error: &serde_json::Error) -> Parsed {
         .or_else(|| explain_by_text(text, here))
         .unwrap_or_else(|| plain(&said));
     let place = format!("line {} column {}", error.line(), error.column());
-    Parsed::Bad(if problem.place.is_empty() {
+    ParsedFile::Bad(if problem.place.is_empty() {
         problem.at(place)
     } else {
         problem

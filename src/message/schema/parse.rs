@@ -1,7 +1,7 @@
 //! Strict parsing of JSON: one pass, no duplicate keys, numbers kept as written, limited depth.
 
 use super::not_json;
-use super::parsed::{DEPTH, Parsed, Rejection};
+use super::parsed::{DEPTH, ParseRejection, ParsedFile};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 /// Reads the bytes of a message file.
-pub fn parse(bytes: &[u8]) -> Parsed {
+pub fn parse(bytes: &[u8]) -> ParsedFile {
     if let Some(early) = not_json::before_parsing(bytes) {
         return early;
     }
@@ -19,37 +19,37 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     };
     let rejection = RefCell::new(None);
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = Strict {
+    let value = StrictJsonReader {
         rejection: &rejection,
         depth: 0,
     }
     .deserialize(&mut json);
     match value.and_then(|value| json.end().map(|()| value)) {
-        Ok(value) => Parsed::Value(value),
+        Ok(value) => ParsedFile::Value(value),
         Err(e) => match rejection.into_inner() {
-            Some(rejection) => Parsed::Bad(not_json::rejected(rejection, &e)),
+            Some(rejection) => ParsedFile::Bad(not_json::rejected(rejection, &e)),
             None => not_json::explain(text, &e),
         },
     }
 }
 
 /// Reads one value. A serde error can contain only text, so the reason of a rejection is stored separately.
-struct Strict<'a> {
-    rejection: &'a RefCell<Option<Rejection>>,
+struct StrictJsonReader<'a> {
+    rejection: &'a RefCell<Option<ParseRejection>>,
     depth: usize,
 }
 
-impl Strict<'_> {
-    fn reject<E: serde::de::Error>(&self, rejection: Rejection) -> E {
+impl StrictJsonReader<'_> {
+    fn reject<E: serde::de::Error>(&self, rejection: ParseRejection) -> E {
         *self.rejection.borrow_mut() = Some(rejection);
         E::custom("refused")
     }
 
-    fn deeper<E: serde::de::Error>(&self) -> Result<Strict<'_>, E> {
+    fn deeper<E: serde::de::Error>(&self) -> Result<StrictJsonReader<'_>, E> {
         if self.depth == DEPTH {
-            return Err(self.reject(Rejection::Depth));
+            return Err(self.reject(ParseRejection::Depth));
         }
-        Ok(Strict {
+        Ok(StrictJsonReader {
             rejection: self.rejection,
             depth: self.depth + 1,
         })
@@ -60,14 +60,14 @@ impl Strict<'_> {
 /// this key would be read as a number from the log, so it is rejected at any depth.
 const PRIVATE: &str = "$serde_json::private::";
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+impl<'de> DeserializeSeed<'de> for StrictJsonReader<'_> {
     type Value = Value;
     fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<Value, D::Error> {
         json.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for StrictJsonReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
             let inner = self.deeper()?;
             match map.entry(key) {
                 Entry::Occupied(twice) => {
-                    return Err(self.reject(Rejection::Duplicate(twice.key().clone())));
+                    return Err(self.reject(ParseRejection::Duplicate(twice.key().clone())));
                 }
                 Entry::Vacant(free) => free.insert(entries.next_value_seed(inner)?),
             };
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-impl Strict<'_> {
+impl StrictJsonReader<'_> {
     /// A number, or an object that looks like one. serde_json passes the text of a number as an owned string, and never
     /// does so for a value in the JSON. A test verifies this.
     fn number<'de, A: MapAccess<'de>>(
@@ -129,29 +129,29 @@ impl Strict<'_> {
         key: String,
         mut entries: A,
     ) -> Result<Value, A::Error> {
-        let Ok(text) = entries.next_value_seed(Owned) else {
-            return Err(self.reject(Rejection::Key(key)));
+        let Ok(text) = entries.next_value_seed(OwnedStringReader) else {
+            return Err(self.reject(ParseRejection::Key(key)));
         };
         let number: Number = text.parse().map_err(A::Error::custom)?;
         // A number of digits only can also be too large for a double, for example 400 digits.
         if number.as_f64().is_none() {
-            return Err(self.reject(Rejection::Number(text)));
+            return Err(self.reject(ParseRejection::Number(text)));
         }
         Ok(Value::Number(number))
     }
 }
 
 /// Accepts only an owned string.
-struct Owned;
+struct OwnedStringReader;
 
-impl<'de> DeserializeSeed<'de> for Owned {
+impl<'de> DeserializeSeed<'de> for OwnedStringReader {
     type Value = String;
     fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<String, D::Error> {
         json.deserialize_any(self)
     }
 }
 
-impl Visitor<'_> for Owned {
+impl Visitor<'_> for OwnedStringReader {
     type Value = String;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a number")

@@ -11,7 +11,7 @@ const _: () = assert!(DEPTH < limits::JSON_DEPTH);
 
 /// The result of parsing a file.
 #[derive(Debug)]
-pub enum Parsed {
+pub enum ParsedFile {
     /// Complete JSON.
     Value(Value),
     /// Empty or incomplete: the writer may not have finished. If the file does not change, it is rejected with this
@@ -22,7 +22,7 @@ pub enum Parsed {
 }
 
 /// Why valid JSON is rejected during parsing.
-pub(super) enum Rejection {
+pub(super) enum ParseRejection {
     Duplicate(String),
     Depth,
     Number(String),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const MOST: usize = 3;
 
 /// A mistake: its description, the correction, and the corrected text.
-struct Mistake {
+struct JsonMistake {
     what: &'static str,
     fix: &'static str,
     corrected: String,
@@ -16,7 +16,7 @@ struct Mistake {
 
 /// Describes the whole text of a file, if it has one of the known mistakes.
 pub(super) fn describe(text: &str) -> Option<Problem> {
-    let Mistake {
+    let JsonMistake {
         what,
         fix,
         corrected,
@@ -94,7 +94,7 @@ fn read(text: String, most: usize) -> Option<Value> {
     read(mistake(&text)?.corrected, most - 1)
 }
 
-fn mistake(text: &str) -> Option<Mistake> {
+fn mistake(text: &str) -> Option<JsonMistake> {
     let known = [
         (
             "each line begins with its number, as `cat -n` prints it",
@@ -119,7 +119,7 @@ fn mistake(text: &str) -> Option<Mistake> {
     ];
     let mut known = known.into_iter();
     known.find_map(|(what, fix, corrected)| {
-        Some(Mistake {
+        Some(JsonMistake {
             what,
             fix,
             corrected: corrected?,

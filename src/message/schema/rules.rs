@@ -6,21 +6,26 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::checked::{field, has_to, text_field};
 use crate::message::mentions::mentions;
-use crate::message::status::Status;
+use crate::message::status::CopyStatus;
 use crate::message::{goes_to_all, is_acted_on, is_decision, is_offer, may_go_to_channel_alone};
 use serde_json::{Map, Value, json};
 
-type Fields = Map<String, Value>;
+type CheckedFields = Map<String, Value>;
 
 /// The sender of the message.
-pub(super) struct Sender<'a> {
+pub(super) struct SenderNames<'a> {
     pub(super) id: &'a str,
     /// Its other names.
     pub(super) also: &'a [&'a str],
 }
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
-pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut Vec<Problem>) {
+pub(super) fn check(
+    fields: &CheckedFields,
+    sender: &SenderNames,
+    now: Stamp,
+    problems: &mut Vec<Problem>,
+) {
     let kind = field(fields, "type")
         .map_or(Some("message"), Value::as_str)
         .unwrap_or_default();
@@ -39,7 +44,7 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
     problems.extend(check_recipients(fields, kind));
 }
 
-fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
+fn check_sender(fields: &CheckedFields, sender: &SenderNames) -> Option<Problem> {
     let from = text_field(fields, "from")?;
     let bare = from.strip_prefix('@').unwrap_or(from);
     if bare == sender.id
@@ -72,7 +77,7 @@ pub const EXPIRED_ALREADY: &str = "expired_already";
 
 /// Outcomes in `metadata` prove something only if the router alone can write them. A conversation shows the other fields
 /// of a message in `metadata`.
-fn check_reserved(fields: &Fields) -> Option<Problem> {
+fn check_reserved(fields: &CheckedFields) -> Option<Problem> {
     const OUTCOMES: [&str; 2] = ["approval", "claim"];
     let metadata = field(fields, "metadata").and_then(Value::as_object);
     let in_metadata = OUTCOMES
@@ -93,7 +98,7 @@ fn check_reserved(fields: &Fields) -> Option<Problem> {
     )
 }
 
-fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
+fn check_expiry(fields: &CheckedFields, now: Stamp) -> Option<Problem> {
     let written = text_field(fields, "expires_at")?;
     let expires = Stamp::parse(written)?;
     (expires <= now).then(|| {
@@ -106,7 +111,7 @@ fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
     })
 }
 
-fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
+fn check_ack(fields: &CheckedFields, problems: &mut Vec<Problem>) {
     let example = json!({"type": "ack", "refs": ["msg_1"], "status": "actioned"});
     if field(fields, "refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
         let fix = format!(
@@ -125,7 +130,7 @@ fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
     if status.is_some_and(|status| !status.is_string())
         || status
             .and_then(Value::as_str)
-            .and_then(Status::of_ack)
+            .and_then(CopyStatus::of_ack)
             .is_some()
     {
         return;
@@ -141,7 +146,7 @@ fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
     };
     let fix = format!(
         "set status to one of {}{hint}",
-        Status::ACKS.map(Status::as_str).join(", ")
+        CopyStatus::ACKS.map(CopyStatus::as_str).join(", ")
     );
     problems.push(
         Problem::new("bad_ack_status", what)
@@ -151,7 +156,7 @@ fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
     );
 }
 
-fn check_topic(fields: &Fields, kind: &str) -> Option<Problem> {
+fn check_topic(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     (!fields.contains_key("topic")).then(|| {
         let fix = format!("put the topic in topic{}", did_you_mean(fields, &["topic"]));
         Problem::new("no_topic", format!("{kind} has no topic"))
@@ -161,7 +166,7 @@ fn check_topic(fields: &Fields, kind: &str) -> Option<Problem> {
     })
 }
 
-fn check_content(fields: &Fields) -> Option<Problem> {
+fn check_content(fields: &CheckedFields) -> Option<Problem> {
     const CONTENT: [&str; 4] = ["body", "subject", "attachments", "metadata"];
     if CONTENT
         .iter()
@@ -196,7 +201,7 @@ fn has_content(value: &Value) -> bool {
     }
 }
 
-fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
+fn check_recipients(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     let body = text_field(fields, "body").unwrap_or_default();
     let needs_none = is_acted_on(kind)
         || may_go_to_channel_alone(kind)

@@ -7,7 +7,7 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
 
 /// The expected value of a field, and an example.
-type Expected = (&'static str, Value);
+type ExpectedValue = (&'static str, Value);
 
 /// The problem for an error of the message schema. `None` if another error describes it better.
 pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
@@ -144,7 +144,7 @@ fn of_field(
     field: &str,
     value: &Value,
     error: &ValidationError,
-    (must, example): Expected,
+    (must, example): ExpectedValue,
 ) -> Problem {
     let field = if field.is_empty() { "the file" } else { field };
     let what = match error.kind() {
@@ -219,7 +219,7 @@ const NAME: &str = "1 to 64 characters of A-Z a-z 0-9 . _ - (a letter or digit f
 const TIME: &str = "an RFC 3339 time, or an ISO 8601 time without a zone (read as UTC)";
 const REFERENCE: &str = "a reference: <id>, <sender>/<id>, or a number as #12 or 12";
 
-fn message_field(field: &str) -> Expected {
+fn message_field(field: &str) -> ExpectedValue {
     match field {
         "id" => (
             "1 to 128 characters of A-Z a-z 0-9 . _ - (a letter or digit first)",
@@ -287,7 +287,7 @@ fn message_field(field: &str) -> Expected {
     }
 }
 
-fn registry_field(field: &str) -> Expected {
+fn registry_field(field: &str) -> ExpectedValue {
     match field {
         "" => ("an object with the list agents", json!({"agents": []})),
         "version" => (

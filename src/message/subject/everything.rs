@@ -1,6 +1,6 @@
 //! Claims of all files: they need an explicit form, because a mistyped claim would stop every other agent.
 
-use super::Subject;
+use super::ClaimSubject;
 use crate::base::error::Problem;
 use crate::base::text::quoted;
 
@@ -10,8 +10,8 @@ const ALL_FILES: &str = "./**";
 const FIRST: &str = "abcdefghijklmnopqrstuvwxyz._";
 
 /// Returns true if these subjects together cover most paths of any repository.
-pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s Subject>) -> bool {
-    let wide: Vec<&Subject> = subjects
+pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s ClaimSubject>) -> bool {
+    let wide: Vec<&ClaimSubject> = subjects
         .into_iter()
         .filter(|subject| subject.is_wide())
         .collect();
@@ -32,7 +32,7 @@ pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s Subject>) -> 
     })
 }
 
-impl Subject {
+impl ClaimSubject {
     /// Returns true if it has no name before its first wildcard, so that it covers paths with many first names.
     pub fn is_wide(&self) -> bool {
         let path = self
@@ -75,8 +75,8 @@ impl Subject {
 mod tests {
     use super::*;
 
-    fn subject(text: &str) -> Subject {
-        Subject::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"))
+    fn subject(text: &str) -> ClaimSubject {
+        ClaimSubject::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"))
     }
 
     #[test]

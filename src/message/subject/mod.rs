@@ -17,7 +17,7 @@ use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::text::quoted;
 use crate::message::id;
-use pattern::{Fuel, Parts, Pattern};
+use pattern::{ComparisonBudget, PathComponents, PathPattern};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::OnceLock;
@@ -26,54 +26,54 @@ use std::sync::OnceLock;
 /// any letter case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Subject {
+pub struct ClaimSubject {
     text: String,
     /// Read when it is needed: a hook reads thousands of subjects and asks about one path. `None` for a text that cannot
     /// be read, which only a damaged file has.
     #[serde(skip)]
-    kind: OnceLock<Option<Kind>>,
+    kind: OnceLock<Option<SubjectKind>>,
 }
 
-impl PartialEq for Subject {
-    fn eq(&self, other: &Subject) -> bool {
+impl PartialEq for ClaimSubject {
+    fn eq(&self, other: &ClaimSubject) -> bool {
         self.text == other.text || self.kind().is_some() && self.kind() == other.kind()
     }
 }
 
-impl Eq for Subject {}
+impl Eq for ClaimSubject {}
 
 /// A path of a repository, prepared to be compared with many subjects.
-pub struct Target<'p> {
+pub struct PreparedPath<'p> {
     repository: Option<String>,
     path: &'p str,
-    parts: Parts,
+    parts: PathComponents,
 }
 
-impl<'p> Target<'p> {
+impl<'p> PreparedPath<'p> {
     /// The path; `None` is the room's own repository.
-    pub fn new(repository: Option<&str>, path: &'p str) -> Target<'p> {
-        Target {
+    pub fn new(repository: Option<&str>, path: &'p str) -> PreparedPath<'p> {
+        PreparedPath {
             repository: repository.map(str::to_lowercase),
             path,
-            parts: Parts::of(path),
+            parts: PathComponents::of(path),
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum SubjectKind {
     Task(String),
     Lane(String),
     Path {
         repository: Option<String>,
-        patterns: Vec<Pattern>,
+        patterns: Vec<PathPattern>,
     },
 }
 
-impl Subject {
+impl ClaimSubject {
     /// Reads a subject as written in a message: `task:<name>`, `lane:<name>`, `<path or glob>` or
     /// `<repository>:<path or glob>`. The problem, if there is one, has the code `bad_claim` and no place.
-    pub fn parse(text: &str) -> Result<Subject, Box<Problem>> {
+    pub fn parse(text: &str) -> Result<ClaimSubject, Box<Problem>> {
         if text.len() > limits::SUBJECT_BYTES {
             let what = format!(
                 "{} has {} bytes; a claim has at most {}",
@@ -101,8 +101,8 @@ impl Subject {
             None => (None, text),
         };
         let kind = match prefix.map(str::to_lowercase).as_deref() {
-            Some("task") => Kind::Task(subject_name("task", rest)?),
-            Some("lane") => Kind::Lane(subject_name("lane", rest)?),
+            Some("task") => SubjectKind::Task(subject_name("task", rest)?),
+            Some("lane") => SubjectKind::Lane(subject_name("lane", rest)?),
             Some(repository) if !id::is_name(repository) => {
                 return Err(bad_claim(
                     &format!("{} is not the name of a repository", quoted(repository)),
@@ -111,32 +111,32 @@ impl Subject {
             }
             repository => {
                 let patterns = pattern::parse(rest).map_err(|(what, fix)| bad_claim(&what, fix))?;
-                Kind::Path {
+                SubjectKind::Path {
                     repository: repository.map(str::to_owned),
                     patterns,
                 }
             }
         };
         let text = match &kind {
-            Kind::Task(name) => format!("task:{name}"),
-            Kind::Lane(name) => format!("lane:{name}"),
-            Kind::Path {
+            SubjectKind::Task(name) => format!("task:{name}"),
+            SubjectKind::Lane(name) => format!("lane:{name}"),
+            SubjectKind::Path {
                 repository: Some(repository),
                 ..
             } => format!("{repository}:{}", pattern::tidied(rest)),
-            Kind::Path {
+            SubjectKind::Path {
                 repository: None, ..
             } => pattern::tidied(rest),
         };
-        Ok(Subject {
+        Ok(ClaimSubject {
             text,
             kind: OnceLock::from(Some(kind)),
         })
     }
 
-    fn kind(&self) -> Option<&Kind> {
+    fn kind(&self) -> Option<&SubjectKind> {
         let read = || {
-            Subject::parse(&self.text)
+            ClaimSubject::parse(&self.text)
                 .ok()
                 .and_then(|subject| subject.kind.into_inner().flatten())
         };
@@ -146,7 +146,7 @@ impl Subject {
     /// The repository of a path; `Some(None)` is the room's own. `None` for a task or a lane.
     pub fn repository(&self) -> Option<Option<&str>> {
         match self.kind() {
-            Some(Kind::Path { repository, .. }) => Some(repository.as_deref()),
+            Some(SubjectKind::Path { repository, .. }) => Some(repository.as_deref()),
             _ => None,
         }
     }
@@ -170,13 +170,13 @@ impl Subject {
     pub const AFTER_NAME: char = '/';
 
     /// The part before the first wildcard: one text for each alternative, with
-    /// [`Subject::AFTER_NAME`] after each part. Two subjects can conflict only if a beginning of
+    /// [`ClaimSubject::AFTER_NAME`] after each part. Two subjects can conflict only if a beginning of
     /// one is a prefix of a beginning of the other.
     pub fn beginnings(&self) -> Vec<String> {
         match self.kind() {
-            Some(Kind::Task(name)) => vec![format!("task/{name}/")],
-            Some(Kind::Lane(name)) => vec![format!("lane/{name}/")],
-            Some(Kind::Path {
+            Some(SubjectKind::Task(name)) => vec![format!("task/{name}/")],
+            Some(SubjectKind::Lane(name)) => vec![format!("lane/{name}/")],
+            Some(SubjectKind::Path {
                 repository,
                 patterns,
             }) => {
@@ -191,21 +191,21 @@ impl Subject {
     }
 
     /// Returns true if both could cover one thing.
-    pub fn conflicts(&self, other: &Subject) -> bool {
+    pub fn conflicts(&self, other: &ClaimSubject) -> bool {
         match (self.kind(), other.kind()) {
-            (Some(Kind::Task(one)), Some(Kind::Task(two)))
-            | (Some(Kind::Lane(one)), Some(Kind::Lane(two))) => one == two,
+            (Some(SubjectKind::Task(one)), Some(SubjectKind::Task(two)))
+            | (Some(SubjectKind::Lane(one)), Some(SubjectKind::Lane(two))) => one == two,
             (
-                Some(Kind::Path {
+                Some(SubjectKind::Path {
                     repository: one,
                     patterns,
                 }),
-                Some(Kind::Path {
+                Some(SubjectKind::Path {
                     repository: two,
                     patterns: others,
                 }),
             ) => {
-                let mut fuel = Fuel::full();
+                let mut fuel = ComparisonBudget::full();
                 one == two
                     && patterns
                         .iter()
@@ -217,19 +217,19 @@ impl Subject {
 
     /// Does this subject cover a path of a repository? `None` is the room's own repository.
     pub fn covers(&self, repository: Option<&str>, path: &str) -> bool {
-        self.covers_target(&Target::new(repository, path))
+        self.covers_target(&PreparedPath::new(repository, path))
     }
 
-    /// As [`Subject::covers`], for one of many subjects.
-    pub fn covers_target(&self, target: &Target<'_>) -> bool {
+    /// As [`ClaimSubject::covers`], for one of many subjects.
+    pub fn covers_target(&self, target: &PreparedPath<'_>) -> bool {
         self.may_cover(target)
             && match self.kind() {
-                Some(Kind::Path {
+                Some(SubjectKind::Path {
                     repository,
                     patterns,
                 }) => {
-                    let mut fuel = Fuel::full();
-                    let covers = |pattern: &Pattern| pattern.covers(&target.parts, &mut fuel);
+                    let mut fuel = ComparisonBudget::full();
+                    let covers = |pattern: &PathPattern| pattern.covers(&target.parts, &mut fuel);
                     *repository == target.repository && patterns.iter().any(covers)
                 }
                 _ => false,
@@ -238,7 +238,7 @@ impl Subject {
 
     /// Compares the text up to the first wildcard with the beginning of the path. Other than ASCII letters have several
     /// spellings, so such a text may cover anything.
-    fn may_cover(&self, target: &Target<'_>) -> bool {
+    fn may_cover(&self, target: &PreparedPath<'_>) -> bool {
         let path = self
             .text
             .split_once(':')
@@ -262,7 +262,7 @@ impl Subject {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for ClaimSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -287,8 +287,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn subject(text: &str) -> Subject {
-        Subject::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"))
+    fn subject(text: &str) -> ClaimSubject {
+        ClaimSubject::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"))
     }
 
     #[test]
@@ -321,7 +321,8 @@ mod tests {
 
     #[test]
     fn a_lazily_parsed_subject_equals_the_parsed_one() {
-        let read = |text: &str| serde_json::from_value::<Subject>(text.into()).expect("a text");
+        let read =
+            |text: &str| serde_json::from_value::<ClaimSubject>(text.into()).expect("a text");
         for (claim, path) in [
             ("src/**", "src/a"),
             ("src/**", "src"),
@@ -346,15 +347,15 @@ mod tests {
         let slow = |last: char| subject(&format!("{}{last}", "*a".repeat(200)));
         let (one, two) = (slow('b'), slow('c'));
         let (
-            Some(Kind::Path { patterns, .. }),
-            Some(Kind::Path {
+            Some(SubjectKind::Path { patterns, .. }),
+            Some(SubjectKind::Path {
                 patterns: others, ..
             }),
         ) = (one.kind(), two.kind())
         else {
             unreachable!("both are paths")
         };
-        let mut fuel = Fuel::full();
+        let mut fuel = ComparisonBudget::full();
         assert!(
             patterns[0].conflicts(&others[0], &mut fuel) && fuel.is_empty(),
             "in doubt, they conflict"
@@ -390,7 +391,7 @@ mod tests {
             "b c:x",
             "{a,b}{c,d}{e,f}{g,h}{i,j}{k,l}{m,n}",
         ] {
-            let problem = Subject::parse(text).expect_err(text);
+            let problem = ClaimSubject::parse(text).expect_err(text);
             assert_eq!(
                 (problem.code.as_ref(), problem.fix.is_empty()),
                 ("bad_claim", false),

@@ -10,19 +10,19 @@ use unicode_normalization::UnicodeNormalization;
 
 /// A path or glob without alternatives, in comparable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern(Vec<Component>);
+pub(super) struct PathPattern(Vec<PatternComponent>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Component {
+enum PatternComponent {
     /// `**`: any number of components.
     Any,
     /// A name without wildcards.
     Name(String),
-    One(Vec<Token>),
+    One(Vec<PatternToken>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum PatternToken {
     Letter(char),
     /// `?`
     AnyLetter,
@@ -35,33 +35,37 @@ enum Token {
     },
 }
 
-impl Pattern {
+impl PathPattern {
     /// The names before the first wildcard, each followed by a slash.
     pub(super) fn beginning(&self) -> String {
         let names = self.0.iter().map_while(|component| match component {
-            Component::Name(name) => Some(format!("{name}/")),
-            Component::Any | Component::One(_) => None,
+            PatternComponent::Name(name) => Some(format!("{name}/")),
+            PatternComponent::Any | PatternComponent::One(_) => None,
         });
         names.collect()
     }
 }
 
 /// The components of a path, in comparable form.
-pub(super) struct Parts(Vec<Component>);
+pub(super) struct PathComponents(Vec<PatternComponent>);
 
-impl Parts {
-    pub(super) fn of(path: &str) -> Parts {
+impl PathComponents {
+    pub(super) fn of(path: &str) -> PathComponents {
         let path = comparable(path);
         let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
-        Parts(parts.map(|part| Component::Name(part.to_owned())).collect())
+        PathComponents(
+            parts
+                .map(|part| PatternComponent::Name(part.to_owned()))
+                .collect(),
+        )
     }
 }
 
 /// The problem and its fix.
-type Wrong = (String, &'static str);
+type PatternProblem = (String, &'static str);
 
 /// Reads a path or glob: one pattern for each way to choose from its alternatives.
-pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, Wrong> {
+pub(super) fn parse(text: &str) -> Result<Vec<PathPattern>, PatternProblem> {
     if text.is_empty() {
         return Err((
             "a claim is empty".into(),
@@ -77,7 +81,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, Wrong> {
     let choices = choices(&comparable(text))?;
     choices
         .iter()
-        .map(|choice| components(choice).map(Pattern))
+        .map(|choice| components(choice).map(PathPattern))
         .collect()
 }
 
@@ -100,7 +104,7 @@ fn comparable(text: &str) -> String {
 }
 
 /// Expands `{a,b}`, including nested alternatives.
-fn choices(text: &str) -> Result<Vec<String>, Wrong> {
+fn choices(text: &str) -> Result<Vec<String>, PatternProblem> {
     let Some(open) = text.find('{') else {
         if text.contains('}') {
             return Err(("a claim has } without {".into(), "close each { with one }"));
@@ -148,7 +152,7 @@ fn choices(text: &str) -> Result<Vec<String>, Wrong> {
     Ok(all)
 }
 
-fn components(text: &str) -> Result<Vec<Component>, Wrong> {
+fn components(text: &str) -> Result<Vec<PatternComponent>, PatternProblem> {
     let mut components = Vec::new();
     for part in text.split('/') {
         match part {
@@ -159,24 +163,24 @@ fn components(text: &str) -> Result<Vec<Component>, Wrong> {
                     "write the path without ..",
                 ));
             }
-            "**" => components.push(Component::Any),
+            "**" => components.push(PatternComponent::Any),
             _ if !part.contains(['*', '?', '[']) => {
-                components.push(Component::Name(part.to_owned()))
+                components.push(PatternComponent::Name(part.to_owned()))
             }
-            _ => components.push(Component::One(tokens(part)?)),
+            _ => components.push(PatternComponent::One(tokens(part)?)),
         }
     }
     Ok(components)
 }
 
-fn tokens(part: &str) -> Result<Vec<Token>, Wrong> {
+fn tokens(part: &str) -> Result<Vec<PatternToken>, PatternProblem> {
     let mut tokens = Vec::new();
     let mut rest = part.chars().peekable();
     while let Some(c) = rest.next() {
         tokens.push(match c {
-            '?' => Token::AnyLetter,
-            '*' if tokens.last() == Some(&Token::AnyText) => continue,
-            '*' => Token::AnyText,
+            '?' => PatternToken::AnyLetter,
+            '*' if tokens.last() == Some(&PatternToken::AnyText) => continue,
+            '*' => PatternToken::AnyText,
             '[' => {
                 let inside: String = rest.by_ref().take_while(|c| *c != ']').collect();
                 let negated = inside.starts_with(['!', '^']);
@@ -187,9 +191,9 @@ fn tokens(part: &str) -> Result<Vec<Token>, Wrong> {
                         "write it as [abc] or [a-f]",
                     ));
                 }
-                Token::Class { ranges, negated }
+                PatternToken::Class { ranges, negated }
             }
-            c => Token::Letter(c),
+            c => PatternToken::Letter(c),
         });
     }
     Ok(tokens)
@@ -214,11 +218,11 @@ fn ranges(inside: &str) -> Vec<(char, char)> {
 }
 
 /// The number of position pairs per comparison. A sender chooses both patterns, so the time must be bounded.
-pub(super) struct Fuel(u32);
+pub(super) struct ComparisonBudget(u32);
 
-impl Fuel {
-    pub(super) fn full() -> Fuel {
-        Fuel(limits::SUBJECT_STEPS)
+impl ComparisonBudget {
+    pub(super) fn full() -> ComparisonBudget {
+        ComparisonBudget(limits::SUBJECT_STEPS)
     }
 
     #[cfg(test)]
@@ -232,15 +236,15 @@ impl Fuel {
     }
 }
 
-impl Pattern {
+impl PathPattern {
     /// Returns true if it matches the path or a directory above it, and false if the fuel runs out.
-    pub(super) fn covers(&self, path: &Parts, fuel: &mut Fuel) -> bool {
+    pub(super) fn covers(&self, path: &PathComponents, fuel: &mut ComparisonBudget) -> bool {
         // The path itself has nothing below it here, so only the pattern may end first.
         meet(&self.0, &path.0, false, fuel).unwrap_or(false)
     }
 
     /// Returns true if both could cover one path, and if the fuel runs out.
-    pub(super) fn conflicts(&self, other: &Pattern, fuel: &mut Fuel) -> bool {
+    pub(super) fn conflicts(&self, other: &PathPattern, fuel: &mut ComparisonBudget) -> bool {
         meet(&self.0, &other.0, true, fuel).unwrap_or(true)
     }
 }
@@ -248,13 +252,15 @@ impl Pattern {
 /// Returns true if the first covers a path that the second matches or, with `either`, covers.
 /// Visits each pair of positions once. `None` if the fuel runs out.
 fn meet(
-    mut one: &[Component],
-    mut two: &[Component],
+    mut one: &[PatternComponent],
+    mut two: &[PatternComponent],
     either: bool,
-    fuel: &mut Fuel,
+    fuel: &mut ComparisonBudget,
 ) -> Option<bool> {
     // Most pairs differ in one of their first names.
-    while let ([Component::Name(a), rest @ ..], [Component::Name(b), others @ ..]) = (one, two) {
+    while let ([PatternComponent::Name(a), rest @ ..], [PatternComponent::Name(b), others @ ..]) =
+        (one, two)
+    {
         if a != b {
             return Some(false);
         }
@@ -272,10 +278,10 @@ fn meet(
             // A pattern covers everything below a matching path.
             (None, _) => return Some(true),
             (Some(_), None) if either => return Some(true),
-            (Some(Component::Any), None) => next.push((i + 1, j)),
+            (Some(PatternComponent::Any), None) => next.push((i + 1, j)),
             (Some(_), None) => {}
-            (Some(Component::Any), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
-            (Some(_), Some(Component::Any)) => next.extend([(i, j + 1), (i + 1, j)]),
+            (Some(PatternComponent::Any), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
+            (Some(_), Some(PatternComponent::Any)) => next.extend([(i, j + 1), (i + 1, j)]),
             (Some(a), Some(b)) => {
                 if overlap(a, b, fuel)? {
                     next.push((i + 1, j + 1));
@@ -287,20 +293,32 @@ fn meet(
 }
 
 /// Returns true if both components match one name.
-fn overlap(one: &Component, two: &Component, fuel: &mut Fuel) -> Option<bool> {
-    let letters = |name: &str| name.chars().map(Token::Letter).collect::<Vec<Token>>();
+fn overlap(
+    one: &PatternComponent,
+    two: &PatternComponent,
+    fuel: &mut ComparisonBudget,
+) -> Option<bool> {
+    let letters = |name: &str| {
+        name.chars()
+            .map(PatternToken::Letter)
+            .collect::<Vec<PatternToken>>()
+    };
     match (one, two) {
-        (Component::Name(a), Component::Name(b)) => Some(a == b),
-        (Component::Name(name), Component::One(tokens))
-        | (Component::One(tokens), Component::Name(name)) => {
+        (PatternComponent::Name(a), PatternComponent::Name(b)) => Some(a == b),
+        (PatternComponent::Name(name), PatternComponent::One(tokens))
+        | (PatternComponent::One(tokens), PatternComponent::Name(name)) => {
             share_a_name(tokens, &letters(name), fuel)
         }
-        (Component::One(a), Component::One(b)) => share_a_name(a, b, fuel),
-        (Component::Any, _) | (_, Component::Any) => Some(true),
+        (PatternComponent::One(a), PatternComponent::One(b)) => share_a_name(a, b, fuel),
+        (PatternComponent::Any, _) | (_, PatternComponent::Any) => Some(true),
     }
 }
 
-fn share_a_name(one: &[Token], two: &[Token], fuel: &mut Fuel) -> Option<bool> {
+fn share_a_name(
+    one: &[PatternToken],
+    two: &[PatternToken],
+    fuel: &mut ComparisonBudget,
+) -> Option<bool> {
     let (mut seen, mut next) = (HashSet::new(), vec![(0, 0)]);
     while let Some((i, j)) = next.pop() {
         if !seen.insert((i, j)) {
@@ -311,10 +329,10 @@ fn share_a_name(one: &[Token], two: &[Token], fuel: &mut Fuel) -> Option<bool> {
         }
         match (one.get(i), two.get(j)) {
             (None, None) => return Some(true),
-            (Some(Token::AnyText), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
-            (Some(_), Some(Token::AnyText)) => next.extend([(i, j + 1), (i + 1, j)]),
-            (Some(Token::AnyText), None) => next.push((i + 1, j)),
-            (None, Some(Token::AnyText)) => next.push((i, j + 1)),
+            (Some(PatternToken::AnyText), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
+            (Some(_), Some(PatternToken::AnyText)) => next.extend([(i, j + 1), (i + 1, j)]),
+            (Some(PatternToken::AnyText), None) => next.push((i + 1, j)),
+            (None, Some(PatternToken::AnyText)) => next.push((i, j + 1)),
             (Some(a), Some(b)) if a.meets(b) => next.push((i + 1, j + 1)),
             _ => {}
         }
@@ -322,13 +340,13 @@ fn share_a_name(one: &[Token], two: &[Token], fuel: &mut Fuel) -> Option<bool> {
     Some(false)
 }
 
-impl Token {
+impl PatternToken {
     /// Returns true if both could match one letter.
-    fn meets(&self, other: &Token) -> bool {
+    fn meets(&self, other: &PatternToken) -> bool {
         match (self, other) {
-            (Token::Letter(a), Token::Letter(b)) => a == b,
-            (Token::Letter(c), class @ Token::Class { .. })
-            | (class @ Token::Class { .. }, Token::Letter(c)) => class.has(*c),
+            (PatternToken::Letter(a), PatternToken::Letter(b)) => a == b,
+            (PatternToken::Letter(c), class @ PatternToken::Class { .. })
+            | (class @ PatternToken::Class { .. }, PatternToken::Letter(c)) => class.has(*c),
             // Two classes count as overlapping: this may report a false conflict, and never misses
             // one.
             _ => true,
@@ -336,7 +354,7 @@ impl Token {
     }
 
     fn has(&self, c: char) -> bool {
-        let Token::Class { ranges, negated } = self else {
+        let PatternToken::Class { ranges, negated } = self else {
             return true;
         };
         ranges

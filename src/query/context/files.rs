@@ -1,6 +1,6 @@
 //! The index of the room's shared files.
 
-use super::Project;
+use super::SharedFileIndex;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
@@ -27,7 +27,7 @@ pub struct SharedFile {
 }
 
 /// A file that was found.
-struct Found {
+struct SharedFileCandidate {
     dir: Dir,
     path: PathBuf,
     size: u64,
@@ -35,7 +35,7 @@ struct Found {
 }
 
 /// The newest files below the context. Files that cannot be looked at are left out.
-pub(super) fn of(room: &Room, settings: &Settings) -> Project {
+pub(super) fn of(room: &Room, settings: &Settings) -> SharedFileIndex {
     let path = layout::below(room.dir.path(), settings.context.as_ref());
     let mut found = Vec::new();
     let mut looks = limits::CONTEXT_LOOKS;
@@ -62,7 +62,7 @@ pub(super) fn of(room: &Room, settings: &Settings) -> Project {
                     directories.extend(dir.sub(name).ok().map(|dir| (dir, path)))
                 }
                 FileType::RegularFile => {
-                    found.push(Found {
+                    found.push(SharedFileCandidate {
                         dir: dir.clone(),
                         path,
                         size: meta.size,
@@ -78,12 +78,12 @@ pub(super) fn of(room: &Room, settings: &Settings) -> Project {
     let files = found
         .into_iter()
         .take(limits::CONTEXT_FILES)
-        .map(Found::shown)
+        .map(SharedFileCandidate::shown)
         .collect();
-    Project { path, files, total }
+    SharedFileIndex { path, files, total }
 }
 
-impl Found {
+impl SharedFileCandidate {
     fn shown(self) -> SharedFile {
         let name = self.path.file_name().unwrap_or_default();
         let head = self

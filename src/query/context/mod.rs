@@ -5,17 +5,17 @@ mod files;
 mod threads;
 
 pub use files::SharedFile;
-pub use threads::{Said, Thread};
+pub use threads::{MessageSummary, OpenThread};
 
-use super::candidates::NoCandidates;
+use super::candidates::UnknownAvailability;
 use super::charter;
 use super::claims::{self, blocked_by};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::log::lookup::Viewer;
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use crate::room::Room;
-use crate::room::charter::{Agreed, Charter, Lane};
+use crate::room::charter::{Charter, CharterSetting, Lane};
 use crate::room::registry::Registry;
 use crate::room::resolve;
 use schemars::JsonSchema;
@@ -24,39 +24,39 @@ use std::path::PathBuf;
 
 /// The context of an agent, each list with the most valuable first.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct Context {
+pub struct AgentContext {
     /// The agent.
     pub agent: String,
     /// Its open threads.
-    pub conversation: Vec<Thread>,
+    pub conversation: Vec<OpenThread>,
     /// Goals, decisions and claims.
-    pub session: Session,
+    pub session: SessionContext,
     /// The shared files, newest first.
-    pub project: Project,
+    pub project: SharedFileIndex,
 }
 
 /// The goals, decisions and claims for an agent's session.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct Session {
+pub struct SessionContext {
     /// The goals in the charter.
     pub goals: Vec<String>,
     /// The acceptance criteria in the charter.
     pub criteria: Vec<String>,
     /// The settings in the charter.
-    pub settings: Vec<Agreed>,
+    pub settings: Vec<CharterSetting>,
     /// The lanes of the agent in the charter.
     pub lanes: Vec<Lane>,
     /// The newest decisions that the agent sent or received.
-    pub decisions: Vec<Said>,
+    pub decisions: Vec<MessageSummary>,
     /// The agent's claims.
     pub claims: Vec<String>,
     /// The subjects that the agent waits for, with their owners.
-    pub waiting: Vec<Blocked>,
+    pub waiting: Vec<AwaitedSubjects>,
 }
 
 /// Subjects that an agent waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Blocked {
+pub struct AwaitedSubjects {
     /// The subjects.
     pub subjects: Vec<String>,
     /// The conflicting claims, in few words.
@@ -65,7 +65,7 @@ pub struct Blocked {
 
 /// The shared files.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct Project {
+pub struct SharedFileIndex {
     /// Their directory.
     pub path: PathBuf,
     /// The newest files.
@@ -74,10 +74,10 @@ pub struct Project {
     pub total: Option<usize>,
 }
 
-impl Context {
+impl AgentContext {
     /// Returns true if there is nothing to show.
     pub fn is_empty(&self) -> bool {
-        let Session {
+        let SessionContext {
             goals,
             criteria,
             settings,
@@ -98,7 +98,7 @@ impl Context {
 }
 
 /// Collects the context of an agent.
-pub fn context(room: &Room, agent: &str) -> Result<Context> {
+pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
     let (conversation, decisions) =
@@ -111,7 +111,7 @@ pub fn context(room: &Room, agent: &str) -> Result<Context> {
         settings,
         ..
     } = charter;
-    let session = Session {
+    let session = SessionContext {
         goals,
         criteria,
         settings,
@@ -121,7 +121,7 @@ pub fn context(room: &Room, agent: &str) -> Result<Context> {
         waiting,
     };
     let project = files::of(room, &room.settings()?);
-    Ok(Context {
+    Ok(AgentContext {
         agent: agent.to_owned(),
         conversation,
         session,
@@ -134,7 +134,7 @@ pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
     Ok(!threads::of(room, &Viewer::only(agent))?.0.is_empty())
 }
 
-fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
+fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<AwaitedSubjects>)> {
     let claims = claims::owners(room)?;
     let owned = claims
         .of(agent)
@@ -145,8 +145,8 @@ fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
         .iter()
         .filter(|one| *one.agent == *agent)
         .take(limits::CONTEXT_THREADS);
-    let waiting = waiting.map(|one| Blocked {
-        subjects: one.subjects.iter().map(Subject::to_string).collect(),
+    let waiting = waiting.map(|one| AwaitedSubjects {
+        subjects: one.subjects.iter().map(ClaimSubject::to_string).collect(),
         by: blocked_by(&claims, agent, &one.subjects),
     });
     Ok((owned, waiting.collect()))
@@ -156,8 +156,8 @@ fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
 fn lanes(registry: &Registry, charter: &Charter, agent: &str) -> Vec<Lane> {
     let reaches = |lane: &&Lane| {
         let address = std::slice::from_ref(&lane.address);
-        let reached =
-            resolve::resolve(registry, "", address, false, &mut NoCandidates).unwrap_or_default();
+        let reached = resolve::resolve(registry, "", address, false, &mut UnknownAvailability)
+            .unwrap_or_default();
         reached.iter().any(|one| &*one.agent == agent)
     };
     charter.lanes.iter().filter(reaches).cloned().collect()

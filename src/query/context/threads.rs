@@ -6,15 +6,15 @@ use crate::base::text::to_the_second;
 use crate::log;
 use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::message::claim;
-use crate::message::decision::{DENIED, Step};
+use crate::message::decision::{ApprovalChange, DENIED};
 use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 use crate::message::reference::bare;
 use crate::message::title::first_line;
 use crate::message::{APPROVAL, QUESTION, id};
-use crate::query::view::View;
+use crate::query::view::MessageView;
 use crate::room::Room;
-use crate::room::resolve::Via;
+use crate::room::resolve::RecipientRule;
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 
 /// An open thread: it is not closed or completed, and is more than one announcement.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Thread {
+pub struct OpenThread {
     /// Its name.
     pub thread_id: String,
     /// Whether another agent expects an answer from this one.
@@ -32,12 +32,12 @@ pub struct Thread {
     /// The number of its messages in the end of the log that was read.
     pub total: usize,
     /// The last messages, newest first.
-    pub messages: Vec<Said>,
+    pub messages: Vec<MessageSummary>,
 }
 
 /// A message in few words.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Said {
+pub struct MessageSummary {
     /// Its record number.
     pub seq: u64,
     /// The accept time.
@@ -67,18 +67,18 @@ const SILENT: [&str; 7] = [
     "decline",
 ];
 /// Addresses of groups: one message to them does not make a thread.
-const GROUPS: [Via; 6] = [
-    Via::All,
-    Via::Role,
-    Via::Pattern,
-    Via::Topic,
-    Via::Capability,
-    Via::Mention,
+const GROUPS: [RecipientRule; 6] = [
+    RecipientRule::All,
+    RecipientRule::Role,
+    RecipientRule::Pattern,
+    RecipientRule::Topic,
+    RecipientRule::Capability,
+    RecipientRule::Mention,
 ];
 
 /// A thread while it is collected.
 #[derive(Default)]
-struct Collected {
+struct CollectedThread {
     name: String,
     messages: Vec<LoggedMessage>,
     is_addressed: bool,
@@ -86,22 +86,22 @@ struct Collected {
 
 /// The threads and decisions of an agent in the end of the log.
 #[derive(Default)]
-struct Found {
-    threads: Vec<Collected>,
+struct ThreadCollector {
+    threads: Vec<CollectedThread>,
     /// The position of each thread, by the names of its messages.
     places: HashMap<String, usize>,
     /// The messages that an ack or a decision closed.
     closed: HashSet<u64>,
     /// The messages that the agent need not answer.
     settled: HashSet<u64>,
-    decisions: Vec<Said>,
+    decisions: Vec<MessageSummary>,
     /// The record and the question of each approval.
     approvals: HashMap<String, (u64, String)>,
 }
 
 /// The open threads, with unanswered threads first and then the newest first, and the newest decisions.
-pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>)> {
-    let mut found = Found::default();
+pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<MessageSummary>)> {
+    let mut found = ThreadCollector::default();
     let names: Vec<String> = viewer
         .names()
         .iter()
@@ -121,14 +121,14 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>
             found.add(record, viewer);
         }
     }
-    let Found {
+    let ThreadCollector {
         mut threads,
         closed,
         settled,
         mut decisions,
         ..
     } = found;
-    let is_open = |thread: &Collected| {
+    let is_open = |thread: &CollectedThread| {
         let is_over =
             |past: &LoggedMessage| closed.contains(&past.seq) || LAST.contains(&&*past.kind);
         let is_over =
@@ -154,7 +154,7 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>
     ))
 }
 
-impl Found {
+impl ThreadCollector {
     fn add(&mut self, record: Record, viewer: &Viewer) {
         let acks = record.ack();
         self.closed.extend(
@@ -179,7 +179,7 @@ impl Found {
         let is_addressed = record
             .to()
             .iter()
-            .any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
+            .any(|group| RecipientRule::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
         let Some(past) = LoggedMessage::of(record) else {
             return;
         };
@@ -204,20 +204,22 @@ impl Found {
     fn decided(&mut self, record: &Record) -> Option<u64> {
         let from = record.sender();
         let approval = match record.decision()? {
-            Step::Ask(terms) => {
+            ApprovalChange::Ask(terms) => {
                 let name = claim::name(from, record.id()?);
                 self.approvals
                     .insert(name, (record.seq, terms.title.clone()));
                 return None;
             }
-            Step::Decide { approval, .. } | Step::Expire { approval, .. } => approval,
+            ApprovalChange::Decide { approval, .. } | ApprovalChange::Expire { approval, .. } => {
+                approval
+            }
             // The decision of a disagreement is a message of the thread.
             _ => return None,
         };
         self.approvals.get(approval).map(|(seq, _)| *seq)
     }
 
-    fn decision(&self, event: &Envelope) -> Said {
+    fn decision(&self, event: &Envelope) -> MessageSummary {
         let field = |name: &str| event.payload.get(name).and_then(Value::as_str);
         let body = field("body");
         let (about, text) = match field("approval") {
@@ -236,7 +238,7 @@ impl Found {
                 None => (body.and_then(first_line).unwrap_or_default(), None),
             },
         };
-        Said {
+        MessageSummary {
             seq: event.seq,
             at: to_the_second(&event.at),
             from: event.actor.clone(),
@@ -262,7 +264,7 @@ fn is_said(past: &LoggedMessage, viewer: &Viewer) -> bool {
 /// The position of a message's thread: the thread of the answered message, or the thread with its thread id.
 fn place(
     past: &LoggedMessage,
-    threads: &mut Vec<Collected>,
+    threads: &mut Vec<CollectedThread>,
     places: &mut HashMap<String, usize>,
 ) -> usize {
     let named = past.in_reply_to.as_deref().map(|id| bare(id).to_owned());
@@ -275,9 +277,9 @@ fn place(
     let at = answered
         .or_else(|| places.get(&name).copied())
         .unwrap_or_else(|| {
-            threads.push(Collected {
+            threads.push(CollectedThread {
                 name: name.clone(),
-                ..Collected::default()
+                ..CollectedThread::default()
             });
             threads.len() - 1
         });
@@ -287,7 +289,7 @@ fn place(
     at
 }
 
-impl Collected {
+impl CollectedThread {
     /// Returns true if the agent owes an answer.
     fn awaits(&self, viewer: &Viewer, settled: &HashSet<u64>) -> bool {
         let is_open = |past: &LoggedMessage| wants_answer(past) && !settled.contains(&past.seq);
@@ -296,9 +298,9 @@ impl Collected {
             .any(|past| viewer.received(past) && !viewer.sent(past) && is_open(past))
     }
 
-    fn shown(self, viewer: &Viewer, settled: &HashSet<u64>) -> Thread {
+    fn shown(self, viewer: &Viewer, settled: &HashSet<u64>) -> OpenThread {
         let last = self.messages.iter().rev().take(limits::CONTEXT_MESSAGES);
-        Thread {
+        OpenThread {
             awaits_answer: self.awaits(viewer, settled),
             total: self.messages.len(),
             messages: last.map(said).collect(),
@@ -307,11 +309,11 @@ impl Collected {
     }
 }
 
-fn said(past: &LoggedMessage) -> Said {
-    let view = View::from(past);
+fn said(past: &LoggedMessage) -> MessageSummary {
+    let view = MessageView::from(past);
     let is_more = view.subject.is_some() || view.body != view.preview;
     let text = if is_more { view.body } else { None };
-    Said {
+    MessageSummary {
         seq: past.seq,
         at: view.time(),
         from: past.from.to_string(),

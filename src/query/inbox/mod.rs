@@ -14,7 +14,7 @@ use crate::log::lookup::LoggedMessage;
 use crate::message::title::first_line;
 use crate::message::{claim, decision};
 use crate::room::{Room, inbox};
-use origin::{Extent, Origin, Origins};
+use origin::{AuthorChecker, FileAuthor, ReadExtent};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// One delivered message.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Mail {
+pub struct InboxMessage {
     /// Message id; empty if missing.
     pub id: String,
     /// Number of its record in the log.
@@ -77,7 +77,7 @@ pub struct Mail {
 /// A delivered message with all its fields, or a file that is not a message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum WholeMail<'a> {
+pub enum FullInboxMessage<'a> {
     /// A message, with unknown fields of its sender: see `mailbag generate schema message`.
     #[schemars(extend("required" = ["id", "from", "type"]))]
     Message(#[schemars(with = "Map<String, Value>")] &'a Value),
@@ -92,21 +92,21 @@ pub enum WholeMail<'a> {
     },
 }
 
-impl Mail {
+impl InboxMessage {
     /// All of it, for programs.
-    pub fn whole(&self) -> WholeMail<'_> {
+    pub fn whole(&self) -> FullInboxMessage<'_> {
         match &self.problem {
-            Some(problem) => WholeMail::File {
+            Some(problem) => FullInboxMessage::File {
                 file: self.file.to_string_lossy(),
                 problem,
                 text: self.content.as_str(),
             },
-            None => WholeMail::Message(&self.content),
+            None => FullInboxMessage::Message(&self.content),
         }
     }
 
     /// A message from the log, for a recipient without its own copy.
-    pub fn of_past(agent: &str, past: LoggedMessage) -> Mail {
+    pub fn of_past(agent: &str, past: LoggedMessage) -> InboxMessage {
         let name = layout::delivered(
             Stamp::parse(&past.accepted_at).unwrap_or_default(),
             &past.from,
@@ -119,7 +119,7 @@ impl Mail {
             "delivery".into(),
             json!({"seq": past.seq, "accepted_at": past.accepted_at}),
         );
-        Mail {
+        InboxMessage {
             id: past.id,
             seq: Some(past.seq),
             accepted_at: past.accepted_at,
@@ -155,7 +155,7 @@ pub fn names(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>>
 }
 
 /// The unread mail of an agent, oldest first.
-pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
+pub fn list(room: &Room, agent: &str) -> Result<Vec<InboxMessage>> {
     list_those(room, agent, &mut |_| true)
 }
 
@@ -164,10 +164,10 @@ pub fn list_those(
     room: &Room,
     agent: &str,
     wanted: &mut dyn FnMut(&OsStr) -> bool,
-) -> Result<Vec<Mail>> {
+) -> Result<Vec<InboxMessage>> {
     let mut names = inbox::unread(&room.dir, agent)?;
     names.retain(|name| wanted(name));
-    let Some(mut files) = Files::open(room, layout::inbox(agent))? else {
+    let Some(mut files) = MailDirectory::open(room, layout::inbox(agent))? else {
         return Ok(Vec::new());
     };
     Ok(names.iter().filter_map(|name| files.load(name)).collect())
@@ -181,7 +181,7 @@ pub fn newest(
     agent: &str,
     most: usize,
     since: Option<Stamp>,
-) -> Result<(Vec<Mail>, usize, usize)> {
+) -> Result<(Vec<InboxMessage>, usize, usize)> {
     let (mut names, unread) = inbox::newest(&room.dir, agent, most)?;
     names.retain(|name| {
         since.is_none() || layout::read_delivered(name).is_none_or(|at| Some(at) >= since)
@@ -190,23 +190,23 @@ pub fn newest(
 }
 
 /// The heads of the unread messages with these file names. Files that no longer exist are skipped.
-pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<Vec<Mail>> {
-    let Some(mut files) = Files::open(room, layout::inbox(agent))? else {
+pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<Vec<InboxMessage>> {
+    let Some(mut files) = MailDirectory::open(room, layout::inbox(agent))? else {
         return Ok(Vec::new());
     };
     Ok(names.iter().filter_map(|name| files.head(name)).collect())
 }
 
 /// Reads the complete messages for these heads. Files that no longer exist are skipped.
-pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
+pub fn whole(room: &Room, heads: &[InboxMessage]) -> Result<Vec<InboxMessage>> {
     let mut mails = Vec::new();
     for heads in heads.chunk_by(|one, next| one.file.parent() == next.file.parent()) {
         let directory = heads[0].file.parent().unwrap_or(&heads[0].file);
-        let Some(mut files) = Files::open(room, directory.to_path_buf())? else {
+        let Some(mut files) = MailDirectory::open(room, directory.to_path_buf())? else {
             continue;
         };
         for head in heads {
-            mails.extend(files.load(&head.name).map(|mail| Mail {
+            mails.extend(files.load(&head.name).map(|mail| InboxMessage {
                 seen: head.seen,
                 ..mail
             }));
@@ -217,10 +217,10 @@ pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
 
 /// Up to `most` unread messages of an agent, oldest first, each locked for the caller. Messages that another process is
 /// showing are skipped.
-pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
-    let mut holding = Holding::default();
+pub fn hold(room: &Room, agent: &str, most: usize) -> Result<MailHold> {
+    let mut holding = MailHold::default();
     let names = inbox::unread(&room.dir, agent)?;
-    let Some(mut files) = Files::open(room, layout::inbox(agent))? else {
+    let Some(mut files) = MailDirectory::open(room, layout::inbox(agent))? else {
         return Ok(holding);
     };
     for name in names {
@@ -243,24 +243,24 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
     Ok(holding)
 }
 
-impl Holding {
+impl MailHold {
     /// Mail that other processes may also show.
-    pub fn of(mails: Vec<Mail>) -> Holding {
-        Holding {
+    pub fn of(mails: Vec<InboxMessage>) -> MailHold {
+        MailHold {
             mails,
-            ..Holding::default()
+            ..MailHold::default()
         }
     }
 }
 
 /// Mail that is about to be shown. While this value lives, no other `mailbag read` shows its unread messages.
 #[derive(Debug, Default)]
-pub struct Holding {
+pub struct MailHold {
     /// The messages.
-    pub mails: Vec<Mail>,
+    pub mails: Vec<InboxMessage>,
     /// Whether another process is showing further unread mail.
     pub shown_elsewhere: bool,
-    held: Vec<inbox::Held>,
+    held: Vec<inbox::MessageLock>,
 }
 
 /// The mail that an agent has read, with a file name that passes `wanted`, oldest first. Other files are not opened.
@@ -268,7 +268,7 @@ pub fn seen_those(
     room: &Room,
     agent: &str,
     wanted: &mut dyn FnMut(&OsStr) -> bool,
-) -> Result<Vec<Mail>> {
+) -> Result<Vec<InboxMessage>> {
     let mut mails = in_directory(room, layout::seen(agent), wanted)?;
     for mail in &mut mails {
         mail.seen = true;
@@ -281,8 +281,8 @@ pub fn in_directory(
     room: &Room,
     directory: PathBuf,
     wanted: &mut dyn FnMut(&OsStr) -> bool,
-) -> Result<Vec<Mail>> {
-    let Some(mut files) = Files::open(room, directory)? else {
+) -> Result<Vec<InboxMessage>> {
+    let Some(mut files) = MailDirectory::open(room, directory)? else {
         return Ok(Vec::new());
     };
     let mut names = Vec::new();
@@ -306,28 +306,28 @@ pub fn claimed_priority(inbox: &Dir, name: &OsStr) -> Option<String> {
 }
 
 /// The files of one directory with mail.
-struct Files<'r> {
+struct MailDirectory<'r> {
     dir: Dir,
     /// The directory, relative to the room.
     directory: PathBuf,
-    origins: Origins<'r>,
+    origins: AuthorChecker<'r>,
 }
 
-impl Files<'_> {
+impl MailDirectory<'_> {
     /// `None` if the directory does not exist.
-    fn open(room: &Room, directory: PathBuf) -> Result<Option<Files<'_>>> {
+    fn open(room: &Room, directory: PathBuf) -> Result<Option<MailDirectory<'_>>> {
         match room.dir.sub(&directory) {
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
-            dir => Ok(Some(Files {
+            dir => Ok(Some(MailDirectory {
                 dir: dir?,
                 directory,
-                origins: Origins::new(room),
+                origins: AuthorChecker::new(room),
             })),
         }
     }
 
     /// Reads the head of a message from a bounded part of the file. `None` if the file no longer exists.
-    fn head(&mut self, name: &OsStr) -> Option<Mail> {
+    fn head(&mut self, name: &OsStr) -> Option<InboxMessage> {
         let mail = match self.dir.read_head(name, limits::HEAD_BYTES) {
             Ok(None) => return None,
             Ok(Some((bytes, true))) => self.parse(name, &bytes),
@@ -337,14 +337,14 @@ impl Files<'_> {
             },
             Err(_) => self.load(name)?,
         };
-        Some(Mail {
+        Some(InboxMessage {
             content: Value::Null,
             ..mail
         })
     }
 
     /// Reads a file. `None` if it no longer exists.
-    fn load(&mut self, name: &OsStr) -> Option<Mail> {
+    fn load(&mut self, name: &OsStr) -> Option<InboxMessage> {
         match self.dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
             Ok(bytes) => Some(self.parse(name, &bytes?)),
             Err(e) => Some(self.not_mail(name, e.to_string(), &[])),
@@ -352,17 +352,17 @@ impl Files<'_> {
     }
 
     /// The message in a file, if the file is the copy of a record. The owner of an inbox may put any file there.
-    fn parse(&mut self, name: &OsStr, bytes: &[u8]) -> Mail {
+    fn parse(&mut self, name: &OsStr, bytes: &[u8]) -> InboxMessage {
         match serde_json::from_slice::<Value>(bytes) {
             Ok(value @ Value::Object(_)) => {
-                let mail = Mail::new(&self.directory, name, value);
-                match self.origins.find(&mail, bytes, Extent::Whole) {
-                    Origin::Router => mail,
-                    Origin::NotChecked => mail.not_checked(),
-                    Origin::Other(problem) => self.not_mail(name, problem, bytes),
+                let mail = InboxMessage::new(&self.directory, name, value);
+                match self.origins.find(&mail, bytes, ReadExtent::Whole) {
+                    FileAuthor::Router => mail,
+                    FileAuthor::NotChecked => mail.not_checked(),
+                    FileAuthor::Other(problem) => self.not_mail(name, problem, bytes),
                 }
             }
-            Err(e) if e.is_eof() && is_fresh(&self.dir, name) => Mail {
+            Err(e) if e.is_eof() && is_fresh(&self.dir, name) => InboxMessage {
                 unfinished: true,
                 ..self.not_mail(name, "the file is incomplete".into(), bytes)
             },
@@ -372,37 +372,37 @@ impl Files<'_> {
 
     /// The message in a file, without the end of its body and the fields after it. `None` if the complete file is
     /// needed.
-    fn parse_beginning(&mut self, name: &OsStr, bytes: &[u8]) -> Option<Mail> {
+    fn parse_beginning(&mut self, name: &OsStr, bytes: &[u8]) -> Option<InboxMessage> {
         // The router writes short fields before the body. Files that others put there may have them after it.
         let fields = head::fields(bytes).filter(|fields| fields.contains_key("delivery"))?;
-        let mail = Mail::new(&self.directory, name, Value::Object(fields));
-        match self.origins.find(&mail, bytes, Extent::Beginning) {
-            Origin::Router => Some(mail),
-            Origin::NotChecked => Some(mail.not_checked()),
-            Origin::Other(_) => None,
+        let mail = InboxMessage::new(&self.directory, name, Value::Object(fields));
+        match self.origins.find(&mail, bytes, ReadExtent::Beginning) {
+            FileAuthor::Router => Some(mail),
+            FileAuthor::NotChecked => Some(mail.not_checked()),
+            FileAuthor::Other(_) => None,
         }
     }
 
     /// A file that is not mail, with its text: none of its fields counts.
-    fn not_mail(&self, name: &OsStr, problem: String, bytes: &[u8]) -> Mail {
+    fn not_mail(&self, name: &OsStr, problem: String, bytes: &[u8]) -> InboxMessage {
         let text = Value::from(String::from_utf8_lossy(bytes));
-        Mail {
+        InboxMessage {
             problem: Some(problem),
-            ..Mail::new(&self.directory, name, text)
+            ..InboxMessage::new(&self.directory, name, text)
         }
     }
 }
 
-impl Mail {
+impl InboxMessage {
     /// Mail of an unknown sender: no agent has a name with these words.
-    fn not_checked(self) -> Mail {
-        Mail {
+    fn not_checked(self) -> InboxMessage {
+        InboxMessage {
             from: format!("{} (sender not checked)", self.from),
             ..self
         }
     }
 
-    fn new(directory: &Path, name: &OsStr, content: Value) -> Mail {
+    fn new(directory: &Path, name: &OsStr, content: Value) -> InboxMessage {
         let text = |field: &str| {
             content
                 .get(field)
@@ -414,7 +414,7 @@ impl Mail {
                 .get("delivery")
                 .and_then(|delivery| delivery.get(field))
         };
-        Mail {
+        InboxMessage {
             id: text("id").unwrap_or_default(),
             seq: delivery("seq").and_then(Value::as_u64),
             accepted_at: delivery("accepted_at")

@@ -2,12 +2,12 @@
 //!
 //! The router delivers a copy only after its record is committed, so a file without a record was placed there directly.
 
-use super::Mail;
+use super::InboxMessage;
 use crate::base::error::Result;
 use crate::disk::{is_half_used, layout};
-use crate::log::Noted;
-use crate::log::find::Finder;
-use crate::message::copy::Copies;
+use crate::log::CommitNote;
+use crate::log::find::RecordFinder;
+use crate::message::copy::MessageCopies;
 use crate::message::record::{EventKind, Record};
 use crate::room::Room;
 use crate::router::recover::lost_message_of_copy;
@@ -21,7 +21,7 @@ pub const RECORD_LOST: &str = "without its record, which the log has lost; sende
 
 /// The writer of a file in an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum FileAuthor {
     /// The router: it is the copy of a record.
     Router,
     /// A hook has no reads left to find out.
@@ -32,7 +32,7 @@ pub(super) enum Origin {
 
 /// The part of a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum ReadExtent {
     /// All of it.
     Whole,
     /// Its beginning.
@@ -40,48 +40,53 @@ pub(super) enum Extent {
 }
 
 /// Checks files of one inbox.
-pub(super) struct Origins<'r> {
+pub(super) struct AuthorChecker<'r> {
     room: &'r Room,
-    records: Finder,
+    records: RecordFinder,
 }
 
-impl Origins<'_> {
-    pub(super) fn new(room: &Room) -> Origins<'_> {
-        Origins {
+impl AuthorChecker<'_> {
+    pub(super) fn new(room: &Room) -> AuthorChecker<'_> {
+        AuthorChecker {
             room,
-            records: Finder::new(&room.dir),
+            records: RecordFinder::new(&room.dir),
         }
     }
 
     /// Finds out who wrote this file, from its content or its beginning.
-    pub(super) fn find(&mut self, mail: &Mail, bytes: &[u8], extent: Extent) -> Origin {
+    pub(super) fn find(
+        &mut self,
+        mail: &InboxMessage,
+        bytes: &[u8],
+        extent: ReadExtent,
+    ) -> FileAuthor {
         if is_half_used() {
-            return Origin::NotChecked;
+            return FileAuthor::NotChecked;
         }
         let is_copy = self.is_copy(mail, bytes, extent);
         match is_copy.and_then(|is_copy| Ok((is_copy, !is_copy && self.is_lost(mail)?))) {
-            Ok((true, _)) => Origin::Router,
-            Ok((false, false)) => Origin::Other(PLACED_DIRECTLY.into()),
-            Ok((false, true)) => Origin::Other(RECORD_LOST.into()),
+            Ok((true, _)) => FileAuthor::Router,
+            Ok((false, false)) => FileAuthor::Other(PLACED_DIRECTLY.into()),
+            Ok((false, true)) => FileAuthor::Other(RECORD_LOST.into()),
             // This user cannot read the log: it reads its own inbox only, and other agents cannot write there.
-            Err(e) if e.errno() == Some(libc::EACCES) => Origin::Router,
-            Err(e) => Origin::Other(format!("the sender cannot be checked: {e}")),
+            Err(e) if e.errno() == Some(libc::EACCES) => FileAuthor::Router,
+            Err(e) => FileAuthor::Other(format!("the sender cannot be checked: {e}")),
         }
     }
 
     /// Returns true if the router committed a record with this number, and the log no longer has it.
-    fn is_lost(&mut self, mail: &Mail) -> Result<bool> {
+    fn is_lost(&mut self, mail: &InboxMessage) -> Result<bool> {
         let Some(seq) = mail.seq else {
             return Ok(false);
         };
-        let noted = Noted::read(&self.room.dir)?;
+        let noted = CommitNote::read(&self.room.dir)?;
         Ok(
             noted.is_some_and(|noted| noted.tip.seq >= seq)
                 && self.records.from_seq(seq)?.is_none(),
         )
     }
 
-    fn is_copy(&mut self, mail: &Mail, bytes: &[u8], extent: Extent) -> Result<bool> {
+    fn is_copy(&mut self, mail: &InboxMessage, bytes: &[u8], extent: ReadExtent) -> Result<bool> {
         let Some(seq) = mail.seq else {
             return Ok(false);
         };
@@ -98,7 +103,7 @@ impl Origins<'_> {
         if record.seq != seq || record.kind() == EventKind::Duplicate || !has_name(&record, mail) {
             return Ok(false);
         }
-        let Some(copies) = Copies::of(&record) else {
+        let Some(copies) = MessageCopies::of(&record) else {
             return Ok(false);
         };
         let Some(owner) = layout::inbox_owner(&mail.file) else {
@@ -127,17 +132,17 @@ pub(crate) fn copy_name(record: &Record) -> String {
 }
 
 /// Returns true if the file has the name that the router gives to a copy of this record. A read copy can have a suffix.
-fn has_name(record: &Record, mail: &Mail) -> bool {
+fn has_name(record: &Record, mail: &InboxMessage) -> bool {
     let name = copy_name(record);
     let is_unread = mail.file.parent().is_some_and(layout::is_inbox);
     mail.name == *name || !is_unread && layout::read_delivered(&mail.name) == Some(record.stamp())
 }
 
 /// Returns true if the file has the content of the copy. Other line ends or spaces between fields change nothing.
-fn is_same(copy: &[u8], bytes: &[u8], content: &Value, extent: Extent) -> bool {
+fn is_same(copy: &[u8], bytes: &[u8], content: &Value, extent: ReadExtent) -> bool {
     match extent {
-        Extent::Beginning => copy.starts_with(bytes),
-        Extent::Whole => {
+        ReadExtent::Beginning => copy.starts_with(bytes),
+        ReadExtent::Whole => {
             copy == bytes
                 || serde_json::from_slice::<Value>(copy).is_ok_and(|copy| copy == *content)
         }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// A blocked file or directory, as the router reported it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Blocked {
+pub struct BlockedPath {
     /// A file or directory of the room.
     #[serde(default)]
     pub what: String,
@@ -28,7 +28,7 @@ pub struct Blocked {
     pub cure: String,
 }
 
-impl Blocked {
+impl BlockedPath {
     /// Returns true if it is about a link to another room.
     pub fn is_link(&self) -> bool {
         Path::new(&self.what).starts_with(layout::LINKS)
@@ -36,18 +36,18 @@ impl Blocked {
 }
 
 /// As [`blocked`], for links alone.
-pub(crate) fn blocked_links(room: &Room) -> Vec<Blocked> {
+pub(crate) fn blocked_links(room: &Room) -> Vec<BlockedPath> {
     let mut all = blocked(room, None, "");
-    all.retain(Blocked::is_link);
+    all.retain(BlockedPath::is_link);
     all
 }
 
 /// The blocked files that the router reported and that still exist.
-pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked> {
+pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<BlockedPath> {
     // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
-    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
+    let is_lossy = |line: &BlockedPath| line.what.contains(char::REPLACEMENT_CHARACTER);
     // The worklog is beside the room, and is reported even if it does not exist.
-    let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
+    let is_outside = |line: &BlockedPath| line.what.starts_with(layout::OUTSIDE);
     let lines = reported(room).filter(|line| {
         is_lossy(line)
             || is_outside(line)
@@ -57,7 +57,7 @@ pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> 
                 .map_or(true, |meta| meta.is_some())
     });
     lines
-        .map(|line| Blocked {
+        .map(|line| BlockedPath {
             cure: cure(room, registry, &line.what, again),
             ..line
         })
@@ -65,7 +65,7 @@ pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> 
 }
 
 /// All that the router reported.
-fn reported(room: &Room) -> impl Iterator<Item = Blocked> + use<> {
+fn reported(room: &Room) -> impl Iterator<Item = BlockedPath> + use<> {
     // The router rewrites the file in place, so a read may see it half written: try again.
     let read = || -> Option<Vec<Value>> {
         let bytes = room

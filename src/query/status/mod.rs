@@ -4,23 +4,23 @@ pub(super) mod blocked;
 mod strays;
 mod unloaded;
 
-pub use blocked::{Blocked, reason_of};
-pub use unloaded::{State as SessionState, Unloaded};
+pub use blocked::{BlockedPath, reason_of};
+pub use unloaded::{UnloadedAgent, UnloadedSessionState};
 
-use super::links::{self, Link};
-use super::programs::{self, Startable};
+use super::links::{self, LinkStatus};
+use super::programs::{self, ProgramTrust};
 use super::{claims, pending};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::state::{self, Counts, State};
+use crate::log::state::{self, MessageCounts, RoomState};
 use crate::message::id;
 use crate::room::registry::Registry;
-use crate::room::sessions::Calls;
-use crate::room::settings::{Admission, GuardedSetting};
-use crate::room::{Holder, Mode, Room, StalledRouter, inbox};
-use crate::router::projections::roster::{self, Present};
+use crate::room::sessions::SessionCalls;
+use crate::room::settings::{GuardedSetting, SenderAdmission};
+use crate::room::{Room, RouterHolder, RouterMode, StalledRouter, inbox};
+use crate::router::projections::roster::{self, AgentPresence};
 use crate::router::recover::evidence;
 use blocked::blocked;
 use schemars::JsonSchema;
@@ -35,17 +35,17 @@ const NEWEST: usize = 3;
 
 /// The status of a room.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Status {
+pub struct RoomStatus {
     /// Room directory.
     pub room: PathBuf,
     /// The process that routes now.
-    pub router: Option<Holder>,
+    pub router: Option<RouterHolder>,
     /// Set if this process makes no progress.
     pub stalled: Option<StalledRouter>,
     /// Number of agents that are not retired, including the human.
     pub agents: usize,
     /// Counters from the log.
-    pub counts: Counts,
+    pub counts: MessageCounts,
     /// Numbers of claims, waiting claims and open offers.
     pub claims: claims::ClaimCounts,
     /// Pending items of the human.
@@ -55,34 +55,34 @@ pub struct Status {
     /// Unread messages by agent, without zeros.
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<PendingOutboxFiles>,
     /// Number of files that a router has picked up and not finished.
     pub picked_up: usize,
     /// Blocked files and directories, with the reason.
-    pub blocked: Vec<Blocked>,
+    pub blocked: Vec<BlockedPath>,
     /// Outboxes with files of unregistered or retired agents.
-    pub unregistered: Vec<Unregistered>,
+    pub unregistered: Vec<UnregisteredOutbox>,
     /// Links that hold mail or have problems.
-    pub links: Vec<Link>,
+    pub links: Vec<LinkStatus>,
     /// Rejected files that still exist.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<AgentRejections>,
     /// Accepted copies that are not delivered yet.
-    pub undelivered: Vec<Undelivered>,
+    pub undelivered: Vec<UndeliveredCopy>,
     /// Agents without activity for a long time that have unread mail or are registered as online.
-    pub stale: Vec<Present>,
+    pub stale: Vec<AgentPresence>,
     /// Programs that wake agents and that the calling user has not allowed.
-    pub not_agreed: Vec<Startable>,
+    pub not_agreed: Vec<ProgramTrust>,
     /// Settings and links that have no effect because the calling user has not allowed them.
     pub withheld: Vec<GuardedSetting>,
     /// Agents that Codex does not wake now, because their session does not seem to be loaded.
-    pub unloaded: Vec<Unloaded>,
+    pub unloaded: Vec<UnloadedAgent>,
     /// Problems of the room itself.
     pub problems: Vec<String>,
 }
 
 /// Pending files in an outbox.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Waiting {
+pub struct PendingOutboxFiles {
     /// Owner of the outbox.
     pub agent: String,
     /// Number of files.
@@ -93,7 +93,7 @@ pub struct Waiting {
 
 /// An outbox that the router does not read.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Unregistered {
+pub struct UnregisteredOutbox {
     /// The name of the outbox.
     pub agent: String,
     /// Number of files.
@@ -106,18 +106,18 @@ pub struct Unregistered {
 
 /// Rejected files of an agent.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Rejected {
+pub struct AgentRejections {
     /// The sender.
     pub agent: String,
     /// Number of files.
     pub files: usize,
     /// The newest files, newest first.
-    pub newest: Vec<Rejection>,
+    pub newest: Vec<RejectionSummary>,
 }
 
 /// One rejected file.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Rejection {
+pub struct RejectionSummary {
     /// Its record number, which `mailbag rejected` takes.
     pub seq: u64,
     /// The explanation file, relative to the room.
@@ -132,7 +132,7 @@ pub struct Rejection {
 
 /// A pending copy in the spool.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Undelivered {
+pub struct UndeliveredCopy {
     /// Record number.
     pub seq: u64,
     /// Message id.
@@ -147,7 +147,7 @@ pub struct Undelivered {
 
 /// The counters of a room for `watch`, fast to compute.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
-pub struct Glance {
+pub struct RoomCounters {
     /// Process id of the router, if one runs.
     pub router: Option<u32>,
     /// Unread messages of the reader.
@@ -165,21 +165,21 @@ pub struct Glance {
 }
 
 /// Computes the counters without reading the log.
-pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
+pub fn glance(room: &Room, reader: &str) -> Result<RoomCounters> {
     let registry = room.registry().ok();
     let open = room
         .settings()
-        .is_ok_and(|settings| settings.admission == Admission::Open);
+        .is_ok_and(|settings| settings.admission == SenderAdmission::Open);
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), open)?;
     let unread = unread(room)?;
     let mut rejected = 0;
     for agent in room.directories(layout::REJECTED)? {
         rejected += explanations(room, &agent).len();
     }
-    Ok(Glance {
+    Ok(RoomCounters {
         router: room
             .holder()?
-            .filter(|holder| holder.mode != Mode::Pass)
+            .filter(|holder| holder.mode != RouterMode::Pass)
             .map(|holder| holder.pid),
         own_unread: unread.get(reader).copied().unwrap_or_default(),
         unread: unread.values().sum(),
@@ -191,7 +191,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
 }
 
 /// An incomplete end of the log, in words. If the room shows a later record, the end was committed and is lost.
-fn incomplete_end(room: &Room, state: &State) -> Result<Option<String>> {
+fn incomplete_end(room: &Room, state: &RoomState) -> Result<Option<String>> {
     let Some(damage) = state::damage_after(&room.dir, state).ok().flatten() else {
         return Ok(None);
     };
@@ -210,7 +210,7 @@ fn incomplete_end(room: &Room, state: &State) -> Result<Option<String>> {
 }
 
 /// Computes the full status. Changes nothing.
-pub fn status(room: &Room) -> Result<Status> {
+pub fn status(room: &Room) -> Result<RoomStatus> {
     let mut problems = Vec::new();
     let registry = room
         .registry()
@@ -231,10 +231,10 @@ pub fn status(room: &Room) -> Result<Status> {
     let (waiting, unregistered) = outboxes(
         room,
         registry.as_ref(),
-        settings.admission == Admission::Open,
+        settings.admission == SenderAdmission::Open,
     )?;
     let agents = registry.iter().flat_map(Registry::agents);
-    let calls = Calls::of(&room.dir);
+    let calls = SessionCalls::of(&room.dir);
     let stale = registry
         .as_ref()
         .zip(state.as_ref())
@@ -254,14 +254,16 @@ pub fn status(room: &Room) -> Result<Status> {
         .map_err(|e| problems.push(e.to_string()))
         .unwrap_or_default();
     let again = match &router {
-        Some(holder) if holder.mode != Mode::Pass => "none needed: the router retries".to_owned(),
+        Some(holder) if holder.mode != RouterMode::Pass => {
+            "none needed: the router retries".to_owned()
+        }
         _ => "mailbag run --once".to_owned(),
     };
     let links = state
         .as_ref()
         .map(|state| links::of_state(room, &settings, state))
         .unwrap_or_default();
-    Ok(Status {
+    Ok(RoomStatus {
         links: links
             .into_iter()
             .filter(|link| link.waiting > 0 || link.is_down())
@@ -323,7 +325,7 @@ fn outboxes(
     room: &Room,
     registry: Option<&Registry>,
     open: bool,
-) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
+) -> Result<(Vec<PendingOutboxFiles>, Vec<UnregisteredOutbox>)> {
     let (mut waiting, mut unregistered) = (Vec::new(), Vec::new());
     for agent in room.directories(layout::OUTBOXES)? {
         let names = files(room, &layout::outbox(&agent));
@@ -339,14 +341,14 @@ fn outboxes(
         let known = registry.is_none_or(|registry| is_known(registry) || is_new(registry));
         if known {
             let first = first.to_string_lossy().into_owned();
-            waiting.push(Waiting {
+            waiting.push(PendingOutboxFiles {
                 agent,
                 files: names.len(),
                 first,
             });
         } else {
             let (why, cure) = cure(registry, &agent);
-            unregistered.push(Unregistered {
+            unregistered.push(UnregisteredOutbox {
                 agent,
                 files: names.len(),
                 why,
@@ -401,7 +403,7 @@ fn explanations(room: &Room, agent: &str) -> Vec<String> {
         .collect()
 }
 
-fn rejected(room: &Room) -> Result<Vec<Rejected>> {
+fn rejected(room: &Room) -> Result<Vec<AgentRejections>> {
     let mut all = Vec::new();
     for agent in room.directories(layout::REJECTED)? {
         let mut names = explanations(room, &agent);
@@ -412,7 +414,7 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
             .map(|name| rejection(room, &agent, name))
             .collect();
         if !names.is_empty() {
-            all.push(Rejected {
+            all.push(AgentRejections {
                 agent,
                 files: names.len(),
                 newest,
@@ -422,7 +424,7 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
     Ok(all)
 }
 
-fn rejection(room: &Room, agent: &str, name: &str) -> Rejection {
+fn rejection(room: &Room, agent: &str, name: &str) -> RejectionSummary {
     let file = layout::rejected(agent).join(name);
     let bytes = room
         .dir
@@ -443,7 +445,7 @@ fn rejection(room: &Room, agent: &str, name: &str) -> Rejection {
             .to_owned()
     };
     let seq = layout::read_retired(name).unwrap_or_default();
-    Rejection {
+    RejectionSummary {
         seq,
         file,
         code: text("code"),
@@ -452,7 +454,7 @@ fn rejection(room: &Room, agent: &str, name: &str) -> Rejection {
     }
 }
 
-fn undelivered(room: &Room, state: &State, again: &str) -> Result<Vec<Undelivered>> {
+fn undelivered(room: &Room, state: &RoomState, again: &str) -> Result<Vec<UndeliveredCopy>> {
     let mut all = Vec::new();
     for open in state.open.values() {
         for delivery in open.deliveries() {
@@ -462,7 +464,7 @@ fn undelivered(room: &Room, state: &State, again: &str) -> Result<Vec<Undelivere
                 .is_some()
             {
                 let (from, to) = (open.from.to_string(), delivery.agent.to_string());
-                all.push(Undelivered {
+                all.push(UndeliveredCopy {
                     seq: open.seq,
                     id: open.id.clone(),
                     from,

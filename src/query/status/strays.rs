@@ -1,20 +1,20 @@
 //! Files in or beside outboxes that the router never picks up.
 
-use super::blocked::Blocked;
+use super::blocked::BlockedPath;
 use crate::base::error::Result;
 use crate::disk::layout;
 use crate::room::Room;
 use crate::room::outbox::{stray, strays_in};
 
 /// All such files in outboxes that have not changed for a moment.
-pub(crate) fn strays(room: &Room) -> Result<Vec<Blocked>> {
+pub(crate) fn strays(room: &Room) -> Result<Vec<BlockedPath>> {
     let mut all = Vec::new();
     for agent in room.directories(layout::OUTBOXES)? {
         let names = strays_in(&room.dir, &layout::outbox(&agent));
         let found = names
             .iter()
             .filter_map(|name| stray(&room.dir, &agent, name, crate::base::limits::UNCHANGED_FOR));
-        all.extend(found.map(|stray| Blocked {
+        all.extend(found.map(|stray| BlockedPath {
             what: stray.place,
             reason: stray.why.into(),
             since: stray.since.to_string(),

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::room::Room;
-use crate::room::registry::{Agent, By, Registry, Wake};
+use crate::room::registry::{Agent, AgentWakeMethod, Registry, WakeSettings};
 use crate::room::sessions::{self, CODEX};
 use crate::room::settings::Settings;
 use schemars::JsonSchema;
@@ -10,11 +10,11 @@ use serde::Serialize;
 
 /// An agent that does not get its mail through Codex now.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Unloaded {
+pub struct UnloadedAgent {
     /// The agent.
     pub agent: String,
     /// The state of its session.
-    pub state: State,
+    pub state: UnloadedSessionState,
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -31,7 +31,7 @@ pub struct Unloaded {
 /// The state of a session that does not seem to be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum UnloadedSessionState {
     /// No session of Codex has spoken for the agent.
     Unknown,
     /// It has ended.
@@ -45,27 +45,29 @@ pub(super) fn unloaded(
     room: &Room,
     registry: &Registry,
     settings: &Settings,
-) -> Result<Vec<Unloaded>> {
+) -> Result<Vec<UnloadedAgent>> {
     let all = registry.agents().iter().filter(|agent| !agent.is_retired());
     let all = all.filter_map(|agent| Some((agent, agent.wake.as_ref()?)));
-    let woken: Vec<_> = all.filter(|(_, wake)| wake.by == By::Codex).collect();
+    let woken: Vec<_> = all
+        .filter(|(_, wake)| wake.by == AgentWakeMethod::Codex)
+        .collect();
     if woken.is_empty() {
         return Ok(Vec::new());
     }
     let leases = sessions::all(room)?;
-    let one = |(agent, wake): (&Agent, &Wake)| {
+    let one = |(agent, wake): (&Agent, &WakeSettings)| {
         let id = &*agent.id;
         let lease = leases
             .iter()
             .find(|lease| lease.agent == id && lease.client == CODEX && lease.session.is_some());
         let (state, session, last) = match lease {
-            None => (State::Unknown, None, None),
+            None => (UnloadedSessionState::Unknown, None, None),
             Some(lease) if lease.is_live(&room.dir, settings.session_lease) => return None,
             Some(lease) => {
                 let state = if lease.ended || lease.is_gone(&room.dir) {
-                    State::Ended
+                    UnloadedSessionState::Ended
                 } else {
-                    State::Silent
+                    UnloadedSessionState::Silent
                 };
                 (state, lease.session.clone(), Some(lease.last.clone()))
             }
@@ -74,7 +76,7 @@ pub(super) fn unloaded(
             Some(session) => format!("codex resume {session}"),
             None => format!("run `mailbag join {id}` in a session of Codex"),
         };
-        Some(Unloaded {
+        Some(UnloadedAgent {
             agent: id.to_owned(),
             state,
             session,

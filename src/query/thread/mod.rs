@@ -4,13 +4,13 @@ mod passes;
 
 use crate::base::error::{Error, Result};
 use crate::log::find;
-use crate::log::lookup::{self, LoggedMessage, Unresolved, Viewer};
+use crate::log::lookup::{self, LoggedMessage, UnresolvedReference, Viewer};
 use crate::log::state::{self, Relations};
 use crate::message::address::quoted;
-use crate::message::reference::{Fit, Reference, bare};
+use crate::message::reference::{Reference, ReferenceMatch, bare};
 use crate::room::Room;
 use crate::room::registry::Registry;
-use passes::{Link, Source};
+use passes::{ReplyRelation, ThreadSource};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ pub fn thread(
 ) -> Result<Vec<LoggedMessage>> {
     // A damaged line hides no thread in the rest of the log.
     let state = state::committed(&room.dir).ok();
-    let source = Source {
+    let source = ThreadSource {
         room,
         relations: state
             .as_ref()
@@ -44,7 +44,7 @@ pub fn thread(
 
 /// A message with all its fields, as `--json` shows a thread.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Whole<'a> {
+pub struct FullMessage<'a> {
     /// The fields that every list shows.
     #[serde(flatten)]
     pub past: &'a LoggedMessage,
@@ -52,20 +52,20 @@ pub struct Whole<'a> {
 }
 
 /// These messages with all their fields.
-pub fn whole(messages: &[LoggedMessage]) -> impl Iterator<Item = Whole<'_>> {
-    messages.iter().map(|past| Whole {
+pub fn whole(messages: &[LoggedMessage]) -> impl Iterator<Item = FullMessage<'_>> {
+    messages.iter().map(|past| FullMessage {
         past,
         message: &past.message,
     })
 }
 
 /// Finds the thread by its name, or by any reference to one of its messages.
-fn begin(source: &Source<'_>, viewer: &Viewer, name: &str) -> Result<Collector> {
+fn begin(source: &ThreadSource<'_>, viewer: &Viewer, name: &str) -> Result<PartialThread> {
     let room = &source.room.dir;
     if name.starts_with('#') {
         return found(source, viewer, &lookup::one_of(room, viewer, name)?.name());
     }
-    match Collector::begin(source, viewer, name)? {
+    match PartialThread::begin(source, viewer, name)? {
         Some(collector) => Ok(collector),
         // Neither a thread nor a complete message reference: it may be a unique prefix.
         None => match lookup::one_of(room, viewer, name) {
@@ -79,15 +79,16 @@ fn begin(source: &Source<'_>, viewer: &Viewer, name: &str) -> Result<Collector> 
     }
 }
 
-fn found(source: &Source<'_>, viewer: &Viewer, name: &str) -> Result<Collector> {
-    Collector::begin(source, viewer, name)?.ok_or_else(|| Unresolved::Missing.error(viewer, name))
+fn found(source: &ThreadSource<'_>, viewer: &Viewer, name: &str) -> Result<PartialThread> {
+    PartialThread::begin(source, viewer, name)?
+        .ok_or_else(|| UnresolvedReference::Missing.error(viewer, name))
 }
 
 /// After this many passes over the log, the reply links are kept in memory, because a chain of replies may be long.
 const PASSES: usize = 3;
 
 /// The part of a thread that is known so far.
-struct Collector {
+struct PartialThread {
     /// Knows which names an agent had before.
     registry: Registry,
     members: BTreeMap<u64, LoggedMessage>,
@@ -101,24 +102,28 @@ struct Collector {
     /// Ids and thread names that were searched for.
     ids: BTreeSet<String>,
     threads: BTreeSet<String>,
-    name: Name,
+    name: ThreadName,
     /// A second thread name: the requested name is a message of one thread and at the same time a thread id.
     also: Option<String>,
     passes: usize,
-    links: Option<Vec<Link>>,
+    links: Option<Vec<ReplyRelation>>,
 }
 
 /// The name that the messages of a thread share.
-enum Name {
+enum ThreadName {
     /// This message has no thread id; it belongs to the thread of the message that it answers.
     OfWhatIsAnsweredBy(u64),
     /// The name is known.
     Known(String),
 }
 
-impl Collector {
+impl PartialThread {
     /// Finds the requested message or thread. `None` if there is none.
-    fn begin(source: &Source<'_>, viewer: &Viewer, name: &str) -> Result<Option<Collector>> {
+    fn begin(
+        source: &ThreadSource<'_>,
+        viewer: &Viewer,
+        name: &str,
+    ) -> Result<Option<PartialThread>> {
         let room = source.room;
         let seq = Reference::parse(name).and_then(|reference| reference.seq());
         let by_seq = seq
@@ -163,15 +168,15 @@ impl Collector {
             }
             (many, by_seq) => {
                 let many = many.iter().copied().chain(by_seq).cloned().collect();
-                return Err(Unresolved::Several(many).error(viewer, name));
+                return Err(UnresolvedReference::Several(many).error(viewer, name));
             }
         };
         let also = (!of_thread.is_empty()).then(|| name.to_owned());
         let known = match &message {
-            None => Name::Known(name.to_owned()),
-            Some(past) => Name::OfWhatIsAnsweredBy(past.seq),
+            None => ThreadName::Known(name.to_owned()),
+            Some(past) => ThreadName::OfWhatIsAnsweredBy(past.seq),
         };
-        let mut collector = Collector {
+        let mut collector = PartialThread {
             members: BTreeMap::new(),
             by_id: BTreeMap::new(),
             by_answered: BTreeMap::new(),
@@ -235,7 +240,7 @@ impl Collector {
     /// Follows replies upward among the known members, as far as possible, to find the thread's name. The first message of
     /// a thread has no thread id; its own id is the name that replies use. Returns true if it found another message.
     fn follow_up(&mut self) -> bool {
-        let Name::OfWhatIsAnsweredBy(seq) = self.name else {
+        let ThreadName::OfWhatIsAnsweredBy(seq) = self.name else {
             return false;
         };
         let past = &self.members[&seq];
@@ -244,16 +249,16 @@ impl Collector {
             .as_deref()
             .is_none_or(|reference| self.ids.contains(bare(reference)));
         self.name = match (&past.thread_id, self.answered_by(past)) {
-            (Some(thread), _) => Name::Known(thread.clone()),
-            (None, Some(answered)) => Name::OfWhatIsAnsweredBy(answered),
-            (None, None) if sought => Name::Known(past.id.clone()),
+            (Some(thread), _) => ThreadName::Known(thread.clone()),
+            (None, Some(answered)) => ThreadName::OfWhatIsAnsweredBy(answered),
+            (None, None) if sought => ThreadName::Known(past.id.clone()),
             (None, None) => return false,
         };
         true
     }
 
     /// Searches for messages that belong to the known ones. Returns whether there may be more.
-    fn grow(&mut self, source: &Source<'_>) -> Result<bool> {
+    fn grow(&mut self, source: &ThreadSource<'_>) -> Result<bool> {
         let room = source.room;
         let unconnected = self
             .members
@@ -265,10 +270,10 @@ impl Collector {
             .map(str::to_owned)
             .collect();
         let thread = match &self.name {
-            Name::Known(thread) => {
+            ThreadName::Known(thread) => {
                 Some(thread.clone()).filter(|thread| !self.threads.contains(thread))
             }
-            Name::OfWhatIsAnsweredBy(_) => None,
+            ThreadName::OfWhatIsAnsweredBy(_) => None,
         };
         if names.is_empty() && thread.is_none() {
             return Ok(false);
@@ -310,7 +315,7 @@ impl Collector {
     }
 
     fn has(&self, past: &LoggedMessage) -> bool {
-        let of_thread = matches!(&self.name, Name::Known(thread) if is_in(past, thread));
+        let of_thread = matches!(&self.name, ThreadName::Known(thread) if is_in(past, thread));
         let of_thread = of_thread || self.also.as_ref().is_some_and(|thread| is_in(past, thread));
         let names = [past.id.clone(), past.seq.to_string()];
         let mut answering = names
@@ -333,7 +338,7 @@ fn is_it(viewer: &Viewer, name: &str) -> impl Fn(&LoggedMessage) -> bool + use<>
 /// Whether a reference other than a number names this message.
 fn is_by_id(past: &LoggedMessage, reference: &str) -> bool {
     let fit = Reference::parse(reference).and_then(|one| one.fit(&past.from, &past.id, None));
-    fit == Some(Fit::Whole)
+    fit == Some(ReferenceMatch::Whole)
 }
 
 /// Whether a message has this thread id.
@@ -350,7 +355,7 @@ fn answers(registry: &Registry, answer: &LoggedMessage, to: &LoggedMessage) -> b
     answer.in_reply_to.as_deref().is_some_and(|reference| {
         let fit =
             Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
-        fit == Some(Fit::Whole)
+        fit == Some(ReferenceMatch::Whole)
             && answer.seq != to.seq
             && (reference.contains('/')
                 || Viewer::only(&answer.from)

@@ -2,10 +2,10 @@
 //! parses only the lines that may matter.
 
 use crate::base::error::Result;
-use crate::log::find::{self, Candidate, Sieve};
+use crate::log::find::{self, CandidateLine, LineFilter};
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::{Relation, Relations};
-use crate::log::{self, Position, START};
+use crate::log::{self, LogPosition, START};
 use crate::message::reference::bare;
 use crate::room::Room;
 use memchr::memmem::Finder;
@@ -16,12 +16,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 /// The log, and its index if it is usable.
-pub(super) struct Source<'a> {
+pub(super) struct ThreadSource<'a> {
     pub(super) room: &'a Room,
     pub(super) relations: Option<Relations<'a>>,
 }
 
-impl Source<'_> {
+impl ThreadSource<'_> {
     /// The messages that have one of these names as their id, number or thread id, in the order of the log. `None` if
     /// the index is not usable.
     fn named(&self, names: &BTreeSet<String>) -> Result<Option<Vec<LoggedMessage>>> {
@@ -71,11 +71,11 @@ impl Source<'_> {
         }
     }
 
-    fn places(&self, relations: &[Relation<'_>]) -> Option<Vec<Position>> {
+    fn places(&self, relations: &[Relation<'_>]) -> Option<Vec<LogPosition>> {
         self.relations.as_ref()?.places(relations)
     }
 
-    fn lines(&self, places: Vec<Position>) -> Result<Vec<log::Line>> {
+    fn lines(&self, places: Vec<LogPosition>) -> Result<Vec<log::RawLogLine>> {
         let lines = places.into_iter();
         let lines = lines.map(|place| log::read_one(&self.room.dir, place).transpose());
         lines.flatten().collect()
@@ -85,7 +85,7 @@ impl Source<'_> {
 /// A message that may have one of these names and satisfies `is_it`, if there is one. The newest part of the log is
 /// searched first, because most threads in use are recent.
 pub(super) fn newest(
-    source: &Source<'_>,
+    source: &ThreadSource<'_>,
     names: &BTreeSet<String>,
     is_it: impl Fn(&LoggedMessage) -> bool + Send + Sync + 'static,
 ) -> Result<Option<LoggedMessage>> {
@@ -93,7 +93,7 @@ pub(super) fn newest(
         return Ok(named.into_iter().rev().find(|past| is_it(past)));
     }
     let room = source.room;
-    let take = move |line: Candidate<'_>| LoggedMessage::read(line.bytes).filter(&is_it);
+    let take = move |line: CandidateLine<'_>| LoggedMessage::read(line.bytes).filter(&is_it);
     for block in find::scan(&room.dir, START, None, sieve(names)?, take)?.newest_first() {
         if let Some(past) = block?.found.pop() {
             return Ok(Some(past));
@@ -104,43 +104,46 @@ pub(super) fn newest(
 
 /// All messages that have one of these names as their id, number or thread id, and all that answer one of these messages,
 /// directly or not: a reply is later in the log than the answered message.
-pub(super) fn search(source: &Source<'_>, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
+pub(super) fn search(
+    source: &ThreadSource<'_>,
+    names: BTreeSet<String>,
+) -> Result<Vec<LoggedMessage>> {
     if let Some(found) = source.search(&names)? {
         return Ok(found);
     }
     let room = source.room;
-    enum Found {
+    enum RelatedLine {
         Named(Box<LoggedMessage>),
         /// The hashes of the references of the message at this position.
-        Reply(Vec<u64>, Position),
+        Reply(Vec<u64>, LogPosition),
     }
     // Several messages can name one that is not in the log, as a correlation id.
-    let mut replies = Replies {
+    let mut replies = ReplySearch {
         names: names.iter().map(|name| hash(name)).collect(),
-        ..Replies::default()
+        ..ReplySearch::default()
     };
     let sieve = sieve(&names)?;
     let sieve = sieve
-        .map(|sieve| Ok(sieve.or(Sieve::of(&ANSWERS.map(str::to_owned))?)))
+        .map(|sieve| Ok(sieve.or(LineFilter::of(&ANSWERS.map(str::to_owned))?)))
         .transpose()?;
-    let take = move |line: Candidate<'_>| {
+    let take = move |line: CandidateLine<'_>| {
         if line.part == NAMES && is_named(line.bytes, &names) {
-            return LoggedMessage::read(line.bytes).map(|past| Found::Named(past.into()));
+            return LoggedMessage::read(line.bytes).map(|past| RelatedLine::Named(past.into()));
         }
         Some(answered_by(line.bytes))
             .filter(|all| !all.is_empty())
-            .map(|all| Found::Reply(all, line.at))
+            .map(|all| RelatedLine::Reply(all, line.at))
     };
     for block in find::scan(&room.dir, START, None, sieve, take)? {
         for line in block?.found {
             match line {
-                Found::Named(past) => replies.add(*past),
-                Found::Reply(answered, at)
+                RelatedLine::Named(past) => replies.add(*past),
+                RelatedLine::Reply(answered, at)
                     if answered.iter().any(|one| replies.names.contains(one)) =>
                 {
                     replies.read(room, at)?;
                 }
-                Found::Reply(..) => {}
+                RelatedLine::Reply(..) => {}
             }
         }
     }
@@ -149,7 +152,7 @@ pub(super) fn search(source: &Source<'_>, names: BTreeSet<String>) -> Result<Vec
 
 /// A sieve for the lines with one of these names. It uses the end of a long name: ids made at about the same time share
 /// their beginning.
-fn sieve(names: &BTreeSet<String>) -> Result<Option<Sieve>> {
+fn sieve(names: &BTreeSet<String>) -> Result<Option<LineFilter>> {
     const ENOUGH: usize = 12;
     let texts = |name: &String| {
         let json = serde_json::to_string(name).unwrap_or_default();
@@ -167,11 +170,11 @@ fn sieve(names: &BTreeSet<String>) -> Result<Option<Sieve>> {
         };
         text.into_iter().chain(number)
     };
-    Sieve::of(&names.iter().flat_map(texts).collect::<Vec<_>>())
+    LineFilter::of(&names.iter().flat_map(texts).collect::<Vec<_>>())
 }
 
 fn is_named(line: &[u8], names: &BTreeSet<String>) -> bool {
-    let Ok(Fields { seq, id, message }) = serde_json::from_slice(line) else {
+    let Ok(RelationFields { seq, id, message }) = serde_json::from_slice(line) else {
         return false;
     };
     let has = |text: Option<Cow<'_, str>>| text.is_some_and(|text| names.contains(&*text));
@@ -182,16 +185,16 @@ fn is_named(line: &[u8], names: &BTreeSet<String>) -> bool {
 
 /// The fields of a line that connect it to other messages.
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct RelationFields<'a> {
     seq: u64,
     #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    message: Option<MessageFields<'a>>,
+    message: Option<MessageRelationFields<'a>>,
 }
 
 #[derive(Deserialize)]
-struct MessageFields<'a> {
+struct MessageRelationFields<'a> {
     #[serde(borrow)]
     thread_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -208,10 +211,10 @@ const NAMED: &str = "\"in_reply_to\":\"";
 const RECORDED: &str = "\"answers\":";
 
 /// A reply link from one message to another: the hashes of their ids. The answered one can also be a number.
-pub(super) struct Link {
+pub(super) struct ReplyRelation {
     id: u64,
     answers: u64,
-    at: Position,
+    at: LogPosition,
 }
 
 /// The hashes of the message that a line names, and of the number of the record that it answers.
@@ -226,7 +229,7 @@ fn named(line: &[u8]) -> Option<u64> {
     if !reference.contains('\\') && NAMES.find(rest).is_none() {
         return Some(hash(bare(reference)));
     }
-    let fields: Fields<'_> = serde_json::from_slice(line).ok()?;
+    let fields: RelationFields<'_> = serde_json::from_slice(line).ok()?;
     Some(hash(bare(&fields.message?.in_reply_to?)))
 }
 
@@ -251,9 +254,9 @@ fn hash(text: &str) -> u64 {
 }
 
 /// All reply links in the log.
-pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
+pub(super) fn links(room: &Room) -> Result<Vec<ReplyRelation>> {
     let id = Finder::new("\"id\":\"");
-    let take = move |line: Candidate<'_>| {
+    let take = move |line: CandidateLine<'_>| {
         let (id, _) = quoted_after(&id, line.bytes)?;
         Some((hash(id), answered_by(line.bytes), line.at))
     };
@@ -262,11 +265,15 @@ pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
         &room.dir,
         START,
         None,
-        Sieve::of(&ANSWERS.map(str::to_owned))?,
+        LineFilter::of(&ANSWERS.map(str::to_owned))?,
         take,
     )? {
         for (id, answered, at) in block?.found {
-            all.extend(answered.into_iter().map(|answers| Link { id, answers, at }));
+            all.extend(
+                answered
+                    .into_iter()
+                    .map(|answers| ReplyRelation { id, answers, at }),
+            );
         }
     }
     Ok(all)
@@ -275,11 +282,11 @@ pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
 /// The messages with these ids that are replies, and all that answer them.
 pub(super) fn follow(
     room: &Room,
-    links: &[Link],
+    links: &[ReplyRelation],
     ids: &BTreeSet<String>,
 ) -> Result<Vec<LoggedMessage>> {
     let ids: HashSet<u64> = ids.iter().map(|id| hash(id)).collect();
-    let mut replies = Replies::default();
+    let mut replies = ReplySearch::default();
     for link in links {
         if [link.id, link.answers]
             .iter()
@@ -294,13 +301,13 @@ pub(super) fn follow(
 
 /// Messages, and the hashes of the names that replies use.
 #[derive(Default)]
-struct Replies {
+struct ReplySearch {
     found: Vec<LoggedMessage>,
     names: HashSet<u64>,
 }
 
-impl Replies {
-    fn read(&mut self, room: &Room, at: Position) -> Result<()> {
+impl ReplySearch {
+    fn read(&mut self, room: &Room, at: LogPosition) -> Result<()> {
         let line = log::read_one(&room.dir, at)?;
         if let Some(past) = line.and_then(|line| LoggedMessage::read(&line.bytes)) {
             self.add(past);

@@ -1,23 +1,23 @@
 //! The change of claims by a traced message, and its present state.
 
 use crate::log::state::Claims;
-use crate::message::claim::{self, Change};
+use crate::message::claim::{self, ClaimChange};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The change by a message about claims.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Claimed {
+pub struct ClaimTrace {
     /// The change, in few words.
     pub what: String,
     /// The present state of the claim or offer.
-    pub now: Option<Now>,
+    pub now: Option<ClaimState>,
 }
 
 /// The present state of a claim or an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Now {
+pub enum ClaimState {
     /// The sender owns the subjects.
     Owned,
     /// The claim waits.
@@ -28,8 +28,13 @@ pub enum Now {
     Ended,
 }
 
-impl Claimed {
-    pub(super) fn of(change: &Change, from: &str, id: &str, claims: &Claims) -> Option<Claimed> {
+impl ClaimTrace {
+    pub(super) fn of(
+        change: &ClaimChange,
+        from: &str,
+        id: &str,
+        claims: &Claims,
+    ) -> Option<ClaimTrace> {
         let name = claim::name(from, id);
         let owns = |owner: &str, subjects: &[String]| {
             subjects
@@ -37,19 +42,21 @@ impl Claimed {
                 .all(|text| claims.of(owner).any(|held| held.subject.as_str() == text))
         };
         let now = match change {
-            Change::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => {
-                Some(Now::Waiting)
+            ClaimChange::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => {
+                Some(ClaimState::Waiting)
             }
-            Change::Grant(terms) | Change::Queue(terms) if owns(from, &terms.claims) => {
-                Some(Now::Owned)
+            ClaimChange::Grant(terms) | ClaimChange::Queue(terms) if owns(from, &terms.claims) => {
+                Some(ClaimState::Owned)
             }
-            Change::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => {
-                Some(Now::Open)
+            ClaimChange::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => {
+                Some(ClaimState::Open)
             }
-            Change::Grant(_) | Change::Queue(_) | Change::Offer { .. } => Some(Now::Ended),
+            ClaimChange::Grant(_) | ClaimChange::Queue(_) | ClaimChange::Offer { .. } => {
+                Some(ClaimState::Ended)
+            }
             _ => None,
         };
-        Some(Claimed {
+        Some(ClaimTrace {
             what: change.summary()?,
             now,
         })

@@ -4,25 +4,25 @@ mod claimed;
 mod order;
 mod renames;
 
-pub use claimed::{Claimed, Now};
+pub use claimed::{ClaimState, ClaimTrace};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::{Meta, layout};
 use crate::log;
-use crate::log::Position;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
-use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, State};
-use crate::message::claim::Change;
+use crate::log::LogPosition;
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer};
+use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, RoomState};
+use crate::message::claim::ClaimChange;
 use crate::message::decision;
 use crate::message::id::{far, tag_of};
-use crate::message::record::{Act, Event, Record};
-use crate::message::reference::{Fit, Reference};
-use crate::message::status::{Receipt, Status};
+use crate::message::record::{Event, Record, RouterAction};
+use crate::message::reference::{Reference, ReferenceMatch};
+use crate::message::status::{CopyStatus, Receipt};
 use crate::message::waking::WakeStep;
 use crate::query::identity;
 use crate::room::Room;
-use crate::room::resolve::Via;
+use crate::room::resolve::RecipientRule;
 use memchr::memmem;
 use regex::bytes::Regex;
 use schemars::JsonSchema;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 /// The trace of a message.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Trace {
+pub struct MessageTrace {
     /// Record number.
     pub seq: u64,
     /// Message id.
@@ -49,20 +49,20 @@ pub struct Trace {
     /// When it was accepted.
     pub accepted_at: String,
     /// Its change of claims.
-    pub claim: Option<Claimed>,
+    pub claim: Option<ClaimTrace>,
     /// The original in `sent/`, if it still exists.
     pub sent: Option<PathBuf>,
     /// Recipients.
-    pub recipients: Vec<Recipient>,
+    pub recipients: Vec<RecipientTrace>,
     /// Messages that answer it.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<TracedAnswer>,
     /// Notices about its expiry or deadline.
     pub notices: Vec<TraceNotice>,
 }
 
 /// One recipient's copy.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Recipient {
+pub struct RecipientTrace {
     /// Recipient.
     pub agent: String,
     /// The agent that has its mail, if its name changed since.
@@ -71,9 +71,9 @@ pub struct Recipient {
     /// Kind of address that reached the recipient.
     pub via: String,
     /// Current status.
-    pub status: Status,
+    pub status: CopyStatus,
     /// Status history, in log order.
-    pub statuses: Vec<Step>,
+    pub statuses: Vec<StatusChange>,
     /// The attempts to wake the recipient for it, in log order.
     pub wakes: Vec<WakeRecord>,
 }
@@ -92,9 +92,9 @@ pub struct WakeRecord {
 
 /// One status change.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Step {
+pub struct StatusChange {
     /// The status.
-    pub status: Status,
+    pub status: CopyStatus,
     /// When the receipt was recorded; for `delivered`, when the file reached the inbox, if that is known.
     pub at: Option<String>,
     /// Agent that set the status, for a status set by an ack.
@@ -105,7 +105,7 @@ pub struct Step {
 
 /// An answer.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct TracedAnswer {
     /// Record number.
     pub seq: u64,
     /// Message id.
@@ -146,7 +146,7 @@ pub struct TraceNotice {
 /// assert_eq!(&*trace.recipients[0].agent, "human");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
+pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<MessageTrace> {
     let state = state::committed(&room.dir)?;
     let viewer = asker.map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?;
     let found = lookup::find(
@@ -157,32 +157,32 @@ pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace>
         &mut SearchLimiter::default(),
     )?
     .pop();
-    let found = found.unwrap_or(Err(Unresolved::Missing));
+    let found = found.unwrap_or(Err(UnresolvedReference::Missing));
     let (meant, place) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
-    let mut tracing = Tracing::new(room, &meant, place);
+    let mut tracing = MessageTracer::new(room, &meant, place);
     if !tracing.read_related(&state)? {
         tracing.read_all()?;
     }
     tracing.finish(&state)
 }
 
-struct Tracing<'a> {
+struct MessageTracer<'a> {
     room: &'a Room,
     meant: &'a LoggedMessage,
-    place: Position,
+    place: LogPosition,
     record: Option<Record>,
     /// The steps of each recipient, and of the agents that were renamed to it.
-    steps: BTreeMap<Arc<str>, Vec<Step>>,
+    steps: BTreeMap<Arc<str>, Vec<StatusChange>>,
     wakes: BTreeMap<Arc<str>, Vec<WakeRecord>>,
     /// The recipients, each with its present name.
     now: BTreeMap<Arc<str>, Arc<str>>,
     settled: Option<String>,
-    answers: Vec<Answer>,
+    answers: Vec<TracedAnswer>,
     notices: Vec<TraceNotice>,
 }
 
-impl<'a> Tracing<'a> {
-    fn new(room: &'a Room, meant: &'a LoggedMessage, place: Position) -> Tracing<'a> {
+impl<'a> MessageTracer<'a> {
+    fn new(room: &'a Room, meant: &'a LoggedMessage, place: LogPosition) -> MessageTracer<'a> {
         let (steps, wakes, answers, notices) =
             (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
         let now = meant
@@ -190,7 +190,7 @@ impl<'a> Tracing<'a> {
             .iter()
             .map(|agent| (agent.clone(), agent.clone()))
             .collect();
-        Tracing {
+        MessageTracer {
             room,
             meant,
             place,
@@ -205,7 +205,7 @@ impl<'a> Tracing<'a> {
     }
 
     /// Reads the records that the index of relations names. Returns false if the index is not usable.
-    fn read_related(&mut self, state: &State) -> Result<bool> {
+    fn read_related(&mut self, state: &RoomState) -> Result<bool> {
         let (id, seq) = (&*self.meant.id, self.meant.seq);
         let Some(relations) = Relations::open(&self.room.dir, state) else {
             return Ok(false);
@@ -220,7 +220,7 @@ impl<'a> Tracing<'a> {
             return Ok(false);
         };
         self.record = log::read_record(&self.room.dir, self.place)?;
-        let mut records = log::Records::of(&self.room.dir);
+        let mut records = log::RecordReader::of(&self.room.dir);
         for place in places {
             if place > self.place
                 && let Some(record) = records.at(place)?
@@ -300,7 +300,7 @@ impl<'a> Tracing<'a> {
             }
         }
         // Receipts in this record are older than the renaming.
-        if let Some(Change::Rename { of, to, twice }) = record.ownership() {
+        if let Some(ClaimChange::Rename { of, to, twice }) = record.ownership() {
             self.rename(of, to, twice);
         }
         if self.settled.is_none() && self.is_settled_by(record) {
@@ -308,15 +308,17 @@ impl<'a> Tracing<'a> {
         }
         match &record.event {
             Event::Accepted(accepted) => {
-                if let Some(Act::Ack(receipts)) = &accepted.act {
+                if let Some(RouterAction::Ack(receipts)) = &accepted.act {
                     let (by, note) = (&accepted.name.from, text(record, "body"));
                     self.advance(receipts, &record.at, Some(by), note);
                 } else if self.is_answered_by(record) {
                     let option = match record.decision() {
-                        Some(decision::Step::Decide { option, .. }) => Some(option.clone()),
+                        Some(decision::ApprovalChange::Decide { option, .. }) => {
+                            Some(option.clone())
+                        }
                         _ => None,
                     };
-                    self.answers.push(Answer {
+                    self.answers.push(TracedAnswer {
                         seq: record.seq,
                         id: accepted.name.id.clone(),
                         from: accepted.name.from.to_string(),
@@ -344,7 +346,7 @@ impl<'a> Tracing<'a> {
                     .chain(note.as_deref())
                     .collect();
                 let note = (!note.is_empty()).then(|| note.join(": "));
-                let step = Step {
+                let step = StatusChange {
                     status: receipt.status,
                     at,
                     by,
@@ -375,7 +377,7 @@ impl<'a> Tracing<'a> {
             .filter(|receipt| receipt.seqs.contains(&self.meant.seq))
         {
             let (at, by) = (Some(record.at.clone()), Some(arrived.link.to_string()));
-            let step = Step {
+            let step = StatusChange {
                 status: receipt.status,
                 at,
                 by,
@@ -389,8 +391,8 @@ impl<'a> Tracing<'a> {
     }
 
     /// The recipients in this room and in other rooms: each address, and each agent that its room reported.
-    fn recipients(&self, record: &Record, state: &State) -> Vec<Recipient> {
-        let mut recipients: Vec<Recipient> = record
+    fn recipients(&self, record: &Record, state: &RoomState) -> Vec<RecipientTrace> {
+        let mut recipients: Vec<RecipientTrace> = record
             .recipients()
             .map(|(agent, via)| self.recipient(record, agent, via, state))
             .collect();
@@ -401,7 +403,7 @@ impl<'a> Tracing<'a> {
         recipients.extend(
             heard
                 .into_iter()
-                .map(|agent| self.recipient(record, agent, Via::Link.as_str(), state)),
+                .map(|agent| self.recipient(record, agent, RecipientRule::Link.as_str(), state)),
         );
         recipients
     }
@@ -410,8 +412,10 @@ impl<'a> Tracing<'a> {
         let LoggedMessage { seq, from, id, .. } = self.meant;
         let reply = text(record, "in_reply_to");
         let reference = reply.as_deref().and_then(Reference::parse);
-        let by_name =
-            || reference.is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(Fit::Whole));
+        let by_name = || {
+            reference
+                .is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(ReferenceMatch::Whole))
+        };
         let is_between = record.recipients().any(|(to, _)| to == from);
         record.accepted().and_then(|accepted| accepted.answers) == Some(*seq)
             || (is_between && by_name())
@@ -432,20 +436,20 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    fn finish(mut self, state: &State) -> Result<Trace> {
+    fn finish(mut self, state: &RoomState) -> Result<MessageTrace> {
         let record = self.record.take().ok_or_else(|| Error::NotFound {
             what: format!("record {} is missing from the log", self.meant.seq),
             cure: "run `mailbag log verify` to find the damage of the log".into(),
         })?;
         let recipients = self.recipients(&record, state);
-        Ok(Trace {
+        Ok(MessageTrace {
             seq: record.seq,
             id: self.meant.id.clone(),
             from: self.meant.from.to_string(),
             kind: text(&record, "type").unwrap_or_else(|| "message".into()),
             subject: text(&record, "subject"),
             claim: record.ownership().and_then(|change| {
-                Claimed::of(change, &self.meant.from, &self.meant.id, &state.claims)
+                ClaimTrace::of(change, &self.meant.from, &self.meant.id, &state.claims)
             }),
             sent: self.original(&record),
             recipients,
@@ -455,9 +459,15 @@ impl<'a> Tracing<'a> {
         })
     }
 
-    fn recipient(&self, record: &Record, agent: &str, via: &str, state: &State) -> Recipient {
-        let mut statuses = vec![Step {
-            status: Status::Accepted,
+    fn recipient(
+        &self,
+        record: &Record,
+        agent: &str,
+        via: &str,
+        state: &RoomState,
+    ) -> RecipientTrace {
+        let mut statuses = vec![StatusChange {
+            status: CopyStatus::Accepted,
             at: Some(record.at.clone()),
             by: None,
             note: None,
@@ -465,12 +475,14 @@ impl<'a> Tracing<'a> {
         let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
         statuses.extend(self.delivery(record, agent, state, !later.is_empty()));
         let next = later.iter().find_map(|step| step.at.as_deref());
-        let is_recorded = later.iter().any(|step| step.status == Status::Announced);
+        let is_recorded = later
+            .iter()
+            .any(|step| step.status == CopyStatus::Announced);
         if !is_recorded {
             statuses.extend(self.marker(record, agent));
         }
         order::in_order(&mut statuses, next);
-        let step = |step: &Step| Step {
+        let step = |step: &StatusChange| StatusChange {
             status: step.status,
             at: step.at.clone(),
             by: step.by.clone(),
@@ -481,14 +493,14 @@ impl<'a> Tracing<'a> {
             .iter()
             .map(|step| step.status)
             .max_by_key(|status| status.rank())
-            .unwrap_or(Status::Accepted);
+            .unwrap_or(CopyStatus::Accepted);
         let wakes = self.wakes.get(agent).cloned().unwrap_or_default();
         let now = self
             .now
             .get(agent)
             .filter(|now| ***now != *agent)
             .map(|now| now.to_string());
-        Recipient {
+        RecipientTrace {
             agent: agent.to_owned(),
             now,
             via: via.to_owned(),
@@ -503,9 +515,9 @@ impl<'a> Tracing<'a> {
         &self,
         record: &Record,
         agent: &str,
-        state: &State,
+        state: &RoomState,
         has_receipts: bool,
-    ) -> Option<Step> {
+    ) -> Option<StatusChange> {
         if tag_of(agent).is_some() {
             return None;
         }
@@ -528,8 +540,8 @@ impl<'a> Tracing<'a> {
         let at = came
             .map(|micros| Stamp::from_micros(micros).to_string())
             .or_else(|| self.settled.clone());
-        Some(Step {
-            status: Status::Delivered,
+        Some(StatusChange {
+            status: CopyStatus::Delivered,
             at,
             by: None,
             note: None,
@@ -537,14 +549,14 @@ impl<'a> Tracing<'a> {
     }
 
     /// The marker of an announcement, which exists as long as the copy is unread.
-    fn marker(&self, record: &Record, agent: &str) -> Option<Step> {
+    fn marker(&self, record: &Record, agent: &str) -> Option<StatusChange> {
         let marker = self.look(
             layout::announced(self.now.get(agent).map_or(agent, |now| &**now)),
             &self.file_name(record),
         );
         let at = marker.map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
-        at.map(|at| Step {
-            status: Status::Announced,
+        at.map(|at| StatusChange {
+            status: CopyStatus::Announced,
             at: Some(at),
             by: None,
             note: None,

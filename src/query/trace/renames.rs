@@ -1,9 +1,9 @@
 //! Recipients that have another name now.
 
-use super::{Step, Tracing};
+use super::{MessageTracer, StatusChange};
 use std::sync::Arc;
 
-impl Tracing<'_> {
+impl MessageTracer<'_> {
     /// Gives the copy of one agent to another. If the other agent got its own copy (`twice`), only its own copy is shown to it,
     /// so its steps count for both copies.
     pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>, twice: &[u64]) {
@@ -19,7 +19,7 @@ impl Tracing<'_> {
                     .iter()
                     .flatten()
                     .filter(|step| !steps.iter().any(|known| known.status == step.status));
-                let new: Vec<Step> = new.cloned().collect();
+                let new: Vec<StatusChange> = new.cloned().collect();
                 steps.extend(new);
             }
         }

@@ -7,19 +7,19 @@
 
 use super::pack::{self, ByteCounter};
 use super::sources::stamp;
-use super::{Archive, Left, Packed};
+use super::{ArchiveWriter, PackResult, SkippedFile};
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::base::limits;
-use crate::disk::{self, Dir, Draft, Meta, ReadLease, file_meta, layout};
+use crate::disk::{self, Dir, DraftFile, Meta, ReadLeaseResult, file_meta, layout};
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 /// A large text file in one of the context's directories.
-pub struct Artifact {
+pub struct ContextFile {
     dir: Dir,
     name: String,
     file: File,
@@ -34,7 +34,7 @@ pub fn artifacts(
     context: &Dir,
     bound: Stamp,
     is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
-    take: &mut dyn FnMut(Result<Artifact, Left>) -> Result<()>,
+    take: &mut dyn FnMut(Result<ContextFile, SkippedFile>) -> Result<()>,
 ) -> Result<()> {
     let mut directories = vec![(context.clone(), PathBuf::new())];
     while let Some((dir, path)) = directories.pop() {
@@ -77,9 +77,9 @@ fn look(
     meta: Meta,
     below: PathBuf,
     is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
-) -> Result<Option<Result<Artifact, Left>>> {
+) -> Result<Option<Result<ContextFile, SkippedFile>>> {
     let left = |why: &str| {
-        Ok(Some(Err(Left {
+        Ok(Some(Err(SkippedFile {
             path: below.clone(),
             why: why.into(),
         })))
@@ -102,8 +102,8 @@ fn look(
     match (dir.is_writable(), disk::lease(&file)) {
         _ if !fits => left("its name is too long to append .zst"),
         (false, _) => left("permission denied to remove files from its directory"),
-        (true, ReadLease::Writer) => left("another program has it open for writing"),
-        (true, _) => Ok(Some(Ok(Artifact {
+        (true, ReadLeaseResult::Writer) => left("another program has it open for writing"),
+        (true, _) => Ok(Some(Ok(ContextFile {
             dir: dir.clone(),
             name,
             file,
@@ -127,14 +127,14 @@ fn is_text(mut file: &File) -> std::io::Result<bool> {
     Ok(is_whole && !beginning.contains(&0))
 }
 
-impl Archive {
+impl ArchiveWriter {
     /// Compresses a large text file, and removes the original if it has not changed.
     pub fn artifact(
         &mut self,
-        artifact: &Artifact,
+        artifact: &ContextFile,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<Packed> {
-        let Artifact {
+    ) -> Result<PackResult> {
+        let ContextFile {
             dir,
             name,
             file,
@@ -142,12 +142,12 @@ impl Archive {
             below,
         } = artifact;
         let compressed = layout::compressed(name);
-        let left = |why: &str| Packed {
-            left: vec![Left {
+        let left = |why: &str| PackResult {
+            left: vec![SkippedFile {
                 path: below.clone(),
                 why: why.into(),
             }],
-            ..Packed::default()
+            ..PackResult::default()
         };
         let weight = match dir.stat(&compressed)? {
             // A killed run compressed the file before it could remove the original, or the compressed file is a user's
@@ -170,7 +170,7 @@ impl Archive {
             None => {
                 let draft = layout::draft(&compressed);
                 dir.remove(&draft)?;
-                let draft = Draft::new(dir, &draft)?;
+                let draft = DraftFile::new(dir, &draft)?;
                 draft.take_after(meta)?;
                 let path = draft.path();
                 let (draft, weight) = pack::pack_stream(file, draft, &path, progress)?;
@@ -193,7 +193,7 @@ impl Archive {
         self.barrier.dir(dir);
         self.barrier.pass()?;
         let path = Some(below.with_file_name(compressed));
-        Ok(Packed {
+        Ok(PackResult {
             path,
             files: 1,
             bytes: weight.1,
@@ -204,14 +204,14 @@ impl Archive {
 }
 
 /// The size that a large text file would have when compressed.
-pub fn weigh_artifact(artifact: &Artifact, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
+pub fn weigh_artifact(artifact: &ContextFile, progress: &mut dyn FnMut(u64)) -> Result<PackResult> {
     let path: &Path = &artifact.below;
     let (scales, (_, bytes)) =
         pack::pack_stream(&artifact.file, ByteCounter::default(), path, progress)?;
-    Ok(Packed {
+    Ok(PackResult {
         files: 1,
         bytes,
         packed_bytes: scales.0,
-        ..Packed::default()
+        ..PackResult::default()
     })
 }

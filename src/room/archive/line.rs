@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// A file in a pack.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct PackEntry {
     /// Its original path, relative to the room. If the path is not UTF-8, an approximation.
     path: String,
     /// The exact path, if it is not UTF-8.
@@ -25,16 +25,16 @@ pub(super) struct Entry {
     base64: Option<String>,
 }
 
-impl Entry {
+impl PackEntry {
     /// An entry for a file with this content.
-    pub(super) fn new(path: &Path, modified: Stamp, bytes: Vec<u8>) -> Entry {
+    pub(super) fn new(path: &Path, modified: Stamp, bytes: Vec<u8>) -> PackEntry {
         let (content, base64) = match String::from_utf8(bytes) {
             Ok(text) => (Some(text), None),
             Err(e) => (None, Some(BASE64.encode(e.as_bytes()))),
         };
         let raw = path.as_os_str().as_bytes();
         let path_base64 = path.to_str().is_none().then(|| BASE64.encode(raw));
-        Entry {
+        PackEntry {
             path: path.to_string_lossy().into_owned(),
             path_base64,
             modified: modified.to_string(),
@@ -50,8 +50,8 @@ impl Entry {
         line
     }
 
-    /// Reads the output of [`Entry::line`].
-    pub(super) fn read(line: &[u8]) -> Result<Entry, String> {
+    /// Reads the output of [`PackEntry::line`].
+    pub(super) fn read(line: &[u8]) -> Result<PackEntry, String> {
         serde_json::from_slice(line).map_err(|e| e.to_string())
     }
 
@@ -92,9 +92,9 @@ mod tests {
             (&odd, b"\xfe\x00\xff".as_slice()),
             (Path::new("rejected/alice/8~empty.json"), b""),
         ] {
-            let line = Entry::new(path, Stamp::default(), bytes.to_vec()).line();
+            let line = PackEntry::new(path, Stamp::default(), bytes.to_vec()).line();
             assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
-            let again = Entry::read(&line).expect("its own line");
+            let again = PackEntry::read(&line).expect("its own line");
             assert_eq!(again.path().as_deref(), Some(path));
             assert_eq!(again.into_bytes().as_deref(), Some(bytes));
         }

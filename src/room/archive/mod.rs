@@ -10,16 +10,16 @@ mod line;
 mod pack;
 mod sources;
 
-pub use artifacts::{Artifact, artifacts, weigh_artifact};
-pub use sources::{Kind, Left, Source, each};
+pub use artifacts::{ContextFile, artifacts, weigh_artifact};
+pub use sources::{ArchiveKind, PackSource, SkippedFile, each};
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, Draft, Durability, LockFile, file_meta, layout};
+use crate::disk::{Barrier, Dir, DraftFile, Durability, LockFile, file_meta, layout};
 use crate::log;
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::room::Room;
 use pack::ByteCounter;
 use rustix::fs::FileType;
@@ -28,7 +28,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// The exclusive right to archive in a room, with the required handles.
-pub struct Archive {
+pub struct ArchiveWriter {
     room: Dir,
     power: bool,
     barrier: Barrier,
@@ -39,7 +39,7 @@ pub struct Archive {
 
 /// The result of packing.
 #[derive(Debug, Default)]
-pub struct Packed {
+pub struct PackResult {
     /// The path of the pack relative to the room. `None` if there were no files, or if only the size was measured.
     pub path: Option<PathBuf>,
     /// The number of packed files.
@@ -49,18 +49,18 @@ pub struct Packed {
     /// The size of the pack.
     pub packed_bytes: u64,
     /// The skipped files.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedFile>,
 }
 
-impl Archive {
+impl ArchiveWriter {
     /// Takes the exclusive right to archive in this room, and first completes a killed run: its drafts are removed, and
     /// so are the sources of its finished pack. Also returns the number of removed sources.
-    pub fn open(room: &Room) -> Result<(Archive, u64)> {
+    pub fn open(room: &Room) -> Result<(ArchiveWriter, u64)> {
         let durability = room.settings()?.durability;
         let lock = room.lock_archive()?;
         let barrier = Barrier::new(durability, room.dir.clone());
         let power = durability == Durability::Power;
-        let mut archive = Archive {
+        let mut archive = ArchiveWriter {
             room: room.dir.clone(),
             power,
             barrier,
@@ -74,7 +74,7 @@ impl Archive {
 
     /// Makes the basis of the state durable, and writes the state as the checkpoint. The log can then be read without
     /// the segments before it. Call it before a segment leaves `log/`.
-    pub fn rely_on(&mut self, state: &State) -> Result<()> {
+    pub fn rely_on(&mut self, state: &RoomState) -> Result<()> {
         let logs = self.room.sub(layout::LOG)?;
         self.barrier.everything();
         // For systems without a call that syncs the whole file system.
@@ -92,25 +92,25 @@ impl Archive {
     /// Packs files of one kind and month, and then removes the sources that have not changed.
     pub fn files(
         &mut self,
-        kind: Kind,
-        sources: &[&Source],
+        kind: ArchiveKind,
+        sources: &[&PackSource],
         progress: &mut dyn FnMut(u64),
-    ) -> Result<Packed> {
+    ) -> Result<PackResult> {
         let Some(first) = sources.first() else {
-            return Ok(Packed::default());
+            return Ok(PackResult::default());
         };
         let month = self
             .room
             .make_with(layout::archive(&first.month), &mut self.barrier)?;
         let name = self.name(kind, &month)?;
-        let draft = Draft::new(&month, &layout::draft(&name))?;
+        let draft = DraftFile::new(&month, &layout::draft(&name))?;
         let path = draft.path();
         let (draft, members) =
             pack::pack_files(&self.room, kind, sources, (draft, &path), progress)?;
         if members.files.is_empty() {
-            return Ok(Packed {
+            return Ok(PackResult {
                 left: members.left,
-                ..Packed::default()
+                ..PackResult::default()
             });
         }
         self.make_durable(&draft)?;
@@ -121,7 +121,7 @@ impl Archive {
         draft.place(&name)?;
         self.barrier.dir(&month);
         self.barrier.pass()?;
-        let mut packed = Packed {
+        let mut packed = PackResult {
             path: Some(below),
             files: members.files.len() as u64,
             bytes: members.bytes,
@@ -137,7 +137,7 @@ impl Archive {
             };
             if !dir.remove_if_same(&member.name, &member.meta)? {
                 let why = "it changed while it was packed; the next run packs it".into();
-                packed.left.push(Left {
+                packed.left.push(SkippedFile {
                     path: layout::below(&directory, &member.name),
                     why,
                 });
@@ -150,7 +150,7 @@ impl Archive {
         Ok(packed)
     }
 
-    fn name(&mut self, kind: Kind, month: &Dir) -> Result<String> {
+    fn name(&mut self, kind: ArchiveKind, month: &Dir) -> Result<String> {
         loop {
             self.last = self.last.next();
             let name = layout::pack(kind.as_str(), self.last);
@@ -166,7 +166,7 @@ impl Archive {
         number: u32,
         month: &str,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<Packed> {
+    ) -> Result<PackResult> {
         let logs = self.room.sub(layout::LOG)?;
         let live = layout::segment(number);
         let file = logs.look(&live)?;
@@ -186,7 +186,7 @@ impl Archive {
                     .room
                     .make_with(layout::archive(month), &mut self.barrier)?;
                 let name = layout::archived_segment(number);
-                let draft = Draft::new(&dir, &layout::draft(&name))?;
+                let draft = DraftFile::new(&dir, &layout::draft(&name))?;
                 let path = draft.path();
                 let (draft, weight) = pack::pack_stream(&file, draft, &path, progress)?;
                 self.make_durable(&draft)?;
@@ -202,14 +202,14 @@ impl Archive {
         };
         let mut left = Vec::new();
         if !logs.remove_if_same(&live, &meta)? {
-            left.push(Left {
+            left.push(SkippedFile {
                 path: layout::live_segment(number),
                 why: "it changed while it was packed".into(),
             });
         }
         self.barrier.dir(&logs);
         self.barrier.pass()?;
-        Ok(Packed {
+        Ok(PackResult {
             path: Some(below),
             files: 1,
             bytes: weight.1,
@@ -242,7 +242,7 @@ impl Archive {
         })
     }
 
-    fn make_durable(&self, draft: &Draft) -> Result<()> {
+    fn make_durable(&self, draft: &DraftFile) -> Result<()> {
         if self.power && failpoint::on(Failpoint::ArchiveSync) {
             draft.sync()
         } else {
@@ -343,11 +343,11 @@ impl Archive {
 }
 
 /// Removes the source of an entry, if it still has the same content.
-fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Result<bool> {
+fn remove_packed(room: &Dir, entry: line::PackEntry, barrier: &mut Barrier) -> Result<bool> {
     let Some(path) = entry.path() else {
         return Ok(false);
     };
-    let split = layout::split(&path).filter(|(directory, _)| Kind::of(directory).is_some());
+    let split = layout::split(&path).filter(|(directory, _)| ArchiveKind::of(directory).is_some());
     let Some((directory, name)) = split else {
         return Ok(false);
     };
@@ -417,7 +417,7 @@ pub fn each_packed(
 /// A file in a pack.
 pub struct PackedFile {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ArchiveKind,
     /// The agent that owned it.
     pub agent: String,
     /// Its path before it was packed.
@@ -426,12 +426,12 @@ pub struct PackedFile {
     pub bytes: Vec<u8>,
 }
 
-fn packed_file(entry: line::Entry) -> Option<PackedFile> {
+fn packed_file(entry: line::PackEntry) -> Option<PackedFile> {
     let path = entry.path()?;
     let directory = path.parent()?;
     let agent = directory.iter().nth(1)?.to_str()?.to_owned();
     Some(PackedFile {
-        kind: Kind::of(directory)?,
+        kind: ArchiveKind::of(directory)?,
         agent,
         bytes: entry.into_bytes()?,
         path,
@@ -441,10 +441,10 @@ fn packed_file(entry: line::Entry) -> Option<PackedFile> {
 /// The size that a pack of these files would have.
 pub fn weigh_files(
     room: &Dir,
-    kind: Kind,
-    sources: &[&Source],
+    kind: ArchiveKind,
+    sources: &[&PackSource],
     progress: &mut dyn FnMut(u64),
-) -> Result<Packed> {
+) -> Result<PackResult> {
     let path = room.at(layout::ARCHIVE);
     let (scales, members) = pack::pack_files(
         room,
@@ -454,7 +454,7 @@ pub fn weigh_files(
         progress,
     )?;
     let files = members.files.len() as u64;
-    Ok(Packed {
+    Ok(PackResult {
         path: None,
         files,
         bytes: members.bytes,
@@ -464,7 +464,7 @@ pub fn weigh_files(
 }
 
 /// The size that a segment would have in the archive.
-pub fn weigh_segment(room: &Dir, number: u32, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
+pub fn weigh_segment(room: &Dir, number: u32, progress: &mut dyn FnMut(u64)) -> Result<PackResult> {
     let file = room.sub(layout::LOG)?.look(layout::segment(number))?;
     let (scales, (_, bytes)) = pack::pack_stream(
         &file,
@@ -472,10 +472,10 @@ pub fn weigh_segment(room: &Dir, number: u32, progress: &mut dyn FnMut(u64)) -> 
         &room.at(layout::ARCHIVE),
         progress,
     )?;
-    Ok(Packed {
+    Ok(PackResult {
         files: 1,
         bytes,
         packed_bytes: scales.0,
-        ..Packed::default()
+        ..PackResult::default()
     })
 }

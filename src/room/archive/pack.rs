@@ -1,11 +1,11 @@
 //! Writing a pack, reading it back, and comparing it with its sources.
 
-use super::line::Entry;
-use super::sources::{Kind, Left, Source, stamp};
-use crate::base::error::{Doing, Error, Result};
+use super::line::PackEntry;
+use super::sources::{ArchiveKind, PackSource, SkippedFile, stamp};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash, hash_pieces, hash_stream};
 use crate::base::limits;
-use crate::disk::{Dir, Meta, ReadLease, file_meta, layout, lease};
+use crate::disk::{Dir, Meta, ReadLeaseResult, file_meta, layout, lease};
 use rustix::fs::FileType;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const PIECE: usize = 1 << 18;
 
 /// The file's metadata at the time of packing.
-pub(super) struct Member {
+pub(super) struct PackMember {
     pub(super) agent: Arc<str>,
     pub(super) name: OsString,
     pub(super) meta: Meta,
@@ -25,10 +25,10 @@ pub(super) struct Member {
 
 /// The sources of a pack.
 #[derive(Default)]
-pub(super) struct Members {
-    pub(super) files: Vec<Member>,
+pub(super) struct PackMembers {
+    pub(super) files: Vec<PackMember>,
     pub(super) bytes: u64,
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<SkippedFile>,
 }
 
 /// A writer that only counts bytes.
@@ -55,13 +55,13 @@ fn packer<W: Write>(out: W) -> std::io::Result<zstd::Encoder<'static, W>> {
 /// Packs files one after the other. A file that cannot be packed is skipped and reported.
 pub(super) fn pack_files<W: Write>(
     room: &Dir,
-    kind: Kind,
-    sources: &[&Source],
+    kind: ArchiveKind,
+    sources: &[&PackSource],
     (out, path): (W, &Path),
     progress: &mut dyn FnMut(u64),
-) -> Result<(W, Members)> {
+) -> Result<(W, PackMembers)> {
     let mut packer = packer(out).doing("write", path)?;
-    let mut members = Members::default();
+    let mut members = PackMembers::default();
     let mut open: Option<(Arc<str>, Dir)> = None;
     for source in sources {
         let directory = kind.directory(&source.agent);
@@ -70,7 +70,7 @@ pub(super) fn pack_files<W: Write>(
             None => match room.sub(&directory) {
                 Ok(dir) => dir,
                 Err(e) => {
-                    members.left.push(Left {
+                    members.left.push(SkippedFile {
                         path: layout::below(&directory, &source.name),
                         why: e.to_string(),
                     });
@@ -83,13 +83,13 @@ pub(super) fn pack_files<W: Write>(
                 let digest = hash(&bytes);
                 members.bytes += meta.size;
                 progress(meta.size);
-                let entry = Entry::new(
+                let entry = PackEntry::new(
                     &layout::below(&directory, &source.name),
                     stamp(meta.modified),
                     bytes,
                 );
                 packer.write_all(&entry.line()).doing("write", path)?;
-                members.files.push(Member {
+                members.files.push(PackMember {
                     agent: source.agent.clone(),
                     name: source.name.clone(),
                     meta,
@@ -97,7 +97,7 @@ pub(super) fn pack_files<W: Write>(
                 });
             }
             Ok(None) => {}
-            Err(why) => members.left.push(Left {
+            Err(why) => members.left.push(SkippedFile {
                 path: layout::below(&directory, &source.name),
                 why,
             }),
@@ -110,7 +110,7 @@ pub(super) fn pack_files<W: Write>(
 const BUSY: &str = "a program is writing it; the next run packs it";
 
 /// The content of a file, with its metadata, if it did not change during the read. `None` if the file no longer exists.
-fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
+fn read(dir: &Dir, source: &PackSource) -> Result<Option<(Meta, Vec<u8>)>, String> {
     let file = match dir.look(&source.name) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
         file => file.map_err(|e| e.to_string())?,
@@ -125,7 +125,7 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
             meta.size
         ));
     }
-    if lease(&file) == ReadLease::Writer {
+    if lease(&file) == ReadLeaseResult::Writer {
         return Err(BUSY.into());
     }
     let mut bytes = Vec::with_capacity(meta.size as usize + 1);
@@ -144,8 +144,8 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
 pub(super) fn check_files(
     pack: impl Read,
     path: &Path,
-    kind: Kind,
-    members: &Members,
+    kind: ArchiveKind,
+    members: &PackMembers,
 ) -> Result<()> {
     let mut wanted = members.files.iter();
     each_entry(pack, path, &mut |entry| {
@@ -176,7 +176,7 @@ pub(super) fn check_files(
 pub(super) fn each_entry(
     pack: impl Read,
     path: &Path,
-    take: &mut dyn FnMut(Entry) -> Result<()>,
+    take: &mut dyn FnMut(PackEntry) -> Result<()>,
 ) -> Result<()> {
     let mut lines = BufReader::with_capacity(PIECE, zstd::Decoder::new(pack).doing("read", path)?);
     let mut line = Vec::new();
@@ -193,7 +193,7 @@ pub(super) fn each_entry(
         {
             return Ok(());
         }
-        take(Entry::read(&line).map_err(|e| wrong(path, &e))?)?;
+        take(PackEntry::read(&line).map_err(|e| wrong(path, &e))?)?;
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The kinds of files that are archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArchiveKind {
     /// The originals of routed messages.
     Sent,
     /// Read mail.
@@ -21,37 +21,42 @@ pub enum Kind {
     Rejected,
 }
 
-impl Kind {
+impl ArchiveKind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::Sent, Kind::Seen, Kind::Expired, Kind::Rejected];
+    pub const ALL: [ArchiveKind; 4] = [
+        ArchiveKind::Sent,
+        ArchiveKind::Seen,
+        ArchiveKind::Expired,
+        ArchiveKind::Rejected,
+    ];
 
     /// The name of the kind, and the beginning of its packs' names.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Sent => "sent",
-            Kind::Seen => "seen",
-            Kind::Expired => "expired",
-            Kind::Rejected => "rejected",
+            ArchiveKind::Sent => "sent",
+            ArchiveKind::Seen => "seen",
+            ArchiveKind::Expired => "expired",
+            ArchiveKind::Rejected => "rejected",
         }
     }
 
     /// The directory of an agent's files of this kind.
     pub fn directory(self, agent: &str) -> PathBuf {
         match self {
-            Kind::Sent => layout::sent(agent),
-            Kind::Seen => layout::seen(agent),
-            Kind::Expired => layout::expired(agent),
-            Kind::Rejected => layout::rejected(agent),
+            ArchiveKind::Sent => layout::sent(agent),
+            ArchiveKind::Seen => layout::seen(agent),
+            ArchiveKind::Expired => layout::expired(agent),
+            ArchiveKind::Rejected => layout::rejected(agent),
         }
     }
 
     /// The kind of the files in a directory. `None` if files in it are never archived.
-    pub(super) fn of(directory: &Path) -> Option<Kind> {
+    pub(super) fn of(directory: &Path) -> Option<ArchiveKind> {
         let names: Vec<&str> = directory
             .iter()
             .map(|name| name.to_str())
             .collect::<Option<_>>()?;
-        Kind::ALL.into_iter().find(|kind| {
+        ArchiveKind::ALL.into_iter().find(|kind| {
             names
                 .get(1)
                 .is_some_and(|agent| kind.directory(agent) == directory)
@@ -61,9 +66,9 @@ impl Kind {
     /// The parent directory of the agents' directories of this kind.
     fn parent(self) -> &'static str {
         match self {
-            Kind::Sent => layout::SENT,
-            Kind::Seen | Kind::Expired => layout::INBOXES,
-            Kind::Rejected => layout::REJECTED,
+            ArchiveKind::Sent => layout::SENT,
+            ArchiveKind::Seen | ArchiveKind::Expired => layout::INBOXES,
+            ArchiveKind::Rejected => layout::REJECTED,
         }
     }
 
@@ -71,8 +76,8 @@ impl Kind {
     /// cannot be younger than its entry in the directory.
     fn age(self, name: &std::ffi::OsStr, meta: &Meta) -> Stamp {
         let accepted = match self {
-            Kind::Seen | Kind::Expired => layout::read_delivered(name),
-            Kind::Sent | Kind::Rejected => None,
+            ArchiveKind::Seen | ArchiveKind::Expired => layout::read_delivered(name),
+            ArchiveKind::Sent | ArchiveKind::Rejected => None,
         };
         let age = accepted
             .unwrap_or(stamp(meta.modified))
@@ -83,7 +88,7 @@ impl Kind {
 
 /// A file that may be archived.
 #[derive(Debug)]
-pub struct Source {
+pub struct PackSource {
     /// The agent that owns it.
     pub agent: Arc<str>,
     /// The file name in the agent's directory.
@@ -94,7 +99,7 @@ pub struct Source {
 
 /// A skipped file.
 #[derive(Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct Left {
+pub struct SkippedFile {
     /// Its path in the room.
     pub path: PathBuf,
     /// Why it was skipped.
@@ -110,9 +115,9 @@ pub(super) fn stamp(nanos: i128) -> Stamp {
 /// parts, so memory does not depend on the number of files.
 pub fn each(
     room: &Dir,
-    kind: Kind,
+    kind: ArchiveKind,
     bound: Stamp,
-    take: &mut dyn FnMut(Result<Source, Left>) -> Result<()>,
+    take: &mut dyn FnMut(Result<PackSource, SkippedFile>) -> Result<()>,
 ) -> Result<()> {
     let Some(parent) = open(room, kind.parent().as_ref())? else {
         return Ok(());
@@ -129,7 +134,7 @@ pub fn each(
             // The directory is missing, or a file is in its place.
             Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
             Err(e) => {
-                take(Err(Left {
+                take(Err(SkippedFile {
                     path,
                     why: e.to_string(),
                 }))?;
@@ -138,13 +143,13 @@ pub fn each(
         };
         if !dir.is_writable() {
             // If the source could not be removed, every run would pack it again.
-            take(Err(Left {
+            take(Err(SkippedFile {
                 path,
                 why: "permission denied to remove files from it".into(),
             }))?;
             continue;
         }
-        let owners = if kind == Kind::Rejected {
+        let owners = if kind == ArchiveKind::Rejected {
             Some(owners(room, &agent)?)
         } else {
             None
@@ -169,17 +174,17 @@ pub fn each(
                         .as_ref()
                         .is_some_and(|owners| !owners.contains(&meta.uid)) =>
                 {
-                    Err(Left {
+                    Err(SkippedFile {
                         path: layout::below(&path, &name),
                         why: "it belongs to another user".into(),
                     })
                 }
-                FileType::RegularFile => Ok(Source {
+                FileType::RegularFile => Ok(PackSource {
                     agent: agent.clone(),
                     name,
                     month: age.month(),
                 }),
-                _ => Err(Left {
+                _ => Err(SkippedFile {
                     path: layout::below(&path, &name),
                     why: "it is not a regular file".into(),
                 }),
@@ -210,8 +215,14 @@ mod tests {
 
     #[test]
     fn only_what_was_packed_may_be_removed_by_the_word_of_a_pack() {
-        assert_eq!(Kind::of(Path::new("sent/alice")), Some(Kind::Sent));
-        assert_eq!(Kind::of(Path::new("inbox/alice/seen")), Some(Kind::Seen));
+        assert_eq!(
+            ArchiveKind::of(Path::new("sent/alice")),
+            Some(ArchiveKind::Sent)
+        );
+        assert_eq!(
+            ArchiveKind::of(Path::new("inbox/alice/seen")),
+            Some(ArchiveKind::Seen)
+        );
         for path in [
             "inbox/alice",
             "outbox/alice",
@@ -222,7 +233,7 @@ mod tests {
             "inbox/alice/taken",
             "/sent/alice",
         ] {
-            assert_eq!(Kind::of(Path::new(path)), None, "{path}");
+            assert_eq!(ArchiveKind::of(Path::new(path)), None, "{path}");
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Charter {
     /// When the work is done.
     pub criteria: Vec<String>,
     /// The agreements of the room's agents.
-    pub settings: Vec<Agreed>,
+    pub settings: Vec<CharterSetting>,
     /// Mistakes, each with its line.
     pub problems: Vec<Problem>,
 }
@@ -48,7 +48,7 @@ pub struct Lane {
 
 /// A line of the section `Settings`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Agreed {
+pub struct CharterSetting {
     /// The text before the colon.
     pub name: String,
     /// The text after it.

@@ -1,28 +1,28 @@
 //! Reading the Markdown of a charter, line by line. Other Markdown than headings and lists is text for people.
 
-use super::{Agreed, Charter, LANE, Lane};
+use super::{Charter, CharterSetting, LANE, Lane};
 use crate::base::error::{Problem, nearest};
 use crate::base::limits;
 use crate::message::address::{self, Address, quoted};
 use crate::message::id;
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 
 /// The sections, by their headings in lower case.
-const SECTIONS: [(&str, Section); 7] = [
-    ("goals", Section::Goals),
-    ("goal", Section::Goals),
-    ("lanes", Section::Lanes),
-    ("lane", Section::Lanes),
-    ("acceptance criteria", Section::Criteria),
-    ("acceptance", Section::Criteria),
-    ("settings", Section::Settings),
+const SECTIONS: [(&str, CharterSection); 7] = [
+    ("goals", CharterSection::Goals),
+    ("goal", CharterSection::Goals),
+    ("lanes", CharterSection::Lanes),
+    ("lane", CharterSection::Lanes),
+    ("acceptance criteria", CharterSection::Criteria),
+    ("acceptance", CharterSection::Criteria),
+    ("settings", CharterSection::Settings),
 ];
 
 const LANE_FORM: &str =
     "write `- name: owner, owner (path, path)`, as in `- web: alice, bob (src/web/**)`";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Section {
+enum CharterSection {
     Goals,
     Lanes,
     Criteria,
@@ -32,24 +32,24 @@ enum Section {
 }
 
 /// An entry of a list, or a paragraph, with its first line.
-struct Item {
+struct CharterItem {
     line: usize,
     text: String,
     is_listed: bool,
 }
 
-struct Reader {
+struct CharterReader {
     charter: Charter,
-    section: Section,
+    section: CharterSection,
     /// The level of the section's heading.
     level: usize,
-    item: Option<Item>,
+    item: Option<CharterItem>,
 }
 
 pub(super) fn charter(text: &str) -> Charter {
-    let mut reader = Reader {
+    let mut reader = CharterReader {
         charter: Charter::default(),
-        section: Section::Other,
+        section: CharterSection::Other,
         level: 0,
         item: None,
     };
@@ -121,7 +121,7 @@ fn outside_comments(line: &str, number: usize, comment: &mut Option<usize>) -> S
     kept
 }
 
-impl Reader {
+impl CharterReader {
     fn line(&mut self, line: &str, is_indented: bool, number: usize) {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
         let is_heading = (1..=6).contains(&level)
@@ -138,7 +138,7 @@ impl Reader {
             _ if line.is_empty() => self.end_item(),
             (Some(text), _) => {
                 self.end_item();
-                self.item = Some(Item {
+                self.item = Some(CharterItem {
                     line: number,
                     text: text.to_owned(),
                     is_listed: true,
@@ -150,7 +150,7 @@ impl Reader {
             }
             (None, _) => {
                 self.end_item();
-                self.item = Some(Item {
+                self.item = Some(CharterItem {
                     line: number,
                     text: line.to_owned(),
                     is_listed: false,
@@ -164,8 +164,8 @@ impl Reader {
         let known = SECTIONS.iter().find(|(name, _)| *name == title);
         if let Some((_, section)) = known {
             (self.section, self.level) = (*section, level);
-        } else if self.section == Section::Other || level <= self.level {
-            (self.section, self.level) = (Section::Other, level);
+        } else if self.section == CharterSection::Other || level <= self.level {
+            (self.section, self.level) = (CharterSection::Other, level);
             let alike = (level > 1).then(|| nearest(&title, SECTIONS.map(|(name, _)| name)));
             if let Some([near, ..]) = alike.as_deref() {
                 let fix = format!("did you mean {near}? Otherwise choose another heading");
@@ -179,7 +179,7 @@ impl Reader {
     }
 
     fn end_item(&mut self) {
-        let Some(Item {
+        let Some(CharterItem {
             line,
             text,
             is_listed,
@@ -188,13 +188,13 @@ impl Reader {
             return;
         };
         match self.section {
-            Section::Other => {}
-            Section::Goals => self.charter.goals.push(text),
-            Section::Criteria => self.charter.criteria.push(text),
-            Section::Lanes if is_listed => self.lane(line, &text),
-            Section::Settings if is_listed => self.setting(line, &text),
+            CharterSection::Other => {}
+            CharterSection::Goals => self.charter.goals.push(text),
+            CharterSection::Criteria => self.charter.criteria.push(text),
+            CharterSection::Lanes if is_listed => self.lane(line, &text),
+            CharterSection::Settings if is_listed => self.setting(line, &text),
             // A paragraph explains the list.
-            Section::Lanes | Section::Settings => {}
+            CharterSection::Lanes | CharterSection::Settings => {}
         }
     }
 
@@ -286,7 +286,7 @@ impl Reader {
             .map(|path| path.trim().trim_matches('`'))
             .filter(|path| !path.is_empty())
         {
-            match Subject::parse(path) {
+            match ClaimSubject::parse(path) {
                 Ok(subject) => paths.push(subject.to_string()),
                 Err(problem) => self.problem(line, problem.what.clone(), &problem.fix),
             }
@@ -300,7 +300,7 @@ impl Reader {
             .map(|(name, value)| (name.trim(), value.trim()))
         {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-                self.charter.settings.push(Agreed {
+                self.charter.settings.push(CharterSetting {
                     name: name.to_owned(),
                     value: value.to_owned(),
                 });
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(charter.criteria, ["All tests pass."]);
         assert_eq!(
             charter.settings,
-            [Agreed {
+            [CharterSetting {
                 name: "branch".into(),
                 value: "main".into()
             }]

@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, LockFile, file_meta, layout};
-use crate::log::state::{Delivery, Place};
+use crate::log::state::{DeliveryDirectory, StagedFile};
 use rustix::fs::FileType;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
@@ -23,10 +23,10 @@ use std::path::Path;
 pub fn deliver(
     room: &Dir,
     stage: &Dir,
-    (place, agent): (Place, &str),
-    deliveries: Vec<Delivery>,
+    (place, agent): (DeliveryDirectory, &str),
+    deliveries: Vec<StagedFile>,
     barrier: &mut Barrier,
-) -> Result<Vec<(Delivery, Error)>> {
+) -> Result<Vec<(StagedFile, Error)>> {
     let directory = place.of(agent);
     let to = match room.make_with(&directory, barrier) {
         Ok(to) => to,
@@ -54,7 +54,7 @@ pub fn deliver(
 }
 
 /// Gives all remaining files of an agent's directory the error of one file, without another attempt.
-fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
+fn fail_rest(e: Error, deliveries: impl Iterator<Item = StagedFile>) -> Vec<(StagedFile, Error)> {
     let what = e.to_string();
     let mut first = Some(e);
     let mut failed = Vec::new();
@@ -168,28 +168,28 @@ fn is_same(one: &Dir, name: &OsStr, other: &Dir, new: &OsStr) -> bool {
 /// A lock on a message that is being shown. While it exists, [`hold`] returns this message to no other process. A kill
 /// releases the lock.
 #[derive(Debug)]
-pub struct Held {
+pub struct MessageLock {
     _lock: Option<LockFile>,
 }
 
 /// Locks an unread message before it is shown and marked as read. `None` if another process has it, or if it no longer
 /// exists. On a file system without locks every caller succeeds.
-pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
+pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<MessageLock>> {
     let inbox = room.sub(layout::inbox(agent))?;
     let file = match inbox.look(name) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
-        Err(_) => return Ok(Some(Held { _lock: None })),
+        Err(_) => return Ok(Some(MessageLock { _lock: None })),
         Ok(file) => LockFile::from(file),
     };
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => return Ok(None),
-        Err(TryLockError::Error(_)) => return Ok(Some(Held { _lock: None })),
+        Err(TryLockError::Error(_)) => return Ok(Some(MessageLock { _lock: None })),
         Ok(()) => {}
     }
     // Another process may have moved the file after it was opened.
     let is_there =
         inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
-    Ok(is_there.then_some(Held { _lock: Some(file) }))
+    Ok(is_there.then_some(MessageLock { _lock: Some(file) }))
 }
 
 /// Creates the marker of an announced message, before the announcement. `false` if it exists: another process has

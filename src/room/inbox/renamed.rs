@@ -4,14 +4,19 @@ use super::{announce, hold, is_announced, move_file, unannounce};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::{Barrier, Dir, layout};
-use crate::log::state::Renamed;
+use crate::log::state::RenamedAgent;
 use std::ffi::OsString;
 
 /// Moves the unread and leased copies that arrived until a time, with their markers and leases, to their new agent. If
 /// that agent has its own copy of a message, the other copy is moved aside. After a kill, a second call moves the rest.
 /// The moves are durable at the next barrier.
-pub fn pass_on(room: &Dir, renamed: &Renamed, until: Stamp, barrier: &mut Barrier) -> Result<()> {
-    let Renamed { of, to, .. } = renamed;
+pub fn pass_on(
+    room: &Dir,
+    renamed: &RenamedAgent,
+    until: Stamp,
+    barrier: &mut Barrier,
+) -> Result<()> {
+    let RenamedAgent { of, to, .. } = renamed;
     for (from, into) in [
         (layout::inbox(of), layout::inbox(to)),
         (layout::taken(of), layout::taken(to)),

@@ -1,15 +1,20 @@
 //! Reading a picked-up file again after some of its lines were routed.
 
-use super::content::{Content, Look, Ready, Terms};
+use super::content::{FileContent, FileReadiness, PickupConditions, ReadyFile};
 use super::lines::{lines, numbered};
 use super::look::{read_whole, ready, too_large, unfit};
-use crate::base::error::{Doing, Error, Problem, Result};
+use crate::base::error::{Error, ErrorContext, Problem, Result};
 use crate::base::limits;
-use crate::disk::{self, Dir, ReadLease, file_meta};
+use crate::disk::{self, Dir, ReadLeaseResult, file_meta};
 
 /// Reads the lines of a picked-up file after the last routed one. If they cannot be read, the next line gets the
 /// problem.
-pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Look> {
+pub fn go_on(
+    claims: &Dir,
+    claim: &str,
+    terms: &PickupConditions,
+    behind: u32,
+) -> Result<FileReadiness> {
     let mut file = match claims.look(claim) {
         Ok(file) => file,
         Err(e) => return look_at_unopenable(e),
@@ -18,8 +23,8 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
     if let Some(problem) = unfit(&meta, terms) {
         return Ok(ready(Err(problem), meta));
     }
-    if disk::lease(&file) == ReadLease::Writer {
-        return Ok(Look::Later(
+    if disk::lease(&file) == ReadLeaseResult::Writer {
+        return Ok(FileReadiness::Later(
             "a program still has it open for writing",
             Some(limits::OPEN_MOST),
         ));
@@ -34,27 +39,27 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
             .collect(),
     );
     let content = if left.is_empty() {
-        Content::One(Err(changed(behind)))
+        FileContent::One(Err(changed(behind)))
     } else {
-        Content::Lines(left)
+        FileContent::Lines(left)
     };
-    Ok(Look::Ready(Box::new(Ready {
+    Ok(FileReadiness::Ready(Box::new(ReadyFile {
         content,
         bytes: meta.size,
         meta: None,
     })))
 }
 
-fn look_at_unopenable(e: Error) -> Result<Look> {
+fn look_at_unopenable(e: Error) -> Result<FileReadiness> {
     match e.errno() {
-        Some(libc::ENOENT) => Ok(Look::Gone),
+        Some(libc::ENOENT) => Ok(FileReadiness::Gone),
         Some(libc::ELOOP | libc::ENXIO | libc::EOPNOTSUPP | libc::EACCES | libc::EPERM) => {
             let problem = Problem::new(
                 "unreadable",
                 format!("the rest of the file cannot be read: {e}"),
             );
-            let content = Content::One(Err(problem.fix("drop the missing lines again")));
-            Ok(Look::Ready(Box::new(Ready {
+            let content = FileContent::One(Err(problem.fix("drop the missing lines again")));
+            Ok(FileReadiness::Ready(Box::new(ReadyFile {
                 content,
                 bytes: 0,
                 meta: None,

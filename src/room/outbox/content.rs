@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// The result of examining a file in an outbox.
-pub enum Look {
+pub enum FileReadiness {
     /// The file can be picked up, with its content and its metadata at that time.
-    Ready(Box<Ready>),
+    Ready(Box<ReadyFile>),
     /// The file is not ready, for this reason. Examine it again after this time, or after an event.
     Later(&'static str, Option<Duration>),
     /// The file no longer exists.
@@ -16,9 +16,9 @@ pub enum Look {
 }
 
 /// A file that can be picked up.
-pub struct Ready {
+pub struct ReadyFile {
     /// Its content.
-    pub content: Content,
+    pub content: FileContent,
     /// The number of bytes read.
     pub bytes: u64,
     /// Its metadata. `None` if it could not be opened.
@@ -26,15 +26,15 @@ pub struct Ready {
 }
 
 /// The content of a file: JSON, or the problem.
-pub enum Content {
+pub enum FileContent {
     /// One message.
     One(Result<Value, Problem>),
     /// One message per line.
-    Lines(Vec<Line>),
+    Lines(Vec<MessageLine>),
 }
 
 /// A line of a file with one message per line.
-pub struct Line {
+pub struct MessageLine {
     /// Its number in the file, from 1.
     pub number: u32,
     /// Its text, without surrounding blanks.
@@ -42,16 +42,16 @@ pub struct Line {
 }
 
 /// The content of a file, and whether it is complete.
-pub enum Whole {
+pub enum FileCompleteness {
     /// It is.
-    Yes(Content),
+    Yes(FileContent),
     /// The file is empty or incomplete: its writer may not have finished. If the file no longer changes, this is its
     /// content.
-    NotYet(Content),
+    NotYet(FileContent),
 }
 
 /// The conditions for a file.
-pub struct Terms {
+pub struct PickupConditions {
     /// The largest size in bytes.
     pub most: u64,
     /// The owner of the outbox, if known.

@@ -1,54 +1,56 @@
 //! Files with one message per line.
 
-use super::content::{Content, Line, Whole};
+use super::content::{FileCompleteness, FileContent, MessageLine};
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::schema::{self, Parsed};
+use crate::message::schema::{self, ParsedFile};
 use serde_json::Value;
 
 /// The JSON of a line, or the problem.
-impl From<&Line> for Result<Value, Problem> {
-    fn from(line: &Line) -> Result<Value, Problem> {
+impl From<&MessageLine> for Result<Value, Problem> {
+    fn from(line: &MessageLine) -> Result<Value, Problem> {
         match schema::parse(&line.text) {
-            Parsed::Value(value) => Ok(value),
-            Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(problem),
+            ParsedFile::Value(value) => Ok(value),
+            ParsedFile::Bad(problem) | ParsedFile::Unfinished(problem) => Err(problem),
         }
     }
 }
 
 /// Reads a file with one message per line. Blank lines are ignored.
-pub fn read(bytes: &[u8]) -> Whole {
+pub fn read(bytes: &[u8]) -> FileCompleteness {
     let said: Vec<(&[u8], u32)> = numbered(bytes).collect();
     if said.is_empty() {
         return one(bytes);
     }
     if said.len() > limits::LINES {
-        return Whole::Yes(Content::One(Err(too_many(said.len()))));
+        return FileCompleteness::Yes(FileContent::One(Err(too_many(said.len()))));
     }
-    let starts_alone = matches!(schema::parse(said[0].0), Parsed::Unfinished(_));
+    let starts_alone = matches!(schema::parse(said[0].0), ParsedFile::Unfinished(_));
     if starts_alone && said.len() > 1 {
         // One message can span several lines, as pretty-printers write it.
         match schema::parse(bytes) {
-            Parsed::Value(_) => {
+            ParsedFile::Value(_) => {
                 let text = bytes.trim_ascii().to_vec();
-                return Whole::Yes(Content::Lines(vec![Line {
+                return FileCompleteness::Yes(FileContent::Lines(vec![MessageLine {
                     number: said[0].1,
                     text,
                 }]));
             }
-            Parsed::Unfinished(_) => return Whole::NotYet(Content::Lines(lines(said))),
-            Parsed::Bad(_) => {}
+            ParsedFile::Unfinished(_) => {
+                return FileCompleteness::NotYet(FileContent::Lines(lines(said)));
+            }
+            ParsedFile::Bad(_) => {}
         }
     }
     // The last line may be incomplete if it has no line break.
     let last = said[said.len() - 1].0;
     let ends_too_early =
-        !last.ends_with(b"\n") && matches!(schema::parse(last), Parsed::Unfinished(_));
-    let lines = Content::Lines(lines(said));
+        !last.ends_with(b"\n") && matches!(schema::parse(last), ParsedFile::Unfinished(_));
+    let lines = FileContent::Lines(lines(said));
     if ends_too_early {
-        Whole::NotYet(lines)
+        FileCompleteness::NotYet(lines)
     } else {
-        Whole::Yes(lines)
+        FileCompleteness::Yes(lines)
     }
 }
 
@@ -59,18 +61,18 @@ pub(super) fn numbered(bytes: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
 }
 
 /// Reads a file with one message.
-pub(super) fn one(bytes: &[u8]) -> Whole {
+pub(super) fn one(bytes: &[u8]) -> FileCompleteness {
     match schema::parse(bytes) {
-        Parsed::Value(value) => Whole::Yes(Content::One(Ok(value))),
-        Parsed::Bad(problem) => Whole::Yes(Content::One(Err(problem))),
-        Parsed::Unfinished(problem) => Whole::NotYet(Content::One(Err(problem))),
+        ParsedFile::Value(value) => FileCompleteness::Yes(FileContent::One(Ok(value))),
+        ParsedFile::Bad(problem) => FileCompleteness::Yes(FileContent::One(Err(problem))),
+        ParsedFile::Unfinished(problem) => FileCompleteness::NotYet(FileContent::One(Err(problem))),
     }
 }
 
 /// Each line by itself.
-pub(super) fn lines(said: Vec<(&[u8], u32)>) -> Vec<Line> {
+pub(super) fn lines(said: Vec<(&[u8], u32)>) -> Vec<MessageLine> {
     said.into_iter()
-        .map(|(bytes, number)| Line {
+        .map(|(bytes, number)| MessageLine {
             number,
             text: bytes.trim_ascii().to_vec(),
         })
@@ -92,10 +94,10 @@ mod tests {
 
     fn numbers(text: &str) -> (bool, Vec<(u32, bool)>) {
         let (whole, content) = match read(text.as_bytes()) {
-            Whole::Yes(content) => (true, content),
-            Whole::NotYet(content) => (false, content),
+            FileCompleteness::Yes(content) => (true, content),
+            FileCompleteness::NotYet(content) => (false, content),
         };
-        let Content::Lines(lines) = content else {
+        let FileContent::Lines(lines) = content else {
             return (whole, Vec::new());
         };
         (

@@ -1,10 +1,10 @@
 //! Examining a file in an outbox: its type, whether it is complete, and its content.
 
-use super::content::{Content, Look, Ready, Terms, Whole};
-use super::{Patience, lines};
-use crate::base::error::{Doing, Problem, Result};
+use super::content::{FileCompleteness, FileContent, FileReadiness, PickupConditions, ReadyFile};
+use super::{UnreadyFiles, lines};
+use crate::base::error::{ErrorContext, Problem, Result};
 use crate::base::limits;
-use crate::disk::{self, Dir, Meta, ReadLease, file_meta, layout};
+use crate::disk::{self, Dir, Meta, ReadLeaseResult, file_meta, layout};
 use rustix::fs::FileType;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -13,7 +13,12 @@ use std::io::Read;
 
 /// Examines a file: its type, whether it is complete, and whether a program is still writing it. Reads a file that is
 /// ready.
-pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> Result<Look> {
+pub fn look(
+    dir: &Dir,
+    name: &OsStr,
+    terms: &PickupConditions,
+    patience: &mut UnreadyFiles,
+) -> Result<FileReadiness> {
     let mut file = match dir.look(name) {
         Ok(file) => file,
         Err(e) => return look_at_unopenable(dir, name, e, patience),
@@ -26,7 +31,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
         if let Some(wait) = patience.wait(dir, name, &meta)
             && !terms.claimed
         {
-            return Ok(Look::Later(
+            return Ok(FileReadiness::Later(
                 "it has a second name (a hard link)",
                 Some(wait),
             ));
@@ -43,9 +48,9 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
         }
     }
     let lease = disk::lease(&file);
-    if lease == ReadLease::Writer {
+    if lease == ReadLeaseResult::Writer {
         let wait = patience.wait_for_writer(dir, name, &meta);
-        return Ok(Look::Later(
+        return Ok(FileReadiness::Later(
             "a program still has it open for writing",
             Some(wait),
         ));
@@ -55,7 +60,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     }
     let bytes = read_whole(&mut file, meta.size as usize).doing_in("read", dir.path(), name)?;
     if bytes.len() as u64 != meta.size {
-        return Ok(Look::Later(
+        return Ok(FileReadiness::Later(
             "it is being written",
             Some(limits::UNCHANGED_FOR),
         ));
@@ -68,22 +73,29 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     };
     // The file looks complete after each line, and the system does not report writers here.
     let may_grow =
-        has_lines && lease == ReadLease::Unknown && !terms.claimed && patience.can_wait();
+        has_lines && lease == ReadLeaseResult::Unknown && !terms.claimed && patience.can_wait();
     let content = match whole {
-        Whole::Yes(content) if !may_grow => content,
-        Whole::Yes(content) => match patience.wait(dir, name, &meta) {
-            Some(wait) => return Ok(Look::Later("it may still be written", Some(wait))),
+        FileCompleteness::Yes(content) if !may_grow => content,
+        FileCompleteness::Yes(content) => match patience.wait(dir, name, &meta) {
+            Some(wait) => return Ok(FileReadiness::Later("it may still be written", Some(wait))),
             None => content,
         },
         // The sender has no name for a picked-up file, so without an open writer the file no longer changes.
-        Whole::NotYet(content) if terms.claimed && lease == ReadLease::Free => content,
-        Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
-            Some(wait) => return Ok(Look::Later("it is empty or incomplete", Some(wait))),
+        FileCompleteness::NotYet(content) if terms.claimed && lease == ReadLeaseResult::Free => {
+            content
+        }
+        FileCompleteness::NotYet(content) => match patience.wait(dir, name, &meta) {
+            Some(wait) => {
+                return Ok(FileReadiness::Later(
+                    "it is empty or incomplete",
+                    Some(wait),
+                ));
+            }
             None => content,
         },
     };
     patience.forget(dir, name);
-    Ok(Look::Ready(Box::new(Ready {
+    Ok(FileReadiness::Ready(Box::new(ReadyFile {
         content,
         bytes: meta.size,
         meta: Some(meta),
@@ -107,9 +119,9 @@ pub(super) fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8
     Ok(bytes)
 }
 
-pub(super) fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
-    Look::Ready(Box::new(Ready {
-        content: Content::One(content),
+pub(super) fn ready(content: Result<Value, Problem>, meta: Meta) -> FileReadiness {
+    FileReadiness::Ready(Box::new(ReadyFile {
+        content: FileContent::One(content),
         bytes: meta.size,
         meta: Some(meta),
     }))
@@ -119,10 +131,10 @@ fn look_at_unopenable(
     dir: &Dir,
     name: &OsStr,
     e: crate::base::error::Error,
-    patience: &mut Patience,
-) -> Result<Look> {
+    patience: &mut UnreadyFiles,
+) -> Result<FileReadiness> {
     match e.errno() {
-        Some(libc::ENOENT) => Ok(Look::Gone),
+        Some(libc::ENOENT) => Ok(FileReadiness::Gone),
         Some(libc::ELOOP) => reject(
             "symlink",
             "the file is a symbolic link",
@@ -135,10 +147,10 @@ fn look_at_unopenable(
         ),
         Some(libc::EACCES | libc::EPERM) => {
             let Some(meta) = dir.stat(name)? else {
-                return Ok(Look::Gone);
+                return Ok(FileReadiness::Gone);
             };
             match patience.wait(dir, name, &meta) {
-                Some(wait) => Ok(Look::Later(
+                Some(wait) => Ok(FileReadiness::Later(
                     "it cannot be read (permission denied)",
                     Some(wait),
                 )),
@@ -161,15 +173,15 @@ fn look_at_unopenable(
     }
 }
 
-fn reject(code: &str, what: &str, fix: &str) -> Result<Look> {
-    Ok(Look::Ready(Box::new(Ready {
-        content: Content::One(Err(Problem::new(code, what).fix(fix))),
+fn reject(code: &str, what: &str, fix: &str) -> Result<FileReadiness> {
+    Ok(FileReadiness::Ready(Box::new(ReadyFile {
+        content: FileContent::One(Err(Problem::new(code, what).fix(fix))),
         bytes: 0,
         meta: None,
     })))
 }
 
-pub(super) fn unfit(meta: &Meta, terms: &Terms) -> Option<Problem> {
+pub(super) fn unfit(meta: &Meta, terms: &PickupConditions) -> Option<Problem> {
     if meta.kind != FileType::RegularFile {
         let what = match meta.kind {
             FileType::Directory => "it is a directory",

@@ -11,18 +11,20 @@ mod request;
 mod strays;
 
 pub use again::go_on;
-pub use content::{Content, Line, Look, Ready, Terms, Whole};
+pub use content::{
+    FileCompleteness, FileContent, FileReadiness, MessageLine, PickupConditions, ReadyFile,
+};
 pub use empty::EmptyOutboxes;
 pub use lines::read as read_lines;
 pub use look::look;
-pub use patience::Patience;
+pub use patience::UnreadyFiles;
 pub use request::PassRequest;
-pub use strays::{Stray, cure_beside, stray, strays_in};
+pub use strays::{StrayFile, cure_beside, stray, strays_in};
 
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use names::{Names, Places};
+use names::{LargeQueueSlots, OutboxNames};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -32,13 +34,13 @@ use std::sync::Arc;
 pub struct Outboxes {
     boxes: BTreeMap<Arc<str>, Outbox>,
     turns: VecDeque<Arc<str>>,
-    places: Places,
+    places: LargeQueueSlots,
     empty: EmptyOutboxes,
 }
 
 #[derive(Default)]
 struct Outbox {
-    names: Names,
+    names: OutboxNames,
     /// The modification time of the directory at its last two scans. If both are equal, no file has arrived since, even
     /// if the file system's clock is coarse.
     times: [Option<i128>; 2],
@@ -172,7 +174,7 @@ impl Outboxes {
                 return Ok(SenderTurn::Scanning);
             }
             let names = outbox.names.take(limits::TURN, &mut self.places);
-            Ok(SenderTurn::Files(Files {
+            Ok(SenderTurn::Files(OutboxFiles {
                 dir,
                 names,
                 uid: meta.uid,
@@ -249,13 +251,13 @@ pub enum SenderTurn {
     /// A picked-up file with further lines.
     Begun(String),
     /// New files of the outbox.
-    Files(Files),
+    Files(OutboxFiles),
     /// It has very many files, and their order is not known yet.
     Scanning,
 }
 
 /// The files of one turn.
-pub struct Files {
+pub struct OutboxFiles {
     /// The outbox directory.
     pub dir: Dir,
     /// Names in it that can be messages.

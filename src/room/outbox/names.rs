@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, Listing, layout};
+use crate::disk::{Dir, DirectoryListing, layout};
 use std::collections::{BinaryHeap, VecDeque};
 use std::ffi::OsString;
 
@@ -18,13 +18,13 @@ const READ: usize = 1 << 14;
 
 /// The number of outboxes that may queue more than [`QUEUED`] names.
 #[derive(Default)]
-pub(super) struct Places(usize);
+pub(super) struct LargeQueueSlots(usize);
 
 /// The queued names of one outbox, and the scan for more.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct OutboxNames {
     queued: VecDeque<OsString>,
-    scan: Scan,
+    scan: OutboxScan,
     /// The last name of the previous scan. The next scan continues after it, so that each file is read once.
     behind: Option<OsString>,
     /// True if a file may have arrived that the scans in progress do not find.
@@ -40,17 +40,17 @@ pub(super) struct Names {
 }
 
 #[derive(Default)]
-enum Scan {
+enum OutboxScan {
     #[default]
     None,
     Wanted,
-    Open(Open),
+    Open(ActiveScan),
 }
 
 /// A scan in progress. It reads the directory twice, because a reading can miss files that arrive during it. Up to the
 /// last name of the first reading, the second reading finds all files that were dropped in order.
-struct Open {
-    listing: Listing,
+struct ActiveScan {
+    listing: DirectoryListing,
     /// The last name that the first reading has found. `None` during that reading.
     until: Option<OsString>,
     /// The first names that this reading has found. The last one is on top.
@@ -59,9 +59,9 @@ struct Open {
     has_more: bool,
 }
 
-impl Open {
-    fn new(dir: &Dir, until: Option<OsString>) -> Result<Open> {
-        Ok(Open {
+impl ActiveScan {
+    fn new(dir: &Dir, until: Option<OsString>) -> Result<ActiveScan> {
+        Ok(ActiveScan {
             listing: dir.list()?,
             until,
             found: BinaryHeap::new(),
@@ -70,18 +70,18 @@ impl Open {
     }
 
     /// Begins the second reading, if the first one has ended and found a file.
-    fn again(&self, dir: &Dir) -> Result<Option<Open>> {
+    fn again(&self, dir: &Dir) -> Result<Option<ActiveScan>> {
         match (self.found.peek(), &self.until) {
-            (Some(last), None) => Open::new(dir, Some(last.clone())).map(Some),
+            (Some(last), None) => ActiveScan::new(dir, Some(last.clone())).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-impl Names {
+impl OutboxNames {
     /// Notes that this file may have arrived.
     pub(super) fn arrived(&mut self, name: OsString) {
-        if self.queued.len() >= QUEUED || !matches!(self.scan, Scan::None) {
+        if self.queued.len() >= QUEUED || !matches!(self.scan, OutboxScan::None) {
             // A scan finds it, in order.
             self.want_scan();
         } else {
@@ -92,27 +92,27 @@ impl Names {
     /// Requests a scan from the beginning, after the scan in progress.
     pub(super) fn want_scan(&mut self) {
         match self.scan {
-            Scan::None => self.start_again(),
-            Scan::Wanted => self.missed |= self.behind.is_some(),
-            Scan::Open(_) => self.missed = true,
+            OutboxScan::None => self.start_again(),
+            OutboxScan::Wanted => self.missed |= self.behind.is_some(),
+            OutboxScan::Open(_) => self.missed = true,
         }
     }
 
     /// Reads a part of the directory if no names are queued and a scan is wanted.
-    pub(super) fn fill(&mut self, dir: &Dir, places: &mut Places) -> Result<()> {
+    pub(super) fn fill(&mut self, dir: &Dir, places: &mut LargeQueueSlots) -> Result<()> {
         self.is_blank = false;
         if !self.queued.is_empty() {
             return Ok(());
         }
         let mut is_complete = false;
         let mut open = match std::mem::take(&mut self.scan) {
-            Scan::None => return Ok(()),
-            Scan::Wanted => {
+            OutboxScan::None => return Ok(()),
+            OutboxScan::Wanted => {
                 self.strays.clear();
                 is_complete = true;
-                Open::new(dir, None)?
+                ActiveScan::new(dir, None)?
             }
-            Scan::Open(open) => open,
+            OutboxScan::Open(open) => open,
         };
         let mut read = 0;
         loop {
@@ -131,7 +131,7 @@ impl Names {
                 return Ok(());
             }
             if self.has_place && read >= READ {
-                self.scan = Scan::Open(open);
+                self.scan = OutboxScan::Open(open);
                 return Ok(());
             }
         }
@@ -142,13 +142,13 @@ impl Names {
             self.behind = self.queued.back().cloned();
         }
         if open.has_more || std::mem::take(&mut self.missed) {
-            self.scan = Scan::Wanted;
+            self.scan = OutboxScan::Wanted;
         }
         Ok(())
     }
 
     /// Takes at most `most` names out of the queue.
-    pub(super) fn take(&mut self, most: usize, places: &mut Places) -> Vec<OsString> {
+    pub(super) fn take(&mut self, most: usize, places: &mut LargeQueueSlots) -> Vec<OsString> {
         let taken = self.queued.drain(..self.queued.len().min(most)).collect();
         if self.queued.len() <= QUEUED {
             self.leave_place(places);
@@ -164,16 +164,16 @@ impl Names {
     }
 
     /// Keeps at most [`QUEUED`] names.
-    pub(super) fn shrink(&mut self, places: &mut Places) {
+    pub(super) fn shrink(&mut self, places: &mut LargeQueueSlots) {
         self.leave_place(places);
-        if self.queued.len() > QUEUED || !matches!(self.scan, Scan::None) {
+        if self.queued.len() > QUEUED || !matches!(self.scan, OutboxScan::None) {
             self.start_again();
         }
         self.queued.truncate(QUEUED);
     }
 
     /// Gives up the right to queue many names.
-    pub(super) fn leave_place(&mut self, places: &mut Places) {
+    pub(super) fn leave_place(&mut self, places: &mut LargeQueueSlots) {
         places.0 -= usize::from(std::mem::take(&mut self.has_place));
     }
 
@@ -184,15 +184,15 @@ impl Names {
 
     /// Returns true if a scan is in progress.
     pub(super) fn is_scanning(&self) -> bool {
-        matches!(self.scan, Scan::Open(_))
+        matches!(self.scan, OutboxScan::Open(_))
     }
 
     /// Returns true if the queue is empty and no scan is requested.
     pub(super) fn is_done(&self) -> bool {
-        self.queued.is_empty() && matches!(self.scan, Scan::None)
+        self.queued.is_empty() && matches!(self.scan, OutboxScan::None)
     }
 
-    /// Returns true if the last call of [`Names::fill`] read the directory and found no entry.
+    /// Returns true if the last call of [`OutboxNames::fill`] read the directory and found no entry.
     pub(super) fn is_blank(&self) -> bool {
         self.is_blank
     }
@@ -208,10 +208,10 @@ impl Names {
     }
 
     fn start_again(&mut self) {
-        (self.scan, self.behind) = (Scan::Wanted, None);
+        (self.scan, self.behind) = (OutboxScan::Wanted, None);
     }
 
-    fn take_place(&mut self, places: &mut Places) -> bool {
+    fn take_place(&mut self, places: &mut LargeQueueSlots) -> bool {
         if !self.has_place && places.0 < SCANS {
             (places.0, self.has_place) = (places.0 + 1, true);
         }
@@ -219,7 +219,7 @@ impl Names {
     }
 
     /// Records a name that a scan has found. If there are very many, the first ones are kept.
-    fn find(&mut self, open: &mut Open, name: OsString) {
+    fn find(&mut self, open: &mut ActiveScan, name: OsString) {
         if layout::is_pass_request(&name) {
             if self.requests.len() < limits::PASS_REQUESTS {
                 self.requests.push(name);

@@ -8,22 +8,22 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Remembers the metadata of files that are not ready, and since when it has not changed.
-pub struct Patience {
+pub struct UnreadyFiles {
     /// The unfinished files that no program has open, as far as the system reports it.
-    stood: Unchanged,
+    stood: UnchangedFiles,
     /// The files that a program has open for writing.
-    open: Unchanged,
+    open: UnchangedFiles,
     /// The time of the file system's clock, for a single pass, which cannot wait.
     now: Option<i128>,
 }
 
-type Unchanged = HashMap<PathBuf, (Meta, Instant)>;
+type UnchangedFiles = HashMap<PathBuf, (Meta, Instant)>;
 
-impl Patience {
+impl UnreadyFiles {
     /// For a continuous router, `None`: it uses the monotonic clock. For a single pass, the time of the file system's
     /// clock: the change time of a newly written file.
-    pub fn new(now: Option<i128>) -> Patience {
-        Patience {
+    pub fn new(now: Option<i128>) -> UnreadyFiles {
+        UnreadyFiles {
             stood: HashMap::new(),
             open: HashMap::new(),
             now,
@@ -81,7 +81,7 @@ impl Patience {
     }
 }
 
-fn unchanged_for(known: &mut Unchanged, dir: &Dir, name: &OsStr, meta: &Meta) -> Duration {
+fn unchanged_for(known: &mut UnchangedFiles, dir: &Dir, name: &OsStr, meta: &Meta) -> Duration {
     let (last, since) = known
         .entry(dir.at(name))
         .or_insert_with(|| (*meta, Instant::now()));
@@ -105,7 +105,7 @@ mod tests {
             Dir::open(place.path()).expect("a directory"),
             OsStr::new("x.json"),
         );
-        let mut patience = Patience::new(None);
+        let mut patience = UnreadyFiles::new(None);
         let mut wait = |file: &std::fs::File, opened: Duration| {
             let since = Instant::now()
                 .checked_sub(opened)

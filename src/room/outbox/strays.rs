@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A file that is not mail, in a place for mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stray {
+pub struct StrayFile {
     /// Its path relative to the room.
     pub place: String,
     /// The time of its last change.
@@ -24,7 +24,7 @@ pub struct Stray {
 
 /// Examines a name in an agent's outbox. `None` if it may become a message, or if it changed a moment ago: it may be a
 /// draft.
-pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Stray> {
+pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<StrayFile> {
     if layout::is_message_file(name) || name.as_encoded_bytes().starts_with(b".") {
         return None;
     }
@@ -52,7 +52,7 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     let is_plain = place
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
-    Some(Stray {
+    Some(StrayFile {
         cure: if is_plain {
             cure
         } else {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 /// The positions of the members, by the group's name in lower case.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Groups(BTreeMap<String, Group>);
+pub(super) struct AgentGroups(BTreeMap<String, AgentGroup>);
 
 #[derive(Debug, Clone)]
-struct Group {
+struct AgentGroup {
     /// The name as the first member has it.
     name: String,
     members: Vec<u32>,
 }
 
-impl Groups {
+impl AgentGroups {
     /// The members of a group, in the order of the registry. `None` if no agent names the group.
     pub(super) fn members(&self, name: &str) -> Option<&[u32]> {
         let group = self
@@ -26,7 +26,7 @@ impl Groups {
     /// The members of a group that can be extended. A new group is empty.
     pub(super) fn group(&mut self, name: &str) -> &mut Vec<u32> {
         let entry = self.0.entry(name.to_ascii_lowercase());
-        let group = entry.or_insert_with(|| Group {
+        let group = entry.or_insert_with(|| AgentGroup {
             name: name.to_owned(),
             members: Vec::new(),
         });

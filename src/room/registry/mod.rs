@@ -10,14 +10,14 @@ mod read;
 mod twice;
 mod wake;
 
-pub use wake::{By, Program, Wake};
+pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings};
 
 use crate::base::error::{Problem, nearest};
 use crate::message::id;
 use crate::message::schema::registry_schema;
 use crate::room::charter::Lane;
 use crate::room::settings::LinkTags;
-use groups::Groups;
+use groups::AgentGroups;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -36,7 +36,7 @@ pub struct Registry {
     lanes: Arc<[Lane]>,
     /// The linked rooms.
     links: Arc<LinkTags>,
-    index: Index,
+    index: RegistryIndex,
 }
 
 /// An agent.
@@ -57,22 +57,22 @@ pub struct Agent {
     /// Its subscribed topics, for `#…`.
     pub topics: Vec<String>,
     /// Its status.
-    pub status: Status,
+    pub status: AgentStatus,
     /// The system user that must own its files.
     pub uid: Option<u32>,
     /// The agent or person that is notified when it is stuck.
     pub supervisor: Option<String>,
     /// How to wake it.
-    pub wake: Option<Wake>,
+    pub wake: Option<WakeSettings>,
     /// The session that mailbag registered it for, as `<client>:<id>`. A person or a program registered all others.
     pub session: Option<String>,
     /// Fields that this version does not know.
     pub rest: Map<String, Value>,
 }
 
-/// The status of an agent. Only [`Status::Retired`] has an effect on delivery.
+/// The status of an agent. Only [`AgentStatus::Retired`] has an effect on delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Status {
+pub enum AgentStatus {
     /// Running and listening.
     Online,
     /// Running without work.
@@ -91,19 +91,19 @@ pub enum Status {
 /// Indexes of positions in [`Registry::agents`]. Groups do not include the human, retired agents, and agents of sessions
 /// that have ended.
 #[derive(Debug, Clone, Default)]
-struct Index {
+struct RegistryIndex {
     ids: HashMap<Arc<str>, u32>,
     /// Ids, display names and aliases in lower case. Each has one owner; otherwise the registry is rejected.
-    by_lower_case: HashMap<String, Holder>,
+    by_lower_case: HashMap<String, NameHolder>,
     aliases: HashMap<String, u32>,
     everybody: Vec<u32>,
-    roles: Groups,
-    capabilities: Groups,
-    topics: Groups,
+    roles: AgentGroups,
+    capabilities: AgentGroups,
+    topics: AgentGroups,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holder {
+enum NameHolder {
     Agent { at: u32, is_name: bool },
     Alias(u32),
 }
@@ -133,11 +133,11 @@ impl Registry {
             ("agents".into(), json!([{"id": id::HUMAN}])),
         ]);
         let human = Agent::new(id::HUMAN);
-        let mut index = Index::default();
+        let mut index = RegistryIndex::default();
         index.ids.insert(human.id.clone(), 0);
         index.by_lower_case.insert(
             id::HUMAN.into(),
-            Holder::Agent {
+            NameHolder::Agent {
                 at: 0,
                 is_name: false,
             },
@@ -288,7 +288,7 @@ impl Registry {
     pub(crate) fn alias(&self, word: &str) -> Option<&(String, Vec<String>)> {
         let exact = self.index.aliases.get(word).copied();
         let at = exact.or_else(|| match self.by_lower_case(word) {
-            Some(Holder::Alias(at)) => Some(at),
+            Some(NameHolder::Alias(at)) => Some(at),
             _ => None,
         });
         at.map(|at| &self.aliases[at as usize])
@@ -323,12 +323,12 @@ impl Registry {
     pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
         self.position(word)
             .or_else(|| match self.by_lower_case(word) {
-                Some(Holder::Agent { at, .. }) => Some(at),
+                Some(NameHolder::Agent { at, .. }) => Some(at),
                 _ => None,
             })
     }
 
-    fn by_lower_case(&self, word: &str) -> Option<Holder> {
+    fn by_lower_case(&self, word: &str) -> Option<NameHolder> {
         self.index
             .by_lower_case
             .get(&word.to_ascii_lowercase())
@@ -347,7 +347,7 @@ impl Agent {
             description: None,
             capabilities: Vec::new(),
             topics: Vec::new(),
-            status: Status::Unknown,
+            status: AgentStatus::Unknown,
             uid: None,
             supervisor: None,
             wake: None,
@@ -358,7 +358,7 @@ impl Agent {
 
     /// Returns true if it is retired.
     pub fn is_retired(&self) -> bool {
-        self.status == Status::Retired
+        self.status == AgentStatus::Retired
     }
 
     /// Returns true if the router starts a program to wake it.
@@ -370,7 +370,7 @@ impl Agent {
 
     /// Was it registered for a session that has ended? Mail to its name reaches it, and mail to groups does not.
     pub fn is_left(&self) -> bool {
-        self.session.is_some() && self.status == Status::Offline
+        self.session.is_some() && self.status == AgentStatus::Offline
     }
 
     /// Returns true for the human.
@@ -406,7 +406,7 @@ impl Agent {
         let more = [
             (
                 "status",
-                (self.status != Status::Unknown).then(|| json!(self.status.as_str())),
+                (self.status != AgentStatus::Unknown).then(|| json!(self.status.as_str())),
             ),
             ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
@@ -443,30 +443,30 @@ impl Serialize for Agent {
     }
 }
 
-impl Status {
+impl AgentStatus {
     /// Every status that the registry accepts.
-    pub const ALL: [Status; 5] = [
-        Status::Online,
-        Status::Idle,
-        Status::Busy,
-        Status::Offline,
-        Status::Retired,
+    pub const ALL: [AgentStatus; 5] = [
+        AgentStatus::Online,
+        AgentStatus::Idle,
+        AgentStatus::Busy,
+        AgentStatus::Offline,
+        AgentStatus::Retired,
     ];
 
     /// The word in the file. `unknown` is an absent status.
     pub fn as_str(self) -> &'static str {
         match self {
-            Status::Online => "online",
-            Status::Idle => "idle",
-            Status::Busy => "busy",
-            Status::Offline => "offline",
-            Status::Retired => "retired",
-            Status::Unknown => "unknown",
+            AgentStatus::Online => "online",
+            AgentStatus::Idle => "idle",
+            AgentStatus::Busy => "busy",
+            AgentStatus::Offline => "offline",
+            AgentStatus::Retired => "retired",
+            AgentStatus::Unknown => "unknown",
         }
     }
 
     /// Reads the word in the file.
-    pub fn parse(word: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|s| s.as_str() == word)
+    pub fn parse(word: &str) -> Option<AgentStatus> {
+        AgentStatus::ALL.into_iter().find(|s| s.as_str() == word)
     }
 }

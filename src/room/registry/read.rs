@@ -5,8 +5,8 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::twice::{DUPLICATE_KEY, NoKeyTwice};
-use super::{Agent, Holder, Index, Registry, Status, Wake};
+use super::twice::{DUPLICATE_KEY, UniqueKeys};
+use super::{Agent, AgentStatus, NameHolder, Registry, RegistryIndex, WakeSettings};
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::address::{self, Address, is_display_name, quoted};
@@ -32,7 +32,7 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
                 .fix("save it as UTF-8 without one"),
         ]);
     }
-    serde_json::from_slice::<NoKeyTwice>(bytes).map_err(|e| vec![not_json(&e)])?;
+    serde_json::from_slice::<UniqueKeys>(bytes).map_err(|e| vec![not_json(&e)])?;
     let value: Value = serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?;
     match value {
         Value::Object(map) => Ok(map),
@@ -42,7 +42,7 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
 
 /// Builds the registry from a document.
 pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Problem>> {
-    let mut reader = Reader {
+    let mut reader = RegistryReader {
         fits: document
             .get("version")
             .is_none_or(|v| v.as_u64() == Some(1)),
@@ -84,12 +84,12 @@ fn misfits(document: Map<String, Value>) -> Vec<Problem> {
 }
 
 /// Reads a document, and collects the problems that the schema cannot express.
-struct Reader {
+struct RegistryReader {
     fits: bool,
     problems: Vec<Problem>,
 }
 
-impl Reader {
+impl RegistryReader {
     fn agents(&mut self, document: &Map<String, Value>) -> Vec<Agent> {
         let entries = self
             .fitting(document.get("agents").and_then(Value::as_array))
@@ -117,7 +117,7 @@ impl Reader {
                 "topics" => agent.topics = self.names(value),
                 "status" => {
                     agent.status = self
-                        .fitting(value.as_str().and_then(Status::parse))
+                        .fitting(value.as_str().and_then(AgentStatus::parse))
                         .unwrap_or_default()
                 }
                 "uid" => agent.uid = self.uid(place, value),
@@ -203,8 +203,8 @@ impl Reader {
         uid
     }
 
-    fn wake(&mut self, place: &str, value: &Value) -> Option<Wake> {
-        let read = Wake::read(value);
+    fn wake(&mut self, place: &str, value: &Value) -> Option<WakeSettings> {
+        let read = WakeSettings::read(value);
         if let Err(wanted) = &read {
             let what = "this is not a valid way to wake an agent";
             let fix = format!("give {wanted}");
@@ -218,8 +218,8 @@ impl Reader {
     }
 
     /// Builds the indexes, and finds names that two entries use.
-    fn index(&mut self, agents: &[Agent], aliases: &[(String, Vec<String>)]) -> Index {
-        let mut index = Index::default();
+    fn index(&mut self, agents: &[Agent], aliases: &[(String, Vec<String>)]) -> RegistryIndex {
+        let mut index = RegistryIndex::default();
         for (n, agent) in agents.iter().enumerate() {
             let at = position(n);
             self.claim(
@@ -227,7 +227,7 @@ impl Reader {
                 agents,
                 aliases,
                 &agent.id,
-                Holder::Agent { at, is_name: false },
+                NameHolder::Agent { at, is_name: false },
             );
             if let Some(name) = &agent.name {
                 self.claim(
@@ -235,7 +235,7 @@ impl Reader {
                     agents,
                     aliases,
                     name,
-                    Holder::Agent { at, is_name: true },
+                    NameHolder::Agent { at, is_name: true },
                 );
             }
             index.ids.insert(agent.id.clone(), at);
@@ -247,7 +247,7 @@ impl Reader {
                 agents,
                 aliases,
                 alias,
-                Holder::Alias(position(n)),
+                NameHolder::Alias(position(n)),
             );
             index.aliases.insert(alias.clone(), position(n));
         }
@@ -257,13 +257,14 @@ impl Reader {
     /// Assigns a name to an entry, unless it is reserved or used by another entry, in any letter case.
     fn claim(
         &mut self,
-        index: &mut Index,
+        index: &mut RegistryIndex,
         agents: &[Agent],
         aliases: &[(String, Vec<String>)],
         name: &str,
-        holder: Holder,
+        holder: NameHolder,
     ) {
-        let of_human = matches!(holder, Holder::Agent { at, .. } if agents[at as usize].is_human());
+        let of_human =
+            matches!(holder, NameHolder::Agent { at, .. } if agents[at as usize].is_human());
         if let Some(word) = address::reserved(name)
             && !(of_human && name == id::HUMAN)
         {
@@ -301,7 +302,7 @@ impl Reader {
     }
 }
 
-impl Index {
+impl RegistryIndex {
     fn groups(&mut self, agent: &Agent, at: u32) {
         let counts = !agent.is_human() && !agent.is_retired() && !agent.is_left();
         let member = counts.then_some(at);
@@ -327,10 +328,10 @@ fn join(group: &mut Vec<u32>, member: Option<u32>) {
     }
 }
 
-impl Holder {
-    fn is_name_of(self, other: Holder) -> bool {
+impl NameHolder {
+    fn is_name_of(self, other: NameHolder) -> bool {
         match (self, other) {
-            (Holder::Agent { at, .. }, Holder::Agent { at: other, .. }) => at == other,
+            (NameHolder::Agent { at, .. }, NameHolder::Agent { at: other, .. }) => at == other,
             _ => false,
         }
     }
@@ -338,30 +339,30 @@ impl Holder {
     /// The name of an entry in a conflict, such as `agents/3 "Bob"`.
     fn entry(self, name: &str) -> String {
         match self {
-            Holder::Agent { at, .. } => format!("agents/{at} {}", quoted(name)),
-            Holder::Alias(_) => format!("aliases {}", quoted(name)),
+            NameHolder::Agent { at, .. } => format!("agents/{at} {}", quoted(name)),
+            NameHolder::Alias(_) => format!("aliases {}", quoted(name)),
         }
     }
 
     fn place(self, name: &str) -> String {
         match self {
-            Holder::Agent { at, is_name } => {
+            NameHolder::Agent { at, is_name } => {
                 format!("/agents/{at}/{}", if is_name { "name" } else { "id" })
             }
-            Holder::Alias(_) => format!("/aliases/{name}"),
+            NameHolder::Alias(_) => format!("/aliases/{name}"),
         }
     }
 
     fn written<'a>(self, agents: &'a [Agent], aliases: &'a [(String, Vec<String>)]) -> &'a str {
         match self {
-            Holder::Agent { at, is_name } => {
+            NameHolder::Agent { at, is_name } => {
                 let agent = &agents[at as usize];
                 match &agent.name {
                     Some(name) if is_name => name,
                     _ => &agent.id,
                 }
             }
-            Holder::Alias(at) => &aliases[at as usize].0,
+            NameHolder::Alias(at) => &aliases[at as usize].0,
         }
     }
 }

@@ -8,22 +8,22 @@ use std::fmt;
 pub(super) const DUPLICATE_KEY: &str = "occurs twice in one object";
 
 /// JSON without duplicate keys.
-pub(super) struct NoKeyTwice;
+pub(super) struct UniqueKeys;
 
-impl<'de> Deserialize<'de> for NoKeyTwice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NoKeyTwice, D::Error> {
-        deserializer.deserialize_any(NoKeyTwice)
+impl<'de> Deserialize<'de> for UniqueKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UniqueKeys, D::Error> {
+        deserializer.deserialize_any(UniqueKeys)
     }
 }
 
-impl<'de> Visitor<'de> for NoKeyTwice {
-    type Value = NoKeyTwice;
+impl<'de> Visitor<'de> for UniqueKeys {
+    type Value = UniqueKeys;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NoKeyTwice, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UniqueKeys, A::Error> {
         let mut seen: HashSet<String> = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if seen.contains(&key) {
@@ -33,37 +33,37 @@ impl<'de> Visitor<'de> for NoKeyTwice {
                 )));
             }
             seen.insert(key);
-            map.next_value::<NoKeyTwice>()?;
+            map.next_value::<UniqueKeys>()?;
         }
-        Ok(NoKeyTwice)
+        Ok(UniqueKeys)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<NoKeyTwice, A::Error> {
-        while seq.next_element::<NoKeyTwice>()?.is_some() {}
-        Ok(NoKeyTwice)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<UniqueKeys, A::Error> {
+        while seq.next_element::<UniqueKeys>()?.is_some() {}
+        Ok(UniqueKeys)
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<NoKeyTwice, E> {
-        Ok(NoKeyTwice)
+    fn visit_bool<E: Error>(self, _: bool) -> Result<UniqueKeys, E> {
+        Ok(UniqueKeys)
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<NoKeyTwice, E> {
-        Ok(NoKeyTwice)
+    fn visit_i64<E: Error>(self, _: i64) -> Result<UniqueKeys, E> {
+        Ok(UniqueKeys)
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<NoKeyTwice, E> {
-        Ok(NoKeyTwice)
+    fn visit_u64<E: Error>(self, _: u64) -> Result<UniqueKeys, E> {
+        Ok(UniqueKeys)
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<NoKeyTwice, E> {
-        Ok(NoKeyTwice)
+    fn visit_f64<E: Error>(self, _: f64) -> Result<UniqueKeys, E> {
+        Ok(UniqueKeys)
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<NoKeyTwice, E> {
-        Ok(NoKeyTwice)
+    fn visit_str<E: Error>(self, _: &str) -> Result<UniqueKeys, E> {
+        Ok(UniqueKeys)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<NoKeyTwice, E> {
-        Ok(NoKeyTwice)
+    fn visit_unit<E: Error>(self) -> Result<UniqueKeys, E> {
+        Ok(UniqueKeys)
     }
 }

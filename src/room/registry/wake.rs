@@ -7,10 +7,10 @@ use std::time::Duration;
 
 /// How an agent is woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wake {
+pub struct WakeSettings {
     /// The means.
-    pub by: By,
-    /// With [`By::Codex`], the program to start where Codex cannot wake the session.
+    pub by: AgentWakeMethod,
+    /// With [`AgentWakeMethod::Codex`], the program to start where Codex cannot wake the session.
     pub otherwise: Option<Vec<String>>,
     /// The shortest interval between two wakes.
     pub every: Duration,
@@ -22,7 +22,7 @@ pub struct Wake {
 
 /// The way to wake an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum By {
+pub enum AgentWakeMethod {
     /// Its own hook in Claude Code: `mailbag wait --rewake`.
     Claude,
     /// A message to its session in Codex.
@@ -36,9 +36,9 @@ pub enum By {
 /// A program that the router starts. A person consents to this form: with all arguments, before placeholders are
 /// replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program(Value);
+pub struct WakeProgram(Value);
 
-impl Program {
+impl WakeProgram {
     /// Its arguments, or the word for a built-in program.
     pub fn value(&self) -> &Value {
         &self.0
@@ -55,14 +55,14 @@ impl Program {
     }
 }
 
-impl By {
+impl AgentWakeMethod {
     /// The words for means without arguments.
     pub const WORDS: [&str; 3] = ["claude", "codex", "nobody"];
 }
 
-impl Wake {
+impl WakeSettings {
     /// Reads the object, or returns a description of the expected form.
-    pub fn read(value: &Value) -> Result<Wake, String> {
+    pub fn read(value: &Value) -> Result<WakeSettings, String> {
         let Value::Object(document) = value else {
             return Err("an object such as {\"by\": \"codex\"}".into());
         };
@@ -70,23 +70,28 @@ impl Wake {
             document.get("by").map(|by| by.as_str()),
             document.get("argv"),
         ) {
-            (Some(Some("claude")), None) => By::Claude,
-            (Some(Some("codex")), None) => By::Codex,
-            (Some(Some("nobody")) | None, None) => By::Nobody,
-            (None, Some(argv)) => By::Command(words("argv", argv)?),
-            (Some(_), None) => return Err(format!("\"by\" as one of {}", By::WORDS.join(", "))),
+            (Some(Some("claude")), None) => AgentWakeMethod::Claude,
+            (Some(Some("codex")), None) => AgentWakeMethod::Codex,
+            (Some(Some("nobody")) | None, None) => AgentWakeMethod::Nobody,
+            (None, Some(argv)) => AgentWakeMethod::Command(words("argv", argv)?),
+            (Some(_), None) => {
+                return Err(format!(
+                    "\"by\" as one of {}",
+                    AgentWakeMethod::WORDS.join(", ")
+                ));
+            }
             (Some(_), Some(_)) => return Err("either \"by\" or \"argv\"".into()),
         };
         let otherwise = document
             .get("else")
             .map(|argv| words("else", argv))
             .transpose()?;
-        if otherwise.is_some() && by != By::Codex {
+        if otherwise.is_some() && by != AgentWakeMethod::Codex {
             return Err("\"else\" only beside {\"by\": \"codex\"}".into());
         }
         let every = span(document, "every", limits::WAKE_EVERY)?;
         let within = span(document, "within", limits::WAKE_WITHIN)?;
-        Ok(Wake {
+        Ok(WakeSettings {
             by,
             otherwise,
             every,
@@ -96,24 +101,24 @@ impl Wake {
     }
 
     /// The programs that the router starts.
-    pub fn programs(&self) -> Vec<Program> {
+    pub fn programs(&self) -> Vec<WakeProgram> {
         let first = match &self.by {
-            By::Codex => Some(Program(Value::from("codex"))),
-            By::Command(argv) => Some(Program(Value::from(argv.clone()))),
-            By::Claude | By::Nobody => None,
+            AgentWakeMethod::Codex => Some(WakeProgram(Value::from("codex"))),
+            AgentWakeMethod::Command(argv) => Some(WakeProgram(Value::from(argv.clone()))),
+            AgentWakeMethod::Claude | AgentWakeMethod::Nobody => None,
         };
         first
             .into_iter()
             .chain(
                 self.otherwise
                     .iter()
-                    .map(|argv| Program(Value::from(argv.clone()))),
+                    .map(|argv| WakeProgram(Value::from(argv.clone()))),
             )
             .collect()
     }
 
-    /// Reads command-line input: one of [`By::WORDS`], an object, or an array with a program and its arguments.
-    pub fn parse(text: &str) -> Result<Wake, String> {
+    /// Reads command-line input: one of [`AgentWakeMethod::WORDS`], an object, or an array with a program and its arguments.
+    pub fn parse(text: &str) -> Result<WakeSettings, String> {
         let value = match serde_json::from_str::<Value>(text) {
             Ok(argv @ Value::Array(_)) => {
                 Value::Object(Map::from_iter([("argv".to_owned(), argv)]))
@@ -121,7 +126,7 @@ impl Wake {
             Ok(value) => value,
             Err(_) => Value::Object(Map::from_iter([("by".to_owned(), Value::from(text))])),
         };
-        Wake::read(&value)
+        WakeSettings::read(&value)
     }
 }
 

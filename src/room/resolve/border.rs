@@ -10,21 +10,21 @@ use crate::base::error::Problem;
 use crate::message::address::quoted;
 use crate::message::id::{HUMAN, tag_of};
 use crate::room::registry::Registry;
-use crate::room::settings::Accept;
+use crate::room::settings::AcceptedAddress;
 
 /// The border that a message crossed. Mail of this room crosses no border, and may have every address.
-pub(super) struct Border<'a>(Option<Crossing<'a>>);
+pub(super) struct RoomBorder<'a>(Option<BorderCrossing<'a>>);
 
-struct Crossing<'a> {
+struct BorderCrossing<'a> {
     /// The tag of the other room.
     tag: &'a str,
     /// The addresses that this room takes from there. Without the link, none.
-    accept: &'a [Accept],
+    accept: &'a [AcceptedAddress],
 }
 
-impl<'a> Border<'a> {
-    pub(super) fn around(registry: &'a Registry, from: Option<&'a str>) -> Border<'a> {
-        Border(from.and_then(tag_of).map(|tag| Crossing {
+impl<'a> RoomBorder<'a> {
+    pub(super) fn around(registry: &'a Registry, from: Option<&'a str>) -> RoomBorder<'a> {
+        RoomBorder(from.and_then(tag_of).map(|tag| BorderCrossing {
             tag,
             accept: registry.links().get(tag).map_or(&[][..], Vec::as_slice),
         }))
@@ -36,8 +36,8 @@ impl<'a> Border<'a> {
     }
 
     /// Fails if this room takes no mail for this kind of address from the other room.
-    pub(super) fn admit(&self, kind: Accept, address: &str) -> Result<(), Problem> {
-        let Some(Crossing { tag, accept }) = &self.0 else {
+    pub(super) fn admit(&self, kind: AcceptedAddress, address: &str) -> Result<(), Problem> {
+        let Some(BorderCrossing { tag, accept }) = &self.0 else {
             return Ok(());
         };
         if accept.contains(&kind) {
@@ -54,13 +54,13 @@ impl<'a> Border<'a> {
         Err(Problem::new("not_accepted", what).at("/to").fix(fix))
     }
 
-    /// As [`Border::admit`], for an agent by its id.
+    /// As [`RoomBorder::admit`], for an agent by its id.
     pub(super) fn admit_agent(&self, id: &str) -> Result<(), Problem> {
         self.admit(
             if id == HUMAN {
-                Accept::Human
+                AcceptedAddress::Human
             } else {
-                Accept::Agents
+                AcceptedAddress::Agents
             },
             id,
         )
@@ -71,15 +71,15 @@ impl<'a> Border<'a> {
 mod tests {
     use super::*;
     use crate::base::clock::Stamp;
-    use crate::message::subject::Subject;
+    use crate::message::subject::ClaimSubject;
     use crate::room::charter::Charter;
     use crate::room::resolve::{Availability, resolve};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
-    struct Owned;
+    struct OwnerAvailability;
 
-    impl Availability for Owned {
+    impl Availability for OwnerAvailability {
         fn unread(&self, _: &str) -> usize {
             0
         }
@@ -89,7 +89,7 @@ mod tests {
         fn last_active(&self, _: &str) -> Stamp {
             Stamp::default()
         }
-        fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
+        fn owners(&self, subject: &ClaimSubject) -> Vec<Arc<str>> {
             let is_of_human = subject.to_string() == "src/human";
             vec![if is_of_human {
                 HUMAN.into()
@@ -108,7 +108,7 @@ mod tests {
         "deep": ["crew", "staff"], "deeper": ["deep"]}}"##;
     const CHARTER: &str = "# Lanes\n- web: bob\n- everyone: all\n- top: human\n";
 
-    fn room(accept: &[Accept]) -> Registry {
+    fn room(accept: &[AcceptedAddress]) -> Registry {
         let lanes = Charter::parse(CHARTER).lanes;
         assert_eq!(lanes.len(), 3, "{lanes:?}");
         let links = BTreeMap::from([("fit".to_owned(), accept.to_vec())]);
@@ -119,36 +119,39 @@ mod tests {
     }
 
     /// Every form of address, and the kinds that a link must accept for it.
-    const FORMS: [(&str, &[Accept]); 29] = [
-        ("bob", &[Accept::Agents]),
-        ("@bob", &[Accept::Agents]),
-        ("Porto", &[Accept::Agents]),
-        ("@porto", &[Accept::Agents]),
-        ("team", &[Accept::Agents]),
-        ("human", &[Accept::Human]),
-        ("@human", &[Accept::Human]),
-        ("boss", &[Accept::Human]),
-        ("@boss", &[Accept::Human]),
-        ("all_engineer", &[Accept::Roles]),
-        ("any_engineer", &[Accept::Roles]),
-        ("@engineer", &[Accept::Roles]),
-        ("@engineers", &[Accept::Roles]),
-        ("crew", &[Accept::Roles]),
-        ("one", &[Accept::Roles]),
-        ("all", &[Accept::All]),
-        ("*", &[Accept::All]),
-        ("b*", &[Accept::All]),
-        ("staff", &[Accept::All]),
-        ("some", &[Accept::All]),
-        ("deep", &[Accept::All, Accept::Roles]),
-        ("@deeper", &[Accept::All, Accept::Roles]),
-        ("ci", &[Accept::Topics]),
-        ("able", &[Accept::Topics]),
-        ("owner", &[Accept::Topics]),
-        ("owner:src/human", &[Accept::Topics, Accept::Human]),
-        ("web", &[Accept::Agents, Accept::Topics]),
-        ("everyone", &[Accept::All, Accept::Topics]),
-        ("@top", &[Accept::Topics, Accept::Human]),
+    const FORMS: [(&str, &[AcceptedAddress]); 29] = [
+        ("bob", &[AcceptedAddress::Agents]),
+        ("@bob", &[AcceptedAddress::Agents]),
+        ("Porto", &[AcceptedAddress::Agents]),
+        ("@porto", &[AcceptedAddress::Agents]),
+        ("team", &[AcceptedAddress::Agents]),
+        ("human", &[AcceptedAddress::Human]),
+        ("@human", &[AcceptedAddress::Human]),
+        ("boss", &[AcceptedAddress::Human]),
+        ("@boss", &[AcceptedAddress::Human]),
+        ("all_engineer", &[AcceptedAddress::Roles]),
+        ("any_engineer", &[AcceptedAddress::Roles]),
+        ("@engineer", &[AcceptedAddress::Roles]),
+        ("@engineers", &[AcceptedAddress::Roles]),
+        ("crew", &[AcceptedAddress::Roles]),
+        ("one", &[AcceptedAddress::Roles]),
+        ("all", &[AcceptedAddress::All]),
+        ("*", &[AcceptedAddress::All]),
+        ("b*", &[AcceptedAddress::All]),
+        ("staff", &[AcceptedAddress::All]),
+        ("some", &[AcceptedAddress::All]),
+        ("deep", &[AcceptedAddress::All, AcceptedAddress::Roles]),
+        ("@deeper", &[AcceptedAddress::All, AcceptedAddress::Roles]),
+        ("ci", &[AcceptedAddress::Topics]),
+        ("able", &[AcceptedAddress::Topics]),
+        ("owner", &[AcceptedAddress::Topics]),
+        (
+            "owner:src/human",
+            &[AcceptedAddress::Topics, AcceptedAddress::Human],
+        ),
+        ("web", &[AcceptedAddress::Agents, AcceptedAddress::Topics]),
+        ("everyone", &[AcceptedAddress::All, AcceptedAddress::Topics]),
+        ("@top", &[AcceptedAddress::Topics, AcceptedAddress::Human]),
     ];
 
     #[test]
@@ -156,14 +159,14 @@ mod tests {
      {
         // P208
         let kinds = [
-            Accept::Agents,
-            Accept::Roles,
-            Accept::All,
-            Accept::Topics,
-            Accept::Human,
+            AcceptedAddress::Agents,
+            AcceptedAddress::Roles,
+            AcceptedAddress::All,
+            AcceptedAddress::Topics,
+            AcceptedAddress::Human,
         ];
         for subset in 0..1_u32 << kinds.len() {
-            let accept: Vec<Accept> = (0..kinds.len())
+            let accept: Vec<AcceptedAddress> = (0..kinds.len())
                 .filter(|n| subset & (1 << n) != 0)
                 .map(|n| kinds[n])
                 .collect();
@@ -171,10 +174,10 @@ mod tests {
             for (address, needs) in FORMS {
                 let to = [address.to_owned()];
                 assert!(
-                    resolve(&registry, "alice", &to, false, &mut Owned).is_ok(),
+                    resolve(&registry, "alice", &to, false, &mut OwnerAvailability).is_ok(),
                     "mail of this room to {address}"
                 );
-                let reached = resolve(&registry, "fit:alice", &to, false, &mut Owned);
+                let reached = resolve(&registry, "fit:alice", &to, false, &mut OwnerAvailability);
                 let is_accepted = needs.iter().all(|kind| accept.contains(kind));
                 assert_eq!(
                     reached.is_ok(),
@@ -197,14 +200,14 @@ mod tests {
 
     #[test]
     fn without_the_link_in_the_settings_no_mail_of_that_room_reaches_anybody() {
-        let registry = room(&[Accept::Agents]);
+        let registry = room(&[AcceptedAddress::Agents]);
         assert!(
             resolve(
                 &registry,
                 "other:alice",
                 &["bob".to_owned()],
                 false,
-                &mut Owned
+                &mut OwnerAvailability
             )
             .is_err()
         );
@@ -214,7 +217,7 @@ mod tests {
                 "fit:alice",
                 &["bob".to_owned()],
                 false,
-                &mut Owned
+                &mut OwnerAvailability
             )
             .is_ok()
         );

@@ -5,14 +5,14 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::border::Border;
-use super::{Availability, Via};
+use super::border::RoomBorder;
+use super::{Availability, RecipientRule};
 use crate::base::error::{Problem, nearest};
 use crate::message::address::{self, Address, quoted};
 use crate::message::id::{HUMAN, far};
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use crate::room::registry::{Agent, Registry};
-use crate::room::settings::Accept;
+use crate::room::settings::AcceptedAddress;
 use serde_json::json;
 use std::cmp::Reverse;
 
@@ -21,7 +21,7 @@ pub(super) const GLOBS: usize = 32;
 
 /// The target of an address.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reach<'r> {
+pub(super) enum AddressTarget<'r> {
     /// An agent of this room, by its position in the registry.
     Here(u32),
     /// An address in another room.
@@ -29,14 +29,14 @@ pub(super) enum Reach<'r> {
 }
 
 /// Receives each agent or address that an address reaches.
-pub(super) type Each<'e> = &'e mut dyn FnMut(Reach<'_>, Via);
+pub(super) type TargetReceiver<'e> = &'e mut dyn FnMut(AddressTarget<'_>, RecipientRule);
 
 /// Resolves the addresses of one message.
-pub(super) struct Expansion<'a, 's> {
+pub(super) struct AddressExpansion<'a, 's> {
     pub(super) registry: &'a Registry,
     pub(super) sender: Option<u32>,
     /// The border that the message crossed.
-    pub(super) border: Border<'a>,
+    pub(super) border: RoomBorder<'a>,
     standing: &'s dyn Availability,
     /// The aliases that are being expanded, outermost first.
     path: Vec<&'a str>,
@@ -45,18 +45,18 @@ pub(super) struct Expansion<'a, 's> {
     globs: usize,
 }
 
-impl<'a, 's> Expansion<'a, 's> {
+impl<'a, 's> AddressExpansion<'a, 's> {
     /// For a sender, or for an unknown one.
     pub(super) fn new(
         registry: &'a Registry,
         from: Option<&'a str>,
         standing: &'s dyn Availability,
-    ) -> Expansion<'a, 's> {
+    ) -> AddressExpansion<'a, 's> {
         let sender = from.and_then(|from| registry.position(from));
-        Expansion {
+        AddressExpansion {
             registry,
             sender,
-            border: Border::around(registry, from),
+            border: RoomBorder::around(registry, from),
             standing,
             path: Vec::new(),
             done: Vec::new(),
@@ -65,7 +65,11 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     /// The agents that an address reaches. Problems have no position yet.
-    pub(super) fn address(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+    pub(super) fn address(
+        &mut self,
+        text: &str,
+        each: TargetReceiver<'_>,
+    ) -> Result<(), Vec<Problem>> {
         self.path.clear();
         self.done.clear();
         let address = Address::parse(text).map_err(|p| vec![p])?;
@@ -73,7 +77,11 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     /// The agents that a mention reaches. An unknown name reaches no agent.
-    pub(super) fn mention(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+    pub(super) fn mention(
+        &mut self,
+        text: &str,
+        each: TargetReceiver<'_>,
+    ) -> Result<(), Vec<Problem>> {
         let Some(address) = self.mentioned(text) else {
             return Ok(());
         };
@@ -114,7 +122,7 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
-    fn expand(&mut self, address: &Address, each: Each<'_>) -> Result<(), Vec<Problem>> {
+    fn expand(&mut self, address: &Address, each: TargetReceiver<'_>) -> Result<(), Vec<Problem>> {
         let expanded = match address {
             Address::At(word) => return self.word(address, word, true, each),
             Address::Word(word) => return self.word(address, word, false, each),
@@ -131,36 +139,45 @@ impl<'a, 's> Expansion<'a, 's> {
         expanded.map_err(|problem| vec![problem])
     }
 
-    fn all(&self, each: Each<'_>) -> Result<(), Problem> {
-        self.border.admit(Accept::All, "all")?;
-        self.group(self.registry.everybody(), Via::All, each)
+    fn all(&self, each: TargetReceiver<'_>) -> Result<(), Problem> {
+        self.border.admit(AcceptedAddress::All, "all")?;
+        self.group(self.registry.everybody(), RecipientRule::All, each)
     }
 
-    fn topic(&self, topic: &str, each: Each<'_>) -> Result<(), Problem> {
-        self.border.admit(Accept::Topics, topic)?;
-        self.group(self.registry.with_topic(topic), Via::Topic, each)
+    fn topic(&self, topic: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+        self.border.admit(AcceptedAddress::Topics, topic)?;
+        self.group(self.registry.with_topic(topic), RecipientRule::Topic, each)
     }
 
     /// A group with only the sender as member reaches no agent, which is not an error: the sender is notified.
-    fn group(&self, members: &[u32], via: Via, each: Each<'_>) -> Result<(), Problem> {
+    fn group(
+        &self,
+        members: &[u32],
+        via: RecipientRule,
+        each: TargetReceiver<'_>,
+    ) -> Result<(), Problem> {
         for at in members.iter().filter(|at| Some(**at) != self.sender) {
-            each(Reach::Here(*at), via);
+            each(AddressTarget::Here(*at), via);
         }
         Ok(())
     }
 
-    fn role(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
-        self.border.admit(Accept::Roles, &address.to_string())?;
+    fn role(&self, address: &Address, role: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+        self.border
+            .admit(AcceptedAddress::Roles, &address.to_string())?;
         match role_named(self.registry, role) {
-            Some((_, members)) if !members.is_empty() => self.group(members, Via::Role, each),
+            Some((_, members)) if !members.is_empty() => {
+                self.group(members, RecipientRule::Role, each)
+            }
             found => Err(self.empty_role(address, role, found.is_some())),
         }
     }
 
     /// Chooses one agent, by these criteria in order: online, active within the last hour, fewest unread messages, idle
     /// for the longest time, first in the registry.
-    fn any(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
-        self.border.admit(Accept::Roles, &address.to_string())?;
+    fn any(&self, address: &Address, role: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+        self.border
+            .admit(AcceptedAddress::Roles, &address.to_string())?;
         let members = match role_named(self.registry, role) {
             Some((_, members)) if !members.is_empty() => members,
             found => return Err(self.empty_role(address, role, found.is_some())),
@@ -182,7 +199,7 @@ impl<'a, 's> Expansion<'a, 's> {
                 Problem::new("empty_role", what).fix("name another agent, or do the work yourself")
             );
         };
-        each(Reach::Here(*chosen), Via::Any);
+        each(AddressTarget::Here(*chosen), RecipientRule::Any);
         Ok(())
     }
 
@@ -193,7 +210,7 @@ impl<'a, 's> Expansion<'a, 's> {
         address: &Address,
         word: &str,
         with_at: bool,
-        each: Each<'_>,
+        each: TargetReceiver<'_>,
     ) -> Result<(), Vec<Problem>> {
         if let Some(at) = self.registry.find_position(word) {
             let agent = self.registry.at(at);
@@ -203,7 +220,7 @@ impl<'a, 's> Expansion<'a, 's> {
             self.border
                 .admit_agent(&agent.id)
                 .map_err(|problem| vec![problem])?;
-            each(Reach::Here(at), Via::Direct);
+            each(AddressTarget::Here(at), RecipientRule::Direct);
             return Ok(());
         }
         let registry = self.registry;
@@ -219,10 +236,10 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
-    fn lane(&mut self, name: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+    fn lane(&mut self, name: &str, each: TargetReceiver<'_>) -> Result<(), Vec<Problem>> {
         let registry = self.registry;
         self.border
-            .admit(Accept::Topics, &format!("lane:{name}"))
+            .admit(AcceptedAddress::Topics, &format!("lane:{name}"))
             .map_err(|problem| vec![problem])?;
         let Some(lane) = registry.lane(name) else {
             let names: Vec<&str> = registry
@@ -251,7 +268,7 @@ impl<'a, 's> Expansion<'a, 's> {
         &mut self,
         alias: &'a str,
         targets: &'a [String],
-        each: Each<'_>,
+        each: TargetReceiver<'_>,
     ) -> Result<(), Vec<Problem>> {
         if let Some(start) = self.path.iter().position(|a| *a == alias) {
             let path = [&self.path[start..], &[alias]].concat().join(" → ");
@@ -267,7 +284,14 @@ impl<'a, 's> Expansion<'a, 's> {
         for target in targets {
             let result = match Address::parse(target) {
                 Ok(address) => self.expand(&address, &mut |reach, via| {
-                    each(reach, if via == Via::Link { via } else { Via::Alias })
+                    each(
+                        reach,
+                        if via == RecipientRule::Link {
+                            via
+                        } else {
+                            RecipientRule::Alias
+                        },
+                    )
                 }),
                 Err(problem) => Err(vec![problem]),
             };
@@ -282,8 +306,8 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
-    fn glob(&mut self, pattern: &str, each: Each<'_>) -> Result<(), Problem> {
-        self.border.admit(Accept::All, pattern)?;
+    fn glob(&mut self, pattern: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
+        self.border.admit(AcceptedAddress::All, pattern)?;
         self.globs += 1;
         if self.globs > GLOBS {
             let what = format!("one message has more than {GLOBS} patterns");
@@ -299,7 +323,7 @@ impl<'a, 's> Expansion<'a, 's> {
                 .any(|name| compiled.is_match(name));
             found |= hit;
             if hit && Some(*at) != self.sender {
-                each(Reach::Here(*at), Via::Pattern);
+                each(AddressTarget::Here(*at), RecipientRule::Pattern);
             }
         }
         if found {
@@ -317,12 +341,13 @@ impl<'a, 's> Expansion<'a, 's> {
         &self,
         address: &Address,
         capability: &str,
-        each: Each<'_>,
+        each: TargetReceiver<'_>,
     ) -> Result<(), Problem> {
-        self.border.admit(Accept::Topics, &address.to_string())?;
+        self.border
+            .admit(AcceptedAddress::Topics, &address.to_string())?;
         let members = self.registry.with_capability(capability);
         if let Some(members) = members.filter(|m| !m.is_empty()) {
-            return self.group(members, Via::Capability, each);
+            return self.group(members, RecipientRule::Capability, each);
         }
         let what = match members {
             Some(_) => format!(
@@ -340,10 +365,10 @@ impl<'a, 's> Expansion<'a, 's> {
         Err(Problem::new("empty_capability", what).fix(fix))
     }
 
-    fn owner(&self, text: &str, each: Each<'_>) -> Result<(), Problem> {
+    fn owner(&self, text: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
         self.border
-            .admit(Accept::Topics, &format!("owner:{text}"))?;
-        let Ok(subject) = Subject::parse(text) else {
+            .admit(AcceptedAddress::Topics, &format!("owner:{text}"))?;
+        let Ok(subject) = ClaimSubject::parse(text) else {
             return Ok(());
         };
         let owners = self.standing.owners(&subject);
@@ -362,7 +387,7 @@ impl<'a, 's> Expansion<'a, 's> {
         {
             self.border.admit_agent(&self.registry.at(*at).id)?;
         }
-        self.group(&owners, Via::Owner, each)
+        self.group(&owners, RecipientRule::Owner, each)
     }
 
     fn retired(&self, agent: &Agent) -> Problem {
@@ -429,7 +454,7 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
-    fn remote(&self, tag: &str, who: &str, each: Each<'_>) -> Result<(), Problem> {
+    fn remote(&self, tag: &str, who: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
         let Some(tag) = self.registry.link(tag) else {
             return Err(self.no_link(tag, who));
         };
@@ -440,7 +465,7 @@ impl<'a, 's> Expansion<'a, 's> {
             );
             return Err(Problem::new("not_passed_on", what).fix("write to an agent of this room"));
         }
-        each(Reach::There { tag, who }, Via::Link);
+        each(AddressTarget::There { tag, who }, RecipientRule::Link);
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! Explaining addresses: the current recipients with the rule for each, and the reason why each other agent is not a
 //! recipient.
 
-use super::expand::{Expansion, role_named};
-use super::{Availability, Reached, Recipient};
+use super::expand::{AddressExpansion, role_named};
+use super::{Availability, ReachedAgents, Recipient};
 use crate::base::error::Problem;
 use crate::message::address::Address;
 use crate::room::registry::{Agent, Registry};
@@ -11,18 +11,18 @@ use serde::Serialize;
 
 /// The explanation of several addresses.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Explanation {
+pub struct RecipientExplanation {
     /// The assumed sender, if one was given.
     pub from: Option<String>,
     /// The explanation of each address, in order.
-    pub addresses: Vec<Explained>,
+    pub addresses: Vec<AddressExplanation>,
     /// The agents that would get one copy each. Empty if an address is invalid.
     pub recipients: Vec<Recipient>,
 }
 
 /// The explanation of one address.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Explained {
+pub struct AddressExplanation {
     /// The address as given.
     pub address: String,
     /// The rule in words.
@@ -30,14 +30,14 @@ pub struct Explained {
     /// The agents that it reaches.
     pub reaches: Vec<Recipient>,
     /// All other agents.
-    pub others: Vec<Other>,
+    pub others: Vec<UnreachedAgent>,
     /// Why a message to this address would be rejected.
     pub problems: Vec<Problem>,
 }
 
 /// An agent that an address does not reach.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Other {
+pub struct UnreachedAgent {
     /// Its id.
     pub agent: String,
     /// The reason.
@@ -50,14 +50,14 @@ pub fn explain(
     from: Option<&str>,
     addresses: &[String],
     standing: &mut dyn Availability,
-) -> Explanation {
+) -> RecipientExplanation {
     let sender = from.and_then(|from| registry.position(from));
-    let mut all = Reached::new(registry);
-    let explained: Vec<Explained> = addresses
+    let mut all = ReachedAgents::new(registry);
+    let explained: Vec<AddressExplanation> = addresses
         .iter()
         .map(|text| {
-            let mut reached = Reached::new(registry);
-            let mut expansion = Expansion::new(registry, from, &*standing);
+            let mut reached = ReachedAgents::new(registry);
+            let mut expansion = AddressExpansion::new(registry, from, &*standing);
             let result = expansion.address(text, &mut |reach, via| {
                 reached.add(reach, via);
                 all.add(reach, via);
@@ -71,7 +71,7 @@ pub fn explain(
             } else {
                 Vec::new()
             };
-            Explained {
+            AddressExplanation {
                 address: text.clone(),
                 rule,
                 reaches,
@@ -82,7 +82,7 @@ pub fn explain(
         .collect();
     let refused = explained.iter().any(|e| !e.problems.is_empty());
     let recipients = if refused { Vec::new() } else { all.list };
-    Explanation {
+    RecipientExplanation {
         from: from.map(String::from),
         addresses: explained,
         recipients,
@@ -156,9 +156,9 @@ fn others(
     registry: &Registry,
     sender: Option<u32>,
     text: &str,
-    reached: &Reached<'_>,
+    reached: &ReachedAgents<'_>,
     standing: &dyn Availability,
-) -> Vec<Other> {
+) -> Vec<UnreachedAgent> {
     let Ok(address) = Address::parse(text) else {
         return Vec::new();
     };
@@ -174,7 +174,7 @@ fn others(
         .iter()
         .enumerate()
         .filter(|(at, _)| reached.place(*at as u32).is_none());
-    left.map(|(at, agent)| Other {
+    left.map(|(at, agent)| UnreachedAgent {
         agent: agent.id.to_string(),
         why: why_not(
             registry,

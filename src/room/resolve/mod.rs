@@ -9,16 +9,16 @@ mod explain;
 mod expand;
 mod unreached;
 
-pub use explain::{Explained, Explanation, Other, explain};
+pub use explain::{AddressExplanation, RecipientExplanation, UnreachedAgent, explain};
 pub use unreached::resolve_message;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::id::far;
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use crate::room::registry::Registry;
-use expand::{Expansion, Reach};
+use expand::{AddressExpansion, AddressTarget};
 use std::sync::Arc;
 
 /// The most addresses in one message. For more recipients there are roles, topics and `all`.
@@ -26,7 +26,7 @@ pub const ADDRESSES: usize = 10_000;
 
 /// The rule that reached a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Via {
+pub enum RecipientRule {
     /// By id or display name.
     Direct,
     /// By an alias.
@@ -59,53 +59,53 @@ pub enum Via {
     Router,
 }
 
-impl Via {
-    const ALL: [Via; 15] = [
-        Via::Direct,
-        Via::Alias,
-        Via::Role,
-        Via::Pattern,
-        Via::Topic,
-        Via::Capability,
-        Via::Any,
-        Via::Owner,
-        Via::Claim,
-        Via::Decision,
-        Via::Waiting,
-        Via::All,
-        Via::Mention,
-        Via::Link,
-        Via::Router,
+impl RecipientRule {
+    const ALL: [RecipientRule; 15] = [
+        RecipientRule::Direct,
+        RecipientRule::Alias,
+        RecipientRule::Role,
+        RecipientRule::Pattern,
+        RecipientRule::Topic,
+        RecipientRule::Capability,
+        RecipientRule::Any,
+        RecipientRule::Owner,
+        RecipientRule::Claim,
+        RecipientRule::Decision,
+        RecipientRule::Waiting,
+        RecipientRule::All,
+        RecipientRule::Mention,
+        RecipientRule::Link,
+        RecipientRule::Router,
     ];
 
     /// The word in `delivery.via`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Via::Direct => "direct",
-            Via::Alias => "alias",
-            Via::Role => "role",
-            Via::Pattern => "pattern",
-            Via::Topic => "topic",
-            Via::Capability => "capability",
-            Via::Any => "any",
-            Via::Owner => "owner",
-            Via::Claim => "claim",
-            Via::Decision => "decision",
-            Via::Waiting => "waiting",
-            Via::All => "all",
-            Via::Mention => "mention",
-            Via::Link => "link",
-            Via::Router => "router",
+            RecipientRule::Direct => "direct",
+            RecipientRule::Alias => "alias",
+            RecipientRule::Role => "role",
+            RecipientRule::Pattern => "pattern",
+            RecipientRule::Topic => "topic",
+            RecipientRule::Capability => "capability",
+            RecipientRule::Any => "any",
+            RecipientRule::Owner => "owner",
+            RecipientRule::Claim => "claim",
+            RecipientRule::Decision => "decision",
+            RecipientRule::Waiting => "waiting",
+            RecipientRule::All => "all",
+            RecipientRule::Mention => "mention",
+            RecipientRule::Link => "link",
+            RecipientRule::Router => "router",
         }
     }
 
     /// Reads the word in `delivery.via`.
-    pub fn parse(word: &str) -> Option<Via> {
-        Via::ALL.into_iter().find(|v| v.as_str() == word)
+    pub fn parse(word: &str) -> Option<RecipientRule> {
+        RecipientRule::ALL.into_iter().find(|v| v.as_str() == word)
     }
 }
 
-impl serde::Serialize for Via {
+impl serde::Serialize for RecipientRule {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
@@ -118,7 +118,7 @@ pub struct Recipient {
     pub agent: Arc<str>,
     /// The rule that reached it.
     #[schemars(with = "String")]
-    pub via: Via,
+    pub via: RecipientRule,
 }
 
 /// The data that `any_<role>` and `owner:<claim>` use to choose.
@@ -134,7 +134,7 @@ pub trait Availability {
     /// The time of its last activity.
     fn last_active(&self, agent: &str) -> Stamp;
     /// The owners of the claims that conflict with a subject.
-    fn owners(&self, _subject: &Subject) -> Vec<Arc<str>> {
+    fn owners(&self, _subject: &ClaimSubject) -> Vec<Arc<str>> {
         Vec::new()
     }
     /// Adds a copy of this batch. Called for every recipient after a message has been resolved.
@@ -143,7 +143,7 @@ pub trait Availability {
 
 /// The recipients of a message.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedRecipients {
     /// Each agent once. Can be empty.
     pub recipients: Vec<Recipient>,
     /// The addresses that reach no agent, each with a name that may be meant. They reject nothing.
@@ -170,7 +170,7 @@ fn resolve_all(
     addresses: &[String],
     mention: bool,
     standing: &mut dyn Availability,
-) -> Result<Resolved, Vec<Problem>> {
+) -> Result<ResolvedRecipients, Vec<Problem>> {
     if addresses.len() > ADDRESSES {
         let what = format!(
             "too many addresses: {}; the limit is {ADDRESSES}",
@@ -182,8 +182,8 @@ fn resolve_all(
         ]);
     }
     let (mut problems, mut unreached) = (Vec::new(), Vec::new());
-    let mut reached = Reached::new(registry);
-    let mut expansion = Expansion::new(registry, Some(from), &*standing);
+    let mut reached = ReachedAgents::new(registry);
+    let mut expansion = AddressExpansion::new(registry, Some(from), &*standing);
     for (n, text) in addresses.iter().enumerate() {
         reached.calls = 0;
         // An id needs no parsing, because no reserved word or other form of address can be an id.
@@ -197,12 +197,23 @@ fn resolve_all(
                 .map_err(|problem| vec![problem])
                 .map(|()| {
                     reached.add(
-                        Reach::Here(at),
-                        if mention { Via::Mention } else { Via::Direct },
+                        AddressTarget::Here(at),
+                        if mention {
+                            RecipientRule::Mention
+                        } else {
+                            RecipientRule::Direct
+                        },
                     );
                 }),
             None if mention => expansion.mention(text, &mut |reach, via| {
-                reached.add(reach, if via == Via::Link { via } else { Via::Mention })
+                reached.add(
+                    reach,
+                    if via == RecipientRule::Link {
+                        via
+                    } else {
+                        RecipientRule::Mention
+                    },
+                )
             }),
             None => expansion.address(text, &mut |reach, via| reached.add(reach, via)),
         };
@@ -227,11 +238,11 @@ fn resolve_all(
         return Err(problems);
     }
     for recipient in &reached.list {
-        if recipient.via != Via::Link {
+        if recipient.via != RecipientRule::Link {
             standing.taken(&recipient.agent);
         }
     }
-    Ok(Resolved {
+    Ok(ResolvedRecipients {
         recipients: reached.list,
         unreached,
     })
@@ -247,7 +258,7 @@ fn place(n: usize, of: usize, mention: bool) -> String {
 }
 
 /// The reached agents, each once, in order.
-struct Reached<'a> {
+struct ReachedAgents<'a> {
     registry: &'a Registry,
     list: Vec<Recipient>,
     /// The index in the list for each position in the registry. Empty while the list is short.
@@ -260,9 +271,9 @@ struct Reached<'a> {
 const SHORT: usize = 32;
 const NOWHERE: u32 = u32::MAX;
 
-impl<'a> Reached<'a> {
-    fn new(registry: &'a Registry) -> Reached<'a> {
-        Reached {
+impl<'a> ReachedAgents<'a> {
+    fn new(registry: &'a Registry) -> ReachedAgents<'a> {
+        ReachedAgents {
             registry,
             list: Vec::new(),
             places: Vec::new(),
@@ -270,11 +281,11 @@ impl<'a> Reached<'a> {
         }
     }
 
-    fn add(&mut self, reach: Reach<'_>, via: Via) {
+    fn add(&mut self, reach: AddressTarget<'_>, via: RecipientRule) {
         self.calls += 1;
         match reach {
-            Reach::Here(at) => self.add_here(at, via),
-            Reach::There { tag, who } => {
+            AddressTarget::Here(at) => self.add_here(at, via),
+            AddressTarget::There { tag, who } => {
                 let agent: Arc<str> = far(tag, who).into();
                 if self.list.iter().all(|known| known.agent != agent) {
                     self.list.push(Recipient { agent, via });
@@ -283,9 +294,9 @@ impl<'a> Reached<'a> {
         }
     }
 
-    fn add_here(&mut self, at: u32, via: Via) {
+    fn add_here(&mut self, at: u32, via: RecipientRule) {
         match self.place(at) {
-            Some(place) if via == Via::Direct => self.list[place].via = via,
+            Some(place) if via == RecipientRule::Direct => self.list[place].via = via,
             Some(_) => {}
             None => {
                 if let Some(place) = self.places.get_mut(at as usize) {

@@ -5,8 +5,8 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::expand::{Expansion, best_first, role_named};
-use super::{Availability, Resolved, resolve_all};
+use super::expand::{AddressExpansion, best_first, role_named};
+use super::{Availability, ResolvedRecipients, resolve_all};
 use crate::base::error::{Problem, nearest};
 use crate::message::address::{Address, quoted};
 use crate::message::{MILESTONE, Message, may_go_to_channel_alone};
@@ -26,7 +26,7 @@ pub fn resolve_message(
     sender: &str,
     message: &Message,
     standing: &mut dyn Availability,
-) -> Result<Resolved, Vec<Problem>> {
+) -> Result<ResolvedRecipients, Vec<Problem>> {
     let (kind, by_mention) = (message.kind(), message.by_mention());
     let needs_none = may_go_to_channel_alone(kind);
     let mut resolved = resolve_all(registry, sender, message.addresses(), by_mention, standing)?;
@@ -54,7 +54,7 @@ pub fn resolve_message(
     Ok(resolved)
 }
 
-impl Expansion<'_, '_> {
+impl AddressExpansion<'_, '_> {
     /// Why an address or a mention reaches no agent. `None` for an invalid address, which is rejected, and for a word that
     /// resembles no name.
     pub(super) fn explain_unreached(&self, text: &str, mention: bool) -> Option<Problem> {

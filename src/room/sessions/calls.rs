@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Whether the session of an agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum SessionRunState {
     /// A process holds a lock for the agent.
     Running,
     /// The session is known to have ended, at this time if that is known, and the agent was not active since.
@@ -19,17 +19,17 @@ pub enum Run {
 }
 
 /// The last calls of sessions, and the agents with a running process. For the roster.
-pub struct Calls {
+pub struct SessionCalls {
     room: Dir,
     sessions: Option<Dir>,
     /// Read once, on demand.
     held: OnceCell<BTreeSet<String>>,
 }
 
-impl Calls {
+impl SessionCalls {
     /// Reads the sessions of a room.
-    pub fn of(room: &Dir) -> Calls {
-        Calls {
+    pub fn of(room: &Dir) -> SessionCalls {
+        SessionCalls {
             room: room.clone(),
             sessions: room.sub(layout::SESSIONS).ok(),
             held: OnceCell::new(),
@@ -70,27 +70,27 @@ impl Calls {
     }
 
     /// Finds out whether the session of this agent runs. `seen` is the agent's last activity.
-    pub fn run(&self, agent: &str, seen: Stamp) -> Run {
+    pub fn run(&self, agent: &str, seen: Stamp) -> SessionRunState {
         if self.held().contains(agent) {
-            return Run::Running;
+            return SessionRunState::Running;
         }
         let Some(lease) = self
             .sessions
             .as_ref()
             .and_then(|sessions| read(sessions, agent))
         else {
-            return Run::Unknown;
+            return SessionRunState::Unknown;
         };
         let is_last = Stamp::parse(&lease.last)
             .is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
         if !is_last {
-            return Run::Unknown;
+            return SessionRunState::Unknown;
         }
         let left = holds::was_left(&self.room, &lease);
         if lease.ended || lease.is_gone(&self.room) {
-            return Run::Ended(left.flatten());
+            return SessionRunState::Ended(left.flatten());
         }
-        left.map_or(Run::Unknown, Run::Ended)
+        left.map_or(SessionRunState::Unknown, SessionRunState::Ended)
     }
 
     /// The agents with a running process that waits, watches or serves tools.

@@ -166,7 +166,7 @@ pub(in crate::room) const SHELLS: [&str; 12] = [
 
 /// A calling session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
+pub struct CallingSession {
     /// The client's name.
     pub client: String,
     /// The client's id of the session, if known.
@@ -177,9 +177,9 @@ pub struct Caller {
     pub directory: Option<PathBuf>,
 }
 
-impl Caller {
+impl CallingSession {
     /// A session of this client that started this program. Its process is the nearest parent that is not a shell.
-    pub fn here(client: &str, session: Option<String>) -> Result<Caller> {
+    pub fn here(client: &str, session: Option<String>) -> Result<CallingSession> {
         if let Some(id) = session.as_deref().filter(|id| !is_session(id)) {
             return Err(Error::Usage {
                 what: format!(
@@ -198,14 +198,14 @@ impl Caller {
             || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX)
         {
             // All sessions of Codex share one process, which its shell cannot see.
-            return Ok(Caller {
+            return Ok(CallingSession {
                 client: CODEX.to_owned(),
                 session,
                 process: None,
                 directory,
             });
         }
-        Ok(Caller {
+        Ok(CallingSession {
             client: client.to_owned(),
             session,
             process: above.map(|(process, _)| process),
@@ -215,10 +215,11 @@ impl Caller {
 
     /// The session that this program serves, if a client started it as a server. A server can outlive its first session,
     /// because Claude Code and Qwen Code start the next one in the same process. So only the process identifies it.
-    pub fn of_server() -> Result<Caller> {
-        let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
+    pub fn of_server() -> Result<CallingSession> {
+        let caller = CallingSession::from_environment()
+            .map_or_else(|| CallingSession::here("mcp", None), Ok)?;
         match client_above() {
-            Some((_, name)) if name == CLAUDE || caller.client == QWEN => Ok(Caller {
+            Some((_, name)) if name == CLAUDE || caller.client == QWEN => Ok(CallingSession {
                 session: None,
                 ..caller
             }),
@@ -227,8 +228,8 @@ impl Caller {
     }
 
     /// The session that Codex names in each call to a server.
-    pub fn codex(session: &str) -> Result<Caller> {
-        Caller::here(CODEX, Some(session.to_owned()))
+    pub fn codex(session: &str) -> Result<CallingSession> {
+        CallingSession::here(CODEX, Some(session.to_owned()))
     }
 
     /// A text that identifies the session.
@@ -246,16 +247,18 @@ impl Caller {
     }
 
     /// The session in the environment, otherwise the process of the client.
-    pub fn from_environment() -> Option<Caller> {
+    pub fn from_environment() -> Option<CallingSession> {
         let named = session_variables().find_map(|(name, client)| {
             let id = std::env::var(name).ok().filter(|id| is_session(id))?;
             Some((id, client))
         });
         match named {
-            Some((id, client)) => Caller::here(client, Some(id)).ok(),
-            None if std::env::var_os(IN_GEMINI).is_some() => Caller::here(GEMINI, None).ok(),
+            Some((id, client)) => CallingSession::here(client, Some(id)).ok(),
+            None if std::env::var_os(IN_GEMINI).is_some() => {
+                CallingSession::here(GEMINI, None).ok()
+            }
             None if client_above().is_some_and(|(_, name)| name == KIMI_PROCESS) => {
-                Caller::here(KIMI, None).ok()
+                CallingSession::here(KIMI, None).ok()
             }
             None => None,
         }

@@ -7,7 +7,7 @@ use crate::room::Room;
 use std::collections::BTreeMap;
 
 /// The last edits: for each file, the agents with their times in microseconds.
-type Edits = BTreeMap<String, BTreeMap<String, i64>>;
+type RecentEdits = BTreeMap<String, BTreeMap<String, i64>>;
 
 /// Notes that an agent edits these files. Returns each file that another agent edited within [`limits::SAME_FILE`], with
 /// that agent. `None` if edits cannot be noted.
@@ -17,7 +17,7 @@ pub fn note_edits(room: &Room, agent: &str, files: &[String]) -> Option<Vec<(Str
         .lock_within(layout::EDITS_LOCK, limits::TOLD_WAIT)
         .ok()?;
     let read = dir.read(layout::EDITS, limits::LEASE_BYTES).ok()?;
-    let mut edits: Edits = read
+    let mut edits: RecentEdits = read
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();
     let now = Stamp::now().micros();

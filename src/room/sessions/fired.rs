@@ -12,7 +12,7 @@ pub const WAKE: &str = "wake";
 
 /// The last run of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fired {
+pub struct HookRun {
     /// `claude`, `codex` or `gemini`.
     pub client: String,
     /// The client's name for the event.
@@ -34,7 +34,7 @@ pub fn note(
     trouble: Option<String>,
 ) -> Result<()> {
     let (client_name, at) = (client.to_owned(), Stamp::now().to_string());
-    let fired = Fired {
+    let fired = HookRun {
         client: client_name,
         event: event.to_owned(),
         at,
@@ -48,13 +48,13 @@ pub fn note(
 }
 
 /// The last run of every hook, by client and event.
-pub fn fired(room: &Room) -> Result<Vec<Fired>> {
+pub fn fired(room: &Room) -> Result<Vec<HookRun>> {
     let dir = match room.dir.sub(layout::FIRED) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
         dir => dir?,
     };
     let names = dir.list()?.collect::<Result<Vec<_>>>()?;
-    let mut fired: Vec<Fired> = names
+    let mut fired: Vec<HookRun> = names
         .iter()
         .filter_map(|entry| {
             let bytes = dir.read(&entry.name, limits::SESSION_BYTES).ok()??;

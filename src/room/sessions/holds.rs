@@ -4,7 +4,7 @@
 //! into it, and locks it. The lock shows that the process is running, in any PID namespace; the system releases it when
 //! the process ends.
 
-use super::{COMMAND, Caller, Held, Lease, Process};
+use super::{COMMAND, CallingSession, LockedSessions, Process, SessionLease};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt;
 
 /// A session as recorded in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
+pub struct SessionIdentity {
     /// The client.
     pub client: String,
     /// The client's id of the session, if it has one.
@@ -28,10 +28,10 @@ pub struct Named {
     pub process: Option<Process>,
 }
 
-impl Named {
+impl SessionIdentity {
     /// Is it the same session? Compares the ids if both have one, otherwise the processes: a tool server and a hook may
     /// know different data.
-    pub fn is(&self, other: &Named) -> bool {
+    pub fn is(&self, other: &SessionIdentity) -> bool {
         match (&self.session, &other.session) {
             (Some(one), Some(another)) => one == another,
             _ => self.process.is_some() && self.process == other.process,
@@ -39,9 +39,9 @@ impl Named {
     }
 }
 
-impl From<&Caller> for Named {
-    fn from(caller: &Caller) -> Named {
-        Named {
+impl From<&CallingSession> for SessionIdentity {
+    fn from(caller: &CallingSession) -> SessionIdentity {
+        SessionIdentity {
             client: caller.client.clone(),
             session: caller.session.clone(),
             process: caller.process,
@@ -50,11 +50,11 @@ impl From<&Caller> for Named {
 }
 
 /// A lock that a process of a session holds as long as it runs.
-pub struct Hold {
+pub struct SessionHold {
     dir: Dir,
     name: String,
     agent: String,
-    session: Named,
+    session: SessionIdentity,
     lasting: bool,
     /// True if the file stays when the lock is released.
     is_left: bool,
@@ -63,9 +63,9 @@ pub struct Hold {
 
 /// The content of a hold file.
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct HoldFile {
     #[serde(flatten)]
-    session: Named,
+    session: SessionIdentity,
     /// True if the process ends with its session. Then an unlocked file shows that the session was killed.
     #[serde(default)]
     lasting: bool,
@@ -74,21 +74,30 @@ struct Content {
     ended: Option<String>,
 }
 
-impl Hold {
+impl SessionHold {
     /// Holds an agent for a session until the value is dropped.
-    pub fn take(room: &Room, agent: &str, session: &Named) -> Result<Hold> {
-        Hold::new(room, agent, session, false)
+    pub fn take(room: &Room, agent: &str, session: &SessionIdentity) -> Result<SessionHold> {
+        SessionHold::new(room, agent, session, false)
     }
 
-    /// As [`Hold::take`], for a process that ends with its session. If the process is killed, the session counts as ended.
-    pub fn take_lasting(room: &Room, agent: &str, session: &Named) -> Result<Hold> {
-        Hold::new(room, agent, session, true)
+    /// As [`SessionHold::take`], for a process that ends with its session. If the process is killed, the session counts as ended.
+    pub fn take_lasting(
+        room: &Room,
+        agent: &str,
+        session: &SessionIdentity,
+    ) -> Result<SessionHold> {
+        SessionHold::new(room, agent, session, true)
     }
 
-    fn new(room: &Room, agent: &str, session: &Named, lasting: bool) -> Result<Hold> {
+    fn new(
+        room: &Room,
+        agent: &str,
+        session: &SessionIdentity,
+        lasting: bool,
+    ) -> Result<SessionHold> {
         let name = layout::hold(agent, &id::mint());
-        let (dir, lock) = Hold::lock(room, &name, agent, session, lasting)?;
-        Ok(Hold {
+        let (dir, lock) = SessionHold::lock(room, &name, agent, session, lasting)?;
+        Ok(SessionHold {
             dir,
             name,
             agent: agent.to_owned(),
@@ -103,15 +112,15 @@ impl Hold {
         room: &Room,
         name: &str,
         agent: &str,
-        session: &Named,
+        session: &SessionIdentity,
         lasting: bool,
     ) -> Result<(Dir, LockFile)> {
         // While the session files are locked, no other process removes an unlocked hold file.
-        let _held = Held::open(room)?;
+        let _held = LockedSessions::open(room)?;
         let dir = room.dir.make(layout::HOLDS)?;
         tidy(&room.dir, agent);
         let lock = dir.lock_within(name, limits::SESSIONS_WAIT)?;
-        let content = Content {
+        let content = HoldFile {
             session: session.clone(),
             lasting,
             ended: None,
@@ -128,40 +137,40 @@ impl Hold {
         if file_meta(&self.lock).is_ok_and(|meta| meta.links > 0) {
             return;
         }
-        match Hold::lock(room, &self.name, &self.agent, &self.session, self.lasting) {
+        match SessionHold::lock(room, &self.name, &self.agent, &self.session, self.lasting) {
             Ok(held) => (self.dir, self.lock) = held,
             Err(e) => tracing::debug!("{e}"),
         }
     }
 
     /// Holds the agent of the session that runs this program, if it has one. A failure is ignored.
-    pub fn of_this_session(room: &Room) -> Option<Hold> {
-        let lease = super::agent_of(room, &Caller::from_environment()?)
+    pub fn of_this_session(room: &Room) -> Option<SessionHold> {
+        let lease = super::agent_of(room, &CallingSession::from_environment()?)
             .ok()?
             .filter(|lease| !lease.ended)?;
-        Hold::take(room, &lease.agent, &lease.named())
+        SessionHold::take(room, &lease.agent, &lease.named())
             .inspect_err(|e| tracing::debug!("{e}"))
             .ok()
     }
 
     /// Holds an agent for a process that waits or watches, so that the agent counts as present. A failure is ignored.
-    pub fn of_waiting(room: &Room, agent: &str) -> Option<Hold> {
-        if let Some(hold) = Hold::of_this_session(room) {
+    pub fn of_waiting(room: &Room, agent: &str) -> Option<SessionHold> {
+        if let Some(hold) = SessionHold::of_this_session(room) {
             return Some(hold);
         }
-        let no_session = Named {
+        let no_session = SessionIdentity {
             client: COMMAND.into(),
             session: None,
             process: None,
         };
-        Hold::take(room, agent, &no_session)
+        SessionHold::take(room, agent, &no_session)
             .inspect_err(|e| tracing::debug!("{e}"))
             .ok()
     }
 
     /// Records that the session ended at this time. The file stays when the lock is released. A failure is ignored.
     pub fn leave(&mut self, at: Stamp) {
-        let content = Content {
+        let content = HoldFile {
             session: self.session.clone(),
             lasting: true,
             ended: Some(at.to_string()),
@@ -181,7 +190,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for SessionHold {
     fn drop(&mut self) {
         if !self.is_left {
             let _ = self.dir.remove(&self.name);
@@ -190,24 +199,24 @@ impl Drop for Hold {
 }
 
 /// Returns true if a running process holds this lease for its session.
-pub fn is_held(room: &Dir, lease: &Lease) -> bool {
+pub fn is_held(room: &Dir, lease: &SessionLease) -> bool {
     let session = lease.named();
     each(room, &lease.agent).any(|(_, held)| held.is_some_and(|held| held.is(&session)))
 }
 
 /// Returns true if a process that runs as long as this lease's session holds it.
-pub fn is_watched(room: &Dir, lease: &Lease) -> bool {
+pub fn is_watched(room: &Dir, lease: &SessionLease) -> bool {
     of_lease(room, lease, true).any(|(_, is_locked)| is_locked)
 }
 
 /// Returns true if a process that waits for mail holds this lease for its session.
-pub fn is_waiting(room: &Dir, lease: &Lease) -> bool {
+pub fn is_waiting(room: &Dir, lease: &SessionLease) -> bool {
     of_lease(room, lease, false).any(|(_, is_locked)| is_locked)
 }
 
 /// The abandoned hold of a process that runs as long as this lease's session, with the end of the session if the process
 /// recorded it. `None` if no such hold is left.
-pub(super) fn was_left(room: &Dir, lease: &Lease) -> Option<Option<Stamp>> {
+pub(super) fn was_left(room: &Dir, lease: &SessionLease) -> Option<Option<Stamp>> {
     let left = of_lease(room, lease, true).filter(|(_, is_locked)| !is_locked);
     left.map(|(content, _)| content.ended.as_deref().and_then(Stamp::parse))
         .max()
@@ -215,7 +224,11 @@ pub(super) fn was_left(room: &Dir, lease: &Lease) -> Option<Option<Stamp>> {
 
 /// The holds of this lease's session, and whether each is locked. `lasting` selects processes that run as long as the
 /// session.
-fn of_lease(room: &Dir, lease: &Lease, lasting: bool) -> impl Iterator<Item = (Content, bool)> {
+fn of_lease(
+    room: &Dir,
+    lease: &SessionLease,
+    lasting: bool,
+) -> impl Iterator<Item = (HoldFile, bool)> {
     let (dir, session) = (room.sub(layout::HOLDS).ok(), lease.named());
     let names = dir.as_ref().map(names).unwrap_or_default();
     let ours: Vec<String> = names
@@ -262,7 +275,7 @@ pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
 }
 
 /// The holds on an agent, each with its session. `None` if the lock is free or the session is unknown.
-fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<Named>)> {
+fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<SessionIdentity>)> {
     let dir = room.sub(layout::HOLDS).ok();
     let names = dir.as_ref().map(names).unwrap_or_default();
     let ours: Vec<String> = names
@@ -284,12 +297,12 @@ fn names(dir: &Dir) -> Vec<String> {
         .collect()
 }
 
-fn locked_session(dir: &Dir, name: &str) -> Option<Named> {
+fn locked_session(dir: &Dir, name: &str) -> Option<SessionIdentity> {
     let file = dir.look(name).ok()?;
     if !is_locked(&file) {
         return None;
     }
-    let unknown = Named {
+    let unknown = SessionIdentity {
         client: String::new(),
         session: None,
         process: None,
@@ -297,6 +310,6 @@ fn locked_session(dir: &Dir, name: &str) -> Option<Named> {
     Some(content(dir, name).map_or(unknown, |content| content.session))
 }
 
-fn content(dir: &Dir, name: &str) -> Option<Content> {
+fn content(dir: &Dir, name: &str) -> Option<HoldFile> {
     serde_json::from_slice(&dir.read(name, limits::SESSION_BYTES).ok()??).ok()
 }

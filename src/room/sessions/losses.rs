@@ -1,7 +1,7 @@
 //! Sessions that lost their agent to another session, until they are notified. Their model still believes that it is
 //! the agent.
 
-use super::{Caller, Held, Lease, Named, all};
+use super::{CallingSession, LockedSessions, SessionIdentity, SessionLease, all};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 
 /// A session that lost its agent and has not been notified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lost {
+pub struct LostSession {
     /// The session.
     #[serde(flatten)]
-    pub by: Named,
+    pub by: SessionIdentity,
     /// The time of the loss, RFC 3339.
     pub at: String,
 }
 
 /// The notification of a session that lost its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
+pub struct LossNotification {
     /// The agent.
     pub agent: String,
     /// A description of the new holder.
@@ -30,9 +30,9 @@ pub struct Loss {
     pub at: String,
 }
 
-impl std::fmt::Display for Loss {
+impl std::fmt::Display for LossNotification {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Loss { agent, holder, at } = self;
+        let LossNotification { agent, holder, at } = self;
         write!(
             f,
             "this session is no longer {agent}: {holder} took it over at {}",
@@ -42,14 +42,14 @@ impl std::fmt::Display for Loss {
 }
 
 /// The sessions to notify when another session than this lease's gets the agent. The most recent loss is the last one.
-pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
-    let mut lost: Vec<Lost> = lease
+pub(super) fn after(lease: &SessionLease, now: &str) -> Vec<LostSession> {
+    let mut lost: Vec<LostSession> = lease
         .lost
         .iter()
         .filter(|lost| !lost.by.is(&lease.named()))
         .cloned()
         .collect();
-    lost.push(Lost {
+    lost.push(LostSession {
         by: lease.named(),
         at: now.to_owned(),
     });
@@ -58,12 +58,12 @@ pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
 }
 
 /// The agent that a session lost without being notified, if the session has no other agent.
-pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
-    let (leases, caller) = (all(room)?, Named::from(caller));
+pub fn loss(room: &Room, caller: &CallingSession) -> Result<Option<LossNotification>> {
+    let (leases, caller) = (all(room)?, SessionIdentity::from(caller));
     let losses = leases.iter().filter(|lease| !lease.named().is(&caller));
     let losses = losses.filter_map(|lease| {
         let lost = lease.lost.iter().find(|lost| lost.by.is(&caller))?;
-        Some(Loss {
+        Some(LossNotification {
             agent: lease.agent.clone(),
             holder: lease.holder(),
             at: lost.at.clone(),
@@ -73,9 +73,9 @@ pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
 }
 
 /// Notes that the session was notified.
-pub fn notified_of_loss(room: &Room, caller: &Caller, agent: &str) -> Result<()> {
-    let held = Held::open(room)?;
-    let caller = Named::from(caller);
+pub fn notified_of_loss(room: &Room, caller: &CallingSession, agent: &str) -> Result<()> {
+    let held = LockedSessions::open(room)?;
+    let caller = SessionIdentity::from(caller);
     let Some(mut lease) = super::read(&held.dir, agent) else {
         return Ok(());
     };

@@ -13,15 +13,15 @@ mod losses;
 mod memory;
 mod told;
 
-pub use calls::{Calls, Run};
+pub use calls::{SessionCalls, SessionRunState};
 pub(in crate::room) use client::SHELLS;
 pub use client::{
-    CODEX, Caller, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables,
+    CODEX, CallingSession, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables,
 };
 pub use edits::note_edits;
-pub use fired::{Fired, WAKE, fired, note};
-pub use holds::{Hold, Named, is_held, is_waiting, is_watched};
-pub use losses::{Loss, Lost, loss, notified_of_loss};
+pub use fired::{HookRun, WAKE, fired, note};
+pub use holds::{SessionHold, SessionIdentity, is_held, is_waiting, is_watched};
+pub use losses::{LossNotification, LostSession, loss, notified_of_loss};
 pub use memory::SessionLock;
 pub use told::{first_time, first_time_within};
 
@@ -55,7 +55,7 @@ const RESTING: [&str; 5] = [IDLE, START, INTERRUPT, "Stop", "AfterAgent"];
 
 /// The lease of a session on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
+pub struct SessionLease {
     /// The agent.
     pub agent: String,
     /// The client: `claude`, `codex`, `gemini`, `mcp`, `exec`, or a name of its own.
@@ -97,7 +97,7 @@ pub struct Lease {
     pub ended: bool,
     /// Sessions that lost the agent and have not been notified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostSession>,
 }
 
 fn is_not(flag: &bool) -> bool {
@@ -124,10 +124,10 @@ pub enum Takeover {
     Force,
 }
 
-impl Lease {
+impl SessionLease {
     /// Its session.
-    pub fn named(&self) -> Named {
-        Named {
+    pub fn named(&self) -> SessionIdentity {
+        SessionIdentity {
             client: self.client.clone(),
             session: self.session.clone(),
             process: self.process,
@@ -135,8 +135,8 @@ impl Lease {
     }
 
     /// Returns true if this session holds the lease.
-    pub fn is_of(&self, caller: &Caller) -> bool {
-        self.named().is(&Named::from(caller))
+    pub fn is_of(&self, caller: &CallingSession) -> bool {
+        self.named().is(&SessionIdentity::from(caller))
     }
 
     /// Returns true if its session is alive: it is not known to have ended, and it called within `lease`, or a process
@@ -227,20 +227,20 @@ fn past(text: &str) -> Option<Stamp> {
 }
 
 /// The locked session files of a room. While it exists, no other process changes a lease.
-struct Held {
+struct LockedSessions {
     dir: Dir,
     _lock: LockFile,
 }
 
-impl Held {
-    fn open(room: &Room) -> Result<Held> {
+impl LockedSessions {
+    fn open(room: &Room) -> Result<LockedSessions> {
         let dir = room.dir.make(layout::SESSIONS)?;
         let lock = dir.lock_within(layout::SESSIONS_LOCK, limits::SESSIONS_WAIT)?;
-        Ok(Held { dir, _lock: lock })
+        Ok(LockedSessions { dir, _lock: lock })
     }
 
     /// Writes a lease. Not synced: after a power cut the next call writes it again.
-    fn write(&self, lease: &Lease) -> Result<()> {
+    fn write(&self, lease: &SessionLease) -> Result<()> {
         let mut text = serde_json::to_vec_pretty(lease).expect("a lease is plain data");
         text.push(b'\n');
         self.dir.show(layout::session(&lease.agent), &text)
@@ -248,7 +248,7 @@ impl Held {
 }
 
 /// The leases of a room, in no order. Torn and foreign files are skipped.
-pub fn all(room: &Room) -> Result<Vec<Lease>> {
+pub fn all(room: &Room) -> Result<Vec<SessionLease>> {
     match room.dir.sub(layout::SESSIONS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(Vec::new()),
         Err(e) => Err(e),
@@ -263,12 +263,12 @@ pub fn all(room: &Room) -> Result<Vec<Lease>> {
 }
 
 /// The lease on an agent, alive or not, but not of a session that has ended.
-pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
+pub fn of(room: &Room, agent: &str) -> Result<Option<SessionLease>> {
     Ok(last_of(room, agent)?.filter(|lease| !lease.ended))
 }
 
 /// As [`of`], even if the session has ended.
-pub fn last_of(room: &Room, agent: &str) -> Result<Option<Lease>> {
+pub fn last_of(room: &Room, agent: &str) -> Result<Option<SessionLease>> {
     match room.dir.sub(layout::SESSIONS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
         dir => Ok(read(&dir?, agent)),
@@ -276,24 +276,24 @@ pub fn last_of(room: &Room, agent: &str) -> Result<Option<Lease>> {
 }
 
 /// The lease of the agent that a session speaks for, or spoke for before it ended: it may have been resumed.
-pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
+pub fn agent_of(room: &Room, caller: &CallingSession) -> Result<Option<SessionLease>> {
     let ours = all(room)?.into_iter().filter(|lease| lease.is_of(caller));
     Ok(ours.max_by(|a, b| (!a.ended, &a.last).cmp(&(!b.ended, &b.last))))
 }
 
 /// The lease of the previous session in the same process: a client that clears its context starts a new session.
-pub fn before(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
+pub fn before(room: &Room, caller: &CallingSession) -> Result<Option<SessionLease>> {
     let same = all(room)?
         .into_iter()
         .filter(|lease| !lease.ended && lease.process.is_some() && lease.process == caller.process);
     Ok(same.max_by(|a, b| a.last.cmp(&b.last)))
 }
 
-fn read(dir: &Dir, agent: &str) -> Option<Lease> {
+fn read(dir: &Dir, agent: &str) -> Option<SessionLease> {
     let bytes = dir
         .read(layout::session(agent), limits::SESSION_BYTES)
         .ok()??;
-    serde_json::from_slice::<Lease>(&bytes)
+    serde_json::from_slice::<SessionLease>(&bytes)
         .ok()
         .filter(|lease| lease.agent == agent)
 }
@@ -303,10 +303,10 @@ fn read(dir: &Dir, agent: &str) -> Option<Lease> {
 pub fn bind(
     room: &Room,
     agent: &str,
-    caller: &Caller,
+    caller: &CallingSession,
     claim: Takeover,
     event: &str,
-) -> Result<Lease> {
+) -> Result<SessionLease> {
     if !caller.is_known() {
         return Err(Error::Usage {
             what: "this session cannot be distinguished from another one".into(),
@@ -314,7 +314,7 @@ pub fn bind(
         });
     }
     let within = room.settings()?.session_lease;
-    let held = Held::open(room)?;
+    let held = LockedSessions::open(room)?;
     let before = read(&held.dir, agent);
     let now = Stamp::now().to_string();
     if let Some(host) = before
@@ -322,7 +322,7 @@ pub fn bind(
         .filter(|lease| !lease.is_of(caller) && lease.is_around_us(&room.dir))
     {
         // The agent stays with the `mailbag exec` around the command, whatever client the command is.
-        let lease = Lease {
+        let lease = SessionLease {
             last: now,
             event: event.to_owned(),
             idle_since: None,
@@ -359,8 +359,8 @@ pub fn bind(
         (None, Some(lease)) => losses::after(lease, &now),
         (None, None) => Vec::new(),
     };
-    let named = Named::from(caller);
-    let lease = Lease {
+    let named = SessionIdentity::from(caller);
+    let lease = SessionLease {
         agent: agent.to_owned(),
         client: match ours {
             Some(lease) if caller.session.is_none() => lease.client.clone(),
@@ -396,7 +396,7 @@ pub fn bind(
 
 /// The client's process. A command in a sandbox may not see it; a hook does. A client may also start a hook by a helper of
 /// its own, which ends with the hook, so a process that still runs is only replaced when a session starts.
-fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process> {
+fn process(ours: Option<&SessionLease>, caller: &CallingSession, event: &str) -> Option<Process> {
     let known = ours.and_then(|lease| lease.process);
     match (caller.process, known) {
         (Some(new), Some(old))
@@ -410,7 +410,7 @@ fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process
 }
 
 /// The client's lock on the session. A command in a sandbox may not see it; a hook does.
-fn lock(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<SessionLock> {
+fn lock(ours: Option<&SessionLease>, caller: &CallingSession, event: &str) -> Option<SessionLock> {
     let known = ours.and_then(|lease| lease.lock.clone());
     let is_hook = ![JOIN, COMMAND, IDLE].contains(&event);
     if known.is_some() || !is_hook {
@@ -420,7 +420,7 @@ fn lock(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<SessionLoc
 }
 
 /// A command can run in any directory; a hook and a join run where the session works.
-fn directory(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<PathBuf> {
+fn directory(ours: Option<&SessionLease>, caller: &CallingSession, event: &str) -> Option<PathBuf> {
     let known = ours.and_then(|lease| lease.directory.clone());
     if event == COMMAND && known.is_some() {
         known
@@ -431,19 +431,19 @@ fn directory(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<PathB
 
 /// Records the lines that were shown to an agent.
 pub fn record_shown(room: &Room, agent: &str, told: ShownLines) -> Result<()> {
-    let held = Held::open(room)?;
+    let held = LockedSessions::open(room)?;
     match read(&held.dir, agent) {
-        Some(lease) => held.write(&Lease { told, ..lease }),
+        Some(lease) => held.write(&SessionLease { told, ..lease }),
         None => Ok(()),
     }
 }
 
 /// Records that a session has ended. Another session may take its agent; until then the session gets the agent back
 /// when it is resumed.
-pub fn end(room: &Room, caller: &Caller) -> Result<()> {
-    let held = Held::open(room)?;
+pub fn end(room: &Room, caller: &CallingSession) -> Result<()> {
+    let held = LockedSessions::open(room)?;
     for lease in all(room)?.into_iter().filter(|lease| lease.is_of(caller)) {
-        held.write(&Lease {
+        held.write(&SessionLease {
             ended: true,
             ..lease
         })?;
@@ -452,15 +452,15 @@ pub fn end(room: &Room, caller: &Caller) -> Result<()> {
 }
 
 /// Removes the leases of a session that will not return.
-pub fn release(room: &Room, caller: &Caller) -> Result<()> {
-    let held = Held::open(room)?;
+pub fn release(room: &Room, caller: &CallingSession) -> Result<()> {
+    let held = LockedSessions::open(room)?;
     for lease in all(room)?.iter().filter(|lease| lease.is_of(caller)) {
         held.dir.remove(layout::session(&lease.agent))?;
     }
     Ok(())
 }
 
-fn taken(lease: &Lease) -> Error {
+fn taken(lease: &SessionLease) -> Error {
     let agent = &lease.agent;
     Error::Busy {
         what: format!(

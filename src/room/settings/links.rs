@@ -21,7 +21,7 @@ pub struct LinkSettings {
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
     /// The addresses of this room that its mail may have.
-    pub accept: Vec<Accept>,
+    pub accept: Vec<AcceptedAddress>,
     /// The budget of all its senders together.
     #[serde(skip_serializing_if = "LinkBudget::is_default")]
     pub budget: LinkBudget,
@@ -77,7 +77,7 @@ pub enum Carrier {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Accept {
+pub enum AcceptedAddress {
     /// Agents by name.
     Agents,
     /// `all_<role>` and `any_<role>`.
@@ -91,10 +91,10 @@ pub enum Accept {
 }
 
 /// The tags of links, each with the kinds of addresses that mail from there may have.
-pub type LinkTags = BTreeMap<String, Vec<Accept>>;
+pub type LinkTags = BTreeMap<String, Vec<AcceptedAddress>>;
 
 /// The addresses that are accepted by default.
-const DEFAULT: [Accept; 2] = [Accept::Agents, Accept::Roles];
+const DEFAULT: [AcceptedAddress; 2] = [AcceptedAddress::Agents, AcceptedAddress::Roles];
 
 impl Carrier {
     const WORDS: [(&'static str, Carrier); 4] = [
@@ -126,18 +126,18 @@ impl Carrier {
     }
 }
 
-impl Accept {
-    const WORDS: [(&'static str, Accept); 5] = [
-        ("agents", Accept::Agents),
-        ("roles", Accept::Roles),
-        ("all", Accept::All),
-        ("topics", Accept::Topics),
-        ("human", Accept::Human),
+impl AcceptedAddress {
+    const WORDS: [(&'static str, AcceptedAddress); 5] = [
+        ("agents", AcceptedAddress::Agents),
+        ("roles", AcceptedAddress::Roles),
+        ("all", AcceptedAddress::All),
+        ("topics", AcceptedAddress::Topics),
+        ("human", AcceptedAddress::Human),
     ];
 
     /// The kind with this name.
-    pub fn parse(word: &str) -> Option<Accept> {
-        Accept::WORDS
+    pub fn parse(word: &str) -> Option<AcceptedAddress> {
+        AcceptedAddress::WORDS
             .into_iter()
             .find(|(known, _)| *known == word)
             .map(|(_, accept)| accept)
@@ -145,7 +145,7 @@ impl Accept {
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
-        Accept::WORDS
+        AcceptedAddress::WORDS
             .into_iter()
             .find(|(_, accept)| *accept == self)
             .map_or("", |(word, _)| word)
@@ -178,7 +178,7 @@ struct LinkFields {
     #[serde(rename = "as", default, deserialize_with = "read_known_as")]
     known_as: Option<String>,
     #[serde(default = "default_accept", deserialize_with = "read_accept")]
-    accept: Vec<Accept>,
+    accept: Vec<AcceptedAddress>,
     #[serde(default)]
     budget: LinkBudget,
     #[serde(default, deserialize_with = "nats::read_file")]
@@ -240,12 +240,14 @@ fn default_carrier() -> Carrier {
     Carrier::Dir
 }
 
-fn default_accept() -> Vec<Accept> {
+fn default_accept() -> Vec<AcceptedAddress> {
     DEFAULT.to_vec()
 }
 
-fn read_accept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Accept>, D::Error> {
-    let words = Accept::WORDS.map(|(word, _)| format!("\"{word}\""));
+fn read_accept<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<AcceptedAddress>, D::Error> {
+    let words = AcceptedAddress::WORDS.map(|(word, _)| format!("\"{word}\""));
     let wanted = format!("an array of {}", words.join(", "));
     read_checked(deserializer, |_| true, &wanted)
 }

@@ -10,10 +10,10 @@ mod ssh;
 mod tables;
 mod values;
 
-pub use links::{Accept, Carrier, LinkBudget, LinkSettings, LinkTags, is_tag};
+pub use links::{AcceptedAddress, Carrier, LinkBudget, LinkSettings, LinkTags, is_tag};
 pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
-pub use tables::{AnswerWithin, Budget, Escalation};
+pub use tables::{AnswerLimits, EscalationSettings, SenderBudget};
 
 use crate::base::error::Problem;
 use crate::base::limits;
@@ -30,7 +30,7 @@ use values::{read_checked, read_span, read_window, read_word, to_toml, write_spa
 /// The agents that may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Admission {
+pub enum SenderAdmission {
     /// Registered agents.
     #[default]
     Registered,
@@ -41,7 +41,7 @@ pub enum Admission {
 /// The action of the guard for files that another agent owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Guard {
+pub enum GuardMode {
     /// No action.
     Off,
     /// A warning.
@@ -54,7 +54,7 @@ pub enum Guard {
 /// The text that a hook shows at the start of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Brief {
+pub enum SessionBrief {
     /// Claims and mail.
     #[default]
     Mail,
@@ -115,7 +115,7 @@ settings! {
 
     "who may send: `registered` agents only, or `open` (a new outbox registers its agent)"
     #[serde(deserialize_with = "read_word")]
-    admission: Admission = Admission::default(), stays_inside;
+    admission: SenderAdmission = SenderAdmission::default(), stays_inside;
 
     "directory of shared files: an absolute path, or a path relative to the room"
     #[serde(deserialize_with = "read_context")]
@@ -137,7 +137,7 @@ settings! {
 
     "time limit for the answer to a question or an urgent message; then the supervisor is notified, and after the same time \
      the human: a duration, or a table of priorities; \"0\" for never"
-    answer_within: AnswerWithin = AnswerWithin::default(), stays_inside;
+    answer_within: AnswerLimits = AnswerLimits::default(), stays_inside;
 
     "time without activity after which an agent with unread mail, or with status online, is stale and the human is \
      notified; \"0\" for never"
@@ -147,7 +147,7 @@ settings! {
     "limits for each sender in a `window`, with delays for further mail: `messages`, `copies`, and `replies` to replies in \
      a conversation; and `announcements`, the lines about new mail that hooks show an agent in an hour; a table; 0 for no \
      limit, or for digests only"
-    budget: Budget = Budget::default(), stays_inside;
+    budget: SenderBudget = SenderBudget::default(), stays_inside;
 
     "lease duration of a session after its last call, from 1s to 24h"
     #[serde(serialize_with = "write_span", deserialize_with = "read_window")]
@@ -159,12 +159,12 @@ settings! {
 
     "edits and commits of files that another agent has claimed: `deny` (they stop), `warn` or `off`"
     #[serde(deserialize_with = "read_word")]
-    guard: Guard = Guard::default(), stays_inside;
+    guard: GuardMode = GuardMode::default(), stays_inside;
 
     "text of hooks at the start of a session: `mail` (claims and mail), or `context` (in addition, the output of `mailbag \
      context`)"
     #[serde(deserialize_with = "read_word")]
-    brief: Brief = Brief::default(), stays_inside;
+    brief: SessionBrief = SessionBrief::default(), stays_inside;
 
     "whether the router writes the newest mail to `MAILBOX.md` in the room, and the unread mail of each agent to \
      `queue/to-<agent>.md`: true or false"
@@ -177,7 +177,7 @@ settings! {
 
     "what happens to proposals that meet objections: after `attempts` rounds in a thread without a decision, the \
      `supervisor` is asked, and `within` this time the human; a table, also as `[escalation]`"
-    escalation: Option<Escalation> = None, stays_inside;
+    escalation: Option<EscalationSettings> = None, stays_inside;
 
     "rooms to which there is a link, by tag: `carrier` (`dir`, `ssh`, `nats`, or `none` if the other room connects), \
      `address`, `as` (this room's tag there, if it is not `tag`), `accept`, the addresses that their mail may have here \

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The limits of a sender's effects in a window. 0 means no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Budget {
+pub struct SenderBudget {
     /// The limit of messages per sender.
     #[serde(deserialize_with = "read_budget")]
     pub messages: u32,
@@ -33,9 +33,9 @@ pub struct Budget {
 const MESSAGES: u32 = 6_000;
 const _: () = assert!(limits::LINES * 6 <= MESSAGES as usize);
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget {
+impl Default for SenderBudget {
+    fn default() -> SenderBudget {
+        SenderBudget {
             messages: MESSAGES,
             copies: 60_000,
             replies: 30,
@@ -55,9 +55,9 @@ fn read_announcements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
 
 /// The time limits for answers, by priority as in [`message::PRIORITIES`]. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerWithin([Duration; 4]);
+pub struct AnswerLimits([Duration; 4]);
 
-impl AnswerWithin {
+impl AnswerLimits {
     /// The limit for this priority. `None` for no limit.
     pub fn of(&self, priority: &str) -> Option<Duration> {
         Some(self.0[position(priority)?]).filter(|within| !within.is_zero())
@@ -70,25 +70,25 @@ fn position(priority: &str) -> Option<usize> {
         .position(|known| *known == priority)
 }
 
-impl Default for AnswerWithin {
-    fn default() -> AnswerWithin {
-        AnswerWithin([Duration::from_secs(30 * 60); 4])
+impl Default for AnswerLimits {
+    fn default() -> AnswerLimits {
+        AnswerLimits([Duration::from_secs(30 * 60); 4])
     }
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum AnswerWithinValue {
+enum AnswerLimitsValue {
     All(String),
     Each(BTreeMap<String, String>),
 }
 
-impl AnswerWithinValue {
-    fn read(&self) -> Option<AnswerWithin> {
+impl AnswerLimitsValue {
+    fn read(&self) -> Option<AnswerLimits> {
         match self {
-            AnswerWithinValue::All(text) => Some(AnswerWithin([clock::span(text)?; 4])),
-            AnswerWithinValue::Each(spans) => {
-                let mut within = AnswerWithin::default();
+            AnswerLimitsValue::All(text) => Some(AnswerLimits([clock::span(text)?; 4])),
+            AnswerLimitsValue::Each(spans) => {
+                let mut within = AnswerLimits::default();
                 for (priority, text) in spans {
                     within.0[position(priority)?] = clock::span(text)?;
                 }
@@ -98,9 +98,9 @@ impl AnswerWithinValue {
     }
 }
 
-impl<'de> Deserialize<'de> for AnswerWithin {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnswerWithin, D::Error> {
-        let value = AnswerWithinValue::deserialize(deserializer);
+impl<'de> Deserialize<'de> for AnswerLimits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnswerLimits, D::Error> {
+        let value = AnswerLimitsValue::deserialize(deserializer);
         value.ok().and_then(|value| value.read()).ok_or_else(|| {
             D::Error::custom(
                 "expected a duration such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }",
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for AnswerWithin {
     }
 }
 
-impl Serialize for AnswerWithin {
+impl Serialize for AnswerLimits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (priority, within) in message::PRIORITIES.iter().zip(self.0) {
@@ -122,7 +122,7 @@ impl Serialize for AnswerWithin {
 /// The treatment of proposals that meet objections, without a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Escalation {
+pub struct EscalationSettings {
     /// The rounds before the supervisor is asked.
     #[serde(deserialize_with = "read_attempts")]
     pub attempts: u32,
@@ -137,9 +137,9 @@ pub struct Escalation {
 /// The largest number of rounds.
 const ATTEMPTS_MOST: u32 = 100;
 
-impl Default for Escalation {
-    fn default() -> Escalation {
-        Escalation {
+impl Default for EscalationSettings {
+    fn default() -> EscalationSettings {
+        EscalationSettings {
             attempts: 2,
             supervisor: None,
             within: Duration::from_secs(30 * 60),

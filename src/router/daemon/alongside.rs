@@ -1,53 +1,55 @@
 //! A router in a thread of a waiting command. It routes if no other router runs.
 
-use super::{Caller, Notice, Options, RouterLife, Tally, Wake, pass, watch};
-use crate::base::error::{Doing, Error, Result};
+use super::{
+    RouterEvent, RouterEvents, RouterOptions, RouterTotals, RouterWaker, RunningRouter, pass, watch,
+};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::room::outbox::Patience;
-use crate::room::{Lock, Locking, Mode, Room};
+use crate::room::outbox::UnreadyFiles;
+use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::recover::{note_failed_sync, recover};
 use std::thread::JoinHandle;
 
 /// Routes until it is dropped. The drop waits until the present batch is done and settled.
-pub struct Alongside {
-    router: Caller,
-    thread: Option<JoinHandle<Result<Tally>>>,
+pub struct BackgroundRouter {
+    router: RouterWaker,
+    thread: Option<JoinHandle<Result<RouterTotals>>>,
 }
 
 /// Starts to route in a thread of this process, unless another router runs.
-pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
+pub fn alongside(room: &Room) -> Result<Option<BackgroundRouter>> {
     // The caller tries again later instead of waiting for another process's single pass.
     if room.holder()?.is_some() || room.is_wanted() {
         return Ok(None);
     }
-    let lock = match room.lock(Mode::Alongside, limits::PASS_WAIT)? {
-        Locking::Ours(lock) => lock,
-        Locking::Theirs(_) | Locking::Closed(_) => return Ok(None),
+    let lock = match room.lock(RouterMode::Alongside, limits::PASS_WAIT)? {
+        LockAttempt::Ours(lock) => lock,
+        LockAttempt::Theirs(_) | LockAttempt::Closed(_) => return Ok(None),
     };
-    let notice = watch(room, &Options::default());
+    let notice = watch(room, &RouterOptions::default());
     let (router, there) = (notice.caller(), room.clone());
     let thread = std::thread::Builder::new()
         .name("router".into())
         .spawn(move || note_failed_sync(&there.dir, route(&there, lock, notice)))
         .doing("start a router for", room.dir.path())?;
-    Ok(Some(Alongside {
+    Ok(Some(BackgroundRouter {
         router,
         thread: Some(thread),
     }))
 }
 
 /// Like [`super::run`], but without signals.
-fn route(room: &Room, lock: Lock, notice: Notice) -> Result<Tally> {
-    let router = recover(room.clone(), lock, Patience::new(None))?;
-    let mut life = RouterLife::new(router, notice);
-    let tally = life.live(&Options::default(), &mut ())?;
+fn route(room: &Room, lock: RouterLock, notice: RouterEvents) -> Result<RouterTotals> {
+    let router = recover(room.clone(), lock, UnreadyFiles::new(None))?;
+    let mut life = RunningRouter::new(router, notice);
+    let tally = life.live(&RouterOptions::default(), &mut ())?;
     drop(life);
     // Commands that saw this router running have left their mail to it.
     pass(room)?;
     Ok(tally)
 }
 
-impl Alongside {
+impl BackgroundRouter {
     /// The error that ended the router. Nothing is routed after that.
     pub fn failure(&mut self) -> Option<Error> {
         if !self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
@@ -64,9 +66,9 @@ impl Alongside {
     }
 }
 
-impl Drop for Alongside {
+impl Drop for BackgroundRouter {
     fn drop(&mut self) {
-        self.router.call(Wake::End);
+        self.router.call(RouterEvent::End);
         if let Some(Ok(Err(e))) = self.thread.take().map(JoinHandle::join) {
             tracing::warn!("the router of this process ended: {e}");
         }

@@ -2,12 +2,12 @@
 //! open.
 
 use crate::base::error::{Error, Result};
-use crate::disk::{Barrier, Dir, Entry, layout};
+use crate::disk::{Barrier, Dir, DirectoryEntry, layout};
 use crate::message::id;
 use crate::room::registry::{Agent, Registry};
-use crate::room::settings::Admission;
+use crate::room::settings::SenderAdmission;
 use crate::router::Router;
-use crate::router::watcher::Notice;
+use crate::router::watcher::RouterEvents;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Watched directories.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct WatchedDirectories {
     /// The watched outboxes with their inodes.
     pub(super) outboxes: BTreeMap<Arc<str>, u64>,
     parent: Option<u64>,
@@ -25,18 +25,18 @@ pub(super) struct Known {
     pub(super) unwatched: BTreeSet<PathBuf>,
 }
 
-impl Known {
+impl WatchedDirectories {
     /// The value after the directory of outboxes was removed.
-    pub(super) fn gone() -> Known {
-        Known {
+    pub(super) fn gone() -> WatchedDirectories {
+        WatchedDirectories {
             parent: Some(0),
-            ..Known::default()
+            ..WatchedDirectories::default()
         }
     }
 
     /// Makes the missing directories of registered agents, then finds and watches all outboxes, even outboxes of
     /// unregistered agents.
-    pub(super) fn scan(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
+    pub(super) fn scan(&mut self, router: &mut Router, notice: &mut RouterEvents) -> Result<()> {
         let dir = router.config.dir().make(layout::OUTBOXES)?;
         let parent = Some(dir.meta()?.inode);
         if self.parent.is_some()
@@ -58,7 +58,7 @@ impl Known {
             make_directories(router, &missing)?;
             there = list_outboxes(&dir, router)?;
         }
-        if router.config.settings().admission == Admission::Open {
+        if router.config.settings().admission == SenderAdmission::Open {
             admit(router, &there)?;
         }
         there.extend(link_directories(router)?);
@@ -83,11 +83,11 @@ impl Known {
     }
 
     /// Watches inboxes, so that mail has receipts even if its reader only moves files.
-    fn watch_inboxes(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
+    fn watch_inboxes(&mut self, router: &mut Router, notice: &mut RouterEvents) -> Result<()> {
         let mut there = BTreeMap::new();
         let inboxes = router.config.dir().make(layout::INBOXES)?;
         for entry in inboxes.list()? {
-            let Entry { name, inode, .. } = entry?;
+            let DirectoryEntry { name, inode, .. } = entry?;
             let Some(agent) = name.to_str().filter(|name| id::is_name(name)) else {
                 continue;
             };

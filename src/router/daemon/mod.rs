@@ -7,29 +7,29 @@ mod pass;
 mod requests;
 mod signals;
 
-pub use self::alongside::{Alongside, alongside};
-use self::known::Known;
-pub use self::onlooker::Onlooker;
-pub use self::pass::{Passed, pass, pass_by};
-use self::requests::Requests;
+pub use self::alongside::{BackgroundRouter, alongside};
+use self::known::WatchedDirectories;
+pub use self::onlooker::RouterObserver;
+pub use self::pass::{PassResult, pass, pass_by};
+use self::requests::PassRequests;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::room::outbox::Patience;
-use crate::room::{Lock, Locking, Mode, Room};
+use crate::room::outbox::UnreadyFiles;
+use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::Router;
-pub use crate::router::Tally;
-use crate::router::projections::Cause;
+pub use crate::router::RouterTotals;
+use crate::router::projections::ReconcileCause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
 use crate::router::temporary;
-use crate::router::upkeep::receipts::Inboxes;
-use crate::router::watcher::{Caller, Hint, Notice, Wake};
+use crate::router::upkeep::receipts::InboxSelection;
+use crate::router::watcher::{FileHint, RouterEvent, RouterEvents, RouterWaker};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Options of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Options {
+pub struct RouterOptions {
     /// Route the waiting mail, then end.
     pub once: bool,
     /// Use no file events: scan the directories every two seconds.
@@ -38,7 +38,7 @@ pub struct Options {
 
 /// The report of a router that has begun to watch.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Ready {
+pub struct ReadyReport {
     /// The directory of the room.
     pub room: PathBuf,
     /// The number of registered agents.
@@ -50,16 +50,20 @@ pub struct Ready {
 }
 
 /// Routes until a signal ends the router, or once. If another router runs, one pass is left to it.
-pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Passed> {
+pub fn run(
+    room: &Room,
+    options: &RouterOptions,
+    onlooker: &mut dyn RouterObserver,
+) -> Result<PassResult> {
     let lock = match if options.once {
-        room.lock(Mode::Pass, limits::LOCK_WAIT)
+        room.lock(RouterMode::Pass, limits::LOCK_WAIT)
     } else {
         room.lock_to_run()
     }? {
-        Locking::Ours(lock) => lock,
-        Locking::Closed(e) => return Err(e),
-        Locking::Theirs(holder) if options.once => return Ok(Passed::RouterRuns(holder)),
-        Locking::Theirs(holder) => {
+        LockAttempt::Ours(lock) => lock,
+        LockAttempt::Closed(e) => return Err(e),
+        LockAttempt::Theirs(holder) if options.once => return Ok(PassResult::RouterRuns(holder)),
+        LockAttempt::Theirs(holder) => {
             room.check_progress()?;
             let what = format!(
                 "a router runs in {} already, as process {}",
@@ -72,26 +76,26 @@ pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Resul
             });
         }
     };
-    note_failed_sync(&room.dir, run_with(room, lock, options, onlooker)).map(Passed::Routed)
+    note_failed_sync(&room.dir, run_with(room, lock, options, onlooker)).map(PassResult::Routed)
 }
 
 fn run_with(
     room: &Room,
-    lock: Lock,
-    options: &Options,
-    onlooker: &mut dyn Onlooker,
-) -> Result<Tally> {
+    lock: RouterLock,
+    options: &RouterOptions,
+    onlooker: &mut dyn RouterObserver,
+) -> Result<RouterTotals> {
     let now = if options.once {
         Some(file_system_time(room)?)
     } else {
         None
     };
-    let router = recover(room.clone(), lock, Patience::new(now))?;
+    let router = recover(room.clone(), lock, UnreadyFiles::new(now))?;
     let notice = watch(room, options);
     if !options.once {
         signals::listen(notice.caller())?;
     }
-    let mut life = RouterLife::new(router, notice);
+    let mut life = RunningRouter::new(router, notice);
     let tally = life.live(options, onlooker)?;
     drop(life);
     if !options.once {
@@ -102,12 +106,12 @@ fn run_with(
 }
 
 /// Watches the room, with file events if they work and the options allow them.
-fn watch(room: &Room, options: &Options) -> Notice {
+fn watch(room: &Room, options: &RouterOptions) -> RouterEvents {
     let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
     let watched = if events {
-        Notice::watch(&room.dir)
+        RouterEvents::watch(&room.dir)
     } else {
-        Ok(Notice::silent())
+        Ok(RouterEvents::silent())
     };
     watched.unwrap_or_else(|e| {
         let e = if matches!(e, Error::Busy { .. }) {
@@ -116,15 +120,15 @@ fn watch(room: &Room, options: &Options) -> Notice {
             crate::router::watcher::too_many(&e)
         };
         tracing::warn!("{e}");
-        Notice::silent()
+        RouterEvents::silent()
     })
 }
 
-struct RouterLife {
+struct RunningRouter {
     router: Router,
-    notice: Notice,
-    known: Known,
-    requests: Requests,
+    notice: RouterEvents,
+    known: WatchedDirectories,
+    requests: PassRequests,
     /// Whether an outbox may have appeared or disappeared.
     stale: bool,
     /// Whether the registry or the settings may have changed.
@@ -135,13 +139,13 @@ struct RouterLife {
     busy: Option<Instant>,
 }
 
-impl RouterLife {
-    fn new(router: Router, notice: Notice) -> RouterLife {
-        RouterLife {
+impl RunningRouter {
+    fn new(router: Router, notice: RouterEvents) -> RunningRouter {
+        RunningRouter {
             router,
             notice,
-            known: Known::default(),
-            requests: Requests::default(),
+            known: WatchedDirectories::default(),
+            requests: PassRequests::default(),
             stale: false,
             edited: false,
             next_sweep: Instant::now(),
@@ -150,11 +154,15 @@ impl RouterLife {
         }
     }
 
-    fn live(&mut self, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
+    fn live(
+        &mut self,
+        options: &RouterOptions,
+        onlooker: &mut dyn RouterObserver,
+    ) -> Result<RouterTotals> {
         self.router.note_clock()?;
         self.sweep()?;
         if !options.once {
-            let ready = Ready {
+            let ready = ReadyReport {
                 room: self.router.config.dir().path().to_path_buf(),
                 agents: self.router.config.registry().agents().len(),
                 outboxes: self.known.outboxes.len(),
@@ -212,7 +220,7 @@ impl RouterLife {
     }
 
     /// Reports new mail and recorded wakes to the onlooker, and takes its steps of wakes.
-    fn update_onlooker(&mut self, onlooker: &mut dyn Onlooker) {
+    fn update_onlooker(&mut self, onlooker: &mut dyn RouterObserver) {
         let Router {
             config,
             journal,
@@ -273,22 +281,28 @@ impl RouterLife {
     }
 
     /// Returns true if the wake ends the router.
-    fn handle_wake(&mut self, wake: Wake) -> bool {
+    fn handle_wake(&mut self, wake: RouterEvent) -> bool {
         match wake {
-            Wake::Hint(Hint::File(agent, name)) => {
+            RouterEvent::Hint(FileHint::File(agent, name)) => {
                 self.router.intake.outboxes().hint(&agent.into(), name)
             }
-            Wake::Hint(Hint::Request(agent, name)) => self.requests.note(agent.into(), name),
-            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
-            Wake::Hint(Hint::OutboxGone(agent)) => {
+            RouterEvent::Hint(FileHint::Request(agent, name)) => {
+                self.requests.note(agent.into(), name)
+            }
+            RouterEvent::Hint(FileHint::Outbox(_) | FileHint::Outboxes | FileHint::Inboxes) => {
+                self.stale = true
+            }
+            RouterEvent::Hint(FileHint::OutboxGone(agent)) => {
                 self.stale |= self.known.outboxes.remove(&*agent).is_some()
             }
-            Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
-            Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
-            Wake::Hint(Hint::Left(agent, name)) => self.router.note_left(&agent, &name),
-            Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
-            Wake::Called => {}
-            Wake::End => return true,
+            RouterEvent::Hint(FileHint::OutboxesGone) => {
+                (self.stale, self.known) = (true, WatchedDirectories::gone())
+            }
+            RouterEvent::Hint(FileHint::Registry) | RouterEvent::Reload => self.edited = true,
+            RouterEvent::Hint(FileHint::Left(agent, name)) => self.router.note_left(&agent, &name),
+            RouterEvent::Hint(FileHint::Everything) => self.next_sweep = Instant::now(),
+            RouterEvent::Called => {}
+            RouterEvent::End => return true,
         }
         false
     }
@@ -384,9 +398,9 @@ impl RouterLife {
         sweep(&mut self.router, &self.known);
         self.router.apply_deadlines();
         self.router.report_strays();
-        self.router.scan_inboxes(Inboxes::All);
+        self.router.scan_inboxes(InboxSelection::All);
         self.router.intake.tidy();
-        self.router.reconcile(Cause::Sweep)?;
+        self.router.reconcile(ReconcileCause::Sweep)?;
         // Even while mail keeps coming, so that a start after a kill reads little of the log.
         self.router.save_checkpoint()?;
         self.router.write_pending();
@@ -416,14 +430,14 @@ impl RouterLife {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<Tally> {
+    fn end(&mut self) -> Result<RouterTotals> {
         if !self.router.turn.take(limits::PAUSE_WAIT)? {
             // The next start settles open records; the backup must not contain a part of them.
             return Ok(self.router.tally());
         }
         self.router.settle()?;
         self.router.save_checkpoint()?;
-        self.router.reconcile(Cause::End)?;
+        self.router.reconcile(ReconcileCause::End)?;
         self.router.write_pending();
         Ok(self.router.tally())
     }
@@ -442,7 +456,7 @@ fn check_stale_agents(router: &mut Router) -> Result<()> {
     }
 }
 
-fn sweep(router: &mut Router, known: &Known) {
+fn sweep(router: &mut Router, known: &WatchedDirectories) {
     for agent in known.outboxes.keys() {
         if let Err(e) = router.intake.outboxes().sweep(router.config.dir(), agent) {
             router

@@ -1,21 +1,21 @@
 //! Reports of a router to the program that runs it.
 
-use super::Ready;
-use crate::message::waking::Waking;
-use crate::router::watcher::Caller;
+use super::ReadyReport;
+use crate::message::waking::WakeUpdate;
+use crate::router::watcher::RouterWaker;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A receiver of a router's reports.
-pub trait Onlooker {
+pub trait RouterObserver {
     /// Called when the router watches. `router` wakes it when there is something to take.
-    fn ready(&mut self, ready: &Ready, router: Caller);
+    fn ready(&mut self, ready: &ReadyReport, router: RouterWaker);
 
     /// Called when these agents have new mail, and a program wakes them.
     fn delivered(&mut self, _agents: BTreeSet<Arc<str>>) {}
 
     /// Returns steps of wakes to record.
-    fn take_wakes(&mut self) -> Vec<Waking> {
+    fn take_wakes(&mut self) -> Vec<WakeUpdate> {
         Vec::new()
     }
 
@@ -24,6 +24,6 @@ pub trait Onlooker {
 }
 
 /// Receives nothing.
-impl Onlooker for () {
-    fn ready(&mut self, _: &Ready, _: Caller) {}
+impl RouterObserver for () {
+    fn ready(&mut self, _: &ReadyReport, _: RouterWaker) {}
 }

@@ -1,46 +1,52 @@
 //! A single pass over a room. Every command that sends or reads makes one if no router runs.
 
-use super::{Known, Requests, check_stale_agents};
+use super::{PassRequests, WatchedDirectories, check_stale_agents};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::room::outbox::Patience;
-use crate::room::{Holder, Lock, Locking, Mode, Room};
-use crate::router::Tally;
-use crate::router::projections::Cause;
+use crate::room::outbox::UnreadyFiles;
+use crate::room::{LockAttempt, Room, RouterHolder, RouterLock, RouterMode};
+use crate::router::RouterTotals;
+use crate::router::projections::ReconcileCause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
-use crate::router::upkeep::receipts::Inboxes;
-use crate::router::watcher::Notice;
+use crate::router::upkeep::receipts::InboxSelection;
+use crate::router::watcher::RouterEvents;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The result of a single pass.
 #[derive(Debug)]
-pub enum Passed {
+pub enum PassResult {
     /// The pass was made, with this result.
-    Routed(Tally),
+    Routed(RouterTotals),
     /// Another router runs and does the work.
-    RouterRuns(Holder),
+    RouterRuns(RouterHolder),
     /// This user has only the files of an agent. The room's owner routes.
     OwnerRoutes,
 }
 
 /// Makes one pass over the room if no router runs. Fails if mail waits for a router that makes no progress.
-pub fn pass(room: &Room) -> Result<Passed> {
-    match room.lock(Mode::Pass, limits::PASS_WAIT)? {
-        Locking::Ours(lock) => pass_by(room, lock, || Ok(())),
-        Locking::Theirs(holder) => room.check_progress().map(|()| Passed::RouterRuns(holder)),
-        Locking::Closed(_) => Ok(Passed::OwnerRoutes),
+pub fn pass(room: &Room) -> Result<PassResult> {
+    match room.lock(RouterMode::Pass, limits::PASS_WAIT)? {
+        LockAttempt::Ours(lock) => pass_by(room, lock, || Ok(())),
+        LockAttempt::Theirs(holder) => room
+            .check_progress()
+            .map(|()| PassResult::RouterRuns(holder)),
+        LockAttempt::Closed(_) => Ok(PassResult::OwnerRoutes),
     }
 }
 
 /// Makes one pass over the room, as the holder of its lock. `recovered` is called before the pass reads outboxes.
 /// With the durability `power`, everything that was written before the pass is durable at that time, if the system
 /// can sync a whole file system.
-pub fn pass_by(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) -> Result<Passed> {
+pub fn pass_by(
+    room: &Room,
+    lock: RouterLock,
+    recovered: impl FnOnce() -> Result<()>,
+) -> Result<PassResult> {
     let (tally, brought) = note_failed_sync(&room.dir, pass_with(room, lock, recovered))?;
     pass_linked_rooms(room, &brought);
-    Ok(Passed::Routed(tally))
+    Ok(PassResult::Routed(tally))
 }
 
 /// Makes a pass over each room that received items, and another pass over this room if items were returned. A failure
@@ -59,29 +65,31 @@ fn pass_linked_rooms(room: &Room, brought: &BTreeSet<PathBuf>) {
 
 /// Makes a pass if the room's lock is free, and returns the rooms that received items.
 fn try_pass(room: &Room) -> Result<BTreeSet<PathBuf>> {
-    match room.lock(Mode::Pass, Duration::ZERO)? {
-        Locking::Ours(lock) => Ok(note_failed_sync(&room.dir, pass_with(room, lock, || Ok(())))?.1),
+    match room.lock(RouterMode::Pass, Duration::ZERO)? {
+        LockAttempt::Ours(lock) => {
+            Ok(note_failed_sync(&room.dir, pass_with(room, lock, || Ok(())))?.1)
+        }
         _ => Ok(BTreeSet::new()),
     }
 }
 
 fn pass_with(
     room: &Room,
-    lock: Lock,
+    lock: RouterLock,
     recovered: impl FnOnce() -> Result<()>,
-) -> Result<(Tally, BTreeSet<PathBuf>)> {
+) -> Result<(RouterTotals, BTreeSet<PathBuf>)> {
     let now = file_system_time(room)?;
-    let mut router = recover(room.clone(), lock, Patience::new(Some(now)))?;
+    let mut router = recover(room.clone(), lock, UnreadyFiles::new(Some(now)))?;
     recovered()?;
     router.intake.outboxes().load_empty(&room.dir, now);
     router.note_clock()?;
     let before = router.journal.state().seq;
     router.collect_from_projections();
-    let mut known = Known::default();
-    known.scan(&mut router, &mut Notice::silent())?;
+    let mut known = WatchedDirectories::default();
+    known.scan(&mut router, &mut RouterEvents::silent())?;
     router.check_charter();
     router.apply_deadlines();
-    router.scan_inboxes(Inboxes::Changed);
+    router.scan_inboxes(InboxSelection::Changed);
     while !router.is_idle() {
         router.route()?;
     }
@@ -96,12 +104,12 @@ fn pass_with(
     }
     check_stale_agents(&mut router)?;
     if router.journal.state().seq != before {
-        router.reconcile(Cause::End)?;
+        router.reconcile(ReconcileCause::End)?;
     }
     router.write_pending();
     if let Err(e) = router.intake.outboxes().save_empty(&room.dir) {
         tracing::debug!("{e}; the next pass lists all outboxes again");
     }
-    Requests::default().answer(&mut router)?;
+    PassRequests::default().answer(&mut router)?;
     Ok((router.tally(), router.projections.take_brought()))
 }

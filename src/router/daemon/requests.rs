@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 /// The requests that are not answered.
 #[derive(Default)]
-pub(super) struct Requests {
+pub(super) struct PassRequests {
     noted: BTreeSet<(Arc<str>, OsString)>,
     /// The last change of the first outbox for requests, for a router without file events.
     changed: Option<i128>,
 }
 
-impl Requests {
+impl PassRequests {
     /// Notes a request: this file in the outbox of this name.
     pub(super) fn note(&mut self, agent: Arc<str>, name: OsString) {
         self.noted.insert((agent, name));

@@ -1,15 +1,15 @@
 //! The signals that a router listens to.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::disk::machine;
-use crate::router::watcher::{Caller, Wake};
+use crate::router::watcher::{RouterEvent, RouterWaker};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
 
 /// SIGHUP reloads. SIGINT and SIGTERM end the router cleanly; a second one ends it immediately. SIGHUP and SIGINT
 /// stay ignored if they were.
-pub(super) fn listen(router: Caller) -> Result<()> {
+pub(super) fn listen(router: RouterWaker) -> Result<()> {
     let signals = Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM]));
     signals
         .and_then(|signals| {
@@ -21,17 +21,17 @@ pub(super) fn listen(router: Caller) -> Result<()> {
     Ok(())
 }
 
-fn handle(mut signals: Signals, router: &Caller) {
+fn handle(mut signals: Signals, router: &RouterWaker) {
     let mut is_ending = false;
     for signal in signals.forever() {
         if signal == SIGHUP {
-            router.call(Wake::Reload);
+            router.call(RouterEvent::Reload);
             continue;
         }
         if is_ending {
             std::process::exit(128 + signal);
         }
         is_ending = true;
-        router.call(Wake::End);
+        router.call(RouterEvent::End);
     }
 }

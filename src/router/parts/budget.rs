@@ -4,11 +4,11 @@
 //! it again when it is due. A sender may use a whole budget immediately; the used part returns evenly over the
 //! window. Budgets are in memory only: a new router starts with unused budgets. Times are of the monotonic clock.
 
-use super::pending::Pending;
+use super::pending::PendingWork;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::message::{FIELDS, dialects, id};
 use crate::room::settings::Settings;
 use serde_json::{Map, Value};
@@ -18,58 +18,58 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The units of a sender's budgets, in the order of [`Budgets::accounts`].
+/// The units of a sender's budgets, in the order of [`BudgetAccounts::accounts`].
 const UNITS: [&str; 2] = ["messages", "copies"];
 
 /// The spent parts of all budgets.
 #[derive(Default)]
-pub(crate) struct Budgets {
+pub(crate) struct BudgetAccounts {
     /// Spent messages, and spent copies, by sender.
-    accounts: [HashMap<Arc<str>, Spent>; 2],
-    hops: Hops,
+    accounts: [HashMap<Arc<str>, RefillTime>; 2],
+    hops: ReplyChains,
 }
 
 /// A delay of a message.
-pub(crate) struct Delay {
+pub(crate) struct MessageDelay {
     reason: String,
     wait: Duration,
     /// Whether the sender's other files also wait.
     pub(crate) all: bool,
 }
 
-impl Delay {
+impl MessageDelay {
     /// Lists the delay as pending, and publishes the list even if mail keeps coming.
-    pub(crate) fn hold_back(&self, what: &str, pending: &mut Pending, room: &Dir) {
+    pub(crate) fn hold_back(&self, what: &str, pending: &mut PendingWork, room: &Dir) {
         pending.delayed(what, &self.reason, self.wait);
         pending.publish(room);
     }
 }
 
-/// The spent parts of a sender's budgets after [`Budgets::pay`].
-pub(crate) struct Bill {
-    spent: [Option<Spent>; 2],
-    hop: Option<Hop>,
+/// The spent parts of a sender's budgets after [`BudgetAccounts::pay`].
+pub(crate) struct BudgetBill {
+    spent: [Option<RefillTime>; 2],
+    hop: Option<ChainPosition>,
 }
 
 /// The time when the whole budget is available again. A budget is used up one window before this time.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
-struct Spent(Instant);
+struct RefillTime(Instant);
 
 /// An amount per window of time.
 #[derive(Clone, Copy, PartialEq)]
-struct Pace {
+struct RateLimit {
     most: u32,
     window: Duration,
 }
 
-impl Pace {
+impl RateLimit {
     /// `None` for an unlimited budget.
-    fn new(most: u32, window: Duration) -> Option<Pace> {
-        (most > 0).then_some(Pace { most, window })
+    fn new(most: u32, window: Duration) -> Option<RateLimit> {
+        (most > 0).then_some(RateLimit { most, window })
     }
 
     /// The time until `cost` may be spent. A cost above the budget waits for a whole budget.
-    fn wait(self, spent: Option<Spent>, now: Instant, cost: u32) -> Option<Duration> {
+    fn wait(self, spent: Option<RefillTime>, now: Instant, cost: u32) -> Option<Duration> {
         let owed = spent.map_or(Duration::ZERO, |spent| {
             spent.0.saturating_duration_since(now)
         });
@@ -79,15 +79,20 @@ impl Pace {
             .filter(|wait| !wait.is_zero())
     }
 
-    fn spend(self, spent: Option<Spent>, now: Instant, cost: u32) -> Spent {
-        Spent(spent.map_or(now, |spent| spent.0.max(now)) + self.window / self.most * cost)
+    fn spend(self, spent: Option<RefillTime>, now: Instant, cost: u32) -> RefillTime {
+        RefillTime(spent.map_or(now, |spent| spent.0.max(now)) + self.window / self.most * cost)
     }
 
-    fn charge(self, spent: Option<Spent>, cost: u32, unit: &str) -> Result<Spent, Delay> {
+    fn charge(
+        self,
+        spent: Option<RefillTime>,
+        cost: u32,
+        unit: &str,
+    ) -> Result<RefillTime, MessageDelay> {
         let now = Instant::now();
         match self.wait(spent, now, cost) {
             None => Ok(self.spend(spent, now, cost)),
-            Some(wait) => Err(Delay {
+            Some(wait) => Err(MessageDelay {
                 reason: format!("over its budget of {} {unit} {}", self.most, self.per()),
                 wait,
                 all: true,
@@ -107,7 +112,7 @@ impl Pace {
 
 /// The budgets of a sender in messages and copies. All senders in another room share the budgets of its link, and the
 /// human has no limits.
-fn paces(settings: &Settings, agent: &str) -> [Option<Pace>; 2] {
+fn paces(settings: &Settings, agent: &str) -> [Option<RateLimit>; 2] {
     if agent == id::HUMAN {
         return [None; 2];
     }
@@ -118,11 +123,11 @@ fn paces(settings: &Settings, agent: &str) -> [Option<Pace>; 2] {
         messages.unwrap_or(settings.budget.messages),
         copies.unwrap_or(settings.budget.copies),
     ]
-    .map(|most| Pace::new(most, settings.budget.window))
+    .map(|most| RateLimit::new(most, settings.budget.window))
 }
 
 /// The budgets of agents here, and of each link.
-fn all_paces(settings: &Settings) -> HashMap<String, [Option<Pace>; 2]> {
+fn all_paces(settings: &Settings) -> HashMap<String, [Option<RateLimit>; 2]> {
     let links = settings.links.keys().map(|tag| layout::link_id(tag));
     links
         .chain([id::MAILBAG.to_owned()])
@@ -136,16 +141,16 @@ fn all_paces(settings: &Settings) -> HashMap<String, [Option<Pace>; 2]> {
 /// The spent part of each chain of replies. Fifty replies to one message are fifty short chains; two agents that
 /// reply to each other without end are one long chain.
 #[derive(Default)]
-struct Hops {
-    spent: HashMap<u64, Spent>,
+struct ReplyChains {
+    spent: HashMap<u64, RefillTime>,
     /// Messages that were picked up and are not in the log yet, by claim.
-    taken: HashMap<String, Hop>,
+    taken: HashMap<String, ChainPosition>,
     hasher: RandomState,
 }
 
 /// A message's position in a chain.
-struct Hop {
-    spent: Spent,
+struct ChainPosition {
+    spent: RefillTime,
     thread: Option<String>,
 }
 
@@ -157,12 +162,12 @@ enum MessageKey<'a> {
     Thread(&'a str, &'a str),
 }
 
-impl Hops {
-    fn find(&self, name: &MessageKey<'_>) -> Option<Spent> {
+impl ReplyChains {
+    fn find(&self, name: &MessageKey<'_>) -> Option<RefillTime> {
         self.spent.get(&self.hasher.hash_one(name)).copied()
     }
 
-    fn note(&mut self, name: &MessageKey<'_>, spent: Spent) {
+    fn note(&mut self, name: &MessageKey<'_>, spent: RefillTime) {
         if self.spent.len() >= limits::HOPS {
             self.spent.clear();
         }
@@ -174,7 +179,7 @@ impl Hops {
     }
 
     /// The spent part of the chain before a message with these links.
-    fn before(&self, agent: &str, links: &ReplyLinks) -> Option<Spent> {
+    fn before(&self, agent: &str, links: &ReplyLinks) -> Option<RefillTime> {
         match (&links.answers, &links.thread) {
             (Some(answers), _) => {
                 let id = answers.rsplit('/').next().unwrap_or(answers);
@@ -232,7 +237,7 @@ fn can_link(name: &str) -> bool {
     )
 }
 
-impl Budgets {
+impl BudgetAccounts {
     /// Removes the entries of unused budgets.
     pub(crate) fn tidy(&mut self) {
         let now = Instant::now();
@@ -243,15 +248,15 @@ impl Budgets {
     }
 
     /// The delay of this sender's next message. The human is never delayed.
-    pub(crate) fn delay_of(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
+    pub(crate) fn delay_of(&self, settings: &Settings, agent: &Arc<str>) -> Option<MessageDelay> {
         let pace = paces(settings, agent)[0]?;
         let spent = self.accounts[0].get(agent).copied();
         pace.charge(spent, 1, UNITS[0]).err()
     }
 
     /// The bill of a sender, without a new message.
-    pub(crate) fn bill(&self, agent: &Arc<str>) -> Bill {
-        Bill {
+    pub(crate) fn bill(&self, agent: &Arc<str>) -> BudgetBill {
+        BudgetBill {
             spent: self
                 .accounts
                 .each_ref()
@@ -260,15 +265,15 @@ impl Budgets {
         }
     }
 
-    /// Adds a message to the bill, or returns the delay of the message. The bill takes effect with [`Budgets::pay`].
+    /// Adds a message to the bill, or returns the delay of the message. The bill takes effect with [`BudgetAccounts::pay`].
     pub(crate) fn charge(
         &self,
         settings: &Settings,
         agent: &Arc<str>,
-        bill: &mut Bill,
+        bill: &mut BudgetBill,
         copies: usize,
         content: &Result<Value, Problem>,
-    ) -> Result<(), Delay> {
+    ) -> Result<(), MessageDelay> {
         if &**agent == id::HUMAN {
             return Ok(());
         }
@@ -279,7 +284,7 @@ impl Budgets {
                 spent[n] = Some(pace.charge(bill.spent[n], costs[n], UNITS[n])?);
             }
         }
-        if let Some(pace) = Pace::new(settings.budget.replies, settings.budget.window)
+        if let Some(pace) = RateLimit::new(settings.budget.replies, settings.budget.window)
             && let Some(hop) = self.hop(pace, agent, content)?
             && bill
                 .hop
@@ -295,17 +300,17 @@ impl Budgets {
     /// The position of a message in its chain of replies, or the delay of the chain.
     fn hop(
         &self,
-        pace: Pace,
+        pace: RateLimit,
         agent: &str,
         content: &Result<Value, Problem>,
-    ) -> Result<Option<Hop>, Delay> {
+    ) -> Result<Option<ChainPosition>, MessageDelay> {
         let Some(links) = content.as_ref().ok().and_then(ReplyLinks::read) else {
             return Ok(None);
         };
         let now = Instant::now();
         let before = self.hops.before(agent, &links);
         if let Some(wait) = pace.wait(before, now, 1) {
-            return Err(Delay {
+            return Err(MessageDelay {
                 reason: format!(
                     "its conversation exceeded the reply rate of {} {}",
                     pace.most,
@@ -315,14 +320,14 @@ impl Budgets {
                 all: false,
             });
         }
-        Ok(Some(Hop {
+        Ok(Some(ChainPosition {
             spent: pace.spend(before, now, 1),
             thread: links.thread,
         }))
     }
 
     /// Applies the bill of a picked up claim.
-    pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: Bill) {
+    pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: BudgetBill) {
         for (account, spent) in self.accounts.iter_mut().zip(bill.spent) {
             if let Some(spent) = spent {
                 account.insert(agent.clone(), spent);
@@ -349,7 +354,7 @@ impl Budgets {
 
     /// Notes the chain of each committed message under its id, its number and its recipients. The bounce of a
     /// rejected reply belongs to the reply's chain.
-    pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &State) {
+    pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &RoomState) {
         let mut taken = std::mem::take(&mut self.hops.taken);
         if taken.is_empty() {
             return;
@@ -360,7 +365,7 @@ impl Budgets {
             .filter_map(|open| Some((open, open.claim.as_ref()?)))
             .collect();
         for (open, claim) in &claimed {
-            let Some(Hop { spent, thread }) = taken.get(*claim) else {
+            let Some(ChainPosition { spent, thread }) = taken.get(*claim) else {
                 continue;
             };
             self.hops.note(&MessageKey::Id(&open.id), *spent);
@@ -388,13 +393,18 @@ impl Budgets {
 mod tests {
     use super::*;
 
-    const MINUTE: Pace = Pace {
+    const MINUTE: RateLimit = RateLimit {
         most: 60,
         window: Duration::from_secs(60),
     };
 
     /// The number of times that `cost` may be spent at `now`.
-    fn count_allowed(pace: Pace, spent: &mut Option<Spent>, now: Instant, cost: u32) -> usize {
+    fn count_allowed(
+        pace: RateLimit,
+        spent: &mut Option<RefillTime>,
+        now: Instant,
+        cost: u32,
+    ) -> usize {
         let mut times = 0;
         while pace.wait(*spent, now, cost).is_none() && times < 1000 {
             *spent = Some(pace.spend(*spent, now, cost));
@@ -432,7 +442,7 @@ mod tests {
         );
     }
 
-    fn spend_reply(hops: &Hops, answers: &str, now: Instant) -> Spent {
+    fn spend_reply(hops: &ReplyChains, answers: &str, now: Instant) -> RefillTime {
         let links = ReplyLinks {
             answers: Some(answers.into()),
             thread: Some("t".into()),
@@ -442,24 +452,24 @@ mod tests {
 
     #[test]
     fn replies_to_one_message_are_short_chains_and_a_reply_to_a_reply_is_a_longer_chain() {
-        let (now, mut hops) = (Instant::now(), Hops::default());
+        let (now, mut hops) = (Instant::now(), ReplyChains::default());
         for n in 0..50 {
             let spent = spend_reply(&hops, "question", now);
             hops.note(&MessageKey::Id(&format!("answer {n}")), spent);
         }
         assert_eq!(
             spend_reply(&hops, "question", now),
-            Spent(now + Duration::from_secs(1))
+            RefillTime(now + Duration::from_secs(1))
         );
         assert_eq!(
             spend_reply(&hops, "alice/answer 7", now),
-            Spent(now + Duration::from_secs(2))
+            RefillTime(now + Duration::from_secs(2))
         );
     }
 
     #[test]
     fn the_memory_for_chains_is_bounded() {
-        let (spent, mut hops) = (Spent(Instant::now()), Hops::default());
+        let (spent, mut hops) = (RefillTime(Instant::now()), ReplyChains::default());
         for seq in 0..3 * limits::HOPS as u64 {
             hops.note(&MessageKey::Seq(seq), spent);
         }

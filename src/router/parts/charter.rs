@@ -1,13 +1,13 @@
 //! The charter. Its lanes are addresses. Every agent can edit the file, so each change is recorded and reported to
 //! the human.
 
-use super::notices::Notices;
-use super::pending::Pending;
+use super::notices::NoticeQueue;
+use super::pending::PendingWork;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::base::text::count_of;
-use crate::disk::{Dir, Meta, ReadLease, layout, lease};
-use crate::log::state::State;
+use crate::disk::{Dir, Meta, ReadLeaseResult, layout, lease};
+use crate::log::state::RoomState;
 use crate::message::envelope::CHARTER;
 use crate::room::charter::{Charter, CharterFile, Lane, MISSING};
 use std::sync::Arc;
@@ -41,9 +41,9 @@ impl CharterWatch {
     pub(crate) fn check(
         &mut self,
         room: &Dir,
-        state: &State,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        state: &RoomState,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) -> Option<Arc<[Lane]>> {
         let looked = room.stat(layout::CHARTER).and_then(|meta| {
             let is_new = self.seen.as_ref().is_none_or(|(seen, _)| *seen != meta);
@@ -87,9 +87,9 @@ impl CharterWatch {
     fn record(
         &mut self,
         file: &CharterFile,
-        state: &State,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        state: &RoomState,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) {
         let (changes, last) = state.charter().unwrap_or((0, MISSING));
         let version = file.version();
@@ -146,7 +146,7 @@ fn push_list(body: &mut String, title: &str, lines: impl ExactSizeIterator<Item 
 
 fn is_being_written(room: &Dir) -> bool {
     room.look(layout::CHARTER)
-        .is_ok_and(|file| lease(&file) == ReadLease::Writer)
+        .is_ok_and(|file| lease(&file) == ReadLeaseResult::Writer)
 }
 
 /// The subject and the body of the notice. Text from the file is on separate lines, because any agent may have written it.

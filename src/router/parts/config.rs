@@ -1,13 +1,13 @@
 //! The room, with the last valid version of its registry and settings.
 
 use super::charter::CharterWatch;
-use super::notices::Notices;
-use super::pending::Pending;
-use crate::base::error::{Class, Error, Result};
+use super::notices::NoticeQueue;
+use super::pending::PendingWork;
+use crate::base::error::{Error, ErrorClass, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, Durability, layout};
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::room::Room;
 use crate::room::consent;
 use crate::room::registry::Registry;
@@ -17,30 +17,30 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The configuration of a room.
-pub(crate) struct Config {
+pub(crate) struct RoomConfig {
     room: Room,
     registry: Arc<Registry>,
     settings: Settings,
-    read: Versions,
+    read: ConfigVersions,
     charter: CharterWatch,
     /// Invalid files with their versions and the times when they became invalid.
-    invalid: BTreeMap<&'static str, (Versions, Instant)>,
+    invalid: BTreeMap<&'static str, (ConfigVersions, Instant)>,
 }
 
 /// The versions of the configuration files that were read.
 #[derive(Default, PartialEq, Eq, Clone, Debug)]
-struct Versions([Option<(u64, u64, i128)>; 3]);
+struct ConfigVersions([Option<(u64, u64, i128)>; 3]);
 
-impl Config {
+impl RoomConfig {
     /// Reads the files. `now` is as in [`CharterWatch::new`].
-    pub(crate) fn new(room: Room, now: Option<i128>) -> Result<Config> {
+    pub(crate) fn new(room: Room, now: Option<i128>) -> Result<RoomConfig> {
         let (settings, registry) = (room.settings()?, Arc::new(room.registry()?));
         let charter = CharterWatch::new(now);
-        Ok(Config {
+        Ok(RoomConfig {
             room,
             registry,
             settings,
-            read: Versions::default(),
+            read: ConfigVersions::default(),
             charter,
             invalid: BTreeMap::new(),
         })
@@ -77,9 +77,9 @@ impl Config {
     /// Reads the charter if it changed. A change of its lanes takes effect, and is queued to be recorded.
     pub(crate) fn check_charter(
         &mut self,
-        state: &State,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        state: &RoomState,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) {
         if let Some(lanes) = self.charter.check(&self.room.dir, state, pending, notices)
             && *lanes != **self.registry.lanes()
@@ -92,13 +92,13 @@ impl Config {
     /// force, and the human is notified. Returns true if a change took effect.
     pub(crate) fn reload(
         &mut self,
-        state: &State,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        state: &RoomState,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) -> bool {
         let [registry, settings] = [layout::REGISTRY, layout::SETTINGS]
             .map(|name| self.room.dir.stat(name).ok().flatten());
-        let versions = Versions(
+        let versions = ConfigVersions(
             [registry, settings, consent::version()]
                 .map(|meta| meta.map(|meta| (meta.inode, meta.size, meta.changed))),
         );
@@ -133,7 +133,7 @@ impl Config {
         changed
     }
 
-    fn is_valid(&mut self, name: &str, pending: &mut Pending) {
+    fn is_valid(&mut self, name: &str, pending: &mut PendingWork) {
         pending.clear(name);
         self.invalid.remove(name);
     }
@@ -144,12 +144,12 @@ impl Config {
         &mut self,
         name: &'static str,
         e: &Error,
-        state: &State,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        state: &RoomState,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) {
-        if e.class() == Class::Temporary {
-            self.read = Versions::default();
+        if e.class() == ErrorClass::Temporary {
+            self.read = ConfigVersions::default();
             return pending.failed(name, e.to_string());
         }
         pending.not_ready(
@@ -160,12 +160,12 @@ impl Config {
         let (versions, since) = self
             .invalid
             .entry(name)
-            .or_insert_with(|| (Versions::default(), Instant::now()));
+            .or_insert_with(|| (ConfigVersions::default(), Instant::now()));
         if *versions != self.read {
             (*versions, *since) = (self.read.clone(), Instant::now());
         }
         if since.elapsed() < limits::UNCHANGED_FOR {
-            self.read = Versions::default();
+            self.read = ConfigVersions::default();
             return;
         }
         tracing::error!("{e}; the last valid version stays in use");

@@ -1,11 +1,11 @@
 //! Deadlines of approvals and disagreements. A deadline takes effect only after the mail of the agents that can
 //! decide. If all of them are gone, the human decides.
 
-use super::{Config, Intake, Pending};
+use super::{MailIntake, PendingWork, RoomConfig};
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::State;
-use crate::log::state::approvals::Approval;
+use crate::log::state::RoomState;
+use crate::log::state::approvals::OpenApproval;
 use crate::log::state::disputes::Dispute;
 use crate::message::id;
 use crate::room::registry::Registry;
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 /// Deadlines that have passed and have no result in the log yet.
 #[derive(Default)]
-pub(crate) struct Gates {
-    due: BTreeMap<u64, Due>,
+pub(crate) struct DecisionDeadlines {
+    due: BTreeMap<u64, DueDecision>,
 }
 
-struct Due {
+struct DueDecision {
     /// The time when the outboxes of the deciding agents were queued.
     since: Instant,
     /// The time of the next try.
@@ -27,7 +27,7 @@ struct Due {
 }
 
 /// An approval, or a disagreement with a supervisor.
-struct DecisionGate<'a> {
+struct DecisionDeadline<'a> {
     seq: u64,
     deadline: Stamp,
     /// The agents that can decide before the deadline.
@@ -36,13 +36,13 @@ struct DecisionGate<'a> {
 
 /// Mail that is not routed yet.
 pub(crate) struct WaitingMail<'a> {
-    pub(crate) intake: &'a Intake,
-    pub(crate) pending: &'a Pending,
+    pub(crate) intake: &'a MailIntake,
+    pub(crate) pending: &'a PendingWork,
 }
 
-impl Gates {
+impl DecisionDeadlines {
     /// Returns true if a deadline must take effect now.
-    pub(crate) fn is_due(&self, state: &State, config: &Config) -> bool {
+    pub(crate) fn is_due(&self, state: &RoomState, config: &RoomConfig) -> bool {
         let now = Instant::now();
         !self.due.is_empty()
             && gates(state, config)
@@ -50,7 +50,7 @@ impl Gates {
     }
 
     /// The time until the next deadline or try.
-    pub(crate) fn until_next(&self, state: &State, config: &Config) -> Option<Duration> {
+    pub(crate) fn until_next(&self, state: &RoomState, config: &RoomConfig) -> Option<Duration> {
         let now = Stamp::now();
         gates(state, config)
             .map(|gate| match self.due.get(&gate.seq) {
@@ -63,9 +63,14 @@ impl Gates {
     }
 
     /// Queues the outboxes of the agents that can decide due gates.
-    pub(crate) fn queue_outboxes(&mut self, state: &State, config: &Config, intake: &mut Intake) {
+    pub(crate) fn queue_outboxes(
+        &mut self,
+        state: &RoomState,
+        config: &RoomConfig,
+        intake: &mut MailIntake,
+    ) {
         let now = Stamp::now();
-        let due: Vec<DecisionGate<'_>> = gates(state, config)
+        let due: Vec<DecisionDeadline<'_>> = gates(state, config)
             .filter(|gate| gate.deadline <= now)
             .collect();
         self.due
@@ -75,7 +80,7 @@ impl Gates {
                 for agent in gate.to {
                     intake.outboxes().scan(agent);
                 }
-                Due {
+                DueDecision {
                     since: Instant::now(),
                     next: Instant::now(),
                 }
@@ -103,7 +108,7 @@ impl Gates {
     }
 
     /// Delays the next try of all gates if all mail was read. Their records may have failed.
-    pub(crate) fn delay_retry(&mut self, intake: &Intake) {
+    pub(crate) fn delay_retry(&mut self, intake: &MailIntake) {
         if intake.is_idle() {
             let next = Instant::now() + limits::RETRY_FIRST;
             for due in self.due.values_mut() {
@@ -114,7 +119,7 @@ impl Gates {
 }
 
 /// Returns true if only the human can decide, because all agents that could decide were retired or removed.
-pub(crate) fn is_left_to_human(one: &Approval, registry: &Registry) -> bool {
+pub(crate) fn is_left_to_human(one: &OpenApproval, registry: &Registry) -> bool {
     let can_ask = *one.from != *id::HUMAN && gets_mail(registry, id::HUMAN);
     can_ask && !one.to.iter().any(|agent| gets_mail(registry, agent))
 }
@@ -125,11 +130,14 @@ fn gets_mail(registry: &Registry, agent: &str) -> bool {
         .is_some_and(|agent| !agent.is_retired())
 }
 
-fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = DecisionGate<'a>> {
+fn gates<'a>(
+    state: &'a RoomState,
+    config: &'a RoomConfig,
+) -> impl Iterator<Item = DecisionDeadline<'a>> {
     let approvals = state.approvals.open().iter().filter_map(|one| {
         let since = is_left_to_human(one, config.registry()).then_some(one.since);
         let deadline = since.or(one.terms.deadline)?;
-        Some(DecisionGate {
+        Some(DecisionDeadline {
             seq: one.seq,
             deadline: Stamp::from_micros(deadline),
             to: &one.to,
@@ -139,7 +147,7 @@ fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Decis
         let deadline = one
             .due
             .or_else(|| is_argued_out(one, config).then_some(one.since))?;
-        Some(DecisionGate {
+        Some(DecisionDeadline {
             seq: one.seq,
             deadline: Stamp::from_micros(deadline),
             to: &one.asked,
@@ -149,7 +157,7 @@ fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Decis
 }
 
 /// Returns true if the disagreement had enough rounds and must be escalated.
-pub(crate) fn is_argued_out(one: &Dispute, config: &Config) -> bool {
+pub(crate) fn is_argued_out(one: &Dispute, config: &RoomConfig) -> bool {
     let terms = config.settings().escalation.as_ref();
     !one.escalated && terms.is_some_and(|terms| one.rounds >= terms.attempts)
 }

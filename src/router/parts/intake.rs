@@ -1,14 +1,16 @@
 //! Mail waiting for pickup: files in outboxes, claims without a record, and each sender's share and budgets.
 
-use super::budget::{Bill, Budgets, Delay};
-use super::config::Config;
-use super::pending::{Pending, claim_item};
-use super::share::{self, Batch, Cut, Late, Piece, Share, Space};
+use super::budget::{BudgetAccounts, BudgetBill, MessageDelay};
+use super::config::RoomConfig;
+use super::pending::{PendingWork, claim_item};
+use super::share::{
+    self, BatchSize, BatchSpace, FileMessage, FileSlice, PostponedLines, SenderSpace,
+};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::SearchLimiter;
-use crate::log::state::State;
-use crate::room::outbox::{self, Look, Outboxes, Patience, Terms};
+use crate::log::state::RoomState;
+use crate::room::outbox::{self, FileReadiness, Outboxes, PickupConditions, UnreadyFiles};
 use crate::room::settings::Settings;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,42 +18,42 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The mail that a router has to pick up, in order.
-pub(crate) struct Intake {
+pub(crate) struct MailIntake {
     /// Files in outboxes, and the turns of their senders.
     outboxes: Outboxes,
     /// Files that may still be written to.
-    patience: Patience,
+    patience: UnreadyFiles,
     /// Claims without a record, in the order of their numbers.
     claims: BTreeSet<(u64, String)>,
     /// The number of the next claim.
     next: u64,
-    share: Share,
-    budgets: Budgets,
+    share: BatchSize,
+    budgets: BudgetAccounts,
     /// Limits searches of the whole log for acks.
     searches: SearchLimiter,
     /// Files with one message per line that are in this batch.
-    sliced: Vec<Sliced>,
+    sliced: Vec<SlicedFile>,
     /// The number of copies in this batch.
     copies: usize,
 }
 
 /// A file with some lines in this batch, and the delay of the remaining lines.
-struct Sliced {
+struct SlicedFile {
     agent: Arc<str>,
     claim: String,
-    delay: Option<Delay>,
+    delay: Option<MessageDelay>,
 }
 
-impl Intake {
+impl MailIntake {
     /// `claim` is the highest claim number that the log names.
-    pub(crate) fn new(patience: Patience, claim: u64) -> Intake {
-        Intake {
+    pub(crate) fn new(patience: UnreadyFiles, claim: u64) -> MailIntake {
+        MailIntake {
             outboxes: Outboxes::default(),
             patience,
             claims: BTreeSet::new(),
             next: claim + 1,
-            share: Share::default(),
-            budgets: Budgets::default(),
+            share: BatchSize::default(),
+            budgets: BudgetAccounts::default(),
             searches: SearchLimiter::default(),
             sliced: Vec::new(),
             copies: 0,
@@ -127,39 +129,49 @@ impl Intake {
     }
 
     /// Reads a file if it is ready.
-    pub(crate) fn look(&mut self, dir: &Dir, name: &OsStr, terms: &Terms) -> Result<Look> {
+    pub(crate) fn look(
+        &mut self,
+        dir: &Dir,
+        name: &OsStr,
+        terms: &PickupConditions,
+    ) -> Result<FileReadiness> {
         outbox::look(dir, name, terms, &mut self.patience)
     }
 
     /// An empty batch. Its size follows from the recent speed of the disk.
-    pub(crate) fn new_batch(&self) -> Batch {
-        Batch::new(&self.share)
+    pub(crate) fn new_batch(&self) -> BatchSpace {
+        BatchSpace::new(&self.share)
     }
 
     /// The delay of this sender's next message.
-    pub(crate) fn delay_of(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
+    pub(crate) fn delay_of(&self, settings: &Settings, agent: &Arc<str>) -> Option<MessageDelay> {
         self.budgets.delay_of(settings, agent)
     }
 
     /// Cuts the part of a file for this batch.
     pub(crate) fn cut(
         &self,
-        config: &Config,
+        config: &RoomConfig,
         agent: &Arc<str>,
-        pieces: Vec<Piece>,
-        space: Space<'_>,
-    ) -> Cut {
+        pieces: Vec<FileMessage>,
+        space: SenderSpace<'_>,
+    ) -> FileSlice {
         share::cut(config, &self.budgets, agent, pieces, space)
     }
 
     /// Applies the bill of a claim.
-    pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: Bill) {
+    pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: BudgetBill) {
         self.budgets.pay(agent, claim, bill);
     }
 
     /// Notes that some lines of this claim are in the batch.
-    pub(crate) fn note_sliced(&mut self, agent: &Arc<str>, claim: &str, delay: Option<Delay>) {
-        self.sliced.push(Sliced {
+    pub(crate) fn note_sliced(
+        &mut self,
+        agent: &Arc<str>,
+        claim: &str,
+        delay: Option<MessageDelay>,
+    ) {
+        self.sliced.push(SlicedFile {
             agent: agent.clone(),
             claim: claim.to_owned(),
             delay,
@@ -167,13 +179,18 @@ impl Intake {
     }
 
     /// Notes the size of the batch that is picked up.
-    pub(crate) fn note_batch(&mut self, batch: &Batch) {
+    pub(crate) fn note_batch(&mut self, batch: &BatchSpace) {
         self.copies = batch.copies_added();
     }
 
     /// Refunds lines that were left to a later batch.
-    pub(crate) fn leave(&mut self, late: Vec<Late>, settings: &Settings, state: &State) {
-        for Late {
+    pub(crate) fn leave(
+        &mut self,
+        late: Vec<PostponedLines>,
+        settings: &Settings,
+        state: &RoomState,
+    ) {
+        for PostponedLines {
             agent,
             claim,
             lines,
@@ -201,12 +218,12 @@ impl Intake {
     pub(crate) fn committed(
         &mut self,
         seqs: &[u64],
-        state: &State,
+        state: &RoomState,
         room: &Dir,
-        pending: &mut Pending,
+        pending: &mut PendingWork,
     ) {
         self.budgets.remember_hops(seqs, state);
-        for Sliced {
+        for SlicedFile {
             agent,
             claim,
             delay,

@@ -6,25 +6,25 @@ use crate::base::hash::hash;
 use crate::base::limits;
 use crate::disk::failpoint;
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::State;
-use crate::log::{Log, Position, Tip};
+use crate::log::state::RoomState;
+use crate::log::{Log, LogPosition, LogTip};
 use crate::message::Message;
 use crate::message::record::{EventKind, Record};
-use crate::room::{Lock, Room};
+use crate::room::{Room, RouterLock};
 use crate::router::temporary;
 
 /// The log of a room, as the holder of the room's lock has it.
 pub(crate) struct Journal {
-    lock: Lock,
+    lock: RouterLock,
     log: Log,
-    state: State,
+    state: RoomState,
     /// The version of `spool/room` that was last read and belonged to the log.
     room_id: Option<Meta>,
     /// The position of the last checkpoint.
-    checkpointed: Option<Position>,
+    checkpointed: Option<LogPosition>,
     /// The size of the last checkpoint in bytes.
     checkpoint_size: u64,
-    tally: Tally,
+    tally: RouterTotals,
 }
 
 /// The work of a router since it started.
@@ -41,7 +41,7 @@ pub(crate) struct Journal {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema)]
-pub struct Tally {
+pub struct RouterTotals {
     /// Messages accepted.
     pub accepted: u64,
     /// Copies of accepted messages.
@@ -55,20 +55,20 @@ pub struct Tally {
 }
 
 /// The lines of a batch and their positions in the log.
-pub(crate) struct Lines {
+pub(crate) struct BatchLines {
     bytes: Vec<u8>,
-    tips: Vec<Tip>,
+    tips: Vec<LogTip>,
 }
 
-impl Lines {
+impl BatchLines {
     /// The position of each line, in order.
-    pub(crate) fn tips(&self) -> impl Iterator<Item = Tip> {
+    pub(crate) fn tips(&self) -> impl Iterator<Item = LogTip> {
         self.tips.iter().copied()
     }
 }
 
 impl Journal {
-    pub(crate) fn new(lock: Lock, log: Log, state: State) -> Journal {
+    pub(crate) fn new(lock: RouterLock, log: Log, state: RoomState) -> Journal {
         Journal {
             lock,
             log,
@@ -76,7 +76,7 @@ impl Journal {
             room_id: None,
             checkpointed: None,
             checkpoint_size: 0,
-            tally: Tally::default(),
+            tally: RouterTotals::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Journal {
     }
 
     /// The state after the last commit.
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &RoomState {
         &self.state
     }
 
@@ -96,7 +96,7 @@ impl Journal {
     }
 
     /// The work of this router since it started.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> RouterTotals {
         self.tally
     }
 
@@ -131,7 +131,7 @@ impl Journal {
     pub(crate) fn lines<'r>(
         &mut self,
         records: impl ExactSizeIterator<Item = &'r mut Record>,
-    ) -> Result<Lines> {
+    ) -> Result<BatchLines> {
         let (end, count, batch) = (self.log.end()?, records.len() as u32, self.state.batch + 1);
         let (mut bytes, mut prev) = (Vec::with_capacity(records.len() * 1024), self.state.prev);
         let mut tips = Vec::with_capacity(records.len());
@@ -139,34 +139,40 @@ impl Journal {
             (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
             let line = record.line();
             prev = hash(&line);
-            let at = Position {
+            let at = LogPosition {
                 offset: end.offset + bytes.len() as u64,
                 ..end
             };
             bytes.extend(line);
-            let end = Position {
+            let end = LogPosition {
                 offset: end.offset + bytes.len() as u64,
                 ..end
             };
             let (seq, hash) = (record.seq, prev);
-            tips.push(Tip { at, end, seq, hash });
+            tips.push(LogTip { at, end, seq, hash });
         }
-        Ok(Lines { bytes, tips })
+        Ok(BatchLines { bytes, tips })
     }
 
     /// Appends the lines of a batch. They have no effect before [`Journal::commit`].
-    pub(crate) fn append(&mut self, lines: &Lines) -> Result<()> {
+    pub(crate) fn append(&mut self, lines: &BatchLines) -> Result<()> {
         self.log.append(&lines.bytes)
     }
 
     /// Commits the appended lines. They survive a power cut if `durable`.
-    pub(crate) fn commit(&mut self, lines: &Lines, durable: bool) -> Result<()> {
+    pub(crate) fn commit(&mut self, lines: &BatchLines, durable: bool) -> Result<()> {
         self.log
             .commit(lines.tips().last().unwrap_or(self.state.tip()), durable)
     }
 
     /// Applies a committed record to the state, with its line and its checked message.
-    pub(crate) fn apply(&mut self, record: Record, at: Stamp, message: Option<&Message>, tip: Tip) {
+    pub(crate) fn apply(
+        &mut self,
+        record: Record,
+        at: Stamp,
+        message: Option<&Message>,
+        tip: LogTip,
+    ) {
         match record.kind() {
             EventKind::Accepted => {
                 self.tally.accepted += 1;

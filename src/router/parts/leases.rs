@@ -2,23 +2,23 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use std::time::{Duration, Instant};
 
 /// The time of the next review.
 #[derive(Default)]
-pub(crate) struct Leases {
+pub(crate) struct NextClaimReview {
     /// `None` until the first review.
     next: Option<Instant>,
 }
 
-impl Leases {
-    pub(crate) fn is_due(&self, state: &State) -> bool {
+impl NextClaimReview {
+    pub(crate) fn is_due(&self, state: &RoomState) -> bool {
         !state.claims.is_empty() && self.next.is_none_or(|next| next <= Instant::now())
     }
 
     /// The time until the next review.
-    pub(crate) fn until_next(&self, state: &State) -> Option<Duration> {
+    pub(crate) fn until_next(&self, state: &RoomState) -> Option<Duration> {
         if state.claims.is_empty() {
             return None;
         }

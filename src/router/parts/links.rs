@@ -2,24 +2,24 @@
 
 use crate::base::limits;
 use crate::disk::Meta;
-use crate::message::link::Acked;
+use crate::message::link::StreamAcknowledgement;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A version of a room's state, and the stream that it was compared with.
-type Read = (Meta, Option<Arc<str>>);
+type LinkStateVersion = (Meta, Option<Arc<str>>);
 
 /// The delivery state of links.
 #[derive(Default)]
-pub(crate) struct Links {
+pub(crate) struct LinkAcknowledgements {
     /// The last version of each room's state, and the stream to that room at that time.
-    read: HashMap<Arc<str>, Read>,
-    acked: BTreeMap<Arc<str>, Acked>,
+    read: HashMap<Arc<str>, LinkStateVersion>,
+    acked: BTreeMap<Arc<str>, StreamAcknowledgement>,
     since: Option<Instant>,
 }
 
-impl Links {
+impl LinkAcknowledgements {
     /// Returns true if no acknowledgement waits for the log.
     pub(crate) fn is_empty(&self) -> bool {
         self.acked.is_empty()
@@ -38,24 +38,24 @@ impl Links {
     }
 
     /// Notes that this version of a room's state was read.
-    pub(crate) fn set_read(&mut self, tag: &Arc<str>, read: Read) {
+    pub(crate) fn set_read(&mut self, tag: &Arc<str>, read: LinkStateVersion) {
         self.read.insert(tag.clone(), read);
     }
 
     /// Notes that another room has committed items.
-    pub(crate) fn note(&mut self, acked: Acked) {
+    pub(crate) fn note(&mut self, acked: StreamAcknowledgement) {
         self.since.get_or_insert_with(Instant::now);
         self.acked.insert(acked.link.clone(), acked);
     }
 
     /// Takes the acknowledgements for a record of the next batch.
-    pub(crate) fn stage(&mut self) -> Vec<Acked> {
+    pub(crate) fn stage(&mut self) -> Vec<StreamAcknowledgement> {
         self.since = None;
         std::mem::take(&mut self.acked).into_values().collect()
     }
 
     /// Keeps the acknowledgements of an uncommitted record for the next batch.
-    pub(crate) fn unstage(&mut self, acked: Vec<Acked>) {
+    pub(crate) fn unstage(&mut self, acked: Vec<StreamAcknowledgement>) {
         for acked in acked {
             self.note(acked);
         }

@@ -17,20 +17,23 @@ mod share;
 mod storage;
 mod wakes;
 
-pub use journal::Tally;
+pub use journal::RouterTotals;
 
-pub(super) use budget::Delay;
-pub(super) use config::Config;
-pub(super) use gates::{Gates, WaitingMail, is_argued_out, is_left_to_human};
-pub(super) use intake::Intake;
-pub(super) use journal::{Journal, Lines};
-pub(super) use leases::Leases;
-pub(super) use links::Links;
-pub(super) use notices::{Notice, Notices};
-pub(super) use pending::{Pending, claim_item};
-pub(super) use progress::Progress;
-pub(super) use receipts::Receipts;
-pub(super) use renames::{Rename, Renames};
-pub(super) use share::{Batch, Cut, Late, ParsedPiece, Piece, Space, Stop, Unranked};
-pub(super) use storage::Storage;
-pub(super) use wakes::Wakes;
+pub(super) use budget::MessageDelay;
+pub(super) use config::RoomConfig;
+pub(super) use gates::{DecisionDeadlines, WaitingMail, is_argued_out, is_left_to_human};
+pub(super) use intake::MailIntake;
+pub(super) use journal::{BatchLines, Journal};
+pub(super) use leases::NextClaimReview;
+pub(super) use links::LinkAcknowledgements;
+pub(super) use notices::{NoticeQueue, QueuedNotice};
+pub(super) use pending::{PendingWork, claim_item};
+pub(super) use progress::DeliveryProgress;
+pub(super) use receipts::ObservedReceipts;
+pub(super) use renames::{AgentRename, RenameRetry};
+pub(super) use share::{
+    BatchSpace, FileMessage, FileSlice, ParsedMessage, PostponedLines, SenderSpace, StopReason,
+    UnrankedAvailability,
+};
+pub(super) use storage::RouterStorage;
+pub(super) use wakes::WakeQueue;

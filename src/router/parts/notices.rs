@@ -1,6 +1,6 @@
 //! Notices: messages of the router's own, each sent once.
 
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::message::id;
 use crate::message::record::Record;
 use serde_json::{Map, Value};
@@ -11,16 +11,16 @@ const ITEM: &str = "notice ";
 
 /// Notices that are not in the log yet.
 #[derive(Default)]
-pub(crate) struct Notices {
+pub(crate) struct NoticeQueue {
     /// Notices for the next batch.
-    queued: Vec<Notice>,
+    queued: Vec<QueuedNotice>,
     /// Notices in a batch that is not committed yet.
-    held: Vec<Notice>,
+    held: Vec<QueuedNotice>,
 }
 
 /// A message of the router's own.
 #[derive(Clone)]
-pub(crate) struct Notice {
+pub(crate) struct QueuedNotice {
     /// Its subject. The log has one notice for each subject.
     pub(crate) about: String,
     pub(crate) to: Arc<str>,
@@ -31,9 +31,14 @@ pub(crate) struct Notice {
     pub(crate) more: Map<String, Value>,
 }
 
-impl Notice {
-    pub(crate) fn alert(to: Arc<str>, about: String, subject: String, body: String) -> Notice {
-        Notice {
+impl QueuedNotice {
+    pub(crate) fn alert(
+        to: Arc<str>,
+        about: String,
+        subject: String,
+        body: String,
+    ) -> QueuedNotice {
+        QueuedNotice {
             about,
             to,
             kind: "alert",
@@ -53,12 +58,12 @@ impl Notice {
         item.strip_prefix(ITEM)
     }
 
-    fn is_same(&self, other: &Notice) -> bool {
+    fn is_same(&self, other: &QueuedNotice) -> bool {
         self.about == other.about && self.to == other.to
     }
 }
 
-impl Notices {
+impl NoticeQueue {
     /// Returns true if no notice waits for the next batch.
     pub(crate) fn is_empty(&self) -> bool {
         self.queued.is_empty()
@@ -67,16 +72,19 @@ impl Notices {
     /// Queues a notice to the human, unless the log or the queue has it.
     pub(crate) fn notify_human(
         &mut self,
-        state: &State,
+        state: &RoomState,
         about: String,
         subject: String,
         body: String,
     ) {
-        self.add(state, Notice::alert(id::HUMAN.into(), about, subject, body));
+        self.add(
+            state,
+            QueuedNotice::alert(id::HUMAN.into(), about, subject, body),
+        );
     }
 
     /// Queues a notice, unless the log or the queue has it.
-    pub(crate) fn add(&mut self, state: &State, notice: Notice) {
+    pub(crate) fn add(&mut self, state: &RoomState, notice: QueuedNotice) {
         let mut waiting = self.queued.iter().chain(&self.held);
         if !state.notices.contains(&notice.about) && !waiting.any(|other| other.is_same(&notice)) {
             self.queued.push(notice);
@@ -84,7 +92,7 @@ impl Notices {
     }
 
     /// Takes the notices for a batch. They are held until it is committed.
-    pub(crate) fn take(&mut self) -> Vec<Notice> {
+    pub(crate) fn take(&mut self) -> Vec<QueuedNotice> {
         let notices = std::mem::take(&mut self.queued);
         self.held.extend(notices.iter().cloned());
         notices

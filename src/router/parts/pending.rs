@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 
 /// Pending items by their place in the room.
 #[derive(Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingWork {
     items: BTreeMap<String, PendingEntry>,
     changed: bool,
     board: Option<NoteFile>,
     published: Option<Instant>,
-    logged: BTreeMap<String, Logged>,
+    logged: BTreeMap<String, LoggedFailure>,
 }
 
 /// The last entry of an item in the router's own log, and the number of entries left out since.
-struct Logged {
+struct LoggedFailure {
     at: Instant,
     left_out: u32,
 }
@@ -39,7 +39,7 @@ struct PendingLine<'a> {
     since: String,
 }
 
-impl Pending {
+impl PendingWork {
     /// Adds a failure. Each repeated failure doubles the delay before the next try. The router's own log has an item
     /// at most once a minute.
     pub(crate) fn failed(&mut self, what: &str, reason: String) {
@@ -75,7 +75,7 @@ impl Pending {
         }
         self.logged.insert(
             what.to_owned(),
-            Logged {
+            LoggedFailure {
                 at: now,
                 left_out: 0,
             },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Records between their commit and the record that settles them.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct DeliveryProgress {
     /// Committed records with a copy, effect or claim that could not be processed yet.
     stuck: BTreeSet<u64>,
     /// Delivered and retired records that the next barrier settles.
@@ -16,7 +16,7 @@ pub(crate) struct Progress {
     to_wake: BTreeSet<Arc<str>>,
 }
 
-impl Progress {
+impl DeliveryProgress {
     /// Notes that a step failed for a temporary reason. The record stays open.
     pub(crate) fn failed(&mut self, seq: u64) {
         self.stuck.insert(seq);

@@ -1,10 +1,10 @@
 //! Observations of copies that left their inboxes, until the log has them.
 
-use super::storage::Storage;
+use super::storage::RouterStorage;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::log::state::State;
-use crate::message::status::{Receipt, Status};
+use crate::log::state::RoomState;
+use crate::message::status::{CopyStatus, Receipt};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use std::time::Instant;
 
 /// Observed status changes that are not in the log yet.
 #[derive(Default)]
-pub(crate) struct Receipts {
-    observed: BTreeMap<(Arc<str>, u8), (Status, Vec<u64>)>,
+pub(crate) struct ObservedReceipts {
+    observed: BTreeMap<(Arc<str>, u8), (CopyStatus, Vec<u64>)>,
     copies: HashSet<(Arc<str>, u64)>,
     since: Option<Instant>,
     /// Markers in `.announced/` of copies that left. They are removed when the log has the receipts.
@@ -23,7 +23,7 @@ pub(crate) struct Receipts {
     times: HashMap<Arc<str>, i128>,
 }
 
-impl Receipts {
+impl ObservedReceipts {
     /// Returns true if no receipt waits for the log.
     pub(crate) fn is_empty(&self) -> bool {
         self.observed.is_empty()
@@ -41,7 +41,9 @@ impl Receipts {
 
     /// Returns true if this copy expired just now.
     pub(crate) fn has_expired(&self, agent: &Arc<str>, seq: u64) -> bool {
-        let expired = self.observed.get(&(agent.clone(), Status::Expired as u8));
+        let expired = self
+            .observed
+            .get(&(agent.clone(), CopyStatus::Expired as u8));
         expired.is_some_and(|(_, seqs)| seqs.contains(&seq))
     }
 
@@ -59,7 +61,7 @@ impl Receipts {
     pub(crate) fn classify(
         &mut self,
         room: &Dir,
-        state: &State,
+        state: &RoomState,
         agent: &Arc<str>,
         seq: u64,
         name: &OsStr,
@@ -74,12 +76,12 @@ impl Receipts {
                 .mailboxes
                 .status(agent, seq)
                 .filter(|status| status.is_closed())
-                .unwrap_or(Status::Expired)
+                .unwrap_or(CopyStatus::Expired)
         } else {
-            Status::Seen
+            CopyStatus::Seen
         };
         if has_file(room, layout::announced(agent), name) {
-            self.note(agent, seq, Status::Announced);
+            self.note(agent, seq, CopyStatus::Announced);
             self.markers.push((agent.clone(), name.to_owned()));
         }
         self.note(agent, seq, status);
@@ -88,12 +90,12 @@ impl Receipts {
     /// Notes that these unread copies were announced, before they are announced again.
     pub(crate) fn announced(&mut self, agent: &Arc<str>, seqs: impl Iterator<Item = u64>) {
         for seq in seqs {
-            self.note(agent, seq, Status::Announced);
+            self.note(agent, seq, CopyStatus::Announced);
         }
     }
 
-    fn note(&mut self, agent: &Arc<str>, seq: u64, status: Status) {
-        if status == Status::Announced || self.copies.insert((agent.clone(), seq)) {
+    fn note(&mut self, agent: &Arc<str>, seq: u64, status: CopyStatus) {
+        if status == CopyStatus::Announced || self.copies.insert((agent.clone(), seq)) {
             self.observed
                 .entry((agent.clone(), status as u8))
                 .or_insert_with(|| (status, Vec::new()))
@@ -105,7 +107,7 @@ impl Receipts {
 
     /// Takes the receipts for a record of the next batch. The batch's barrier makes the departure of the copies
     /// durable.
-    pub(crate) fn stage(&mut self, room: &Dir, storage: &mut Storage) -> Vec<Receipt> {
+    pub(crate) fn stage(&mut self, room: &Dir, storage: &mut RouterStorage) -> Vec<Receipt> {
         let mut receipts = Vec::new();
         for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed) {
             seqs.sort_unstable();

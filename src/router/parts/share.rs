@@ -1,14 +1,14 @@
 //! The size of a batch, and each sender's slice of it. Slices are counted in copies, because copies take most of the
 //! time. The router takes other senders' mail between two slices of one sender.
 
-use super::budget::{Bill, Budgets, Delay};
-use super::config::Config;
+use super::budget::{BudgetAccounts, BudgetBill, MessageDelay};
+use super::config::RoomConfig;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::disk::failpoint;
 use crate::message::schema;
-use crate::room::outbox::{Content, Line};
+use crate::room::outbox::{FileContent, MessageLine};
 use crate::room::registry::Registry;
 use crate::room::resolve::{self, Availability};
 use serde_json::Value;
@@ -16,22 +16,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The number of copies of a batch that takes [`limits::BATCH_TIME`] at the recent speed.
-pub(crate) struct Share {
+pub(crate) struct BatchSize {
     most: usize,
     /// Whether the last batch was one message with more copies.
     is_large: bool,
 }
 
-impl Default for Share {
-    fn default() -> Share {
-        Share {
+impl Default for BatchSize {
+    fn default() -> BatchSize {
+        BatchSize {
             most: failpoint::batch_copies().unwrap_or(limits::BATCH_COPIES_FIRST),
             is_large: false,
         }
     }
 }
 
-impl Share {
+impl BatchSize {
     /// Adjusts the size of batches to the speed of a batch. A small batch is ignored, because its fixed costs dominate.
     pub(crate) fn measure(&mut self, copies: usize, took: Duration) {
         self.is_large = copies > self.most;
@@ -45,7 +45,7 @@ impl Share {
 }
 
 /// The rest of a batch while it is filled.
-pub(crate) struct Batch {
+pub(crate) struct BatchSpace {
     /// Senders that are first in the next batch, because their next message was too large for the rest of this one.
     pub(crate) later: Vec<Arc<str>>,
     messages: usize,
@@ -58,9 +58,9 @@ pub(crate) struct Batch {
     pub(crate) can_be_large: bool,
 }
 
-impl Batch {
-    pub(crate) fn new(share: &Share) -> Batch {
-        Batch {
+impl BatchSpace {
+    pub(crate) fn new(share: &BatchSize) -> BatchSpace {
+        BatchSpace {
             later: Vec::new(),
             messages: limits::BATCH_MESSAGES,
             bytes: limits::BATCH_BYTES,
@@ -104,53 +104,53 @@ impl Batch {
 }
 
 /// A message of a file, parsed when the batch has room for it.
-pub(crate) enum Piece {
+pub(crate) enum FileMessage {
     /// The only message of a file of this many bytes.
     One(Result<Value, Problem>, u64),
     /// A line.
-    Line(Line),
+    Line(MessageLine),
     /// A line with an error.
-    Wrong(Line, Problem),
+    Wrong(MessageLine, Problem),
 }
 
 /// A parsed piece.
-pub(crate) struct ParsedPiece {
+pub(crate) struct ParsedMessage {
     /// The line, in a file with one message per line.
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Option<MessageLine>,
     pub(crate) content: Result<Value, Problem>,
     bytes: u64,
 }
 
-impl Piece {
-    pub(crate) fn split(content: Content, bytes: u64) -> Vec<Piece> {
+impl FileMessage {
+    pub(crate) fn split(content: FileContent, bytes: u64) -> Vec<FileMessage> {
         match content {
-            Content::One(content) => vec![Piece::One(content, bytes)],
-            Content::Lines(lines) => lines.into_iter().map(Piece::Line).collect(),
+            FileContent::One(content) => vec![FileMessage::One(content, bytes)],
+            FileContent::Lines(lines) => lines.into_iter().map(FileMessage::Line).collect(),
         }
     }
 
     /// The rest of a file after this line as one message.
-    pub(crate) fn rest(after: u32, content: Result<Value, Problem>) -> Piece {
-        let line = Line {
+    pub(crate) fn rest(after: u32, content: Result<Value, Problem>) -> FileMessage {
+        let line = MessageLine {
             number: after + 1,
             text: Vec::new(),
         };
         match content {
-            Ok(_) => Piece::Line(line),
-            Err(problem) => Piece::Wrong(line, problem),
+            Ok(_) => FileMessage::Line(line),
+            Err(problem) => FileMessage::Wrong(line, problem),
         }
     }
 
-    fn parse(self) -> ParsedPiece {
+    fn parse(self) -> ParsedMessage {
         let (line, content, bytes) = match self {
-            Piece::One(content, bytes) => (None, content, bytes),
-            Piece::Wrong(line, problem) => (Some(line), Err(problem), 0),
-            Piece::Line(line) => {
+            FileMessage::One(content, bytes) => (None, content, bytes),
+            FileMessage::Wrong(line, problem) => (Some(line), Err(problem), 0),
+            FileMessage::Line(line) => {
                 let (content, bytes) = ((&line).into(), line.text.len() as u64);
                 (Some(line), content, bytes)
             }
         };
-        ParsedPiece {
+        ParsedMessage {
             line,
             content,
             bytes,
@@ -160,14 +160,14 @@ impl Piece {
 
 /// The space in a batch for one sender.
 #[derive(Clone, Copy)]
-pub(crate) struct Space<'a> {
-    pub(crate) batch: &'a Batch,
+pub(crate) struct SenderSpace<'a> {
+    pub(crate) batch: &'a BatchSpace,
     /// The sender's maximum number of copies.
     pub(crate) slice: usize,
 }
 
-impl Space<'_> {
-    fn has_room_after(self, cut: &Cut, copies: usize) -> bool {
+impl SenderSpace<'_> {
+    fn has_room_after(self, cut: &FileSlice, copies: usize) -> bool {
         if cut.pieces.is_empty() {
             return self.batch.has_room_for(copies);
         }
@@ -178,17 +178,17 @@ impl Space<'_> {
 }
 
 /// The part of a file for this batch: the whole file, or some of its lines.
-pub(crate) struct Cut {
-    pub(crate) pieces: Vec<ParsedPiece>,
+pub(crate) struct FileSlice {
+    pub(crate) pieces: Vec<ParsedMessage>,
     pub(crate) copies: usize,
     pub(crate) bytes: u64,
-    pub(crate) bill: Option<Bill>,
+    pub(crate) bill: Option<BudgetBill>,
     /// The reason why the remaining lines stay.
-    pub(crate) stop: Option<Stop>,
+    pub(crate) stop: Option<StopReason>,
 }
 
 /// Lines of a file that are left to a later batch.
-pub(crate) struct Late {
+pub(crate) struct PostponedLines {
     pub(crate) agent: Arc<str>,
     pub(crate) claim: String,
     pub(crate) lines: usize,
@@ -197,9 +197,9 @@ pub(crate) struct Late {
     pub(crate) begun: bool,
 }
 
-impl Late {
+impl PostponedLines {
     /// Adds a line to the entry of its file. Returns false if the file has no entry.
-    pub(crate) fn add_line(all: &mut [Late], claim: &str, copies: usize) -> bool {
+    pub(crate) fn add_line(all: &mut [PostponedLines], claim: &str, copies: usize) -> bool {
         let Some(late) = all.iter_mut().find(|late| late.claim == claim) else {
             return false;
         };
@@ -210,30 +210,30 @@ impl Late {
 }
 
 /// The reason why the next message of a sender stays.
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// The batch has no room for it.
     Full,
     /// It is delayed.
-    Delay(Delay),
+    Delay(MessageDelay),
 }
 
-impl Cut {
+impl FileSlice {
     /// Returns the reason if no message fits.
-    pub(crate) fn stopped(&mut self) -> Option<Stop> {
+    pub(crate) fn stopped(&mut self) -> Option<StopReason> {
         self.pieces.is_empty().then(|| self.stop.take()).flatten()
     }
 }
 
 /// Takes pieces in order, up to `slice` copies and within the sender's budgets.
 pub(super) fn cut(
-    config: &Config,
-    budgets: &Budgets,
+    config: &RoomConfig,
+    budgets: &BudgetAccounts,
     agent: &Arc<str>,
-    pieces: Vec<Piece>,
-    space: Space<'_>,
-) -> Cut {
+    pieces: Vec<FileMessage>,
+    space: SenderSpace<'_>,
+) -> FileSlice {
     let mut bill = budgets.bill(agent);
-    let mut cut = Cut {
+    let mut cut = FileSlice {
         pieces: Vec::new(),
         copies: 0,
         bytes: 0,
@@ -244,12 +244,12 @@ pub(super) fn cut(
         let piece = piece.parse();
         let copies = count_copies(config.registry(), agent, &piece.content);
         if !space.has_room_after(&cut, copies) {
-            cut.stop = Some(Stop::Full);
+            cut.stop = Some(StopReason::Full);
             break;
         }
         let content = &piece.content;
         if let Err(delay) = budgets.charge(config.settings(), agent, &mut bill, copies, content) {
-            cut.stop = Some(Stop::Delay(delay));
+            cut.stop = Some(StopReason::Delay(delay));
             break;
         }
         cut.copies += copies;
@@ -291,7 +291,7 @@ fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
             agent,
             message.addresses(),
             message.by_mention(),
-            &mut Unranked,
+            &mut UnrankedAvailability,
         )
         .ok()
     });
@@ -299,9 +299,9 @@ fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
 }
 
 /// The [`Availability`] for a resolution that does not depend on the availability of agents.
-pub(crate) struct Unranked;
+pub(crate) struct UnrankedAvailability;
 
-impl Availability for Unranked {
+impl Availability for UnrankedAvailability {
     fn unread(&self, _: &str) -> usize {
         0
     }
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_slow_disk_has_small_batches_and_a_fast_disk_has_large_batches() {
-        let mut share = Share {
+        let mut share = BatchSize {
             most: 2048,
             is_large: false,
         };
@@ -343,14 +343,14 @@ mod tests {
 
     #[test]
     fn a_message_larger_than_a_batch_is_alone_in_every_second_batch() {
-        let mut share = Share {
+        let mut share = BatchSize {
             most: 1000,
             is_large: false,
         };
-        let batch = Batch::new(&share);
+        let batch = BatchSpace::new(&share);
         assert!(batch.has_room_for(10_000) && batch.has_room_for(1000));
         share.measure(10_000, Duration::from_secs(1));
-        let batch = Batch::new(&share);
+        let batch = BatchSpace::new(&share);
         assert!(!batch.has_room_for(10_000) && batch.has_room_for(100));
     }
 }

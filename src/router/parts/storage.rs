@@ -3,15 +3,15 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, Durability, Owner, SyncOrder, layout, sync_order};
-use crate::log::state::{Delivery, Open, Place, Renamed};
+use crate::disk::{Barrier, Dir, Durability, FileOwner, SyncOrder, layout, sync_order};
+use crate::log::state::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 use crate::room::inbox;
-use crate::room::spool::{Kept, Spool};
+use crate::room::spool::{OriginalDirectories, Spool};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// The spool and the barrier of one router.
-pub(crate) struct Storage {
+pub(crate) struct RouterStorage {
     room: Dir,
     spool: Spool,
     barrier: Barrier,
@@ -19,9 +19,9 @@ pub(crate) struct Storage {
     is_order_known: bool,
 }
 
-impl Storage {
-    pub(crate) fn new(room: &Dir, spool: Spool, durability: Durability) -> Storage {
-        Storage {
+impl RouterStorage {
+    pub(crate) fn new(room: &Dir, spool: Spool, durability: Durability) -> RouterStorage {
+        RouterStorage {
             room: room.clone(),
             spool,
             barrier: new_barrier(durability, room),
@@ -52,7 +52,12 @@ impl Storage {
     }
 
     /// Writes a staged file for a reader. Durable at the next barrier.
-    pub(crate) fn stage(&mut self, name: &str, bytes: &[u8], reader: Option<Owner>) -> Result<()> {
+    pub(crate) fn stage(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        reader: Option<FileOwner>,
+    ) -> Result<()> {
         self.spool.stage(name, bytes, reader, &mut self.barrier)
     }
 
@@ -62,17 +67,17 @@ impl Storage {
     }
 
     /// Returns true if the copy is not delivered.
-    pub(crate) fn is_staged(&self, delivery: &Delivery) -> Result<bool> {
+    pub(crate) fn is_staged(&self, delivery: &StagedFile) -> Result<bool> {
         self.spool.is_staged(delivery)
     }
 
     /// Moves staged files into one directory of an agent, and returns the files that could not be moved.
     pub(crate) fn deliver(
         &mut self,
-        place: Place,
+        place: DeliveryDirectory,
         agent: &Arc<str>,
-        deliveries: Vec<Delivery>,
-    ) -> Result<Vec<(Delivery, Error)>> {
+        deliveries: Vec<StagedFile>,
+    ) -> Result<Vec<(StagedFile, Error)>> {
         inbox::deliver(
             &self.room,
             &self.spool.stage,
@@ -93,12 +98,17 @@ impl Storage {
     }
 
     /// Moves the unread mail of a renamed agent.
-    pub(crate) fn pass_on(&mut self, renamed: &Renamed, until: Stamp) -> Result<()> {
+    pub(crate) fn pass_on(&mut self, renamed: &RenamedAgent, until: Stamp) -> Result<()> {
         inbox::pass_on(&self.room, renamed, until, &mut self.barrier)
     }
 
     /// Moves a claim to the place that its records give.
-    pub(crate) fn retire(&mut self, open: &Open, rejected: bool, kept: &mut Kept) -> Result<()> {
+    pub(crate) fn retire(
+        &mut self,
+        open: &OpenRecord,
+        rejected: bool,
+        kept: &mut OriginalDirectories,
+    ) -> Result<()> {
         self.spool.retire(open, rejected, kept, &mut self.barrier)
     }
 

@@ -2,8 +2,8 @@
 
 use crate::base::limits;
 use crate::disk::Dir;
-use crate::log::state::State;
-use crate::message::waking::{WakeStep, Waking};
+use crate::log::state::RoomState;
+use crate::message::waking::{WakeStep, WakeUpdate};
 use crate::room::inbox;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Steps of wakes on their way into the log.
 #[derive(Default)]
-pub(crate) struct Wakes {
-    noted: Vec<Waking>,
+pub(crate) struct WakeQueue {
+    noted: Vec<WakeUpdate>,
     /// The time when the log must have the steps.
     due: Option<Instant>,
     /// Whether the program of each agent with a requested wake may be started now.
@@ -21,7 +21,7 @@ pub(crate) struct Wakes {
     again: Vec<Arc<str>>,
 }
 
-impl Wakes {
+impl WakeQueue {
     /// Returns true if no step waits for the log.
     pub(crate) fn is_empty(&self) -> bool {
         self.noted.is_empty()
@@ -33,7 +33,7 @@ impl Wakes {
     }
 
     /// Notes a step. A second request for the same mail is rejected, so that no mail wakes twice, even after a kill.
-    pub(crate) fn note(&mut self, state: &State, mut waking: Waking) {
+    pub(crate) fn note(&mut self, state: &RoomState, mut waking: WakeUpdate) {
         // Any program may have written the numbers in a copy.
         waking.seqs.retain(|seq| {
             waking.step != WakeStep::Requested || state.mailboxes.is_unread(&waking.agent, *seq)
@@ -61,13 +61,13 @@ impl Wakes {
     }
 
     /// Takes the steps for a record of the next batch.
-    pub(crate) fn stage(&mut self) -> Vec<Waking> {
+    pub(crate) fn stage(&mut self) -> Vec<WakeUpdate> {
         self.due = None;
         std::mem::take(&mut self.noted)
     }
 
     /// Keeps the steps of an uncommitted record for the next batch.
-    pub(crate) fn unstage(&mut self, mut wakes: Vec<Waking>) {
+    pub(crate) fn unstage(&mut self, mut wakes: Vec<WakeUpdate>) {
         if !wakes.is_empty() {
             wakes.append(&mut self.noted);
             (self.noted, self.due) = (wakes, Some(Instant::now() + limits::RETRY_FIRST));
@@ -76,8 +76,8 @@ impl Wakes {
 
     /// Applies committed steps: requested programs may start, and markers of mail to announce again are removed. A
     /// kill before that costs a wake, and never causes a second one.
-    pub(crate) fn committed(&mut self, wakes: &[Waking], state: &State, room: &Dir) {
-        for Waking {
+    pub(crate) fn committed(&mut self, wakes: &[WakeUpdate], state: &RoomState, room: &Dir) {
+        for WakeUpdate {
             step, agent, seqs, ..
         } in wakes
         {

@@ -1,45 +1,47 @@
 //! A file of the room that follows the log with a delay. After many changes in a row, only the last state is written.
 
-use super::foreign::{MadeFile, check_json, digest, is_checked_json};
+use super::foreign::{GeneratedFile, check_json, digest, is_checked_json};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Meta, SharedText};
-use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use crate::disk::{Meta, SharedFileContent};
+use crate::router::projections::{
+    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+};
 use rustix::fs::FileType;
 use std::time::{Duration, Instant};
 
 /// The content of a file.
-pub(super) trait Content {
+pub(super) trait ProjectionContent {
     /// Its name in the room.
     const NAME: &'static str;
     /// The advice to a person who writes to the file.
     const ADVICE: &'static str;
     /// The last record or position that a file covers.
-    type Upto;
+    type Coverage;
 
     /// The last record that changed the content, or 0 if no file is needed.
-    fn changed_at(view: &View<'_>) -> u64;
+    fn changed_at(view: &ProjectionView<'_>) -> u64;
 
     /// The coverage of the file of an earlier router, if known.
-    fn written(view: &View<'_>) -> Option<Self::Upto>;
+    fn written(view: &ProjectionView<'_>) -> Option<Self::Coverage>;
 
     /// The coverage of a file with the present state.
-    fn upto(view: &View<'_>) -> Self::Upto;
+    fn upto(view: &ProjectionView<'_>) -> Self::Coverage;
 
     /// Returns true if a file with this coverage is recent enough.
-    fn is_current(upto: &Self::Upto, view: &View<'_>) -> bool;
+    fn is_current(upto: &Self::Coverage, view: &ProjectionView<'_>) -> bool;
 
     /// The text for the present state.
-    fn text(view: &View<'_>) -> Vec<u8>;
+    fn text(view: &ProjectionView<'_>) -> Vec<u8>;
 
     /// The pause after a write that took this long.
     fn pause(took: Duration) -> Duration;
 }
 
 /// The file as it was written.
-pub(super) struct Behind<C: Content> {
+pub(super) struct ProjectedFile<C: ProjectionContent> {
     /// The coverage of the file, if known.
-    upto: Option<C::Upto>,
+    upto: Option<C::Coverage>,
     /// Whether the file of an earlier router was read.
     known: bool,
     /// The file as it was left.
@@ -50,9 +52,9 @@ pub(super) struct Behind<C: Content> {
     next: Option<Instant>,
 }
 
-impl<C: Content> Default for Behind<C> {
-    fn default() -> Behind<C> {
-        Behind {
+impl<C: ProjectionContent> Default for ProjectedFile<C> {
+    fn default() -> ProjectedFile<C> {
+        ProjectedFile {
             upto: None,
             known: false,
             left: None,
@@ -62,8 +64,13 @@ impl<C: Content> Default for Behind<C> {
     }
 }
 
-impl<C: Content> Projection for Behind<C> {
-    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+impl<C: ProjectionContent> Projection for ProjectedFile<C> {
+    fn apply(
+        &mut self,
+        _: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) {
         if self.is_current(view) {
             return;
         }
@@ -73,17 +80,22 @@ impl<C: Content> Projection for Behind<C> {
         }
     }
 
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+    fn reconcile(
+        &mut self,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
         match cause {
-            Cause::Recovery => return Ok(()),
-            Cause::Holes => (self.upto, self.known) = (None, true),
-            Cause::Sweep => {
+            ReconcileCause::Recovery => return Ok(()),
+            ReconcileCause::Holes => (self.upto, self.known) = (None, true),
+            ReconcileCause::Sweep => {
                 let now = view.config.dir().stat(C::NAME).ok().flatten();
                 if self.left.is_some() && now != self.left {
                     (self.upto, self.known) = (None, true);
                 }
             }
-            Cause::End => {}
+            ReconcileCause::End => {}
         }
         if !self.is_current(view) {
             self.show(view, report);
@@ -96,8 +108,8 @@ impl<C: Content> Projection for Behind<C> {
     }
 }
 
-impl<C: Content> Behind<C> {
-    fn is_current(&mut self, view: &View<'_>) -> bool {
+impl<C: ProjectionContent> ProjectedFile<C> {
+    fn is_current(&mut self, view: &ProjectionView<'_>) -> bool {
         if C::changed_at(view) == 0 {
             return true;
         }
@@ -114,8 +126,8 @@ impl<C: Content> Behind<C> {
     fn release(
         &self,
         there: Option<Meta>,
-        view: &View<'_>,
-        report: &mut Report<'_>,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
         let room = view.config.dir();
         let is_regular = there.is_some_and(|there| there.kind == FileType::RegularFile);
@@ -128,7 +140,7 @@ impl<C: Content> Behind<C> {
         if is_checked_json(&bytes) {
             return Ok(true);
         }
-        let made = MadeFile {
+        let made = GeneratedFile {
             dir: room,
             name: C::NAME.as_ref(),
             shown: C::NAME,
@@ -137,13 +149,13 @@ impl<C: Content> Behind<C> {
         made.keep_aside(&digest(&bytes), view.state, report)
     }
 
-    fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+    fn show(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
         let (room, begun) = (view.config.dir(), Instant::now());
         let shown = room.stat(C::NAME).and_then(|there| {
             if !self.release(there, view, report)? {
                 return Ok(None);
             }
-            let text = SharedText {
+            let text = SharedFileContent {
                 head: &check_json(C::text(view)),
                 rest: None,
                 is_durable: false,

@@ -1,38 +1,38 @@
 //! `claims.json`, written when the ownership of work has changed, and when readers would have to read too much of the
 //! log.
 
-use super::behind::{Behind, Content};
+use super::behind::{ProjectedFile, ProjectionContent};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::owners::{self, Upto};
-use crate::router::projections::View;
+use crate::log::owners::{self, LogCoverage};
+use crate::router::projections::ProjectionView;
 use std::time::Duration;
 
 /// The file of the owners.
-pub(super) type Written = Behind<Owners>;
+pub(super) type ClaimsProjection = ProjectedFile<ClaimsContent>;
 
 /// The claims as the content of the file.
-pub(super) struct Owners;
+pub(super) struct ClaimsContent;
 
-impl Content for Owners {
+impl ProjectionContent for ClaimsContent {
     const NAME: &'static str = layout::CLAIMS;
     const ADVICE: &'static str =
         "To change the owner of work, use `mailbag claim`, `mailbag release` or `mailbag handoff`.";
-    type Upto = Upto;
+    type Coverage = LogCoverage;
 
-    fn changed_at(view: &View<'_>) -> u64 {
+    fn changed_at(view: &ProjectionView<'_>) -> u64 {
         view.state.claims.changed_at()
     }
 
-    fn written(view: &View<'_>) -> Option<Upto> {
+    fn written(view: &ProjectionView<'_>) -> Option<LogCoverage> {
         owners::written(view.config.dir()).unwrap_or_default()
     }
 
-    fn upto(view: &View<'_>) -> Upto {
-        Upto::of(view.state)
+    fn upto(view: &ProjectionView<'_>) -> LogCoverage {
+        LogCoverage::of(view.state)
     }
 
-    fn is_current(upto: &Upto, view: &View<'_>) -> bool {
+    fn is_current(upto: &LogCoverage, view: &ProjectionView<'_>) -> bool {
         let end = view.state.end;
         let grown = if upto.end.segment == end.segment {
             end.offset - upto.end.offset
@@ -42,7 +42,7 @@ impl Content for Owners {
         view.state.claims.changed_at() <= upto.seq && grown < limits::CLAIMS_BEHIND
     }
 
-    fn text(view: &View<'_>) -> Vec<u8> {
+    fn text(view: &ProjectionView<'_>) -> Vec<u8> {
         owners::text(view.state)
     }
 

@@ -8,15 +8,15 @@ use crate::base::error::Result;
 use crate::base::hash::{hash, hex};
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
-use crate::log::state::State;
-use crate::router::projections::Report;
+use crate::log::state::RoomState;
+use crate::router::projections::ProjectionReport;
 use std::ffi::OsStr;
 
 /// The number of tried names for a file that is kept.
 const NAMES: u32 = 100;
 
 /// A file that the router makes.
-pub(super) struct MadeFile<'a> {
+pub(super) struct GeneratedFile<'a> {
     /// Its directory.
     pub(super) dir: &'a Dir,
     /// Its name there.
@@ -27,14 +27,14 @@ pub(super) struct MadeFile<'a> {
     pub(super) advice: &'a str,
 }
 
-impl MadeFile<'_> {
+impl GeneratedFile<'_> {
     /// Moves the file with this content aside. Returns false if the human has not been notified yet. The file stays
     /// in its place until the notice is recorded, so that no kill can separate the two.
     pub(super) fn keep_aside(
         &self,
         digest: &str,
-        state: &State,
-        report: &mut Report<'_>,
+        state: &RoomState,
+        report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
         let about = format!("foreign:{}:{digest}", self.shown);
         let kept = layout::kept_aside(self.name, digest);

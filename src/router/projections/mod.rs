@@ -15,9 +15,9 @@ mod worklog;
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::message::Message;
-use crate::router::parts::{Config, Journal, Notices, Pending};
+use crate::router::parts::{Journal, NoticeQueue, PendingWork, RoomConfig};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -27,20 +27,30 @@ use std::time::Instant;
 /// reconciled when the router tries again.
 pub(super) trait Projection {
     /// Takes in a committed batch. An empty batch only triggers work that is due.
-    fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>);
+    fn apply(
+        &mut self,
+        batch: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    );
 
     /// Makes the files equal to the log, where they may differ. An error ends the router.
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()>;
+    fn reconcile(
+        &mut self,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()>;
 
     /// The time of the next necessary call of [`Projection::apply`] without a batch.
     fn next_due(&self) -> Option<Instant>;
 
     /// Takes messages that agents wrote into the files, before the router looks at outboxes.
-    fn collect(&mut self, _: &View<'_>, _: &mut Report<'_>) {}
+    fn collect(&mut self, _: &ProjectionView<'_>, _: &mut ProjectionReport<'_>) {}
 }
 
 /// A message that a batch accepted, as the check parsed it.
-pub(super) struct Accepted {
+pub(super) struct ProjectedMessage {
     pub(super) seq: u64,
     /// Its accept time.
     pub(super) at: String,
@@ -49,7 +59,7 @@ pub(super) struct Accepted {
 
 /// The reason why files may differ from the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum ReconcileCause {
     /// The router has just recovered.
     Recovery,
     /// As above, and the machine has started since, or a sync has failed: written data may not be on the disk.
@@ -61,29 +71,29 @@ pub(super) enum Cause {
 }
 
 /// The inputs of a projection.
-pub(super) struct View<'a> {
-    pub(super) config: &'a Config,
-    pub(super) state: &'a State,
+pub(super) struct ProjectionView<'a> {
+    pub(super) config: &'a RoomConfig,
+    pub(super) state: &'a RoomState,
     /// Whether the router has no other work.
     pub(super) is_idle: bool,
 }
 
 /// The failures and the notices of a projection.
-pub(super) struct Report<'a> {
-    pending: &'a mut Pending,
-    pub(super) notices: &'a mut Notices,
-    seen: &'a mut Seen,
+pub(super) struct ProjectionReport<'a> {
+    pending: &'a mut PendingWork,
+    pub(super) notices: &'a mut NoticeQueue,
+    seen: &'a mut ProjectionObservations,
 }
 
 /// All projections of a room.
 pub(super) struct Projections {
     all: Vec<Box<dyn Projection>>,
-    seen: Seen,
+    seen: ProjectionObservations,
 }
 
 /// The observations of projections.
 #[derive(Default)]
-struct Seen {
+struct ProjectionObservations {
     /// The places with a reported failure.
     places: BTreeSet<String>,
     /// Whether an agent may be stale.
@@ -92,10 +102,10 @@ struct Seen {
     brought: BTreeSet<PathBuf>,
 }
 
-impl View<'_> {
+impl ProjectionView<'_> {
     /// The view of a router that may have other work.
-    pub(super) fn of<'a>(config: &'a Config, journal: &'a Journal) -> View<'a> {
-        View {
+    pub(super) fn of<'a>(config: &'a RoomConfig, journal: &'a Journal) -> ProjectionView<'a> {
+        ProjectionView {
             config,
             state: journal.state(),
             is_idle: false,
@@ -106,29 +116,29 @@ impl View<'_> {
 impl Projections {
     pub(super) fn new(room: &Dir) -> Projections {
         let all: Vec<Box<dyn Projection>> = vec![
-            Box::new(channels::Channels::new(room.clone())),
-            Box::new(claims::Written::default()),
-            Box::new(links::Links::default()),
-            Box::new(pending::Written::default()),
-            Box::new(roster::Written::default()),
+            Box::new(channels::ChannelFiles::new(room.clone())),
+            Box::new(claims::ClaimsProjection::default()),
+            Box::new(links::LinkFiles::default()),
+            Box::new(pending::PendingProjection::default()),
+            Box::new(roster::RosterProjection::default()),
             Box::new(worklog::Worklog::default()),
-            Box::new(mailbox::Mailbox::default()),
+            Box::new(mailbox::MailFiles::default()),
         ];
         Projections {
             all,
-            seen: Seen::default(),
+            seen: ProjectionObservations::default(),
         }
     }
 
     /// Shows a committed batch; an empty batch only triggers work that is due.
     pub(super) fn apply(
         &mut self,
-        batch: &[Accepted],
-        view: &View<'_>,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        batch: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) {
-        let mut report = Report {
+        let mut report = ProjectionReport {
             pending,
             notices,
             seen: &mut self.seen,
@@ -141,12 +151,12 @@ impl Projections {
     /// Makes all files equal to the log.
     pub(super) fn reconcile(
         &mut self,
-        cause: Cause,
-        view: &View<'_>,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) -> Result<()> {
-        let mut report = Report {
+        let mut report = ProjectionReport {
             pending,
             notices,
             seen: &mut self.seen,
@@ -160,11 +170,11 @@ impl Projections {
     /// Takes messages that agents wrote into files of projections.
     pub(super) fn collect(
         &mut self,
-        view: &View<'_>,
-        pending: &mut Pending,
-        notices: &mut Notices,
+        view: &ProjectionView<'_>,
+        pending: &mut PendingWork,
+        notices: &mut NoticeQueue,
     ) {
-        let mut report = Report {
+        let mut report = ProjectionReport {
             pending,
             notices,
             seen: &mut self.seen,
@@ -198,7 +208,7 @@ impl Projections {
     }
 }
 
-impl Report<'_> {
+impl ProjectionReport<'_> {
     /// Reports that a file cannot be written. The projection is reconciled later.
     pub(super) fn failed(&mut self, place: String, e: &Error) {
         self.pending.failed(&place, e.to_string());

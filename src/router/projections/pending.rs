@@ -1,17 +1,17 @@
 //! `pending.json`: the pending items of each agent.
 
-use super::behind::{self, Behind};
+use super::behind::{self, ProjectedFile};
 use super::roster;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::text::{count_of, listed};
 use crate::disk::layout;
 use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
-use crate::log::state::items::{self, Kind};
-use crate::log::state::{self, State};
+use crate::log::state::items::{self, OpenItemKind};
+use crate::log::state::{self, RoomState};
 use crate::message::{Priority, claim, id};
-use crate::room::sessions::Calls;
-use crate::router::projections::View;
+use crate::room::sessions::SessionCalls;
+use crate::router::projections::ProjectionView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// A pending item: an agent has to act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Item {
+pub struct PendingItem {
     /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
     pub kind: &'static str,
     /// The number of its message, or 0 without a message. For a failed wake, the newest message of the wake.
@@ -63,23 +63,23 @@ pub struct Item {
 
 /// The identity of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key<'i> {
-    /// [`Item::kind`].
+pub struct PendingItemKey<'i> {
+    /// [`PendingItem::kind`].
     pub kind: &'i str,
-    /// [`Item::seq`].
+    /// [`PendingItem::seq`].
     pub seq: u64,
-    /// [`Item::message`].
+    /// [`PendingItem::message`].
     pub message: &'i str,
-    /// [`Item::from`].
+    /// [`PendingItem::from`].
     pub from: &'i str,
-    /// The subject and the owner of [`Item::owned`].
+    /// The subject and the owner of [`PendingItem::owned`].
     pub owned: Option<(&'i str, &'i str)>,
 }
 
 /// The items of this agent, most urgent first: by deadline, priority, blocked senders and age.
-pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
+pub fn items(state: &RoomState, calls: &SessionCalls, agent: &str) -> Vec<PendingItem> {
     let mine = everything(state).filter(|(of, _)| of.iter().any(|one| &**one == agent));
-    let mut items: Vec<Item> = mine.map(|(_, item)| item).collect();
+    let mut items: Vec<PendingItem> = mine.map(|(_, item)| item).collect();
     let now = Stamp::now();
     for item in &mut items {
         item.inactive = is_inactive(&item.from, state, calls, now);
@@ -89,7 +89,7 @@ pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
 }
 
 /// All items, each with the agents that have to act.
-fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+fn everything(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     let offers = state
         .claims
         .offered()
@@ -108,14 +108,14 @@ fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)
         .chain(late_links(state))
 }
 
-fn is_inactive(from: &str, state: &State, calls: &Calls, now: Stamp) -> bool {
+fn is_inactive(from: &str, state: &RoomState, calls: &SessionCalls, now: Stamp) -> bool {
     from != id::HUMAN && from != id::MAILBAG && !roster::is_there(from, state, calls, now)
 }
 
-impl Item {
+impl PendingItem {
     /// The identity of the item. An answer to an item with another key is an answer to another item.
-    pub fn key(&self) -> Key<'_> {
-        let Item {
+    pub fn key(&self) -> PendingItemKey<'_> {
+        let PendingItem {
             kind,
             seq,
             message,
@@ -126,7 +126,7 @@ impl Item {
         let owned = owned
             .as_ref()
             .map(|owned| (owned.subject.as_str(), &*owned.owner));
-        Key {
+        PendingItemKey {
             kind,
             seq: *seq,
             message,
@@ -147,8 +147,8 @@ impl Item {
         )
     }
 
-    fn new(kind: &'static str, seq: u64, message: String, from: &str, since: i64) -> Item {
-        Item {
+    fn new(kind: &'static str, seq: u64, message: String, from: &str, since: i64) -> PendingItem {
+        PendingItem {
             kind,
             seq,
             message,
@@ -168,13 +168,13 @@ impl Item {
     }
 }
 
-fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+fn approvals(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     state.approvals.open().iter().map(|open| {
         let mut of = Cow::Borrowed(&open.to[..]);
         if !open.dismissed.is_empty() {
             of.to_mut().retain(|one| !open.dismissed.contains(one));
         }
-        let item = Item {
+        let item = PendingItem {
             title: open.terms.title.clone(),
             deadline: open
                 .terms
@@ -185,7 +185,7 @@ fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)>
             digest: Some(open.digest.clone()),
             blocked: true,
             command: format!("mailbag decide {} OPTION", open.seq),
-            ..Item::new(
+            ..PendingItem::new(
                 "approval",
                 open.seq,
                 open.approval.clone(),
@@ -197,9 +197,9 @@ fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)>
     })
 }
 
-fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+fn messages(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     state.items.iter().map(|item| {
-        let items::Item {
+        let items::OpenItem {
             seq,
             kind,
             from,
@@ -210,41 +210,41 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
             ..
         } = item;
         let (word, command) = match kind {
-            Kind::Question => ("question", format!("mailbag reply {seq}")),
-            Kind::Escalation => ("escalation", format!("mailbag read {seq}")),
-            Kind::Rejection => ("rejection", format!("mailbag rejected show {seq}")),
+            OpenItemKind::Question => ("question", format!("mailbag reply {seq}")),
+            OpenItemKind::Escalation => ("escalation", format!("mailbag read {seq}")),
+            OpenItemKind::Rejection => ("rejection", format!("mailbag rejected show {seq}")),
         };
-        let (title, blocked) = (title.clone(), *kind == Kind::Question);
+        let (title, blocked) = (title.clone(), *kind == OpenItemKind::Question);
         let message = claim::name(from, id);
         (
             Cow::Borrowed(&item.of[..]),
-            Item {
+            PendingItem {
                 title,
                 priority: *priority,
                 blocked,
                 command,
-                ..Item::new(word, *seq, message, from, *since)
+                ..PendingItem::new(word, *seq, message, from, *since)
             },
         )
     })
 }
 
 // The human has to fix a program that does not run.
-fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+fn failed_wakes(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     state.wakes.failures().map(|(agent, failed)| {
         let title = format!("{agent} was not woken: {}", failed.why);
         let command = format!("mailbag agent show {agent}");
-        let item = Item {
+        let item = PendingItem {
             title,
             command,
-            ..Item::new("wake", failed.seq, String::new(), agent, failed.at)
+            ..PendingItem::new("wake", failed.seq, String::new(), agent, failed.at)
         };
         (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
     })
 }
 
 /// The links with mail that is unconfirmed for a long time: tag, first item, and number of items.
-fn late(state: &State) -> impl Iterator<Item = (&Arc<str>, &state::UnconfirmedItem, usize)> {
+fn late(state: &RoomState) -> impl Iterator<Item = (&Arc<str>, &state::UnconfirmedItem, usize)> {
     let before = Stamp::now().micros() - limits::LINK_LATE.as_micros() as i64;
     state.links.iter().filter_map(move |(tag, link)| {
         let first = link.waiting().next().filter(|first| first.at <= before)?;
@@ -252,23 +252,23 @@ fn late(state: &State) -> impl Iterator<Item = (&Arc<str>, &state::UnconfirmedIt
     })
 }
 
-fn late_links(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+fn late_links(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     late(state).map(|(tag, first, count)| {
         let title = format!(
             "{} for the room {tag} not confirmed there",
             count_of(count, "item")
         );
         let command = format!("mailbag link status {tag}");
-        let item = Item {
+        let item = PendingItem {
             title,
             command,
-            ..Item::new("link", 0, String::new(), id::MAILBAG, first.at)
+            ..PendingItem::new("link", 0, String::new(), id::MAILBAG, first.at)
         };
         (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
     })
 }
 
-fn offer(one: &ClaimOffer) -> Item {
+fn offer(one: &ClaimOffer) -> PendingItem {
     let ClaimOffer {
         offer,
         from,
@@ -278,15 +278,18 @@ fn offer(one: &ClaimOffer) -> Item {
         ..
     } = one;
     let command = format!("mailbag handoff --accept {seq}");
-    Item {
+    PendingItem {
         title: listed(subjects),
         command,
-        ..Item::new("offer", *seq, offer.clone(), from, *since)
+        ..PendingItem::new("offer", *seq, offer.clone(), from, *since)
     }
 }
 
 // The owners of claims that an agent waits for can release them. The human can release all claims.
-fn waiting<'a>(claims: &'a Claims, one: &'a WaitingClaim) -> Vec<(Cow<'a, [Arc<str>]>, Item)> {
+fn waiting<'a>(
+    claims: &'a Claims,
+    one: &'a WaitingClaim,
+) -> Vec<(Cow<'a, [Arc<str>]>, PendingItem)> {
     let WaitingClaim {
         claim,
         agent: from,
@@ -321,12 +324,12 @@ fn waiting<'a>(claims: &'a Claims, one: &'a WaitingClaim) -> Vec<(Cow<'a, [Arc<s
     releases
         .into_iter()
         .map(|(agent, held, command)| {
-            let item = Item {
+            let item = PendingItem {
                 title: format!("waits for {}, owned by {}", listed(subjects), held.owner),
                 command,
                 owned: Some(held.clone()),
                 blocked: true,
-                ..Item::new("claim", *seq, claim.clone(), from, *since)
+                ..PendingItem::new("claim", *seq, claim.clone(), from, *since)
             };
             (Cow::Owned(vec![agent]), item)
         })
@@ -335,42 +338,42 @@ fn waiting<'a>(claims: &'a Claims, one: &'a WaitingClaim) -> Vec<(Cow<'a, [Arc<s
 
 /// The content of the file.
 #[derive(Serialize, JsonSchema)]
-struct Content {
+struct PendingFile {
     /// The last record that it covers.
     seq: u64,
     /// Its accept time.
     at: String,
     /// The most urgent items of each agent that has some.
-    pending: BTreeMap<Arc<str>, Vec<Rc<Item>>>,
+    pending: BTreeMap<Arc<str>, Vec<Rc<PendingItem>>>,
     /// The numbers of further items.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     more: BTreeMap<Arc<str>, usize>,
 }
 
 /// The file of all items.
-pub(super) type Written = Behind<Items>;
+pub(super) type PendingProjection = ProjectedFile<PendingContent>;
 
 /// The items as the content of the file.
-pub(super) struct Items;
+pub(super) struct PendingContent;
 
 /// The coverage of the file.
-pub(super) struct Upto {
+pub(super) struct PendingCoverage {
     seq: u64,
     /// The links that were late. Lateness changes without a record.
     late: Vec<Arc<str>>,
 }
 
-fn late_tags(view: &View<'_>) -> Vec<Arc<str>> {
+fn late_tags(view: &ProjectionView<'_>) -> Vec<Arc<str>> {
     late(view.state).map(|(tag, ..)| tag.clone()).collect()
 }
 
-impl behind::Content for Items {
+impl behind::ProjectionContent for PendingContent {
     const NAME: &'static str = layout::PENDING;
     const ADVICE: &'static str =
         "To act on an item, use the command that `mailbag pending` shows for it.";
-    type Upto = Upto;
+    type Coverage = PendingCoverage;
 
-    fn changed_at(view: &View<'_>) -> u64 {
+    fn changed_at(view: &ProjectionView<'_>) -> u64 {
         let state = view.state;
         let changes = [
             state.items.changed_at(),
@@ -384,28 +387,28 @@ impl behind::Content for Items {
             .fold(state.wakes.changed_at().max(has_links), u64::max)
     }
 
-    fn written(view: &View<'_>) -> Option<Upto> {
+    fn written(view: &ProjectionView<'_>) -> Option<PendingCoverage> {
         // The late links are not read back: the first check with a late link writes the file again.
         written(view)
             .filter(|upto| *upto <= view.state.seq)
-            .map(|seq| Upto {
+            .map(|seq| PendingCoverage {
                 seq,
                 late: Vec::new(),
             })
     }
 
-    fn upto(view: &View<'_>) -> Upto {
-        Upto {
+    fn upto(view: &ProjectionView<'_>) -> PendingCoverage {
+        PendingCoverage {
             seq: view.state.seq,
             late: late_tags(view),
         }
     }
 
-    fn is_current(upto: &Upto, view: &View<'_>) -> bool {
+    fn is_current(upto: &PendingCoverage, view: &ProjectionView<'_>) -> bool {
         Self::changed_at(view) <= upto.seq && late_tags(view) == upto.late
     }
 
-    fn text(view: &View<'_>) -> Vec<u8> {
+    fn text(view: &ProjectionView<'_>) -> Vec<u8> {
         text(view)
     }
 
@@ -415,9 +418,9 @@ impl behind::Content for Items {
     }
 }
 
-fn written(view: &View<'_>) -> Option<u64> {
+fn written(view: &ProjectionView<'_>) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Written {
+    struct PendingFileHead {
         seq: u64,
     }
     let bytes = view
@@ -427,12 +430,16 @@ fn written(view: &View<'_>) -> Option<u64> {
         .ok()??;
     serde_json::from_slice(&bytes)
         .ok()
-        .map(|Written { seq }| seq)
+        .map(|PendingFileHead { seq }| seq)
 }
 
-fn text(view: &View<'_>) -> Vec<u8> {
-    let (state, calls, now) = (view.state, Calls::of(view.config.dir()), Stamp::now());
-    let mut pending: BTreeMap<Arc<str>, Vec<Rc<Item>>> = BTreeMap::new();
+fn text(view: &ProjectionView<'_>) -> Vec<u8> {
+    let (state, calls, now) = (
+        view.state,
+        SessionCalls::of(view.config.dir()),
+        Stamp::now(),
+    );
+    let mut pending: BTreeMap<Arc<str>, Vec<Rc<PendingItem>>> = BTreeMap::new();
     for (of, mut item) in everything(state) {
         item.inactive = is_inactive(&item.from, state, &calls, now);
         let item = Rc::new(item);
@@ -441,7 +448,7 @@ fn text(view: &View<'_>) -> Vec<u8> {
         }
     }
     let more = shorten(&mut pending);
-    let content = Content {
+    let content = PendingFile {
         seq: state.seq,
         at: state.at.to_string(),
         pending,
@@ -454,7 +461,7 @@ fn text(view: &View<'_>) -> Vec<u8> {
 
 /// Keeps the most urgent items of each agent, and returns the numbers of the others. The size of the file is limited;
 /// the human is served first.
-fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<Item>>>) -> BTreeMap<Arc<str>, usize> {
+fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<PendingItem>>>) -> BTreeMap<Arc<str>, usize> {
     let (mut more, mut left) = (BTreeMap::new(), limits::PENDING_ITEMS);
     let mut agents: Vec<Arc<str>> = pending.keys().cloned().collect();
     agents.sort_by_key(|agent| &**agent != id::HUMAN);

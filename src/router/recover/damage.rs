@@ -3,13 +3,13 @@
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use crate::log;
-use crate::log::state::Damage;
+use crate::log::state::BatchDamage;
 use crate::message::record::Record;
 use std::path::Path;
 
 /// Rejects damage in a committed batch. All claims of an uncommitted batch exist, because they are durable before the
 /// batch is written. If a claim is missing, the batch was committed, and the damage is later.
-pub(super) fn reject_missing_claims(room: &Dir, damage: &Damage) -> Result<()> {
+pub(super) fn reject_missing_claims(room: &Dir, damage: &BatchDamage) -> Result<()> {
     let claims = room.sub(layout::CLAIM)?;
     for line in log::read(room, damage.from)? {
         let line = line?;
@@ -35,7 +35,7 @@ pub(super) fn reject_missing_claims(room: &Dir, damage: &Damage) -> Result<()> {
 }
 
 /// Copies everything after the last complete batch into the quarantine, and cuts it off the log.
-pub(super) fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
+pub(super) fn set_aside(room: &Dir, damage: &BatchDamage) -> Result<()> {
     let quarantine = room.make(layout::QUARANTINE)?;
     let mut tail = Vec::new();
     for line in log::read(room, damage.from)? {

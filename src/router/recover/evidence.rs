@@ -10,10 +10,10 @@ use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
-use crate::log::state::{self, Replayed, State};
-use crate::log::{Noted, Tip};
+use crate::log::state::{self, ReplayedLog, RoomState};
+use crate::log::{CommitNote, LogTip};
 use crate::room::Room;
-use crate::room::archive::{Kind, PackedFile, each_packed};
+use crate::room::archive::{ArchiveKind, PackedFile, each_packed};
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// A file that shows that the log once had a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Witness {
+pub struct EvidenceFile {
     /// The file, relative to the room.
     pub file: PathBuf,
     /// The record that it shows.
@@ -33,15 +33,15 @@ pub struct Witness {
 }
 
 /// `sent/alice/7~x.json shows record 7`
-impl fmt::Display for Witness {
+impl fmt::Display for EvidenceFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} shows record {}", self.file.display(), self.seq)
     }
 }
 
-impl Witness {
-    fn of_tip(file: &str, tip: &Tip) -> Witness {
-        Witness {
+impl EvidenceFile {
+    fn of_tip(file: &str, tip: &LogTip) -> EvidenceFile {
+        EvidenceFile {
             file: file.into(),
             seq: tip.seq,
             hash: Some(tip.hash),
@@ -49,18 +49,20 @@ impl Witness {
     }
 
     /// Returns true if the log has lost the record of the file, and no gap names it.
-    fn is_later_than(&self, state: &State) -> bool {
+    fn is_later_than(&self, state: &RoomState) -> bool {
         self.seq > state.seq && state.gaps.of(self.seq).is_none()
     }
 }
 
 /// The newest record that each kind of file in the room shows.
-pub fn newest(room: &Room) -> Result<Vec<Witness>> {
+pub fn newest(room: &Room) -> Result<Vec<EvidenceFile>> {
     let (dir, id) = (&room.dir, room.id()?);
     let mut found = Vec::new();
-    found.extend(Noted::read(dir)?.map(|noted| Witness::of_tip(layout::COMMITTED, &noted.tip)));
+    found.extend(
+        CommitNote::read(dir)?.map(|noted| EvidenceFile::of_tip(layout::COMMITTED, &noted.tip)),
+    );
     let saved = state::saved(dir).filter(|saved| saved.room == id);
-    found.extend(saved.map(|saved| Witness::of_tip(layout::CHECKPOINT, &saved.tip())));
+    found.extend(saved.map(|saved| EvidenceFile::of_tip(layout::CHECKPOINT, &saved.tip())));
     found.extend(in_files(dir, Stamp::default())?);
     found.retain(|witness| witness.seq > 0);
     Ok(found)
@@ -70,22 +72,22 @@ pub fn newest(room: &Room) -> Result<Vec<Witness>> {
 ///
 /// The files of agents are read only if the newest segment was written to after the router's note, because then the room has
 /// no cheaper evidence. So the usual start needs one `fstatat` call.
-pub fn against(room: &Dir, replayed: &Replayed) -> Result<Vec<Witness>> {
+pub fn against(room: &Dir, replayed: &ReplayedLog) -> Result<Vec<EvidenceFile>> {
     let state = &replayed.state;
-    let noted = Noted::read(room)?;
+    let noted = CommitNote::read(room)?;
     let mut found = Vec::new();
     if let Some(tip) = noted.as_ref().map(|noted| &noted.tip)
         && state.gaps.of(tip.seq).is_none()
         && *tip != state.tip()
         && !is_in(tip, room, state)?
     {
-        found.push(Witness::of_tip(layout::COMMITTED, tip));
+        found.push(EvidenceFile::of_tip(layout::COMMITTED, tip));
     }
     if let Some(tip) = replayed
         .other_checkpoint()
         .filter(|tip| state.gaps.of(tip.seq).is_none())
     {
-        found.push(Witness::of_tip(layout::CHECKPOINT, &tip));
+        found.push(EvidenceFile::of_tip(layout::CHECKPOINT, &tip));
     }
     let is_sealed =
         replayed.damage.is_none() && noted.map_or(Ok(false), |noted| noted.is_sealed(room))?;
@@ -99,12 +101,12 @@ pub fn against(room: &Dir, replayed: &Replayed) -> Result<Vec<Witness>> {
     Ok(found)
 }
 
-fn is_in(tip: &Tip, room: &Dir, state: &State) -> Result<bool> {
+fn is_in(tip: &LogTip, room: &Dir, state: &RoomState) -> Result<bool> {
     Ok(tip.seq == 0 || tip.seq <= state.seq && tip.is_in(room)?)
 }
 
 /// Fails if the room has evidence against the log.
-pub fn check(room: &Dir, replayed: &Replayed) -> Result<()> {
+pub fn check(room: &Dir, replayed: &ReplayedLog) -> Result<()> {
     if !failpoint::on(Failpoint::LogEvidence) {
         return Ok(());
     }
@@ -116,8 +118,8 @@ pub fn check(room: &Dir, replayed: &Replayed) -> Result<()> {
     }
 }
 
-fn rejected(room: &Dir, replayed: &Replayed, found: &[Witness]) -> Error {
-    let Replayed { state, damage, .. } = replayed;
+fn rejected(room: &Dir, replayed: &ReplayedLog, found: &[EvidenceFile]) -> Error {
+    let ReplayedLog { state, damage, .. } = replayed;
     let ends = match damage {
         Some(damage) => format!(
             "is damaged at byte {} of {}, in a batch that was committed ({}), and ends before that with record {}",
@@ -139,7 +141,7 @@ fn rejected(room: &Dir, replayed: &Replayed, found: &[Witness]) -> Error {
 }
 
 /// The evidence in words.
-pub fn describe(found: &[Witness], last: u64) -> String {
+pub fn describe(found: &[EvidenceFile], last: u64) -> String {
     let mut words = Vec::new();
     for witness in found {
         words.push(if witness.seq > last {
@@ -154,13 +156,13 @@ pub fn describe(found: &[Witness], last: u64) -> String {
 
 /// The newest originals in `sent/` and `rejected/`, the newest copy that was accepted after this time, and the newest
 /// such file in a pack that was made after this time.
-fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
+fn in_files(room: &Dir, after: Stamp) -> Result<Vec<EvidenceFile>> {
     let mut found = Vec::new();
     for (parent, of) in [
         (layout::SENT, layout::sent as fn(&str) -> PathBuf),
         (layout::REJECTED, layout::rejected),
     ] {
-        let mut newest: Option<Witness> = None;
+        let mut newest: Option<EvidenceFile> = None;
         for agent in agents(room, parent)? {
             each_retired(room, &of(&agent), &mut |seq, path| {
                 keep_later(&mut newest, seq, path)
@@ -168,7 +170,7 @@ fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
         }
         found.extend(newest);
     }
-    let mut newest: Option<Witness> = None;
+    let mut newest: Option<EvidenceFile> = None;
     for agent in agents(room, layout::INBOXES)? {
         for place in inboxes(&agent) {
             // Latest first, because the number grows with the time.
@@ -183,7 +185,7 @@ fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
         }
     }
     found.extend(newest);
-    let mut newest: Option<Witness> = None;
+    let mut newest: Option<EvidenceFile> = None;
     each_packed(room, after, &mut |pack, file| {
         if let Some(seq) = number_of_packed(room, file, after) {
             keep_later(&mut newest, seq, pack.to_path_buf());
@@ -195,8 +197,10 @@ fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
 
 fn number_of_packed(room: &Dir, file: &PackedFile, after: Stamp) -> Option<u64> {
     let seq = match file.kind {
-        Kind::Sent | Kind::Rejected => layout::read_retired(file.path.file_name()?.to_str()?)?,
-        Kind::Seen | Kind::Expired => read_packed_copy(room, file, after)?
+        ArchiveKind::Sent | ArchiveKind::Rejected => {
+            layout::read_retired(file.path.file_name()?.to_str()?)?
+        }
+        ArchiveKind::Seen | ArchiveKind::Expired => read_packed_copy(room, file, after)?
             .pointer("/delivery/seq")?
             .as_u64()?,
     };
@@ -221,9 +225,9 @@ pub(super) fn read_packed_copy(room: &Dir, file: &PackedFile, after: Stamp) -> O
     serde_json::from_slice(&file.bytes).ok()
 }
 
-fn keep_later(newest: &mut Option<Witness>, seq: u64, file: PathBuf) {
+fn keep_later(newest: &mut Option<EvidenceFile>, seq: u64, file: PathBuf) {
     if newest.as_ref().is_none_or(|newest| seq > newest.seq) {
-        *newest = Some(Witness {
+        *newest = Some(EvidenceFile {
             file,
             seq,
             hash: None,

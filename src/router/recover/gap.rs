@@ -1,6 +1,6 @@
 //! Lost records that a person abandons. The log continues with numbers above all numbers that the room has shown.
 
-use super::evidence::{self, Witness};
+use super::evidence::{self, EvidenceFile};
 use super::{damage, lost, make_durable, replay};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -8,20 +8,20 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::Log;
-use crate::log::state::{Damage, Replayed, State};
-use crate::message::gap::{Gap, LostMessage};
+use crate::log::state::{BatchDamage, ReplayedLog, RoomState};
+use crate::message::gap::{LogGap, LostMessage};
 use crate::message::id;
 use crate::message::record::{Event, Record};
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
-use crate::room::{Lock, Room, Turn};
+use crate::room::{Room, RoomTurn, RouterLock};
 use crate::router::parts::Journal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Records that the log has lost, or has with other content.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Loss {
+pub struct LogLoss {
     /// The last record that the log still has.
     pub last: u64,
     /// The first lost record.
@@ -29,7 +29,7 @@ pub struct Loss {
     /// The last lost record, as far as the room shows it.
     pub to: u64,
     /// The files that show the lost records.
-    pub evidence: Vec<Witness>,
+    pub evidence: Vec<EvidenceFile>,
     /// The number of lost messages that the room still has.
     pub messages: usize,
     #[serde(skip)]
@@ -37,11 +37,11 @@ pub struct Loss {
 }
 
 /// Finds the records that the log has lost. Changes nothing.
-pub fn find_loss(room: &Room) -> Result<Option<Loss>> {
+pub fn find_loss(room: &Room) -> Result<Option<LogLoss>> {
     loss(room, &replay(room)?)
 }
 
-fn loss(room: &Room, replayed: &Replayed) -> Result<Option<Loss>> {
+fn loss(room: &Room, replayed: &ReplayedLog) -> Result<Option<LogLoss>> {
     let state = &replayed.state;
     let mut evidence = evidence::against(&room.dir, replayed)?;
     if let Some(damage) = replayed
@@ -71,7 +71,7 @@ fn loss(room: &Room, replayed: &Replayed) -> Result<Option<Loss>> {
         .chain([last, state.seq, from])
         .max()
         .unwrap_or(last);
-    Ok(Some(Loss {
+    Ok(Some(LogLoss {
         last: state.seq,
         from,
         to,
@@ -82,7 +82,7 @@ fn loss(room: &Room, replayed: &Replayed) -> Result<Option<Loss>> {
 }
 
 /// The last readable record in a damaged batch.
-fn damaged_record(room: &Dir, state: &State, damage: &Damage) -> Result<Witness> {
+fn damaged_record(room: &Dir, state: &RoomState, damage: &BatchDamage) -> Result<EvidenceFile> {
     let mut seq = state.seq + 1;
     for line in log::read(room, damage.from)? {
         let read = log::find::head(&line?.bytes)
@@ -90,7 +90,7 @@ fn damaged_record(room: &Dir, state: &State, damage: &Damage) -> Result<Witness>
             .filter(|seq| *seq <= limits::SEQ_MOST);
         seq = seq.max(read.unwrap_or_default());
     }
-    Ok(Witness {
+    Ok(EvidenceFile {
         file: layout::live_segment(damage.from.segment),
         seq,
         hash: None,
@@ -99,14 +99,14 @@ fn damaged_record(room: &Dir, state: &State, damage: &Damage) -> Result<Witness>
 
 /// Records that the lost records are abandoned. Returns `None` if no record is lost. After a kill, either no or all
 /// records of the gap are in the log.
-pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
-    let _turn = Turn::new(&room.dir, lock.patience())?;
+pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
+    let _turn = RoomTurn::new(&room.dir, lock.patience())?;
     let (settings, spool) = (room.settings()?, Spool::open(&room.dir)?);
     let replayed = replay(room)?;
     let Some(loss) = loss(room, &replayed)? else {
         return Ok(None);
     };
-    let Replayed {
+    let ReplayedLog {
         state,
         damage,
         last,
@@ -136,8 +136,8 @@ pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
 }
 
 /// The records of a gap: one, or several if the room has very many of the lost messages.
-fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
-    let Loss {
+fn records(state: &RoomState, room: Option<String>, loss: &LogLoss) -> Vec<Record> {
+    let LogLoss {
         from,
         to,
         evidence,
@@ -157,7 +157,7 @@ fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
         } else {
             Vec::new()
         };
-        let gap = Gap {
+        let gap = LogGap {
             from: *from,
             to: *to,
             evidence,

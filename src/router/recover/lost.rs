@@ -7,10 +7,10 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::gap::LostMessage;
 use crate::message::{Message, dialects, id, schema};
-use crate::room::archive::{Kind, PackedFile, each_packed};
-use crate::room::outbox::{Content, Whole, read_lines};
+use crate::room::archive::{ArchiveKind, PackedFile, each_packed};
+use crate::room::outbox::{FileCompleteness, FileContent, read_lines};
 use crate::room::registry::Registry;
-use crate::room::resolve::Via;
+use crate::room::resolve::RecipientRule;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,11 +24,11 @@ pub(super) fn messages(
     after: Stamp,
 ) -> Result<Vec<LostMessage>> {
     let mut found = Vec::new();
-    let mut originals = Originals::default();
+    let mut originals = SenderOriginals::default();
     each_packed(room, after, &mut |_, file| match file.kind {
-        Kind::Sent => originals.add(file, from),
-        Kind::Rejected => originals.reject(&file.agent, &file.path),
-        Kind::Seen | Kind::Expired => {
+        ArchiveKind::Sent => originals.add(file, from),
+        ArchiveKind::Rejected => originals.reject(&file.agent, &file.path),
+        ArchiveKind::Seen | ArchiveKind::Expired => {
             let copy = evidence::read_packed_copy(room, file, after);
             found.extend(copy.and_then(lost_message_of_copy));
         }
@@ -55,14 +55,14 @@ pub(super) fn messages(
 
 /// The originals of senders.
 #[derive(Default)]
-struct Originals {
+struct SenderOriginals {
     /// The number, the path and the content of each original, by sender.
     by_sender: BTreeMap<String, Vec<(u64, PathBuf, Vec<u8>)>>,
     /// The names of rejected files and lines, by sender. Their ids were not used up.
     rejected: BTreeMap<String, HashSet<String>>,
 }
 
-impl Originals {
+impl SenderOriginals {
     /// Takes an original from a pack, if its number is `from` or a later number.
     fn add(&mut self, file: &PackedFile, from: u64) {
         let name = file.path.file_name().and_then(|name| name.to_str());
@@ -142,10 +142,10 @@ fn values(bytes: &[u8], path: &Path, rejected: &HashSet<String>) -> Vec<Value> {
     if !layout::is_lines_file(name.as_ref()) {
         return serde_json::from_slice(bytes).into_iter().collect();
     }
-    let (Whole::Yes(content) | Whole::NotYet(content)) = read_lines(bytes);
+    let (FileCompleteness::Yes(content) | FileCompleteness::NotYet(content)) = read_lines(bytes);
     match content {
-        Content::One(value) => value.into_iter().collect(),
-        Content::Lines(lines) => {
+        FileContent::One(value) => value.into_iter().collect(),
+        FileContent::Lines(lines) => {
             let lines = lines
                 .iter()
                 .filter(|line| !rejected.contains(&layout::explained_line(name, line.number)));
@@ -169,7 +169,7 @@ pub fn lost_message_of_copy(copy: Value) -> Option<LostMessage> {
         return None;
     };
     let (delivery, addressed_to) = (fields.remove("delivery")?, fields.remove("addressed_to")?);
-    if delivery.get("via")?.as_str()? == Via::Mention.as_str() {
+    if delivery.get("via")?.as_str()? == RecipientRule::Mention.as_str() {
         fields.remove("to");
     } else {
         fields.insert("to".into(), addressed_to);

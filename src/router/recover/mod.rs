@@ -7,23 +7,23 @@ mod leftovers;
 mod lost;
 mod twice;
 
-pub use gap::{Loss, accept_gap, find_loss};
+pub use gap::{LogLoss, accept_gap, find_loss};
 pub use lost::lost_message_of_copy;
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, can_sync_all, layout, machine};
 use crate::log;
 use crate::log::Log;
-use crate::log::state::{self, Last, Replayed, State};
-use crate::room::outbox::Patience;
+use crate::log::state::{self, LastBatch, ReplayedLog, RoomState};
+use crate::room::outbox::UnreadyFiles;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
-use crate::room::{Lock, Room, Turn};
-use crate::router::projections::Cause;
-use crate::router::steps::commit::Committed;
-use crate::router::{Opened, Router, temporary};
+use crate::room::{Room, RoomTurn, RouterLock};
+use crate::router::projections::ReconcileCause;
+use crate::router::steps::commit::CommittedBatch;
+use crate::router::{RecoveredRoom, Router, temporary};
 use rustix::fs::FileType;
 use std::collections::HashSet;
 
@@ -32,13 +32,13 @@ use std::collections::HashSet;
 /// Committed messages are delivered. Staged files without a record are removed: their claims still exist and are read
 /// again. An incomplete last batch was never committed and is set aside. All reasons to reject a room are checked
 /// before the first change.
-pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
-    let turn = Turn::new(&room.dir, lock.patience())?;
+pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<Router> {
+    let turn = RoomTurn::new(&room.dir, lock.patience())?;
     let settings = room.settings()?;
     let spool = Spool::open(&room.dir)?;
     let replayed = replay(&room)?;
     check_end(&room.dir, &replayed)?;
-    let Replayed {
+    let ReplayedLog {
         mut state,
         damage,
         read,
@@ -77,7 +77,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
         }
     }
     let log = Log::open(&room.dir, state.tip())?;
-    let opened = Opened { log, spool, state };
+    let opened = RecoveredRoom { log, spool, state };
     let mut router = Router::new(room, lock, turn, patience, opened)?;
     router.resume()?;
     router.reconcile_all()?;
@@ -85,7 +85,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
 }
 
 /// Reads the log, and rejects a room that must not be changed.
-fn replay(room: &Room) -> Result<Replayed> {
+fn replay(room: &Room) -> Result<ReplayedLog> {
     if let Some(there) = room
         .dir
         .stat(layout::LOG)?
@@ -110,7 +110,7 @@ fn replay(room: &Room) -> Result<Replayed> {
 }
 
 /// Fails if a file of the room shows that the log has lost a record, or that its damaged end was committed.
-pub fn check_end(room: &Dir, replayed: &Replayed) -> Result<()> {
+pub fn check_end(room: &Dir, replayed: &ReplayedLog) -> Result<()> {
     evidence::check(room, replayed)?;
     replayed
         .damage
@@ -162,7 +162,12 @@ pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
 /// A sync is enough for data that was never synced. The sync of the log's last batch may have failed: then the system
 /// no longer knows that the batch is not on disk, and only a second write gets it there. Every earlier batch was
 /// durable before the next batch began, and the staged files of every batch before its records.
-fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -> Result<()> {
+fn make_durable(
+    room: &Room,
+    spool: &Spool,
+    state: &RoomState,
+    last: Option<LastBatch>,
+) -> Result<()> {
     if let Some(last) = last
         && failpoint::on(Failpoint::Rewrite)
         && !is_acted_upon(spool, state, last)?
@@ -181,7 +186,7 @@ fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -
 }
 
 /// A batch has no effect before it is durable, so a moved claim or copy shows that it is durable.
-fn is_acted_upon(spool: &Spool, state: &State, last: Last) -> Result<bool> {
+fn is_acted_upon(spool: &Spool, state: &RoomState, last: LastBatch) -> Result<bool> {
     for open in state.open.range(last.seq..).map(|(_, open)| open) {
         if let Some(claim) = &open.claim
             && spool.claims.stat(claim)?.is_none()
@@ -222,7 +227,7 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
 }
 
 /// Rejects a log without its spool, and a spool without its log: a router would use old numbers for new messages.
-fn reject_mixed_room(room: &Room, state: &State) -> Result<()> {
+fn reject_mixed_room(room: &Room, state: &RoomState) -> Result<()> {
     let id = room.id()?;
     if state.seq > 0 && id != state.room {
         return Err(Error::Moved {
@@ -257,7 +262,7 @@ fn reject_mixed_room(room: &Room, state: &State) -> Result<()> {
 
 /// Removes staged files without an open record, which were never committed. A file is quarantined if it had a claim
 /// and the claim is missing.
-fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
+fn clear_stage(spool: &Spool, state: &RoomState) -> Result<()> {
     let claims: HashSet<u64> = spool
         .claimed()?
         .iter()
@@ -296,9 +301,9 @@ impl Router {
     fn reconcile_all(&mut self) -> Result<()> {
         let spool = self.config.dir().sub(layout::SPOOL)?;
         if !failpoint::on(Failpoint::Holes) || !is_first_after_boot(&spool) {
-            return self.reconcile(Cause::Recovery);
+            return self.reconcile(ReconcileCause::Recovery);
         }
-        self.reconcile(Cause::Holes)?;
+        self.reconcile(ReconcileCause::Holes)?;
         let boot = machine::boot().unwrap_or_default();
         if let Err(e) = spool.show(layout::BOOT, boot.as_bytes()) {
             tracing::debug!("{e}; the next recovery looks for holes again");
@@ -326,7 +331,7 @@ impl Router {
             tracing::debug!(open = open.len(), "records to be settled");
         }
         for batch in open.chunks(limits::BATCH_MESSAGES) {
-            let committed = Committed::again(self.journal.state(), batch.iter().copied());
+            let committed = CommittedBatch::again(self.journal.state(), batch.iter().copied());
             self.complete(committed)?;
         }
         Ok(())

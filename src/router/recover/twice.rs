@@ -1,31 +1,31 @@
 //! Copies with two names: delivered, and still staged. A power cut leaves such copies on a file system that logs each
 //! synced directory separately, such as btrfs, if only the inbox was synced after the delivery.
 
-use crate::base::error::{Class, Result};
+use crate::base::error::{ErrorClass, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::{Place, State};
+use crate::log::state::{DeliveryDirectory, RoomState};
 use crate::room::spool::Spool;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The staged names of copies with a second name, by inode.
-type Twice = HashMap<u64, (String, Meta)>;
+type TwiceNamedCopies = HashMap<u64, (String, Meta)>;
 
 /// Removes the staged name of every copy with a name in its recipient's inbox or in a directory below the inbox. A
 /// second name elsewhere does not count as a delivery: a copy of the room by hard links makes such names.
-pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
+pub(super) fn finish(room: &Dir, spool: &Spool, state: &RoomState) -> Result<()> {
     if !failpoint::on(Failpoint::SecondName) {
         return Ok(());
     }
-    let mut by_inbox: BTreeMap<PathBuf, Twice> = BTreeMap::new();
+    let mut by_inbox: BTreeMap<PathBuf, TwiceNamedCopies> = BTreeMap::new();
     let copies = state
         .open
         .values()
         .flat_map(|open| open.deliveries())
-        .filter(|copy| copy.place == Place::Inbox);
+        .filter(|copy| copy.place == DeliveryDirectory::Inbox);
     for copy in copies {
         if let Some(meta) = spool
             .stage
@@ -46,12 +46,12 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
         for former in [layout::inbox(&renamed.of), layout::taken(&renamed.of)] {
             let former = match room.sub(former) {
                 // No file is moved from a directory that cannot be read.
-                Err(e) if e.class() == Class::Temporary || e.errno() == Some(libc::ENOENT) => {
+                Err(e) if e.class() == ErrorClass::Temporary || e.errno() == Some(libc::ENOENT) => {
                     continue;
                 }
                 former => former?,
             };
-            let mut twice = Twice::new();
+            let mut twice = TwiceNamedCopies::new();
             for entry in former.list()? {
                 let name = entry?.name;
                 if let Some(meta) = former.stat(&name)?.filter(|meta| meta.links > 1)
@@ -69,14 +69,14 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
 /// Removes an unread copy from its inbox if the same file is in a directory below the inbox. A power cut leaves such
 /// copies on a file system that logs each synced directory separately, if a recipient moved the copy and synced only
 /// the new directory.
-pub(super) fn finish_moves_of_recipients(room: &Dir, state: &State) -> Result<()> {
+pub(super) fn finish_moves_of_recipients(room: &Dir, state: &RoomState) -> Result<()> {
     if !failpoint::on(Failpoint::SecondName) {
         return Ok(());
     }
     for agent in state.mailboxes.with_unread() {
         match finish_moves(room, &layout::inbox(agent)) {
             Err(e) if e.errno() == Some(libc::ENOENT) => {}
-            Err(e) if e.class() == Class::Temporary => {
+            Err(e) if e.class() == ErrorClass::Temporary => {
                 tracing::warn!("{e}; mail there may be shown again")
             }
             done => done?,
@@ -87,7 +87,7 @@ pub(super) fn finish_moves_of_recipients(room: &Dir, state: &State) -> Result<()
 
 fn finish_moves(room: &Dir, inbox: &Path) -> Result<()> {
     let dir = room.sub(inbox)?;
-    let (mut twice, mut below) = (Twice::new(), Vec::new());
+    let (mut twice, mut below) = (TwiceNamedCopies::new(), Vec::new());
     for entry in dir.list()? {
         let entry = entry?;
         if entry.kind == FileType::Directory {
@@ -110,7 +110,7 @@ fn finish_moves(room: &Dir, inbox: &Path) -> Result<()> {
 }
 
 /// Removes the staged names of files in an inbox.
-fn remove_staged(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Result<()> {
+fn remove_staged(room: &Dir, inbox: &Path, mut twice: TwiceNamedCopies, stage: &Dir) -> Result<()> {
     if twice.is_empty() {
         return Ok(());
     }
@@ -119,7 +119,7 @@ fn remove_staged(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Res
         .and_then(|dir| remove_second_names(&dir, &mut twice, stage, limits::INBOX_DEPTH))
     {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
-        Err(e) if e.class() == Class::Temporary => {
+        Err(e) if e.class() == ErrorClass::Temporary => {
             tracing::warn!("{e}; mail there may be delivered again");
             Ok(())
         }
@@ -127,7 +127,12 @@ fn remove_staged(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Res
     }
 }
 
-fn remove_second_names(dir: &Dir, twice: &mut Twice, stage: &Dir, depth: usize) -> Result<()> {
+fn remove_second_names(
+    dir: &Dir,
+    twice: &mut TwiceNamedCopies,
+    stage: &Dir,
+    depth: usize,
+) -> Result<()> {
     for entry in dir.list()? {
         let entry = entry?;
         if entry.kind == FileType::Directory {

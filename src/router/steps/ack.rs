@@ -3,10 +3,12 @@
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::Dir;
-use crate::log::lookup::{self, LocatedMessage, LoggedMessage, SearchLimiter, Unresolved, Viewer};
-use crate::log::state::State;
+use crate::log::lookup::{
+    self, LocatedMessage, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer,
+};
+use crate::log::state::RoomState;
 use crate::message::reference::Reference;
-use crate::message::status::{Receipt, Status};
+use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
 use crate::room::registry::Registry;
 use std::collections::{BTreeSet, HashMap};
@@ -20,13 +22,13 @@ pub struct AckRoom<'a> {
     /// The room's directory.
     pub dir: &'a Dir,
     /// The state with its messages.
-    pub state: &'a State,
+    pub state: &'a RoomState,
     /// Its agents.
     pub registry: &'a Registry,
 }
 
 /// The statuses that acks of the present batch have set.
-pub type Claimed = HashMap<(Arc<str>, u64), Status>;
+pub type AckedStatuses = HashMap<(Arc<str>, u64), CopyStatus>;
 
 /// Judges an ack. Returns its status changes or all its problems. An error means that a reference could not be looked
 /// up. `claimed` has the status changes of the same batch.
@@ -34,7 +36,7 @@ pub fn judge(
     room: &AckRoom<'_>,
     agent: &Arc<str>,
     ack: &Message,
-    claimed: &mut Claimed,
+    claimed: &mut AckedStatuses,
     pace: &mut SearchLimiter,
 ) -> Result<std::result::Result<Vec<Receipt>, Vec<Problem>>> {
     let &AckRoom {
@@ -44,8 +46,8 @@ pub fn judge(
     } = room;
     let status = ack
         .text("status")
-        .and_then(Status::of_ack)
-        .unwrap_or(Status::Acknowledged);
+        .and_then(CopyStatus::of_ack)
+        .unwrap_or(CopyStatus::Acknowledged);
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
     let viewer = Viewer::only(agent).formerly(registry.former(agent));
@@ -91,8 +93,8 @@ pub fn judge(
 }
 
 /// The agents with failed wakes that an ack dismisses.
-pub(super) fn dismissed(state: &State, agent: &str, message: &Message) -> Vec<Arc<str>> {
-    let Some(status) = message.text("status").and_then(Status::of_ack) else {
+pub(super) fn dismissed(state: &RoomState, agent: &str, message: &Message) -> Vec<Arc<str>> {
+    let Some(status) = message.text("status").and_then(CopyStatus::of_ack) else {
         return Vec::new();
     };
     if message.kind() != "ack" {
@@ -108,13 +110,13 @@ pub(super) fn dismissed(state: &State, agent: &str, message: &Message) -> Vec<Ar
 
 /// The agents with failed wakes that a reference of an ack dismisses: the human abandons the message with this number.
 pub fn failed_wakes<'a>(
-    state: &'a State,
+    state: &'a RoomState,
     agent: &str,
-    status: Status,
+    status: CopyStatus,
     reference: &str,
 ) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
     let mut seq = None;
-    if agent == id::HUMAN && status == Status::Abandoned {
+    if agent == id::HUMAN && status == CopyStatus::Abandoned {
         seq = Reference::parse(reference).and_then(|reference| reference.seq());
     }
     seq.into_iter().flat_map(|seq| state.wakes.failed_for(seq))
@@ -124,7 +126,7 @@ pub fn failed_wakes<'a>(
 struct AckSender<'a> {
     agent: &'a Arc<str>,
     viewer: &'a Viewer,
-    status: Status,
+    status: CopyStatus,
 }
 
 /// The owners of the copies that the ack may set to this status.
@@ -132,7 +134,7 @@ fn may_advance(
     room: &AckRoom<'_>,
     sender: &AckSender<'_>,
     meant: &LoggedMessage,
-    claimed: &mut Claimed,
+    claimed: &mut AckedStatuses,
 ) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {
     let &AckSender {
         agent,
@@ -141,7 +143,7 @@ fn may_advance(
     } = sender;
     let name = meant.name();
     let may_as_sender =
-        viewer.sent(meant) && matches!(status, Status::Withdrawn | Status::Superseded);
+        viewer.sent(meant) && matches!(status, CopyStatus::Withdrawn | CopyStatus::Superseded);
     if !viewer.received(meant) && !may_as_sender {
         let what = format!(
             "{agent} sent {name}, and only its recipients can say {}",
@@ -161,7 +163,7 @@ fn may_advance(
     } else {
         owners.insert(agent.clone());
     }
-    if status == Status::Seen {
+    if status == CopyStatus::Seen {
         // A copy can be acknowledged before it is seen: `seen` only moves the copy.
         return Ok(owners.into_iter().collect());
     }
@@ -170,7 +172,7 @@ fn may_advance(
         let now = claimed.get(&(owner.clone(), meant.seq)).copied();
         let now = now
             .or_else(|| room.state.mailboxes.status(&owner, meant.seq))
-            .unwrap_or(Status::Delivered);
+            .unwrap_or(CopyStatus::Delivered);
         if status.may_follow(now) {
             may.push(owner);
         } else {
@@ -195,8 +197,8 @@ fn may_advance(
 }
 
 /// The reference to the message that supersedes the messages of an ack.
-fn replacement(ack: &Message, status: Status) -> Option<&str> {
-    if status != Status::Superseded {
+fn replacement(ack: &Message, status: CopyStatus) -> Option<&str> {
+    if status != CopyStatus::Superseded {
         return None;
     }
     ack.fields().get("metadata")?.get(SUPERSEDED_BY)?.as_str()
@@ -204,7 +206,7 @@ fn replacement(ack: &Message, status: Status) -> Option<&str> {
 
 /// The number of that message. A reference that cannot be resolved is a problem.
 fn replaced_by(
-    found: Option<std::result::Result<LocatedMessage, Unresolved>>,
+    found: Option<std::result::Result<LocatedMessage, UnresolvedReference>>,
     viewer: &Viewer,
     ack: &Message,
     problems: &mut Vec<Problem>,
@@ -212,7 +214,7 @@ fn replaced_by(
     match found? {
         Ok((meant, _)) => Some(meant.seq),
         Err(unclear) => {
-            let reference = replacement(ack, Status::Superseded).unwrap_or_default();
+            let reference = replacement(ack, CopyStatus::Superseded).unwrap_or_default();
             problems.push(
                 unclear
                     .problem(viewer, reference)
@@ -223,7 +225,13 @@ fn replaced_by(
     }
 }
 
-fn add(receipts: &mut Vec<Receipt>, status: Status, by: Option<u64>, agent: Arc<str>, seq: u64) {
+fn add(
+    receipts: &mut Vec<Receipt>,
+    status: CopyStatus,
+    by: Option<u64>,
+    agent: Arc<str>,
+    seq: u64,
+) {
     match receipts.iter_mut().find(|receipt| receipt.agent == agent) {
         Some(receipt) if receipt.seqs.contains(&seq) => {}
         Some(receipt) => receipt.seqs.push(seq),

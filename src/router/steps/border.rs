@@ -4,7 +4,7 @@ use crate::base::error::Problem;
 use crate::base::hash::is_hash_of;
 use crate::message::id::{HUMAN, tag_of};
 use crate::message::link::reason_to_stay;
-use crate::message::record::Group;
+use crate::message::record::RecipientGroup;
 use crate::message::{Message, TypeSenders, senders_of_type};
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ use serde_json::Value;
 pub(super) fn check(
     from: &str,
     message: &Message,
-    to: Vec<Group>,
-) -> Result<Vec<Group>, Vec<Problem>> {
+    to: Vec<RecipientGroup>,
+) -> Result<Vec<RecipientGroup>, Vec<Problem>> {
     let problems = match tag_of(from) {
         Some(_) => check_arrived(message),
         None => check_sender(from, message)
@@ -51,7 +51,7 @@ fn has_wrong_digest(attachment: &Value) -> bool {
         .is_some_and(|(digest, content)| !is_hash_of(digest, content.as_bytes()))
 }
 
-fn check_leaving(message: &Message, to: &[Group]) -> Option<Problem> {
+fn check_leaving(message: &Message, to: &[RecipientGroup]) -> Option<Problem> {
     let far = to
         .iter()
         .flat_map(|group| &group.agents)

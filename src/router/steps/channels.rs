@@ -2,7 +2,7 @@
 
 use crate::base::error::Problem;
 use crate::base::sanitize;
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::message::{DEFAULT_CHANNEL, Message};
 
 /// The new channels of the present batch.
@@ -11,7 +11,11 @@ pub(super) struct NewChannels(Vec<String>);
 
 impl NewChannels {
     /// Rejects a new channel if only letter case distinguishes its name from another channel's name.
-    pub(super) fn check(&mut self, state: &State, message: &Message) -> Result<(), Vec<Problem>> {
+    pub(super) fn check(
+        &mut self,
+        state: &RoomState,
+        message: &Message,
+    ) -> Result<(), Vec<Problem>> {
         let channel = message.channel();
         if message.is_for_router()
             || channel == DEFAULT_CHANNEL

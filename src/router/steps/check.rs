@@ -1,27 +1,27 @@
 //! Step 4: checks dialect, schema and rules.
 
-use super::letter::{Letter, Read, Rejection, Verdict};
-use super::read::Letters;
+use super::letter::{BatchMessage, CheckedContent, MessageRejection, ReadResult};
+use super::read::ReadMessages;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::disk::layout;
-use crate::message::dialects::{self, Converted};
+use crate::message::dialects::{self, ConvertedMessage};
 use crate::message::schema::EXPIRED_ALREADY;
 use crate::message::{URGENT, id, schema};
 use crate::room::registry::Registry;
 use crate::room::resolve;
-use crate::router::parts::{Config, Unranked};
+use crate::router::parts::{RoomConfig, UnrankedAvailability};
 use serde_json::{Map, Value};
 
 /// Step 4: each letter has a message or all its problems.
 #[must_use]
-pub(in crate::router) struct Checked(Vec<Letter<Verdict>>);
+pub(in crate::router) struct CheckedMessages(Vec<BatchMessage<CheckedContent>>);
 
 /// Checks dialect, schema and rules. Finds all problems of a message.
-pub(in crate::router) fn check(config: &Config, letters: Letters) -> Checked {
+pub(in crate::router) fn check(config: &RoomConfig, letters: ReadMessages) -> CheckedMessages {
     let now = Stamp::now();
-    Checked(
+    CheckedMessages(
         letters
             .into_inner()
             .into_iter()
@@ -30,20 +30,24 @@ pub(in crate::router) fn check(config: &Config, letters: Letters) -> Checked {
     )
 }
 
-impl Checked {
-    pub(super) fn into_inner(self) -> Vec<Letter<Verdict>> {
+impl CheckedMessages {
+    pub(super) fn into_inner(self) -> Vec<BatchMessage<CheckedContent>> {
         self.0
     }
 }
 
-fn check_one(letter: Letter<Read>, config: &Config, now: Stamp) -> Letter<Verdict> {
+fn check_one(
+    letter: BatchMessage<ReadResult>,
+    config: &RoomConfig,
+    now: Stamp,
+) -> BatchMessage<CheckedContent> {
     let registry = config.registry();
     let (letter, content) = letter.split();
     let value = match content {
         Ok(Value::Null) if letter.arrival.is_some() => return letter.with(Ok(None)),
         Ok(value) => value,
         Err(problem) => {
-            return letter.with(Err(Rejection {
+            return letter.with(Err(MessageRejection {
                 problems: vec![problem],
                 id: None,
                 ack: false,
@@ -88,14 +92,14 @@ fn check_one(letter: Letter<Read>, config: &Config, now: Stamp) -> Letter<Verdic
             let wrong = wrong_recipients(registry, &letter.agent, recipients);
             problems.extend(wrong.into_iter().filter(|one| !known.contains(&one.place)));
             problems.truncate(limits::PROBLEMS);
-            Err(Rejection { problems, id, ack })
+            Err(MessageRejection { problems, id, ack })
         }
     };
     letter.with(verdict)
 }
 
 /// The time of the last write to a picked-up file.
-pub(super) fn dropped_at(config: &Config, claim: Option<&str>) -> Option<Stamp> {
+pub(super) fn dropped_at(config: &RoomConfig, claim: Option<&str>) -> Option<Stamp> {
     let meta = config.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
     Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
 }
@@ -115,7 +119,7 @@ fn wrong_recipients(
     agent: &str,
     recipients: Map<String, Value>,
 ) -> Vec<Problem> {
-    let Converted {
+    let ConvertedMessage {
         fields, origins, ..
     } = dialects::spell(recipients);
     let addresses = match fields.get("to") {
@@ -126,8 +130,14 @@ fn wrong_recipients(
             .collect(),
         _ => Vec::new(),
     };
-    let problems = resolve::resolve(registry, agent, &addresses, false, &mut Unranked)
-        .err()
-        .unwrap_or_default();
+    let problems = resolve::resolve(
+        registry,
+        agent,
+        &addresses,
+        false,
+        &mut UnrankedAvailability,
+    )
+    .err()
+    .unwrap_or_default();
     schema::in_the_senders_words(problems, &origins)
 }

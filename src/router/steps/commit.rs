@@ -1,49 +1,49 @@
 //! Step 7: commits the batch with one append.
 
 use super::numbering;
-use super::stage::{Entry, Staged, put_back};
+use super::stage::{StagedBatch, StagedRecord, put_back};
 use crate::base::error::{Error, Result};
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::message::record::{Event, EventKind};
 use crate::router::parts::{
-    Config, Journal, Lines, Links, Notice, Notices, Pending, Progress, Receipts, Storage, Wakes,
-    claim_item,
+    BatchLines, DeliveryProgress, Journal, LinkAcknowledgements, NoticeQueue, ObservedReceipts,
+    PendingWork, QueuedNotice, RoomConfig, RouterStorage, WakeQueue, claim_item,
 };
-use crate::router::projections::Accepted;
+use crate::router::projections::ProjectedMessage;
 use crate::router::temporary;
 
 /// Step 7: the records are durable in the log, and will be delivered.
 #[must_use]
-pub(in crate::router) struct Committed {
+pub(in crate::router) struct CommittedBatch {
     seqs: Vec<u64>,
-    accepted: Vec<Accepted>,
+    accepted: Vec<ProjectedMessage>,
 }
 
 /// The parts of the router that step 7 uses.
-pub(in crate::router) struct Commit<'a> {
-    pub(in crate::router) config: &'a Config,
-    pub(in crate::router) storage: &'a mut Storage,
+pub(in crate::router) struct CommitStep<'a> {
+    pub(in crate::router) config: &'a RoomConfig,
+    pub(in crate::router) storage: &'a mut RouterStorage,
     pub(in crate::router) journal: &'a mut Journal,
-    pub(in crate::router) progress: &'a mut Progress,
-    pub(in crate::router) receipts: &'a mut Receipts,
-    pub(in crate::router) wakes: &'a mut Wakes,
-    pub(in crate::router) links: &'a mut Links,
-    pub(in crate::router) notices: &'a mut Notices,
-    pub(in crate::router) pending: &'a mut Pending,
+    pub(in crate::router) progress: &'a mut DeliveryProgress,
+    pub(in crate::router) receipts: &'a mut ObservedReceipts,
+    pub(in crate::router) wakes: &'a mut WakeQueue,
+    pub(in crate::router) links: &'a mut LinkAcknowledgements,
+    pub(in crate::router) notices: &'a mut NoticeQueue,
+    pub(in crate::router) pending: &'a mut PendingWork,
 }
 
-impl Committed {
+impl CommittedBatch {
     /// The open records of these numbers, after a kill or for another try. Projections have them already or find them
     /// in the log.
     pub(in crate::router) fn again(
-        state: &State,
+        state: &RoomState,
         seqs: impl IntoIterator<Item = u64>,
-    ) -> Committed {
+    ) -> CommittedBatch {
         let seqs = seqs
             .into_iter()
             .filter(|seq| state.open.contains_key(seq))
             .collect();
-        Committed {
+        CommittedBatch {
             seqs,
             accepted: Vec::new(),
         }
@@ -53,19 +53,19 @@ impl Committed {
         &self.seqs
     }
 
-    pub(super) fn into_inner(self) -> (Vec<u64>, Vec<Accepted>) {
+    pub(super) fn into_inner(self) -> (Vec<u64>, Vec<ProjectedMessage>) {
         (self.seqs, self.accepted)
     }
 }
 
-impl Commit<'_> {
+impl CommitStep<'_> {
     /// Passes the part of the barrier that the batch needs, appends once, and syncs the log. The batch has no effect before
     /// the sync.
     ///
     /// S3 → S4: committed = +log
-    pub(in crate::router) fn run(mut self, staged: Staged) -> Result<Committed> {
+    pub(in crate::router) fn run(mut self, staged: StagedBatch) -> Result<CommittedBatch> {
         let mut entries = staged.into_entries();
-        let mut committed = Committed {
+        let mut committed = CommittedBatch {
             seqs: Vec::with_capacity(entries.len()),
             accepted: Vec::new(),
         };
@@ -83,7 +83,7 @@ impl Commit<'_> {
         self.journal.commit(&lines, self.config.is_durable())?;
         self.storage.log_synced();
         for (entry, tip) in entries.into_iter().zip(lines.tips()) {
-            let Entry {
+            let StagedRecord {
                 mut record,
                 at,
                 message,
@@ -93,7 +93,7 @@ impl Commit<'_> {
                 self.pending.clear(claim_item(claim));
             }
             if let Some(about) = record.about() {
-                self.pending.clear(Notice::item(about));
+                self.pending.clear(QueuedNotice::item(about));
                 self.notices.committed(&record);
             }
             if !record.settled.is_empty() {
@@ -113,16 +113,18 @@ impl Commit<'_> {
             self.journal.apply(record, at, message.as_deref(), tip);
             self.wakes
                 .committed(&wakes, self.journal.state(), self.config.dir());
-            committed.accepted.extend(message.map(|message| Accepted {
-                seq,
-                at: time,
-                message,
-            }));
+            committed
+                .accepted
+                .extend(message.map(|message| ProjectedMessage {
+                    seq,
+                    at: time,
+                    message,
+                }));
         }
         Ok(committed)
     }
 
-    fn prepare(&mut self, entries: &mut [Entry]) -> Result<Lines> {
+    fn prepare(&mut self, entries: &mut [StagedRecord]) -> Result<BatchLines> {
         let room = self.journal.check_room(self.config.room())?;
         if let Some(Event::Room { room: of }) =
             entries.first_mut().map(|entry| &mut entry.record.event)
@@ -146,20 +148,21 @@ impl Commit<'_> {
     }
 
     /// Undoes an uncommitted batch: removes the staged copies, and lists the messages as pending by their claims.
-    fn unstage(self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
-        for Entry { record, staged, .. } in entries {
+    fn unstage(self, entries: Vec<StagedRecord>, e: Error) -> Result<CommittedBatch> {
+        for StagedRecord { record, staged, .. } in entries {
             self.storage.unstage(&staged);
             if let Some(claim) = record.claim() {
                 put_back(self.pending, claim, &e);
             }
             if let Some(about) = record.about() {
-                self.pending.failed(&Notice::item(about), e.to_string());
+                self.pending
+                    .failed(&QueuedNotice::item(about), e.to_string());
             }
             self.receipts.unstage(record.receipts);
             self.wakes.unstage(record.wakes);
             self.links.unstage(record.acked);
         }
-        Ok(Committed {
+        Ok(CommittedBatch {
             seqs: Vec::new(),
             accepted: Vec::new(),
         })

@@ -1,12 +1,12 @@
 //! Texts of the router: explanations of rejections, bounces and notices.
 
-use super::letter::{Letter, Rejection, Ruling, Source};
+use super::letter::{BatchMessage, MessageRejection, MessageRuling, SourceLine};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::base::sanitize;
 use crate::message::print::pretty;
-use crate::message::record::{Act, Fact, MessageName};
+use crate::message::record::{MessageName, RecordedChange, RouterAction};
 use crate::message::{Message, id};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -24,10 +24,10 @@ pub(super) fn recorded(message: &Message, digest: Hash) -> (MessageName, Box<Raw
 }
 
 /// The effect of a message of this type on the registry.
-pub(super) fn act(message: &Message) -> Option<Act> {
+pub(super) fn act(message: &Message) -> Option<RouterAction> {
     let act = match message.kind() {
-        "subscribe" => Act::Subscribe,
-        "unsubscribe" => Act::Unsubscribe,
+        "subscribe" => RouterAction::Subscribe,
+        "unsubscribe" => RouterAction::Unsubscribe,
         _ => return None,
     };
     message.text("topic").map(|topic| act(topic.to_owned()))
@@ -56,14 +56,18 @@ impl NoticeText {
         )
     }
 
-    pub(super) fn letter(self) -> Letter<Ruling> {
+    pub(super) fn letter(self) -> BatchMessage<MessageRuling> {
         let message = self.message();
         self.letter_with(message, None)
     }
 
     /// The letter with a message of this notice and with a fact.
-    pub(super) fn letter_with(self, message: Message, fact: Option<Fact>) -> Letter<Ruling> {
-        Letter::own(Ruling::Notice {
+    pub(super) fn letter_with(
+        self,
+        message: Message,
+        fact: Option<RecordedChange>,
+    ) -> BatchMessage<MessageRuling> {
+        BatchMessage::own(MessageRuling::Notice {
             about: self.about,
             message: Box::new(message),
             to: self.to,
@@ -102,11 +106,11 @@ fn own(
 pub(super) fn bounce(
     agent: &str,
     original: &str,
-    source: Option<&Source>,
+    source: Option<&SourceLine>,
     kept: &str,
-    Rejection {
+    MessageRejection {
         problems, id: sent, ..
-    }: &Rejection,
+    }: &MessageRejection,
 ) -> Message {
     // The sender chooses the name of a file, and this is mail of the router.
     let (name, place) = (sanitize::line(original), sanitize::line(kept));
@@ -148,9 +152,9 @@ pub(super) fn bounce(
 pub(super) fn far_bounce(
     sender: &Arc<str>,
     here: &str,
-    Rejection {
+    MessageRejection {
         problems, id: sent, ..
-    }: &Rejection,
+    }: &MessageRejection,
 ) -> Message {
     let what = sent
         .as_deref()
@@ -177,7 +181,7 @@ pub(super) fn far_bounce(
 pub(super) fn explanation(
     agent: &str,
     original: &str,
-    source: Option<&Source>,
+    source: Option<&SourceLine>,
     seq: u64,
     at: Stamp,
     problems: &[Problem],
@@ -191,7 +195,7 @@ pub(super) fn explanation(
         "rejected_at": at.to_string(),
         "problems": problems,
     });
-    if let Some(Source { line, text, .. }) = source {
+    if let Some(SourceLine { line, text, .. }) = source {
         (explained["line"], explained["text"]) =
             ((*line).into(), String::from_utf8_lossy(text).into());
     }

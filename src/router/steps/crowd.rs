@@ -1,38 +1,38 @@
 //! Availability of agents and their unread mail, for `any_<role>`, and the owners of work.
 
-use super::owners::Owners;
+use super::owners::BatchClaims;
 use crate::base::clock::Stamp;
-use crate::log::state::State;
-use crate::message::subject::Subject;
-use crate::room::registry::Status;
+use crate::log::state::RoomState;
+use crate::message::subject::ClaimSubject;
+use crate::room::registry::AgentStatus;
 use crate::room::resolve::Availability;
-use crate::room::sessions::Calls;
-use crate::router::parts::Config;
+use crate::room::sessions::SessionCalls;
+use crate::router::parts::RoomConfig;
 use crate::router::projections::roster;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The agents at the time of a batch.
-pub(super) struct Crowd<'a> {
-    config: &'a Config,
-    state: &'a State,
+pub(super) struct BatchAvailability<'a> {
+    config: &'a RoomConfig,
+    state: &'a RoomState,
     /// The number of copies of this batch for each agent.
     taken: HashMap<String, usize>,
-    pub(super) owners: Owners<'a>,
+    pub(super) owners: BatchClaims<'a>,
 }
 
-impl<'a> Crowd<'a> {
-    pub(super) fn new(config: &'a Config, state: &'a State) -> Crowd<'a> {
-        Crowd {
+impl<'a> BatchAvailability<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchAvailability<'a> {
+        BatchAvailability {
             config,
             state,
             taken: HashMap::new(),
-            owners: Owners::new(config, state),
+            owners: BatchClaims::new(config, state),
         }
     }
 }
 
-impl Availability for Crowd<'_> {
+impl Availability for BatchAvailability<'_> {
     fn unread(&self, agent: &str) -> usize {
         self.state.mailboxes.count(agent) + self.taken.get(agent).copied().unwrap_or(0)
     }
@@ -41,11 +41,11 @@ impl Availability for Crowd<'_> {
         self.config
             .registry()
             .agent(agent)
-            .is_some_and(|agent| agent.status != Status::Offline)
+            .is_some_and(|agent| agent.status != AgentStatus::Offline)
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        let calls = Calls::of(self.config.dir());
+        let calls = SessionCalls::of(self.config.dir());
         roster::is_there(agent, self.state, &calls, Stamp::now())
     }
 
@@ -53,7 +53,7 @@ impl Availability for Crowd<'_> {
         self.state.active.get(agent).copied().unwrap_or_default()
     }
 
-    fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
+    fn owners(&self, subject: &ClaimSubject) -> Vec<Arc<str>> {
         self.owners
             .claims()
             .conflicting(subject)

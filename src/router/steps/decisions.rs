@@ -1,51 +1,51 @@
 //! Approvals and decisions, in step 5. Judges them in order, and closes approvals after their deadlines.
 
 use super::compose::NoticeText;
-use super::letter::{Effect, Letter, Ruling};
+use super::letter::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::approvals::{Approval, Approvals};
-use crate::log::state::{Source, State};
-use crate::message::decision::{self, OnDeadline, Step, Terms};
-use crate::message::record::{Fact, Group};
-use crate::message::reference::Chosen;
+use crate::log::state::approvals::{Approvals, OpenApproval};
+use crate::log::state::{ChangeSource, RoomState};
+use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutcome};
+use crate::message::record::{RecipientGroup, RecordedChange};
+use crate::message::reference::ReferenceResolution;
 use crate::message::status::Receipt;
 use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, Priority, id};
-use crate::room::resolve::Via;
-use crate::room::signature::{self, DecisionKey, Signed};
-use crate::router::parts::{Config, is_left_to_human};
+use crate::room::resolve::RecipientRule;
+use crate::room::signature::{self, DecisionKey, SignedText};
+use crate::router::parts::{RoomConfig, is_left_to_human};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The approvals of the room, with the changes of the present batch.
-pub(super) struct Decisions<'a> {
-    config: &'a Config,
+pub(super) struct BatchApprovals<'a> {
+    config: &'a RoomConfig,
     approvals: Cow<'a, Approvals>,
     /// Notices about a change of the pinned key.
-    pub(super) notices: Vec<Letter<Ruling>>,
+    pub(super) notices: Vec<BatchMessage<MessageRuling>>,
 }
 
 /// The fix for a pin that is not valid.
 const PIN_AGAIN: &str = "run `mailbag trust --decision-key` in a terminal";
 
 /// A message and the time of the last write to its file, by the clock of the file system.
-pub(super) struct Dropped<'m> {
+pub(super) struct DroppedMessage<'m> {
     pub(super) agent: &'m Arc<str>,
     pub(super) message: &'m Message,
     pub(super) at: Option<Stamp>,
 }
 
 /// A result, or the reason for a rejection.
-type Checked<T> = std::result::Result<T, Box<Problem>>;
+type ApprovalResult<T> = std::result::Result<T, Box<Problem>>;
 
-impl<'a> Decisions<'a> {
-    pub(super) fn new(config: &'a Config, state: &'a State) -> Decisions<'a> {
-        Decisions {
+impl<'a> BatchApprovals<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchApprovals<'a> {
+        BatchApprovals {
             config,
             approvals: Cow::Borrowed(&state.approvals),
             notices: Vec::new(),
@@ -56,10 +56,10 @@ impl<'a> Decisions<'a> {
     /// temporary.
     pub(super) fn judge(
         &mut self,
-        dropped: &Dropped<'_>,
-        to: &mut Vec<Group>,
-    ) -> Result<std::result::Result<Effect, Vec<Problem>>> {
-        let Dropped { agent, message, .. } = dropped;
+        dropped: &DroppedMessage<'_>,
+        to: &mut Vec<RecipientGroup>,
+    ) -> Result<std::result::Result<MessageEffect, Vec<Problem>>> {
+        let DroppedMessage { agent, message, .. } = dropped;
         let judged = match message.kind() {
             APPROVAL => self.ask(agent, message, to),
             PIN => self.pin(message)?,
@@ -70,8 +70,8 @@ impl<'a> Decisions<'a> {
             Err(problem) => return Ok(Err(vec![*problem])),
         };
         self.apply(message, &step, to);
-        Ok(Ok(Effect {
-            fact: Fact::Decision(step),
+        Ok(Ok(MessageEffect {
+            fact: RecordedChange::Decision(step),
             again: Vec::new(),
             outcome,
         }))
@@ -79,12 +79,12 @@ impl<'a> Decisions<'a> {
 
     /// Rejects a `decision` without `option` on an open approval that its sender can decide. It would have no effect,
     /// against the sender's intention.
-    pub(super) fn check_option(&self, agent: &Arc<str>, message: &Message) -> Checked<()> {
+    pub(super) fn check_option(&self, agent: &Arc<str>, message: &Message) -> ApprovalResult<()> {
         if message.kind() != DECISION {
             return Ok(());
         }
         let reference = message.text("in_reply_to").unwrap_or_default();
-        let Chosen::One(open) = self.approvals.find(reference) else {
+        let ReferenceResolution::One(open) = self.approvals.find(reference) else {
             return Ok(());
         };
         if !can_decide(open, agent) {
@@ -107,7 +107,7 @@ impl<'a> Decisions<'a> {
         if !self.approvals.withdrawn(receipts, from).is_empty() {
             self.approvals.to_mut().withdraw(
                 receipts,
-                Source {
+                ChangeSource {
                     seq: 0,
                     at: Stamp::now(),
                     from,
@@ -118,9 +118,12 @@ impl<'a> Decisions<'a> {
     }
 
     /// Applies the deadlines of these approvals, and asks the human if all other agents that could decide are gone.
-    pub(super) fn expire(&mut self, is_ready: impl Fn(&Approval) -> bool) -> Vec<Letter<Ruling>> {
+    pub(super) fn expire(
+        &mut self,
+        is_ready: impl Fn(&OpenApproval) -> bool,
+    ) -> Vec<BatchMessage<MessageRuling>> {
         let (now, registry) = (Stamp::now(), self.config.registry());
-        let due: Vec<Approval> = self
+        let due: Vec<OpenApproval> = self
             .approvals
             .open()
             .iter()
@@ -139,7 +142,12 @@ impl<'a> Decisions<'a> {
             .collect()
     }
 
-    fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Checked<(Step, Value)> {
+    fn ask(
+        &self,
+        agent: &Arc<str>,
+        message: &Message,
+        to: &[RecipientGroup],
+    ) -> ApprovalResult<(ApprovalChange, Value)> {
         if !to
             .iter()
             .flat_map(|group| &group.agents)
@@ -168,7 +176,7 @@ impl<'a> Decisions<'a> {
             .and_then(|text| decision::deadline(text, Stamp::now()));
         // Other values were rejected by the check.
         let on_deadline = decision::on_deadline(&options, message.text("on_deadline"))
-            .unwrap_or(OnDeadline::Deny);
+            .unwrap_or(DeadlineOutcome::Deny);
         let signed = message.text("signature").is_some();
         let mut outcome =
             json!({"status": "open", "options": options, "digest": hex(&message.digest())});
@@ -178,7 +186,7 @@ impl<'a> Decisions<'a> {
         }
         let (title, deadline) = (parties::title(message), deadline.map(Stamp::micros));
         Ok((
-            Step::Ask(Terms {
+            ApprovalChange::Ask(ApprovalTerms {
                 title,
                 options,
                 deadline,
@@ -192,8 +200,12 @@ impl<'a> Decisions<'a> {
         ))
     }
 
-    fn decide(&self, dropped: &Dropped<'_>, to: &mut Vec<Group>) -> Result<Checked<(Step, Value)>> {
-        let Dropped { agent, message, at } = dropped;
+    fn decide(
+        &self,
+        dropped: &DroppedMessage<'_>,
+        to: &mut Vec<RecipientGroup>,
+    ) -> Result<ApprovalResult<(ApprovalChange, Value)>> {
+        let DroppedMessage { agent, message, at } = dropped;
         let (reference, word) = (
             message.text("in_reply_to").unwrap_or_default(),
             message.text("option").unwrap_or_default(),
@@ -262,29 +274,29 @@ impl<'a> Decisions<'a> {
         let outcome =
             json!({"status": "decided", "approval": open.approval, "option": option, "by": agent});
         let (approval, title) = (open.approval.clone(), open.terms.title.clone());
-        let step = Step::Decide {
+        let step = ApprovalChange::Decide {
             approval,
             option: option.clone(),
             title,
         };
         for recipient in recipients_of_decision(open) {
             if recipient != *agent {
-                parties::add(self.config, to, Via::Decision, recipient);
+                parties::add(self.config, to, RecipientRule::Decision, recipient);
             }
         }
         Ok(Ok((step, outcome)))
     }
 
-    fn open(&self, reference: &str, agent: &str) -> Checked<&Approval> {
+    fn open(&self, reference: &str, agent: &str) -> ApprovalResult<&OpenApproval> {
         let (code, what, fix) = match self.approvals.find(reference) {
-            Chosen::One(open) => return Ok(open),
-            Chosen::Several(_) => (
+            ReferenceResolution::One(open) => return Ok(open),
+            ReferenceResolution::Several(_) => (
                 "no_approval",
                 format!("{reference} names more than one open approval"),
                 "write <sender>/<id>, or the number, in in_reply_to",
             ),
-            Chosen::None => match self.approvals.find_decided(reference) {
-                Chosen::One(decided) => {
+            ReferenceResolution::None => match self.approvals.find_decided(reference) {
+                ReferenceResolution::One(decided) => {
                     let by = match decided.by.as_deref() {
                         None => "its deadline",
                         Some(by) if by == agent => "you",
@@ -312,10 +324,10 @@ impl<'a> Decisions<'a> {
     /// Verifies against the key that is pinned in the log, never against a key in the router's own home directory.
     fn check_signature(
         &self,
-        open: &Approval,
+        open: &OpenApproval,
         option: &str,
         given: Option<&str>,
-    ) -> Result<Checked<()>> {
+    ) -> Result<ApprovalResult<()>> {
         let fix = format!(
             "run `mailbag decide {} {option}` in a terminal",
             open.approval
@@ -340,13 +352,13 @@ impl<'a> Decisions<'a> {
             );
             return Ok(bad_signature("not_signed", &what, &fix));
         };
-        let Approval {
+        let OpenApproval {
             approval,
             seq,
             digest,
             ..
         } = open;
-        let signed = Signed::Decision {
+        let signed = SignedText::Decision {
             place: &place,
             approval,
             seq: *seq,
@@ -362,14 +374,14 @@ impl<'a> Decisions<'a> {
 
     /// Pins the decision key. It must be the key in the home directory of the person, because each process of the
     /// user can write into the person's outbox.
-    fn pin(&mut self, message: &Message) -> Result<Checked<(Step, Value)>> {
+    fn pin(&mut self, message: &Message) -> Result<ApprovalResult<(ApprovalChange, Value)>> {
         let [key, given] =
             ["key", "signature"].map(|field| message.text(field).unwrap_or_default());
         let Some(place) = signature::place(self.config.room())? else {
             let fix = "run `mailbag init --adopt` first";
             return Ok(bad_key("copied_room", "this room is a copy", fix));
         };
-        if !(Signed::Pin { place: &place, key }).is_signed_by(key, given) {
+        if !(SignedText::Pin { place: &place, key }).is_signed_by(key, given) {
             let what = "the pin is not signed with its key";
             return Ok(bad_key("not_signed", what, PIN_AGAIN));
         }
@@ -394,7 +406,7 @@ impl<'a> Decisions<'a> {
         }
         let outcome = json!({"status": "pinned", "key": key});
         Ok(Ok((
-            Step::Pin {
+            ApprovalChange::Pin {
                 key: key.to_owned(),
                 place,
                 unsigned,
@@ -403,7 +415,7 @@ impl<'a> Decisions<'a> {
         )))
     }
 
-    fn key_replaced(&self, key: &str, id: &str) -> Letter<Ruling> {
+    fn key_replaced(&self, key: &str, id: &str) -> BatchMessage<MessageRuling> {
         let agents = self
             .config
             .registry()
@@ -425,13 +437,13 @@ impl<'a> Decisions<'a> {
         .letter()
     }
 
-    fn close(&mut self, one: &Approval) -> Letter<Ruling> {
+    fn close(&mut self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
         let passed = shown(Stamp::from_micros(one.terms.deadline.unwrap_or_default()));
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let option = match &one.terms.on_deadline {
-            OnDeadline::Escalate => return self.escalate(one, &passed),
-            OnDeadline::Deny => None,
-            OnDeadline::Option(option) => Some(option.clone()),
+            DeadlineOutcome::Escalate => return self.escalate(one, &passed),
+            DeadlineOutcome::Deny => None,
+            DeadlineOutcome::Option(option) => Some(option.clone()),
         };
         let word = option.as_deref().unwrap_or(decision::DENIED);
         let status = if option.is_some() {
@@ -457,7 +469,7 @@ impl<'a> Decisions<'a> {
             ),
             more,
         };
-        let step = Step::Expire {
+        let step = ApprovalChange::Expire {
             approval: one.approval.clone(),
             option,
         };
@@ -465,7 +477,7 @@ impl<'a> Decisions<'a> {
     }
 
     /// Asks the supervisors of the agents that have not decided, and after the same time again, the human.
-    fn escalate(&mut self, one: &Approval, passed: &str) -> Letter<Ruling> {
+    fn escalate(&mut self, one: &OpenApproval, passed: &str) -> BatchMessage<MessageRuling> {
         let registry = self.config.registry();
         let supervisors = one.to.iter().filter_map(|agent| {
             let supervisor = registry.agent(agent)?.supervisor.as_deref()?;
@@ -488,7 +500,7 @@ impl<'a> Decisions<'a> {
         self.pass_on(one, to, deadline, &why)
     }
 
-    fn leave_to_human(&mut self, one: &Approval) -> Letter<Ruling> {
+    fn leave_to_human(&mut self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
         let why = format!(
             "no other agent can decide it, since {} can get no mail",
             listed(&one.to)
@@ -499,11 +511,11 @@ impl<'a> Decisions<'a> {
     /// Lets further agents decide, until this deadline.
     fn pass_on(
         &mut self,
-        one: &Approval,
+        one: &OpenApproval,
         to: Vec<Arc<str>>,
         deadline: Option<i64>,
         why: &str,
-    ) -> Letter<Ruling> {
+    ) -> BatchMessage<MessageRuling> {
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let mut more = Map::new();
         more.insert("in_reply_to".into(), one.approval.clone().into());
@@ -530,7 +542,7 @@ impl<'a> Decisions<'a> {
             body,
             more,
         };
-        let step = Step::Escalate {
+        let step = ApprovalChange::Escalate {
             approval: one.approval.clone(),
             to,
             deadline,
@@ -538,15 +550,15 @@ impl<'a> Decisions<'a> {
         self.notice(notice, step)
     }
 
-    fn notice(&mut self, notice: NoticeText, step: Step) -> Letter<Ruling> {
+    fn notice(&mut self, notice: NoticeText, step: ApprovalChange) -> BatchMessage<MessageRuling> {
         let message = notice.message();
         self.apply(&message, &step, &[]);
-        notice.letter_with(message, Some(Fact::Decision(step)))
+        notice.letter_with(message, Some(RecordedChange::Decision(step)))
     }
 
-    fn apply(&mut self, message: &Message, step: &Step, to: &[Group]) {
+    fn apply(&mut self, message: &Message, step: &ApprovalChange, to: &[RecipientGroup]) {
         let (from, id) = (&message.from().into(), message.id());
-        let source = Source {
+        let source = ChangeSource {
             seq: 0,
             at: Stamp::now(),
             from,
@@ -558,24 +570,24 @@ impl<'a> Decisions<'a> {
     }
 }
 
-fn wrong<T>(problem: Problem) -> Checked<T> {
+fn wrong<T>(problem: Problem) -> ApprovalResult<T> {
     Err(Box::new(problem))
 }
 
-fn bad_signature<T>(code: &str, what: &str, fix: &str) -> Checked<T> {
+fn bad_signature<T>(code: &str, what: &str, fix: &str) -> ApprovalResult<T> {
     wrong(Problem::new(code, what).at("/signature").fix(fix))
 }
 
-fn bad_key<T>(code: &str, what: &str, fix: &str) -> Checked<T> {
+fn bad_key<T>(code: &str, what: &str, fix: &str) -> ApprovalResult<T> {
     wrong(Problem::new(code, what).at("/key").fix(fix))
 }
 
-fn can_decide(open: &Approval, agent: &Arc<str>) -> bool {
+fn can_decide(open: &OpenApproval, agent: &Arc<str>) -> bool {
     open.from != *agent && open.to.contains(agent)
 }
 
 /// All agents that get the decision.
-fn recipients_of_decision(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
+fn recipients_of_decision(one: &OpenApproval) -> impl Iterator<Item = &Arc<str>> {
     std::iter::once(&one.from)
         .chain(&one.to)
         .chain(&one.terms.tell)
@@ -583,12 +595,12 @@ fn recipients_of_decision(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
 
 /// Returns the deadline if this decision was dropped after it. The file's time counts if it is not before the
 /// approval, so that a decision that waited for a router is not late. An approval that escalates has no last moment.
-fn is_late(open: &Approval, dropped: Option<Stamp>) -> Option<Stamp> {
+fn is_late(open: &OpenApproval, dropped: Option<Stamp>) -> Option<Stamp> {
     let deadline = Stamp::from_micros(open.terms.deadline?);
     let at = dropped
         .filter(|at| at.micros() >= open.since)
         .unwrap_or_else(Stamp::now);
-    (open.terms.on_deadline != OnDeadline::Escalate && at > deadline).then_some(deadline)
+    (open.terms.on_deadline != DeadlineOutcome::Escalate && at > deadline).then_some(deadline)
 }
 
 fn shown(at: Stamp) -> String {

@@ -1,28 +1,28 @@
 //! Step 8: moves copies into inboxes.
 
-use super::commit::Committed;
+use super::commit::CommittedBatch;
 use crate::base::error::Result;
 use crate::disk::layout;
-use crate::log::state::{Delivery, Place, State};
+use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
 use crate::room::registry::Agent;
-use crate::router::parts::{Config, Pending, Progress, Storage};
-use crate::router::projections::Accepted;
+use crate::router::parts::{DeliveryProgress, PendingWork, RoomConfig, RouterStorage};
+use crate::router::projections::ProjectedMessage;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Step 8: the copies are in their inboxes.
 #[must_use]
-pub(in crate::router) struct Delivered {
+pub(in crate::router) struct DeliveredBatch {
     seqs: Vec<u64>,
-    accepted: Vec<Accepted>,
+    accepted: Vec<ProjectedMessage>,
 }
 
 /// One of an agent's directories.
-type Directory = (Place, Arc<str>);
+type AgentDirectory = (DeliveryDirectory, Arc<str>);
 
-impl Delivered {
+impl DeliveredBatch {
     /// The accepted messages, for the projections.
-    pub(in crate::router) fn accepted(&self) -> &[Accepted] {
+    pub(in crate::router) fn accepted(&self) -> &[ProjectedMessage] {
         &self.accepted
     }
 
@@ -36,20 +36,20 @@ impl Delivered {
 ///
 /// S4 → S5: delivered = -stage +inbox
 pub(in crate::router) fn deliver(
-    config: &Config,
-    storage: &mut Storage,
-    state: &State,
-    progress: &mut Progress,
-    pending: &mut Pending,
-    committed: Committed,
-) -> Result<Delivered> {
+    config: &RoomConfig,
+    storage: &mut RouterStorage,
+    state: &RoomState,
+    progress: &mut DeliveryProgress,
+    pending: &mut PendingWork,
+    committed: CommittedBatch,
+) -> Result<DeliveredBatch> {
     let (seqs, accepted) = committed.into_inner();
     let mut failed = BTreeSet::new();
     // Earlier copies for the same directory are in this batch only if it tries them again.
     let has_stuck = progress.has_stuck();
     for ((place, agent), copies) in by_directory(state, &seqs) {
         let what = place.of(&agent);
-        if place == Place::Inbox
+        if place == DeliveryDirectory::Inbox
             && config
                 .registry()
                 .agent(&agent)
@@ -74,16 +74,16 @@ pub(in crate::router) fn deliver(
     for seq in failed {
         progress.failed(seq);
     }
-    Ok(Delivered {
+    Ok(DeliveredBatch {
         seqs: delivered,
         accepted,
     })
 }
 
 // Groups copies by directory, in the order of first use, so that each directory is opened once in a batch.
-fn by_directory(state: &State, seqs: &[u64]) -> Vec<(Directory, Vec<Delivery>)> {
-    let mut groups: Vec<(Directory, Vec<Delivery>)> = Vec::new();
-    let mut places: HashMap<Directory, usize> = HashMap::new();
+fn by_directory(state: &RoomState, seqs: &[u64]) -> Vec<(AgentDirectory, Vec<StagedFile>)> {
+    let mut groups: Vec<(AgentDirectory, Vec<StagedFile>)> = Vec::new();
+    let mut places: HashMap<AgentDirectory, usize> = HashMap::new();
     for copy in seqs
         .iter()
         .filter_map(|seq| state.open.get(seq))

@@ -2,19 +2,19 @@
 //! the human, if the settings say so.
 
 use super::compose::NoticeText;
-use super::letter::{Effect, Letter, Ruling};
+use super::letter::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::text::listed;
 use crate::base::{limits, sanitize};
 use crate::log::state::disputes::{Dispute, Disputes};
-use crate::log::state::{Source, State};
-use crate::message::decision::{OnDeadline, Step, Terms};
-use crate::message::record::{Fact, Group};
+use crate::log::state::{ChangeSource, RoomState};
+use crate::message::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
+use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id};
-use crate::room::resolve::{self, Availability, Via};
-use crate::room::settings::Escalation;
-use crate::router::parts::{Config, is_argued_out};
+use crate::room::resolve::{self, Availability, RecipientRule};
+use crate::room::settings::EscalationSettings;
+use crate::router::parts::{RoomConfig, is_argued_out};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use std::sync::Arc;
 const NONE: &str = "none";
 
 /// The disagreements of the room, with the changes of the present batch.
-pub(super) struct Disagreements<'a> {
-    config: &'a Config,
+pub(super) struct BatchDisputes<'a> {
+    config: &'a RoomConfig,
     disputes: Cow<'a, Disputes>,
 }
 
-impl<'a> Disagreements<'a> {
-    pub(super) fn new(config: &'a Config, state: &'a State) -> Disagreements<'a> {
-        Disagreements {
+impl<'a> BatchDisputes<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchDisputes<'a> {
+        BatchDisputes {
             config,
             disputes: Cow::Borrowed(&state.disputes),
         }
@@ -42,8 +42,8 @@ impl<'a> Disagreements<'a> {
         &mut self,
         agent: &Arc<str>,
         message: &Message,
-        to: &mut Vec<Group>,
-    ) -> Option<Effect> {
+        to: &mut Vec<RecipientGroup>,
+    ) -> Option<MessageEffect> {
         self.config.settings().escalation.as_ref()?;
         if id::tag_of(agent).is_some() {
             return None;
@@ -51,7 +51,7 @@ impl<'a> Disagreements<'a> {
         let (thread, reply) = (message.text("thread_id"), message.text("in_reply_to"));
         let known = self.disputes.of(thread, reply);
         let step = match message.kind() {
-            "proposal" | "proposal.created" | "proposal.amended" => Step::Propose {
+            "proposal" | "proposal.created" | "proposal.amended" => ApprovalChange::Propose {
                 thread: match (known, thread) {
                     (Some(one), _) => one.thread.clone(),
                     (None, Some(thread)) => thread.to_owned(),
@@ -59,7 +59,7 @@ impl<'a> Disagreements<'a> {
                 },
                 title: parties::title(message),
             },
-            "objection" | "objection.raised" => Step::Object {
+            "objection" | "objection.raised" => ApprovalChange::Object {
                 thread: known?.thread.clone(),
                 title: parties::title(message),
             },
@@ -67,25 +67,28 @@ impl<'a> Disagreements<'a> {
                 let one = known?;
                 for party in one.parties() {
                     if party != *agent {
-                        parties::add(self.config, to, Via::Decision, &party);
+                        parties::add(self.config, to, RecipientRule::Decision, &party);
                     }
                 }
-                Step::Settle {
+                ApprovalChange::Settle {
                     thread: one.thread.clone(),
                 }
             }
             _ => return None,
         };
         self.apply(agent, message.id(), &step, to);
-        Some(Effect {
-            fact: Fact::Decision(step),
+        Some(MessageEffect {
+            fact: RecordedChange::Decision(step),
             again: Vec::new(),
             outcome: Value::Null,
         })
     }
 
     /// Escalates disagreements after their rounds, to the supervisor or to the human. A failure is tried again later.
-    pub(super) fn pass_on(&mut self, crowd: &mut dyn Availability) -> Vec<Letter<Ruling>> {
+    pub(super) fn pass_on(
+        &mut self,
+        crowd: &mut dyn Availability,
+    ) -> Vec<BatchMessage<MessageRuling>> {
         let Some(terms) = self.config.settings().escalation.clone() else {
             return Vec::new();
         };
@@ -101,7 +104,10 @@ impl<'a> Disagreements<'a> {
     }
 
     /// Asks the human about disagreements that the supervisor did not decide in time.
-    pub(super) fn ask_human(&mut self, is_ready: impl Fn(&Dispute) -> bool) -> Vec<Letter<Ruling>> {
+    pub(super) fn ask_human(
+        &mut self,
+        is_ready: impl Fn(&Dispute) -> bool,
+    ) -> Vec<BatchMessage<MessageRuling>> {
         let due: Vec<Dispute> = self
             .disputes
             .due(Stamp::now())
@@ -114,9 +120,9 @@ impl<'a> Disagreements<'a> {
     fn escalate(
         &mut self,
         one: &Dispute,
-        terms: &Escalation,
+        terms: &EscalationSettings,
         crowd: &mut dyn Availability,
-    ) -> Letter<Ruling> {
+    ) -> BatchMessage<MessageRuling> {
         let to = terms
             .supervisor
             .as_ref()
@@ -133,7 +139,7 @@ impl<'a> Disagreements<'a> {
             one.rounds,
             positions(one)
         );
-        let step = Step::Dispute {
+        let step = ApprovalChange::Dispute {
             thread: one.thread.clone(),
             due: Some(Stamp::now().after(terms.within).micros()),
         };
@@ -148,7 +154,7 @@ impl<'a> Disagreements<'a> {
         self.notice(notice, one, step)
     }
 
-    fn ask(&mut self, one: &Dispute) -> Letter<Ruling> {
+    fn ask(&mut self, one: &Dispute) -> BatchMessage<MessageRuling> {
         let proposals = one.positions.iter().filter(|position| position.proposes);
         let mut options: Vec<String> = proposals
             .map(|position| position.from.to_string())
@@ -165,11 +171,11 @@ impl<'a> Disagreements<'a> {
         );
         let mut more = Map::new();
         more.insert("options".into(), json!(options));
-        let step = Step::Ask(Terms {
+        let step = ApprovalChange::Ask(ApprovalTerms {
             title: title.clone(),
             options,
             deadline: None,
-            on_deadline: OnDeadline::Deny,
+            on_deadline: DeadlineOutcome::Deny,
             priority: Priority::High,
             signed: false,
             tell: one.parties(),
@@ -207,7 +213,12 @@ impl<'a> Disagreements<'a> {
         agents.filter(|agent| !parties.contains(agent)).collect()
     }
 
-    fn notice(&mut self, mut notice: NoticeText, one: &Dispute, step: Step) -> Letter<Ruling> {
+    fn notice(
+        &mut self,
+        mut notice: NoticeText,
+        one: &Dispute,
+        step: ApprovalChange,
+    ) -> BatchMessage<MessageRuling> {
         let more = &mut notice.more;
         more.insert("thread_id".into(), one.thread.clone().into());
         more.insert("priority".into(), "high".into());
@@ -219,18 +230,18 @@ impl<'a> Disagreements<'a> {
                 .collect(),
         );
         let message = notice.message();
-        let group = Group {
-            via: Via::Router.as_str().into(),
+        let group = RecipientGroup {
+            via: RecipientRule::Router.as_str().into(),
             agents: notice.to.clone(),
         };
         self.apply(&id::MAILBAG.into(), message.id(), &step, &[group]);
-        notice.letter_with(message, Some(Fact::Decision(step)))
+        notice.letter_with(message, Some(RecordedChange::Decision(step)))
     }
 
-    fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {
+    fn apply(&mut self, from: &Arc<str>, id: &str, step: &ApprovalChange, to: &[RecipientGroup]) {
         self.disputes.to_mut().apply(
             step,
-            Source {
+            ChangeSource {
                 seq: 0,
                 at: Stamp::now(),
                 from,

@@ -2,20 +2,22 @@
 //! messages leave the inboxes, and so do messages seen by a reader without the right to move them. An effect that is
 //! made again after a kill gives the same result.
 
-use super::deliver::Delivered;
+use super::deliver::DeliveredBatch;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
-use crate::log::state::{Place, Renamed, State};
-use crate::message::record::Act;
-use crate::message::status::{Receipt, Status};
+use crate::log::state::{DeliveryDirectory, RenamedAgent, RoomState};
+use crate::message::record::RouterAction;
+use crate::message::status::{CopyStatus, Receipt};
 use crate::room::inbox;
-use crate::router::parts::{Config, Pending, Progress, Receipts, Storage};
+use crate::router::parts::{
+    DeliveryProgress, ObservedReceipts, PendingWork, RoomConfig, RouterStorage,
+};
 use std::sync::Arc;
 
 /// Step 9: the effects of the messages are made.
 #[must_use]
-pub(in crate::router) struct Effected(Vec<u64>);
+pub(in crate::router) struct AppliedBatch(Vec<u64>);
 
 /// The advice about a message that cannot be moved yet.
 const WAIT: &str = "it is kept and retried";
@@ -23,7 +25,7 @@ const WAIT: &str = "it is kept and retried";
 /// The pending item of mail that cannot be moved out of an inbox.
 const INBOX: &str = "inbox";
 
-impl Effected {
+impl AppliedBatch {
     pub(super) fn into_seqs(self) -> Vec<u64> {
         self.0
     }
@@ -31,16 +33,16 @@ impl Effected {
 
 /// If an effect fails for a temporary reason, its record stays open and is tried again.
 pub(in crate::router) fn effects(
-    config: &mut Config,
-    storage: &mut Storage,
-    state: &State,
-    progress: &mut Progress,
-    receipts: &mut Receipts,
-    pending: &mut Pending,
-    delivered: Delivered,
-) -> Effected {
+    config: &mut RoomConfig,
+    storage: &mut RouterStorage,
+    state: &RoomState,
+    progress: &mut DeliveryProgress,
+    receipts: &mut ObservedReceipts,
+    pending: &mut PendingWork,
+    delivered: DeliveredBatch,
+) -> AppliedBatch {
     let mut done = Vec::new();
-    let mut acts: Vec<(u64, &Arc<str>, &Act)> = Vec::new();
+    let mut acts: Vec<(u64, &Arc<str>, &RouterAction)> = Vec::new();
     for seq in delivered.into_seqs() {
         let open = state.open.get(&seq);
         if let Some(renamed) = open.and_then(|open| open.renamed.as_ref()) {
@@ -53,7 +55,7 @@ pub(in crate::router) fn effects(
             pending.clear(&what);
         }
         match open.and_then(|open| Some((&open.from, open.act.as_ref()?))) {
-            Some((_, Act::Ack(acked)))
+            Some((_, RouterAction::Ack(acked)))
                 if acked.iter().any(|receipt| receipt.status.leaves_inbox()) =>
             {
                 if let Err(e) = take_out(config, storage, state, receipts, acked) {
@@ -63,7 +65,7 @@ pub(in crate::router) fn effects(
                 }
                 pending.clear(INBOX);
             }
-            None | Some((_, Act::Ack(_))) => {}
+            None | Some((_, RouterAction::Ack(_))) => {}
             Some((from, act)) => acts.push((seq, from, act)),
         }
         done.push(seq);
@@ -80,16 +82,23 @@ pub(in crate::router) fn effects(
             }
         }
     }
-    Effected(done)
+    AppliedBatch(done)
 }
 
 /// Moves the unread mail of a renamed agent. A staged copy must be delivered first.
-fn pass_on(storage: &mut Storage, state: &State, seq: u64, renamed: &Renamed) -> Result<()> {
+fn pass_on(
+    storage: &mut RouterStorage,
+    state: &RoomState,
+    seq: u64,
+    renamed: &RenamedAgent,
+) -> Result<()> {
     let earlier = state
         .open
         .range(..seq)
         .flat_map(|(_, open)| open.deliveries());
-    for copy in earlier.filter(|copy| copy.place == Place::Inbox && copy.agent == renamed.of) {
+    for copy in
+        earlier.filter(|copy| copy.place == DeliveryDirectory::Inbox && copy.agent == renamed.of)
+    {
         if storage.is_staged(&copy)? {
             return Err(Error::Busy {
                 what: format!("{} is not delivered yet", copy.name),
@@ -103,10 +112,10 @@ fn pass_on(storage: &mut Storage, state: &State, seq: u64, renamed: &Renamed) ->
 
 /// Moves withdrawn, superseded and seen messages out of inboxes with unread copies.
 fn take_out(
-    config: &Config,
-    storage: &mut Storage,
-    state: &State,
-    receipts: &mut Receipts,
+    config: &RoomConfig,
+    storage: &mut RouterStorage,
+    state: &RoomState,
+    receipts: &mut ObservedReceipts,
     acked: &[Receipt],
 ) -> Result<()> {
     for Receipt {
@@ -123,7 +132,7 @@ fn take_out(
         {
             if let Some(name) = inbox::find(config.dir(), agent, at)? {
                 match status {
-                    Status::Seen => storage.mark_seen(agent, &name)?,
+                    CopyStatus::Seen => storage.mark_seen(agent, &name)?,
                     _ => storage.expire(agent, &name)?,
                 }
                 receipts.classify(config.dir(), state, agent, seq, &name);
@@ -135,18 +144,18 @@ fn take_out(
 
 // Applies all subscriptions of a batch with one write.
 fn subscribe(
-    config: &mut Config,
-    progress: &mut Progress,
-    acts: &[(u64, &Arc<str>, &Act)],
+    config: &mut RoomConfig,
+    progress: &mut DeliveryProgress,
+    acts: &[(u64, &Arc<str>, &RouterAction)],
 ) -> Result<()> {
     let _held = config.room().try_lock_registry()?;
     let mut registry = config.room().registry()?;
     let before = registry.to_json();
     for (seq, agent, act) in acts {
         let edited = match act {
-            Act::Subscribe(topic) => registry.subscribe(agent, topic),
-            Act::Unsubscribe(topic) => registry.unsubscribe(agent, topic),
-            Act::Ack(_) => continue,
+            RouterAction::Subscribe(topic) => registry.subscribe(agent, topic),
+            RouterAction::Unsubscribe(topic) => registry.unsubscribe(agent, topic),
+            RouterAction::Ack(_) => continue,
         };
         match edited {
             Ok(edited) => registry = edited,

@@ -1,16 +1,16 @@
 //! The texts of attached files in a message to another room, within a limit, in step 5. They become part of the
 //! record, so that the item follows from the log even if the files are gone.
 
-use crate::base::error::{Doing, Error, Problem, Result};
+use crate::base::error::{Error, ErrorContext, Problem, Result};
 use crate::base::hash::is_hash_of;
 use crate::base::limits;
 use crate::base::text::quoted;
 use crate::disk::{Dir, Meta, file_meta, layout};
 use crate::message::Message;
 use crate::message::id::tag_of;
-use crate::message::link::{Enclosed, size};
-use crate::message::record::Group;
-use crate::router::parts::Config;
+use crate::message::link::{EnclosedFile, size};
+use crate::message::record::RecipientGroup;
+use crate::router::parts::RoomConfig;
 use rustix::fs::FileType;
 use serde_json::Value;
 use std::io::Read;
@@ -18,11 +18,11 @@ use std::path::Path;
 
 /// The texts of files that a message to another room attaches. A message that cannot cross is rejected.
 pub(super) fn enclose(
-    config: &Config,
+    config: &RoomConfig,
     agent: &str,
     message: &Message,
-    to: &[Group],
-) -> Result<Result<Vec<Enclosed>, Vec<Problem>>> {
+    to: &[RecipientGroup],
+) -> Result<Result<Vec<EnclosedFile>, Vec<Problem>>> {
     let far: usize = to
         .iter()
         .flat_map(|group| &group.agents)
@@ -32,7 +32,7 @@ pub(super) fn enclose(
     if far == 0 {
         return Ok(Ok(Vec::new()));
     }
-    let mut enclosed: Vec<Enclosed> = Vec::new();
+    let mut enclosed: Vec<EnclosedFile> = Vec::new();
     let mut room = limits::ENCLOSED_BYTES;
     let attachments = message
         .fields()
@@ -52,7 +52,7 @@ pub(super) fn enclose(
         match content {
             Ok(content) => {
                 room -= content.len() as u64;
-                enclosed.push(Enclosed {
+                enclosed.push(EnclosedFile {
                     path: path.to_owned(),
                     content,
                 });
@@ -86,7 +86,7 @@ pub(super) fn enclose(
 
 /// The present text of a file in the room's context, or the reason why it cannot be sent.
 fn read_text(
-    config: &Config,
+    config: &RoomConfig,
     agent: &str,
     path: &str,
     most: u64,
@@ -114,7 +114,7 @@ fn read_text(
 }
 
 /// Reads at most `most` bytes of a file, and one byte more.
-fn read_file(config: &Config, path: &Path, most: u64) -> Result<(Vec<u8>, Meta)> {
+fn read_file(config: &RoomConfig, path: &Path, most: u64) -> Result<(Vec<u8>, Meta)> {
     let context = Dir::open(&layout::below(
         config.dir().path(),
         config.settings().context.as_ref(),

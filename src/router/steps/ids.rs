@@ -1,6 +1,6 @@
 //! Ids that are used more than once in a batch.
 
-use super::letter::{Letter, Rejection, Ruling};
+use super::letter::{BatchMessage, MessageRejection, MessageRuling};
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::message::gap::LostMessage;
@@ -9,48 +9,49 @@ use std::sync::Arc;
 
 /// The ids in a batch so far, each with the digest of the message that was accepted under it.
 #[derive(Default)]
-pub(super) struct Ids(HashMap<(Arc<str>, String), Option<Hash>>);
+pub(super) struct BatchIds(HashMap<(Arc<str>, String), Option<Hash>>);
 
 /// The earlier use of an id in the batch.
-pub(super) enum Met {
+pub(super) enum EarlierUse {
     /// It was not used before.
     New,
     /// It was used, and the file can wait for the next batch.
     Before,
     /// It was used, and this line cannot wait without the other lines of its file. This is the decision about it.
-    Ruled(Ruling),
+    Ruled(MessageRuling),
 }
 
-impl Ids {
-    pub(super) fn meet(&self, letter: &Letter<()>, id: &str, digest: &Hash) -> Met {
+impl BatchIds {
+    pub(super) fn meet(&self, letter: &BatchMessage<()>, id: &str, digest: &Hash) -> EarlierUse {
         match (
             self.0.get(&(letter.agent.clone(), id.to_owned())),
             &letter.source,
         ) {
-            (None, _) | (Some(None), Some(_)) => Met::New,
-            (Some(_), None) => Met::Before,
-            (Some(Some(first)), Some(_)) if first == digest => Met::Ruled(Ruling::Again {
-                id: id.to_owned(),
-                digest: *digest,
-            }),
+            (None, _) | (Some(None), Some(_)) => EarlierUse::New,
+            (Some(_), None) => EarlierUse::Before,
+            (Some(Some(first)), Some(_)) if first == digest => {
+                EarlierUse::Ruled(MessageRuling::Again {
+                    id: id.to_owned(),
+                    digest: *digest,
+                })
+            }
             (Some(Some(_)), Some(_)) => {
                 let what = format!(
                     "the id {id:?} was used before, by a message in the same batch, with other content"
                 );
-                Met::Ruled(reused(what, id))
+                EarlierUse::Ruled(reused(what, id))
             }
         }
     }
 
     /// Notes the decision about a message.
-    pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
+    pub(super) fn ruled(&mut self, letter: &BatchMessage<()>, ruling: &MessageRuling) {
         let (id, accepted) = match ruling {
-            Ruling::Accept {
+            MessageRuling::Accept {
                 message, digest, ..
             } => (message.id(), Some(*digest)),
-            Ruling::Duplicate { id, .. } | Ruling::Reject(Rejection { id: Some(id), .. }) => {
-                (id.as_str(), None)
-            }
+            MessageRuling::Duplicate { id, .. }
+            | MessageRuling::Reject(MessageRejection { id: Some(id), .. }) => (id.as_str(), None),
             _ => return,
         };
         let known = self
@@ -62,10 +63,10 @@ impl Ids {
 }
 
 /// Judges a message with the id of a delivered message that the log has lost.
-pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
+pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> MessageRuling {
     let LostMessage { seq, id, .. } = lost;
     if lost.digest == *digest {
-        return Ruling::Duplicate {
+        return MessageRuling::Duplicate {
             of: *seq,
             id: id.clone(),
             digest: *digest,
@@ -78,11 +79,11 @@ pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
 }
 
 /// Rejects a message with an id that was used before for other content.
-pub(super) fn reused(what: String, id: &str) -> Ruling {
+pub(super) fn reused(what: String, id: &str) -> MessageRuling {
     let problem = Problem::new("id_reused", what)
         .at("/id")
         .fix("give each message its own id, or leave it out");
-    Ruling::Reject(Rejection {
+    MessageRuling::Reject(MessageRejection {
         problems: vec![problem],
         id: Some(id.to_owned()),
         ack: false,

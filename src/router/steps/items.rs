@@ -3,19 +3,19 @@
 //! Only the next item is taken: its number, its stream and the digest of the item before it must match the log.
 //! Another item is removed or waits for the items before it. Its sender keeps it until it is committed here.
 
-use super::letter::{Arrival, Letter, Read};
-use super::pickup::{Filling, Pickup, Taken};
-use super::streams::{Place, open};
+use super::letter::{BatchMessage, ItemArrival, ReadResult};
+use super::pickup::{FillingBatch, PickedUpFile, PickupStep};
+use super::streams::{StreamPosition, open};
 use crate::base::error::{Problem, Result};
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::message::id::far;
-use crate::message::link::{Acked, Item, Unfit};
-use crate::room::links::{EndState, Heard, cure, judge};
-use crate::room::outbox::{Content, Files, Look, Ready, Terms};
-use crate::router::parts::{Piece, Space, Stop, claim_item};
+use crate::message::link::{LinkItem, LinkItemError, StreamAcknowledgement};
+use crate::room::links::{LinkEndState, RemoteStreamState, cure, judge};
+use crate::room::outbox::{FileContent, FileReadiness, OutboxFiles, PickupConditions, ReadyFile};
+use crate::router::parts::{FileMessage, SenderSpace, StopReason, claim_item};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -23,22 +23,22 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// The result of taking an item.
-enum ItemStep {
+enum ItemOutcome {
     /// It was taken, with this number of copies.
     Took(usize),
     /// It is not there, or is not the next item.
     End,
-    Rest(Stop),
+    Rest(StopReason),
 }
 
-impl Pickup<'_> {
+impl PickupStep<'_> {
     /// A turn of a link: reads the state of the other room, then takes the next items.
     pub(super) fn take_items(
         &mut self,
         agent: &Arc<str>,
         tag: &str,
-        files: &Files,
-        filling: &mut Filling,
+        files: &OutboxFiles,
+        filling: &mut FillingBatch,
     ) {
         let place = layout::link_in(tag).display().to_string();
         if !self.config.settings().links.contains_key(tag) {
@@ -64,14 +64,14 @@ impl Pickup<'_> {
             return Ok(());
         }
         let place = layout::link_state(tag).display().to_string();
-        let Some(far) = EndState::read(dir)? else {
+        let Some(far) = LinkEndState::read(dir)? else {
             return Ok(());
         };
         match judge(&self.state.links, tag, &far, |n| self.digest_of(tag, n))? {
-            Heard::Nothing => self.pending.clear(&place),
-            Heard::Acked(n) => {
+            RemoteStreamState::Nothing => self.pending.clear(&place),
+            RemoteStreamState::Acked(n) => {
                 if let Some(stream) = stream {
-                    self.links.note(Acked {
+                    self.links.note(StreamAcknowledgement {
                         link: tag.clone(),
                         stream: stream.clone(),
                         n,
@@ -79,7 +79,7 @@ impl Pickup<'_> {
                 }
                 self.pending.clear(&place);
             }
-            Heard::Stopped(why) => {
+            RemoteStreamState::Stopped(why) => {
                 let stopped = format!("{why}; {}", cure(tag));
                 self.pending.not_ready(&place, &stopped, None);
                 let about = format!("link:{tag}:{}:{why}", far.room);
@@ -114,10 +114,10 @@ impl Pickup<'_> {
         &mut self,
         agent: &Arc<str>,
         tag: &Arc<str>,
-        files: &Files,
-        filling: &mut Filling,
+        files: &OutboxFiles,
+        filling: &mut FillingBatch,
     ) -> Result<()> {
-        let next = Place::in_log(self.state, tag).next();
+        let next = StreamPosition::in_log(self.state, tag).next();
         for name in &files.names {
             if layout::read_item(name).is_some_and(|n| n < next) {
                 files.dir.remove(name)?;
@@ -134,13 +134,13 @@ impl Pickup<'_> {
                 return Ok(());
             }
             match self.take_item(agent, tag, &files.dir, filling)? {
-                ItemStep::Took(more) => copies += more,
-                ItemStep::End => return Ok(()),
-                ItemStep::Rest(Stop::Full) => {
+                ItemOutcome::Took(more) => copies += more,
+                ItemOutcome::End => return Ok(()),
+                ItemOutcome::Rest(StopReason::Full) => {
                     filling.batch.later.push(agent.clone());
                     return Ok(());
                 }
-                ItemStep::Rest(Stop::Delay(delay)) => {
+                ItemOutcome::Rest(StopReason::Delay(delay)) => {
                     delay.hold_back(
                         &format!("{}/", layout::link_in(tag).display()),
                         self.pending,
@@ -154,7 +154,7 @@ impl Pickup<'_> {
 
     /// Returns true if an earlier item was picked up and has no record yet. It is tried again as a claim, and the
     /// items after it wait.
-    fn is_claimed(&self, agent: &str, filling: &Filling) -> Result<bool> {
+    fn is_claimed(&self, agent: &str, filling: &FillingBatch) -> Result<bool> {
         let taken = filling.taken.iter().map(|taken| taken.claim.as_str());
         let open: HashSet<&str> = taken
             .chain(
@@ -176,10 +176,10 @@ impl Pickup<'_> {
         agent: &Arc<str>,
         tag: &Arc<str>,
         dir: &Dir,
-        filling: &mut Filling,
-    ) -> Result<ItemStep> {
+        filling: &mut FillingBatch,
+    ) -> Result<ItemOutcome> {
         if let Some(delay) = self.intake.delay_of(self.config.settings(), agent) {
-            return Ok(ItemStep::Rest(Stop::Delay(delay)));
+            return Ok(ItemOutcome::Rest(StopReason::Delay(delay)));
         }
         let at = filling.place_of(self.state, tag);
         let name = layout::item(at.next());
@@ -188,34 +188,34 @@ impl Pickup<'_> {
                 .intake
                 .look(dir, OsStr::new(&name), &self.terms_of_items())?
             {
-                Look::Ready(ready) => match *ready {
-                    Ready {
-                        content: Content::One(Ok(value)),
+                FileReadiness::Ready(ready) => match *ready {
+                    ReadyFile {
+                        content: FileContent::One(Ok(value)),
                         bytes,
                         meta,
                     } => (value, bytes, meta),
                     _ => return remove_item(dir, &name, tag, "it is not JSON"),
                 },
                 // An item gets its name when it is complete, so this one is damaged.
-                Look::Later(..) => return remove_item(dir, &name, tag, "it is not whole"),
-                Look::Gone => return Ok(ItemStep::End),
+                FileReadiness::Later(..) => return remove_item(dir, &name, tag, "it is not whole"),
+                FileReadiness::Gone => return Ok(ItemOutcome::End),
             };
-        let (arrival, content) = match Item::read(value) {
+        let (arrival, content) = match LinkItem::read(value) {
             Ok(item) => self.open(item, tag)?,
-            Err(Unfit::Damaged) => return remove_item(dir, &name, tag, "it is damaged"),
-            Err(Unfit::Invalid(why)) => return remove_item(dir, &name, tag, why),
+            Err(LinkItemError::Damaged) => return remove_item(dir, &name, tag, "it is damaged"),
+            Err(LinkItemError::Invalid(why)) => return remove_item(dir, &name, tag, why),
         };
         if !at.is_before(&arrival) {
             return remove_item(dir, &name, tag, "it does not follow the items of this room");
         }
-        let pieces = vec![Piece::One(self.check_size(content, bytes), bytes)];
-        let space = Space {
+        let pieces = vec![FileMessage::One(self.check_size(content, bytes), bytes)];
+        let space = SenderSpace {
             batch: &filling.batch,
             slice: usize::MAX,
         };
         let cut = self.intake.cut(self.config, agent, pieces, space);
         if let Some(stop) = cut.stop {
-            return Ok(ItemStep::Rest(stop));
+            return Ok(ItemOutcome::Rest(stop));
         }
         // S1 → S2: claimed = -outbox +claim
         let claim = self.intake.name_claim(agent, OsStr::new(&name));
@@ -224,18 +224,18 @@ impl Pickup<'_> {
             self.intake.pay(agent, &claim, bill);
         }
         filling.batch.add(1, cut.copies, cut.bytes);
-        filling.set_place(tag, Place::after(&arrival));
+        filling.set_place(tag, StreamPosition::after(&arrival));
         let letters = cut
             .pieces
             .into_iter()
             .map(|piece| item_letter(&claim, &name, arrival.clone(), piece.content))
             .collect();
-        filling.taken.push(Taken {
+        filling.taken.push(PickedUpFile {
             claim,
             letters,
             meta,
         });
-        Ok(ItemStep::Took(cut.copies))
+        Ok(ItemOutcome::Took(cut.copies))
     }
 
     /// Takes an item that was picked up and has no record. If it is not the next item, it is removed: its sender has it.
@@ -243,7 +243,7 @@ impl Pickup<'_> {
         &mut self,
         claim: String,
         tag: &str,
-        filling: &mut Filling,
+        filling: &mut FillingBatch,
     ) -> Result<()> {
         let tag: Arc<str> = tag.into();
         let look = self.intake.look(
@@ -252,9 +252,9 @@ impl Pickup<'_> {
             &self.terms_of_items(),
         )?;
         let (value, bytes) = match look {
-            Look::Ready(ready) => match *ready {
-                Ready {
-                    content: Content::One(Ok(value)),
+            FileReadiness::Ready(ready) => match *ready {
+                ReadyFile {
+                    content: FileContent::One(Ok(value)),
                     bytes,
                     ..
                 } => (value, bytes),
@@ -262,7 +262,7 @@ impl Pickup<'_> {
             },
             _ => (Value::Null, 0),
         };
-        let item = Item::read(value).ok();
+        let item = LinkItem::read(value).ok();
         let opened = item.map(|item| self.open(item, &tag)).transpose()?;
         let at = filling.place_of(self.state, &tag);
         let opened = opened.filter(|(arrival, _)| at.is_before(arrival));
@@ -274,12 +274,12 @@ impl Pickup<'_> {
             return Ok(());
         };
         filling.batch.add(1, 1, 0);
-        filling.set_place(&tag, Place::after(&arrival));
+        filling.set_place(&tag, StreamPosition::after(&arrival));
         let name =
             layout::read_claim(&claim).map_or_else(String::new, |claim| claim.original.to_owned());
         let content = self.check_size(content, bytes);
         let letters = vec![item_letter(&claim, &name, arrival, content)];
-        filling.taken.push(Taken {
+        filling.taken.push(PickedUpFile {
             claim,
             letters,
             meta: None,
@@ -287,7 +287,7 @@ impl Pickup<'_> {
         Ok(())
     }
 
-    fn open(&self, item: Item, tag: &Arc<str>) -> Result<(Arrival, Value)> {
+    fn open(&self, item: LinkItem, tag: &Arc<str>) -> Result<(ItemArrival, Value)> {
         let failure = RefCell::new(None);
         let opened = open(item, tag, &|sender, id| {
             // A local agent of that name must not get the reference.
@@ -310,7 +310,7 @@ impl Pickup<'_> {
         clippy::result_large_err,
         reason = "a problem is built for rejected input only"
     )]
-    fn check_size(&self, content: Value, bytes: u64) -> Read {
+    fn check_size(&self, content: Value, bytes: u64) -> ReadResult {
         let most = self.config.settings().message_bytes;
         let bound = most.saturating_add(limits::ITEM_MORE);
         // The receipts of an item do not count.
@@ -333,8 +333,8 @@ impl Pickup<'_> {
     }
 
     /// The terms for reading items. This room limits the size of a message; an item has the limit of all rooms.
-    fn terms_of_items(&self) -> Terms {
-        Terms {
+    fn terms_of_items(&self) -> PickupConditions {
+        PickupConditions {
             most: limits::PACK_FILE_BYTES,
             outbox_uid: None,
             claimed: true,
@@ -343,18 +343,23 @@ impl Pickup<'_> {
     }
 }
 
-fn remove_item(dir: &Dir, name: &str, tag: &str, why: &str) -> Result<ItemStep> {
+fn remove_item(dir: &Dir, name: &str, tag: &str, why: &str) -> Result<ItemOutcome> {
     tracing::warn!(
         link = tag,
         item = name,
         "an item was removed, and is expected again: {why}"
     );
     dir.remove(name)?;
-    Ok(ItemStep::End)
+    Ok(ItemOutcome::End)
 }
 
-fn item_letter(claim: &str, name: &str, arrival: Arrival, content: Read) -> Letter<Read> {
-    Letter {
+fn item_letter(
+    claim: &str,
+    name: &str,
+    arrival: ItemArrival,
+    content: ReadResult,
+) -> BatchMessage<ReadResult> {
+    BatchMessage {
         claim: Some(claim.to_owned()),
         agent: arrival.from.clone(),
         original: name.to_owned(),

@@ -2,15 +2,15 @@
 
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
-use crate::log::Position;
-use crate::message::link::{Arrived, Enclosed, FarReceipt};
-use crate::message::record::{Act, Fact, Group};
+use crate::log::LogPosition;
+use crate::message::link::{EnclosedFile, IncomingItem, RemoteReceipt};
+use crate::message::record::{RecipientGroup, RecordedChange, RouterAction};
 use crate::message::{Message, id};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A message and its origin. `T` is the result of the last step: [`Read`], [`Verdict`], [`Ruling`].
-pub(super) struct Letter<T> {
+/// A message and its origin. `T` is the result of the last step: [`ReadResult`], [`CheckedContent`], [`MessageRuling`].
+pub(super) struct BatchMessage<T> {
     /// Its file in `spool/claim`, or `None` for a notice.
     pub(super) claim: Option<String>,
     /// The owner of its outbox.
@@ -18,19 +18,19 @@ pub(super) struct Letter<T> {
     /// The name of the dropped file.
     pub(super) original: String,
     /// Its line, in a file with one message per line.
-    pub(super) source: Option<Source>,
+    pub(super) source: Option<SourceLine>,
     /// Its item, if it arrived by a link.
-    pub(super) arrival: Option<Box<Arrival>>,
+    pub(super) arrival: Option<Box<ItemArrival>>,
     /// The rejection of its earlier version.
     pub(super) retries: Option<u64>,
     /// The cause of a notice, if the state does not show later that the notice is missing. Both are recorded
     /// together.
-    pub(super) follows: Option<Cause>,
+    pub(super) follows: Option<NoticeCause>,
     pub(super) content: T,
 }
 
 /// The message that caused a notice.
-pub(super) struct Cause {
+pub(super) struct NoticeCause {
     /// Its file in `spool/claim`.
     pub(super) claim: String,
     /// Its line, if the file has one message per line.
@@ -39,8 +39,8 @@ pub(super) struct Cause {
 
 /// An item of a link, without its message.
 #[derive(Clone)]
-pub(super) struct Arrival {
-    pub(super) arrived: Arrived,
+pub(super) struct ItemArrival {
+    pub(super) arrived: IncomingItem,
     /// The digest of the item before.
     pub(super) prev: Hash,
     /// The sender, as this room names agents of other rooms.
@@ -48,7 +48,7 @@ pub(super) struct Arrival {
 }
 
 /// A line of a file with one message per line.
-pub(super) struct Source {
+pub(super) struct SourceLine {
     pub(super) line: u32,
     pub(super) text: Vec<u8>,
     /// Whether further lines of the file follow in a later batch.
@@ -56,13 +56,13 @@ pub(super) struct Source {
 }
 
 /// The JSON of a file or a line, or the reason why it is invalid.
-pub(super) type Read = Result<Value, Problem>;
+pub(super) type ReadResult = Result<Value, Problem>;
 
 /// The result of the check: a message and its digest, `None` for receipts alone, or all problems.
-pub(super) type Verdict = Result<Option<(Box<Message>, Hash)>, Rejection>;
+pub(super) type CheckedContent = Result<Option<(Box<Message>, Hash)>, MessageRejection>;
 
 /// The reasons of a rejection.
-pub(super) struct Rejection {
+pub(super) struct MessageRejection {
     pub(super) problems: Vec<Problem>,
     /// The sender's id for the message, if it is readable.
     pub(super) id: Option<String>,
@@ -71,15 +71,15 @@ pub(super) struct Rejection {
 }
 
 /// The decision about a message.
-pub(super) enum Ruling {
+pub(super) enum MessageRuling {
     /// Deliver it to these agents.
     Accept {
         message: Box<Message>,
         digest: Hash,
-        to: Vec<Group>,
-        enclosed: Vec<Enclosed>,
-        act: Option<Act>,
-        effect: Option<Box<Effect>>,
+        to: Vec<RecipientGroup>,
+        enclosed: Vec<EnclosedFile>,
+        act: Option<RouterAction>,
+        effect: Option<Box<MessageEffect>>,
     },
     /// The log has it as this record.
     Duplicate {
@@ -92,47 +92,47 @@ pub(super) enum Ruling {
         id: String,
         digest: Hash,
     },
-    Reject(Rejection),
+    Reject(MessageRejection),
     /// Record receipts of another room.
     Receipts,
     /// Send these items again. The record of the change has no space for them.
-    SendAgain(Vec<Again>),
+    SendAgain(Vec<ResentItem>),
     /// Send a notice.
     Notice {
         about: String,
         message: Box<Message>,
         to: Vec<Arc<str>>,
-        fact: Option<Box<Fact>>,
+        fact: Option<Box<RecordedChange>>,
     },
 }
 
 /// The effect of a message about claims or approvals.
-pub(super) struct Effect {
-    pub(super) fact: Fact,
+pub(super) struct MessageEffect {
+    pub(super) fact: RecordedChange,
     /// Items of a link that are sent again.
-    pub(super) again: Vec<Again>,
+    pub(super) again: Vec<ResentItem>,
     /// The outcome in its copies, in `delivery`.
     pub(super) outcome: Value,
 }
 
 /// An item that is sent again in a new stream.
-pub(super) struct Again {
+pub(super) struct ResentItem {
     /// The tag of the other room.
     pub(super) link: Arc<str>,
     /// The record that the item is made from.
-    pub(super) place: Position,
-    pub(super) receipts: Vec<FarReceipt>,
+    pub(super) place: LogPosition,
+    pub(super) receipts: Vec<RemoteReceipt>,
     /// Whether it has only receipts.
     pub(super) alone: bool,
 }
 
-impl Ruling {
+impl MessageRuling {
     /// Returns true if it changes the ownership of work or the open decisions.
     pub(super) fn changes_facts(&self) -> bool {
         match self {
-            Ruling::Accept { effect, .. } => effect.is_some(),
-            Ruling::Notice { fact, .. } => fact.is_some(),
-            Ruling::SendAgain(_) => true,
+            MessageRuling::Accept { effect, .. } => effect.is_some(),
+            MessageRuling::Notice { fact, .. } => fact.is_some(),
+            MessageRuling::SendAgain(_) => true,
             _ => false,
         }
     }
@@ -140,17 +140,17 @@ impl Ruling {
     /// The subject of a notice.
     pub(super) fn about(&self) -> Option<&str> {
         match self {
-            Ruling::Notice { about, .. } => Some(about),
+            MessageRuling::Notice { about, .. } => Some(about),
             _ => None,
         }
     }
 }
 
-impl Letter<Ruling> {
+impl BatchMessage<MessageRuling> {
     /// A notice.
-    pub(super) fn own(content: Ruling) -> Letter<Ruling> {
+    pub(super) fn own(content: MessageRuling) -> BatchMessage<MessageRuling> {
         let (original, agent) = (String::new(), id::MAILBAG.into());
-        Letter {
+        BatchMessage {
             claim: None,
             agent,
             original,
@@ -163,9 +163,9 @@ impl Letter<Ruling> {
     }
 
     /// The letter with this message as its cause.
-    pub(super) fn following(mut self, cause: &Letter<()>) -> Letter<Ruling> {
+    pub(super) fn following(mut self, cause: &BatchMessage<()>) -> BatchMessage<MessageRuling> {
         let line = cause.source.as_ref().map(|source| source.line);
-        self.follows = cause.claim.clone().map(|claim| Cause { claim, line });
+        self.follows = cause.claim.clone().map(|claim| NoticeCause { claim, line });
         self
     }
 
@@ -175,19 +175,19 @@ impl Letter<Ruling> {
     }
 }
 
-impl<T> Letter<T> {
+impl<T> BatchMessage<T> {
     /// The letter without its content, and the content.
-    pub(super) fn split(self) -> (Letter<()>, T) {
+    pub(super) fn split(self) -> (BatchMessage<()>, T) {
         self.exchange(())
     }
 
     /// The letter with this content.
-    pub(super) fn with<U>(self, content: U) -> Letter<U> {
+    pub(super) fn with<U>(self, content: U) -> BatchMessage<U> {
         self.exchange(content).0
     }
 
-    fn exchange<U>(self, content: U) -> (Letter<U>, T) {
-        let letter = Letter {
+    fn exchange<U>(self, content: U) -> (BatchMessage<U>, T) {
+        let letter = BatchMessage {
             claim: self.claim,
             agent: self.agent,
             original: self.original,

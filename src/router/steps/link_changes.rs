@@ -1,34 +1,34 @@
 //! Messages of a person that change a link, in step 5.
 
 use super::compose::NoticeText;
-use super::letter::{Again, Effect, Letter, Ruling};
+use super::letter::{BatchMessage, MessageEffect, MessageRuling, ResentItem};
 use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
 use crate::disk::{failpoint, layout};
-use crate::log::state::{Link, State};
-use crate::log::{self, Line, Position};
+use crate::log::state::{LinkState, RoomState};
+use crate::log::{self, LogPosition, RawLogLine};
 use crate::message::Message;
 use crate::message::link::LinkChange;
-use crate::message::record::{Fact, MessageName, Record};
-use crate::room::links::EndState;
-use crate::router::parts::Config;
+use crate::message::record::{MessageName, Record, RecordedChange};
+use crate::room::links::LinkEndState;
+use crate::router::parts::RoomConfig;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The result of a change of a link.
-pub(super) struct Changed {
-    pub(super) effect: Effect,
+pub(super) struct LinkChangeResult {
+    pub(super) effect: MessageEffect,
     /// Notices to the senders of abandoned mail, or items that are sent again in further records.
-    pub(super) notices: Vec<Letter<Ruling>>,
+    pub(super) notices: Vec<BatchMessage<MessageRuling>>,
 }
 
 /// Judges a message of the type `link`.
 pub(super) fn judge(
-    config: &Config,
-    state: &State,
+    config: &RoomConfig,
+    state: &RoomState,
     message: &Message,
-) -> Result<Result<Changed, Vec<Problem>>> {
+) -> Result<Result<LinkChangeResult, Vec<Problem>>> {
     let tag: Arc<str> = message.text("link").unwrap_or_default().into();
     let known = state.links.get(&tag);
     if known.is_none() && !config.settings().links.contains_key(&*tag) {
@@ -63,13 +63,13 @@ pub(super) fn judge(
             let mut notices = Vec::new();
             while !more.is_empty() {
                 let rest = more.split_off(more.len().min(failpoint::items_of_record()));
-                notices.push(Letter::own(Ruling::SendAgain(std::mem::replace(
-                    &mut more, rest,
-                ))));
+                notices.push(BatchMessage::own(MessageRuling::SendAgain(
+                    std::mem::replace(&mut more, rest),
+                )));
             }
             let mut changed = changed(LinkChange::Rebound { link: tag });
             changed.effect.again = again;
-            Changed { notices, ..changed }
+            LinkChangeResult { notices, ..changed }
         }
         "remove" if waiting > 0 => {
             let what = format!("{waiting} items for the room {tag} are not committed there");
@@ -83,7 +83,7 @@ pub(super) fn judge(
                 Some(link) => bounce_waiting(config, &tag, link, message.id())?,
                 None => Vec::new(),
             };
-            Changed {
+            LinkChangeResult {
                 notices,
                 ..changed(LinkChange::Removed { link: tag })
             }
@@ -92,10 +92,10 @@ pub(super) fn judge(
     }))
 }
 
-fn changed(change: LinkChange) -> Changed {
-    Changed {
-        effect: Effect {
-            fact: Fact::Link(change),
+fn changed(change: LinkChange) -> LinkChangeResult {
+    LinkChangeResult {
+        effect: MessageEffect {
+            fact: RecordedChange::Link(change),
             again: Vec::new(),
             outcome: Value::Null,
         },
@@ -104,13 +104,13 @@ fn changed(change: LinkChange) -> Changed {
 }
 
 /// The items that the other room has not confirmed, in this stream.
-fn unconfirmed_items(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
+fn unconfirmed_items(config: &RoomConfig, tag: &str, link: &LinkState) -> Result<Vec<ResentItem>> {
     let Some(out) = &link.out else {
         return Ok(Vec::new());
     };
     let dir = config.dir().sub(layout::link_in(tag)).ok();
     let far = dir
-        .and_then(|dir| EndState::read(&dir).ok().flatten())
+        .and_then(|dir| LinkEndState::read(&dir).ok().flatten())
         .and_then(|far| far.came);
     let confirmed = far
         .filter(|came| *came.stream == *out.stream)
@@ -127,7 +127,7 @@ fn unconfirmed_items(config: &Config, tag: &str, link: &Link) -> Result<Vec<Agai
 }
 
 /// The items of a record after this number. A record of a rebinding may have several items of a link.
-fn items_of(line: &Line, tag: &str, stream: &str, after: u64) -> Vec<Again> {
+fn items_of(line: &RawLogLine, tag: &str, stream: &str, after: u64) -> Vec<ResentItem> {
     if memchr::memmem::find(&line.bytes, b"\"carried\":[").is_none() {
         return Vec::new();
     }
@@ -138,11 +138,11 @@ fn items_of(line: &Line, tag: &str, stream: &str, after: u64) -> Vec<Again> {
         .carried
         .into_iter()
         .filter(|one| *one.link == *tag && *one.stream == *stream && one.n > after)
-        .map(|one| Again {
+        .map(|one| ResentItem {
             link: one.link,
             place: one
                 .again
-                .map_or(line.at, |(segment, offset)| Position { segment, offset }),
+                .map_or(line.at, |(segment, offset)| LogPosition { segment, offset }),
             receipts: one.receipts,
             alone: one.alone,
         })
@@ -151,11 +151,11 @@ fn items_of(line: &Line, tag: &str, stream: &str, after: u64) -> Vec<Again> {
 
 /// A notice for each sender of mail that never reached the other room.
 fn bounce_waiting(
-    config: &Config,
+    config: &RoomConfig,
     tag: &str,
-    link: &Link,
+    link: &LinkState,
     id: &str,
-) -> Result<Vec<Letter<Ruling>>> {
+) -> Result<Vec<BatchMessage<MessageRuling>>> {
     let mut lost: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
     for waiting in link.waiting() {
         let Some(record) = log::read_record(config.dir(), waiting.place)? else {

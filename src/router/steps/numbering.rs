@@ -1,42 +1,46 @@
 //! The numbers of the items that a batch sends by links, in step 7, when all records of the batch are known.
 
-use super::letter::Again;
+use super::letter::ResentItem;
 use super::stage;
 use crate::base::error::Result;
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::{Dir, failpoint};
 use crate::log;
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::message::id;
-use crate::message::link::{self, Carried, FarReceipt, LinkChange};
+use crate::message::link::{self, LinkChange, OutgoingItem, RemoteReceipt};
 use crate::message::record::{EventKind, Record};
-use crate::message::status::{Receipt, Status};
+use crate::message::status::{CopyStatus, Receipt};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Receipts by the link to their room.
-type LinkReceipts = BTreeMap<Arc<str>, Vec<FarReceipt>>;
+type LinkReceipts = BTreeMap<Arc<str>, Vec<RemoteReceipt>>;
 
 /// The positions in the streams to other rooms after the earlier records.
-struct OutgoingStreams<'a> {
-    state: &'a State,
+struct OutgoingPositions<'a> {
+    state: &'a RoomState,
     at: HashMap<Arc<str>, (Arc<str>, u64, Hash)>,
     /// The messages of this batch that arrived by links, with the link and the number there.
     arrived: BTreeMap<u64, (Arc<str>, u64)>,
 }
 
 /// Numbers the items of a batch, in the order of its records.
-pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) -> Result<()> {
-    let mut streams = OutgoingStreams {
+pub(super) fn number(
+    room: &Dir,
+    state: &RoomState,
+    entries: &mut [stage::StagedRecord],
+) -> Result<()> {
+    let mut streams = OutgoingPositions {
         state,
         at: HashMap::new(),
         arrived: BTreeMap::new(),
     };
     let mut receipts = streams.receipts_of(entries);
     for (entry, receipts) in entries.iter_mut().zip(&mut receipts) {
-        let stage::Entry {
+        let stage::StagedRecord {
             record,
             message,
             again,
@@ -94,9 +98,9 @@ fn sent_to(record: &Record) -> impl Iterator<Item = Arc<str>> {
 
 /// Splits receipts for several items, so that each item is small enough for a carrier. The last part is for the item
 /// of the message.
-fn split(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
+fn split(receipts: Vec<RemoteReceipt>, most: usize) -> Vec<Vec<RemoteReceipt>> {
     let (mut parts, mut part, mut count) = (Vec::new(), Vec::new(), 0);
-    for FarReceipt {
+    for RemoteReceipt {
         status,
         agent,
         seqs,
@@ -108,7 +112,7 @@ fn split(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
                 parts.push(std::mem::take(&mut part));
                 count = seqs.len();
             }
-            part.push(FarReceipt {
+            part.push(RemoteReceipt {
                 status,
                 agent: agent.clone(),
                 seqs: seqs.to_vec(),
@@ -119,16 +123,16 @@ fn split(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
     parts
 }
 
-impl OutgoingStreams<'_> {
+impl OutgoingPositions<'_> {
     /// Begins a new stream.
     fn begin(&mut self, link: &Arc<str>) {
         self.at
             .insert(link.clone(), (id::mint().into(), 0, link::FIRST));
     }
 
-    fn send_again(&mut self, room: &Dir, again: &[Again]) -> Result<Vec<Carried>> {
+    fn send_again(&mut self, room: &Dir, again: &[ResentItem]) -> Result<Vec<OutgoingItem>> {
         let mut carried = Vec::with_capacity(again.len());
-        for Again {
+        for ResentItem {
             link,
             place,
             receipts,
@@ -154,9 +158,9 @@ impl OutgoingStreams<'_> {
     fn carry(
         &mut self,
         tag: Arc<str>,
-        receipts: Vec<FarReceipt>,
-        digest: impl FnOnce(&mut Carried) -> Hash,
-    ) -> Carried {
+        receipts: Vec<RemoteReceipt>,
+        digest: impl FnOnce(&mut OutgoingItem) -> Hash,
+    ) -> OutgoingItem {
         let state = self.state;
         let (stream, n, prev) =
             self.at
@@ -165,7 +169,7 @@ impl OutgoingStreams<'_> {
                     Some(out) => (out.stream.clone(), out.n, out.digest),
                     None => (id::mint().into(), 0, link::FIRST),
                 });
-        let mut carried = Carried {
+        let mut carried = OutgoingItem {
             link: tag.clone(),
             stream,
             n: n + 1,
@@ -183,7 +187,7 @@ impl OutgoingStreams<'_> {
 
     /// The receipts of each record for other rooms. To save items, the last record with an item for a room has the
     /// receipts of all records before it.
-    fn receipts_of(&mut self, entries: &[stage::Entry]) -> Vec<LinkReceipts> {
+    fn receipts_of(&mut self, entries: &[stage::StagedRecord]) -> Vec<LinkReceipts> {
         let mut all: Vec<LinkReceipts> = entries
             .iter()
             .map(|entry| self.receipts(&entry.record))
@@ -199,7 +203,7 @@ impl OutgoingStreams<'_> {
             );
         }
         for (tag, last) in last {
-            let (mut held, mut count) = (BTreeMap::<(u8, Arc<str>), FarReceipt>::new(), 0);
+            let (mut held, mut count) = (BTreeMap::<(u8, Arc<str>), RemoteReceipt>::new(), 0);
             for (at, receipts) in all.iter_mut().enumerate().take(last + 1) {
                 for receipt in receipts.remove(&tag).into_iter().flatten() {
                     count += receipt.seqs.len();
@@ -230,8 +234,8 @@ impl OutgoingStreams<'_> {
         {
             self.arrived
                 .insert(record.seq, (arrived.link.clone(), arrived.seq));
-            let accepted = record.copies().map(|(agent, _)| FarReceipt {
-                status: Status::Accepted,
+            let accepted = record.copies().map(|(agent, _)| RemoteReceipt {
+                status: CopyStatus::Accepted,
                 agent: agent.clone(),
                 seqs: vec![arrived.seq],
             });
@@ -252,7 +256,7 @@ impl OutgoingStreams<'_> {
                 by_link.entry(tag).or_default().push(origin);
             }
             for (tag, seqs) in by_link {
-                receipts.entry(tag).or_default().push(FarReceipt {
+                receipts.entry(tag).or_default().push(RemoteReceipt {
                     status: *status,
                     agent: agent.clone(),
                     seqs,
@@ -276,8 +280,8 @@ mod tests {
 
     #[test]
     fn many_receipts_are_in_several_items_and_none_is_lost() {
-        let all = [("a", 2), ("b", 21), ("c", 1)].map(|(agent, count)| FarReceipt {
-            status: Status::Seen,
+        let all = [("a", 2), ("b", 21), ("c", 1)].map(|(agent, count)| RemoteReceipt {
+            status: CopyStatus::Seen,
             agent: agent.into(),
             seqs: (0..count).collect(),
         });

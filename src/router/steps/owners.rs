@@ -2,23 +2,25 @@
 //! waiting claims as soon as possible.
 
 use super::compose::NoticeText;
-use super::letter::{Effect, Letter, Ruling};
+use super::letter::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::claims::{Answer, Ask, ClaimOffer, Claims, WaitingClaim};
-use crate::log::state::{Source, State};
-use crate::message::claim::Change;
-use crate::message::record::{Fact, Group};
-use crate::message::subject::{Subject, cover_everything};
+use crate::log::state::claims::{ClaimOffer, ClaimRequest, Claims, OfferAnswer, WaitingClaim};
+use crate::log::state::{ChangeSource, RoomState};
+use crate::message::claim::ClaimChange;
+use crate::message::record::{RecipientGroup, RecordedChange};
+use crate::message::subject::{ClaimSubject, cover_everything};
 use crate::message::title::title_of_fields;
 use crate::message::{Message, id};
-use crate::room::leases::{self, Lapsed, Reason, Review, Signs, Warned};
-use crate::room::resolve::Via;
-use crate::room::sessions::Calls;
-use crate::router::parts::Config;
+use crate::room::leases::{
+    self, ActivitySigns, ClaimReview, LapseReason, LapseWarning, LapsedClaims,
+};
+use crate::room::resolve::RecipientRule;
+use crate::room::sessions::SessionCalls;
+use crate::router::parts::RoomConfig;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -29,15 +31,15 @@ use std::time::Duration;
 const STEWARD: &str = "steward";
 
 /// The claims of the room, with the changes of the present batch.
-pub(super) struct Owners<'a> {
-    config: &'a Config,
-    state: &'a State,
+pub(super) struct BatchClaims<'a> {
+    config: &'a RoomConfig,
+    state: &'a RoomState,
     claims: Cow<'a, Claims>,
 }
 
-impl<'a> Owners<'a> {
-    pub(super) fn new(config: &'a Config, state: &'a State) -> Owners<'a> {
-        Owners {
+impl<'a> BatchClaims<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchClaims<'a> {
+        BatchClaims {
             config,
             state,
             claims: Cow::Borrowed(&state.claims),
@@ -60,21 +62,21 @@ impl<'a> Owners<'a> {
         &mut self,
         agent: &Arc<str>,
         message: &Message,
-        to: &mut Vec<Group>,
-    ) -> Result<Effect, Vec<Problem>> {
+        to: &mut Vec<RecipientGroup>,
+    ) -> Result<MessageEffect, Vec<Problem>> {
         let ask = self.ask(agent, message, to)?;
         let change = self.claims.judge(agent, ask)?;
         let outcome = self.outcome(agent, &change, to);
         self.apply(agent, message.id(), &change);
-        Ok(Effect {
-            fact: Fact::Ownership(change),
+        Ok(MessageEffect {
+            fact: RecordedChange::Ownership(change),
             again: Vec::new(),
             outcome,
         })
     }
 
     /// Grants waiting claims, with a notice for each.
-    pub(super) fn grant(&mut self) -> Vec<Letter<Ruling>> {
+    pub(super) fn grant(&mut self) -> Vec<BatchMessage<MessageRuling>> {
         let mut granted = Vec::new();
         while let Some(WaitingClaim {
             claim,
@@ -97,7 +99,7 @@ impl<'a> Owners<'a> {
                 body,
                 more: more(&claim, json!({"status": "granted", "claims": subjects})),
             };
-            granted.push(self.change(notice, Change::Dequeue { claim }));
+            granted.push(self.change(notice, ClaimChange::Dequeue { claim }));
         }
         granted
     }
@@ -108,7 +110,7 @@ impl<'a> Owners<'a> {
         of: &Arc<str>,
         to: &Arc<str>,
         twice: Vec<u64>,
-    ) -> Vec<Letter<Ruling>> {
+    ) -> Vec<BatchMessage<MessageRuling>> {
         let mut waiting = self.claims.waiting().to_vec();
         waiting.retain(|one| one.agent == *of || one.agent == *to);
         let notice = NoticeText {
@@ -123,7 +125,7 @@ impl<'a> Owners<'a> {
         };
         let mut letters = vec![self.change(
             notice,
-            Change::Rename {
+            ClaimChange::Rename {
                 of: of.clone(),
                 to: to.clone(),
                 twice,
@@ -144,15 +146,15 @@ impl<'a> Owners<'a> {
     pub(super) fn review(
         &mut self,
         active: &HashSet<Arc<str>>,
-    ) -> (Vec<Letter<Ruling>>, Option<Stamp>) {
-        let calls = Calls::of(self.config.dir());
-        let signs = Signs {
+    ) -> (Vec<BatchMessage<MessageRuling>>, Option<Stamp>) {
+        let calls = SessionCalls::of(self.config.dir());
+        let signs = ActivitySigns {
             last_seen: &|agent| self.state.last_seen(agent),
             calls: &calls,
             active: &|agent| active.contains(agent),
         };
         let now = Stamp::now();
-        let Review {
+        let ClaimReview {
             lapsed,
             skipped,
             ended,
@@ -172,11 +174,16 @@ impl<'a> Owners<'a> {
         (letters, next)
     }
 
-    fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Result<Ask, Vec<Problem>> {
+    fn ask(
+        &self,
+        agent: &Arc<str>,
+        message: &Message,
+        to: &[RecipientGroup],
+    ) -> Result<ClaimRequest, Vec<Problem>> {
         // The check has parsed each subject.
-        let subjects: Vec<Subject> = message
+        let subjects: Vec<ClaimSubject> = message
             .claims()
-            .filter_map(|text| Subject::parse(text).ok())
+            .filter_map(|text| ClaimSubject::parse(text).ok())
             .collect();
         match message.kind() {
             "claim" => {
@@ -189,29 +196,29 @@ impl<'a> Owners<'a> {
                     .get("wait")
                     .and_then(Value::as_bool)
                     .unwrap_or_default();
-                Ok(Ask::Claim {
+                Ok(ClaimRequest::Claim {
                     subjects,
                     lease: lease.as_secs(),
                     why: purpose(message),
                     wait,
                 })
             }
-            "release" => Ok(Ask::Release {
+            "release" => Ok(ClaimRequest::Release {
                 of: self.released(agent, message)?,
                 subjects,
             }),
             "accept" => self
                 .claims
-                .find_offer(agent, Answer::Accept, message.text("in_reply_to"))
-                .map(Ask::Accept),
+                .find_offer(agent, OfferAnswer::Accept, message.text("in_reply_to"))
+                .map(ClaimRequest::Accept),
             "decline" => self
                 .claims
-                .find_offer(agent, Answer::Decline, message.text("in_reply_to"))
-                .map(Ask::Decline),
+                .find_offer(agent, OfferAnswer::Decline, message.text("in_reply_to"))
+                .map(ClaimRequest::Decline),
             _ => {
                 let mut recipients = to.iter().flat_map(|group| &group.agents);
                 match (recipients.next(), recipients.next()) {
-                    (Some(one), None) => Ok(Ask::Offer {
+                    (Some(one), None) => Ok(ClaimRequest::Offer {
                         to: one.clone(),
                         subjects,
                     }),
@@ -268,16 +275,21 @@ impl<'a> Owners<'a> {
     }
 
     /// The outcome in the copies. Adds the recipients that follow from the change.
-    fn outcome(&self, agent: &Arc<str>, change: &Change, to: &mut Vec<Group>) -> Value {
+    fn outcome(
+        &self,
+        agent: &Arc<str>,
+        change: &ClaimChange,
+        to: &mut Vec<RecipientGroup>,
+    ) -> Value {
         match change {
-            Change::Grant(terms) => {
-                parties::add(self.config, to, Via::Claim, agent);
+            ClaimChange::Grant(terms) => {
+                parties::add(self.config, to, RecipientRule::Claim, agent);
                 self.notify_human(agent, &terms.claims, to);
                 let lease = clock::span_text(Duration::from_secs(terms.lease));
                 json!({"status": "granted", "claims": terms.claims, "lease": lease})
             }
-            Change::Queue(terms) => {
-                parties::add(self.config, to, Via::Claim, agent);
+            ClaimChange::Queue(terms) => {
+                parties::add(self.config, to, RecipientRule::Claim, agent);
                 self.notify_human(agent, &terms.claims, to);
                 let subjects = parse(&terms.claims);
                 let before = self.claims.waiting().len();
@@ -288,67 +300,69 @@ impl<'a> Owners<'a> {
                     .collect();
                 json!({"status": "waiting", "claims": terms.claims, "behind": behind})
             }
-            Change::Release { of, claims, .. } => {
+            ClaimChange::Release { of, claims, .. } => {
                 if of != agent {
-                    parties::add(self.config, to, Via::Claim, of);
+                    parties::add(self.config, to, RecipientRule::Claim, of);
                     if &**agent != id::HUMAN {
-                        parties::add(self.config, to, Via::Claim, &id::HUMAN.into());
+                        parties::add(self.config, to, RecipientRule::Claim, &id::HUMAN.into());
                     }
                 }
                 json!({"status": "released", "of": of, "claims": claims})
             }
-            Change::Offer { claims, .. } => json!({"status": "offered", "claims": claims}),
-            Change::Accept { offer } | Change::Decline { offer } => {
+            ClaimChange::Offer { claims, .. } => json!({"status": "offered", "claims": claims}),
+            ClaimChange::Accept { offer } | ClaimChange::Decline { offer } => {
                 let Some(one) = self.claims.offered().iter().find(|one| one.offer == *offer) else {
                     return Value::Null;
                 };
-                let is_accepted = matches!(change, Change::Accept { .. });
+                let is_accepted = matches!(change, ClaimChange::Accept { .. });
                 let other = if one.from == *agent {
                     &one.to
                 } else {
                     &one.from
                 };
-                parties::add(self.config, to, Via::Claim, other);
+                parties::add(self.config, to, RecipientRule::Claim, other);
                 if is_accepted {
-                    parties::add(self.config, to, Via::Claim, agent);
+                    parties::add(self.config, to, RecipientRule::Claim, agent);
                 }
                 let status = if is_accepted { "granted" } else { "declined" };
                 json!({"status": status, "claims": one.subjects, "offer": offer})
             }
-            Change::Dequeue { .. }
-            | Change::Skip { .. }
-            | Change::Rename { .. }
-            | Change::Cut { .. } => Value::Null,
+            ClaimChange::Dequeue { .. }
+            | ClaimChange::Skip { .. }
+            | ClaimChange::Rename { .. }
+            | ClaimChange::Cut { .. } => Value::Null,
         }
     }
 
     /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
-    fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<Group>) {
+    fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<RecipientGroup>) {
         let claims = parse(claims);
-        if !claims.iter().any(Subject::is_wide) {
+        if !claims.iter().any(ClaimSubject::is_wide) {
             return;
         }
-        let held: Vec<&Subject> = self.claims.of(agent).map(|held| &held.subject).collect();
-        let all: Vec<&Subject> = held.iter().copied().chain(&claims).collect();
+        let held: Vec<&ClaimSubject> = self.claims.of(agent).map(|held| &held.subject).collect();
+        let all: Vec<&ClaimSubject> = held.iter().copied().chain(&claims).collect();
         if cover_everything(all) && !cover_everything(held) {
-            parties::add(self.config, to, Via::Claim, &id::HUMAN.into());
+            parties::add(self.config, to, RecipientRule::Claim, &id::HUMAN.into());
         }
     }
 
-    fn lapse(&mut self, lapsed: Lapsed) -> Option<Letter<Ruling>> {
-        let Lapsed {
+    fn lapse(&mut self, lapsed: LapsedClaims) -> Option<BatchMessage<MessageRuling>> {
+        let LapsedClaims {
             owner,
             held,
             reason,
         } = lapsed;
-        let subjects: Vec<Subject> = held.iter().map(|held| held.subject.clone()).collect();
+        let subjects: Vec<ClaimSubject> = held.iter().map(|held| held.subject.clone()).collect();
         let why = match reason {
-            Reason::Silent(since) => format!("{owner} showed no activity since {}.", shown(since)),
-            Reason::Ended(at) => format!(
+            LapseReason::Silent(since) => {
+                format!("{owner} showed no activity since {}.", shown(since))
+            }
+            LapseReason::Ended(at) => format!(
                 "The session of {owner} ended at {}, and {owner} did not return.",
                 shown(at)
             ),
-            Reason::Retired => format!("{owner} is retired, or no longer registered."),
+            LapseReason::Retired => format!("{owner} is retired, or no longer registered."),
         };
         let mut to: Vec<Arc<str>> = vec![owner.clone(), id::HUMAN.into()];
         for one in self.claims.waiting() {
@@ -372,10 +386,10 @@ impl<'a> Owners<'a> {
             body,
             more,
         };
-        let claims = subjects.iter().map(Subject::to_string).collect();
+        let claims = subjects.iter().map(ClaimSubject::to_string).collect();
         Some(self.change(
             notice,
-            Change::Release {
+            ClaimChange::Release {
                 of: owner,
                 claims,
                 waiting: Vec::new(),
@@ -383,7 +397,7 @@ impl<'a> Owners<'a> {
         ))
     }
 
-    fn skip(&mut self, one: WaitingClaim) -> Letter<Ruling> {
+    fn skip(&mut self, one: WaitingClaim) -> BatchMessage<MessageRuling> {
         let span = clock::span_text(limits::CLAIM_WAITER);
         self.stop_waiting(
             one,
@@ -391,7 +405,7 @@ impl<'a> Owners<'a> {
         )
     }
 
-    fn stop_waiting(&mut self, one: WaitingClaim, why: &str) -> Letter<Ruling> {
+    fn stop_waiting(&mut self, one: WaitingClaim, why: &str) -> BatchMessage<MessageRuling> {
         let WaitingClaim {
             claim,
             agent,
@@ -407,10 +421,10 @@ impl<'a> Owners<'a> {
             body: format!("Your claim of {what} no longer waits. {why}"),
             more: more(&claim, json!({"status": "skipped", "claims": subjects})),
         };
-        self.change(notice, Change::Skip { claim })
+        self.change(notice, ClaimChange::Skip { claim })
     }
 
-    fn void(&mut self, offered: ClaimOffer) -> Letter<Ruling> {
+    fn void(&mut self, offered: ClaimOffer) -> BatchMessage<MessageRuling> {
         let ClaimOffer {
             offer,
             from,
@@ -429,11 +443,11 @@ impl<'a> Owners<'a> {
             ),
             more: more(&offer, json!({"status": "declined", "claims": subjects})),
         };
-        self.change(notice, Change::Decline { offer })
+        self.change(notice, ClaimChange::Decline { offer })
     }
 
-    fn cut(&mut self, owner: Arc<str>, until: Stamp) -> Letter<Ruling> {
-        let subjects: Vec<Subject> = self
+    fn cut(&mut self, owner: Arc<str>, until: Stamp) -> BatchMessage<MessageRuling> {
+        let subjects: Vec<ClaimSubject> = self
             .claims
             .of(&owner)
             .map(|held| held.subject.clone())
@@ -459,15 +473,15 @@ impl<'a> Owners<'a> {
         };
         self.change(
             notice,
-            Change::Cut {
+            ClaimChange::Cut {
                 of: owner,
                 until: until.micros(),
             },
         )
     }
 
-    fn warn(&self, warned: Warned) -> Option<Letter<Ruling>> {
-        let Warned {
+    fn warn(&self, warned: LapseWarning) -> Option<BatchMessage<MessageRuling>> {
+        let LapseWarning {
             owner,
             since,
             lapses,
@@ -476,7 +490,7 @@ impl<'a> Owners<'a> {
         if self.state.notices.contains(&about) {
             return None;
         }
-        let subjects: Vec<Subject> = self
+        let subjects: Vec<ClaimSubject> = self
             .claims
             .of(&owner)
             .map(|held| held.subject.clone())
@@ -500,16 +514,16 @@ impl<'a> Owners<'a> {
     }
 
     /// Applies a change, and returns the letter that records it.
-    fn change(&mut self, notice: NoticeText, change: Change) -> Letter<Ruling> {
+    fn change(&mut self, notice: NoticeText, change: ClaimChange) -> BatchMessage<MessageRuling> {
         self.apply(&id::MAILBAG.into(), "", &change);
         let message = notice.message();
-        notice.letter_with(message, Some(Fact::Ownership(change)))
+        notice.letter_with(message, Some(RecordedChange::Ownership(change)))
     }
 
-    fn apply(&mut self, from: &Arc<str>, id: &str, change: &Change) {
+    fn apply(&mut self, from: &Arc<str>, id: &str, change: &ClaimChange) {
         self.claims.to_mut().apply(
             change,
-            Source {
+            ChangeSource {
                 seq: 0,
                 at: Stamp::now(),
                 from,
@@ -530,14 +544,14 @@ fn purpose(message: &Message) -> Option<String> {
 }
 
 /// Parses subjects that were checked before.
-fn parse(claims: &[String]) -> Vec<Subject> {
+fn parse(claims: &[String]) -> Vec<ClaimSubject> {
     claims
         .iter()
-        .filter_map(|text| Subject::parse(text).ok())
+        .filter_map(|text| ClaimSubject::parse(text).ok())
         .collect()
 }
 
-fn list(subjects: &[Subject]) -> String {
+fn list(subjects: &[ClaimSubject]) -> String {
     sanitize::line(&listed(subjects)).into_owned()
 }
 

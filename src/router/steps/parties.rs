@@ -2,20 +2,25 @@
 
 use crate::base::{limits, sanitize};
 use crate::message::Message;
-use crate::message::record::Group;
+use crate::message::record::RecipientGroup;
 use crate::message::title::title_of_fields;
-use crate::room::resolve::Via;
-use crate::router::parts::Config;
+use crate::room::resolve::RecipientRule;
+use crate::router::parts::RoomConfig;
 use std::sync::Arc;
 
 /// Adds a recipient, unless it is one already or cannot get mail.
-pub(super) fn add(config: &Config, to: &mut Vec<Group>, via: Via, agent: &Arc<str>) {
+pub(super) fn add(
+    config: &RoomConfig,
+    to: &mut Vec<RecipientGroup>,
+    via: RecipientRule,
+    agent: &Arc<str>,
+) {
     if to.iter().any(|group| group.agents.contains(agent)) || !is_registered(config, agent) {
         return;
     }
     match to.iter_mut().find(|group| group.via == via.as_str()) {
         Some(group) => group.agents.push(agent.clone()),
-        None => to.push(Group {
+        None => to.push(RecipientGroup {
             via: via.as_str().into(),
             agents: vec![agent.clone()],
         }),
@@ -24,7 +29,7 @@ pub(super) fn add(config: &Config, to: &mut Vec<Group>, via: Via, agent: &Arc<st
 
 /// The agents of a list that can get mail, each once.
 pub(super) fn registered(
-    config: &Config,
+    config: &RoomConfig,
     agents: impl IntoIterator<Item = Arc<str>>,
 ) -> Vec<Arc<str>> {
     let mut to: Vec<Arc<str>> = Vec::new();
@@ -37,7 +42,7 @@ pub(super) fn registered(
 }
 
 /// Returns true if this agent can get mail.
-pub(super) fn is_registered(config: &Config, agent: &str) -> bool {
+pub(super) fn is_registered(config: &RoomConfig, agent: &str) -> bool {
     config
         .registry()
         .agent(agent)

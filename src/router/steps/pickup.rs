@@ -1,15 +1,19 @@
 //! Step 2: moves files out of the outboxes.
 
-use super::letter::{Letter, Read, Source};
-use super::streams::Place;
+use super::letter::{BatchMessage, ReadResult, SourceLine};
+use super::streams::StreamPosition;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::State;
-use crate::room::outbox::{self, Content, Files, Line, Look, Ready, SenderTurn, Terms};
+use crate::log::state::RoomState;
+use crate::room::outbox::{
+    self, FileContent, FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile,
+    SenderTurn,
+};
 use crate::router::parts::{
-    Batch, Config, Cut, Delay, Intake, Links, Notices, ParsedPiece, Pending, Piece, Space, Stop,
-    Storage, claim_item,
+    BatchSpace, FileMessage, FileSlice, LinkAcknowledgements, MailIntake, MessageDelay,
+    NoticeQueue, ParsedMessage, PendingWork, RoomConfig, RouterStorage, SenderSpace, StopReason,
+    claim_item,
 };
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -17,45 +21,45 @@ use std::sync::Arc;
 
 /// Step 2: files were moved from the outboxes into `spool/claim`.
 #[must_use]
-pub(in crate::router) struct PickedUp(Vec<Taken>);
+pub(in crate::router) struct PickedUpFiles(Vec<PickedUpFile>);
 
 /// A claimed file with its messages for this batch.
-pub(super) struct Taken {
+pub(super) struct PickedUpFile {
     pub(super) claim: String,
-    pub(super) letters: Vec<Letter<Read>>,
+    pub(super) letters: Vec<BatchMessage<ReadResult>>,
     /// The version of the file that was read, or `None` if it was read as a claim.
     pub(super) meta: Option<Meta>,
 }
 
 /// The parts of the router that step 2 uses.
-pub(in crate::router) struct Pickup<'a> {
-    pub(in crate::router) config: &'a Config,
-    pub(in crate::router) intake: &'a mut Intake,
-    pub(in crate::router) storage: &'a mut Storage,
-    pub(in crate::router) state: &'a State,
-    pub(in crate::router) links: &'a mut Links,
-    pub(in crate::router) notices: &'a mut Notices,
-    pub(in crate::router) pending: &'a mut Pending,
+pub(in crate::router) struct PickupStep<'a> {
+    pub(in crate::router) config: &'a RoomConfig,
+    pub(in crate::router) intake: &'a mut MailIntake,
+    pub(in crate::router) storage: &'a mut RouterStorage,
+    pub(in crate::router) state: &'a RoomState,
+    pub(in crate::router) links: &'a mut LinkAcknowledgements,
+    pub(in crate::router) notices: &'a mut NoticeQueue,
+    pub(in crate::router) pending: &'a mut PendingWork,
 }
 
 /// A batch while it is filled.
-pub(super) struct Filling {
-    pub(super) batch: Batch,
-    pub(super) taken: Vec<Taken>,
+pub(super) struct FillingBatch {
+    pub(super) batch: BatchSpace,
+    pub(super) taken: Vec<PickedUpFile>,
     /// The positions in the streams of other rooms after the taken items.
-    places: HashMap<Arc<str>, Place>,
+    places: HashMap<Arc<str>, StreamPosition>,
 }
 
-impl Filling {
+impl FillingBatch {
     /// The position in the stream from another room after the taken items.
-    pub(super) fn place_of(&self, state: &State, tag: &str) -> Place {
+    pub(super) fn place_of(&self, state: &RoomState, tag: &str) -> StreamPosition {
         self.places
             .get(tag)
             .cloned()
-            .unwrap_or_else(|| Place::in_log(state, tag))
+            .unwrap_or_else(|| StreamPosition::in_log(state, tag))
     }
 
-    pub(super) fn set_place(&mut self, tag: &Arc<str>, place: Place) {
+    pub(super) fn set_place(&mut self, tag: &Arc<str>, place: StreamPosition) {
         self.places.insert(tag.clone(), place);
     }
 }
@@ -69,7 +73,7 @@ struct OutboxFile<'a> {
 }
 
 /// A file in `spool/claim`.
-struct ClaimFile<'a> {
+struct SpoolFile<'a> {
     agent: &'a Arc<str>,
     /// The name of the dropped file.
     original: String,
@@ -78,7 +82,7 @@ struct ClaimFile<'a> {
 }
 
 /// The result of one file in its sender's turn.
-enum FileStep {
+enum FileOutcome {
     /// It was taken, with this number of copies.
     Took(usize),
     /// Some of its lines were taken; the files after it wait.
@@ -86,20 +90,20 @@ enum FileStep {
     /// It is gone, or stays for now.
     Next,
     /// It stays, and so do all files after it.
-    Rest(Stop),
+    Rest(StopReason),
 }
 
-impl PickedUp {
-    pub(super) fn into_files(self) -> Vec<Taken> {
+impl PickedUpFiles {
+    pub(super) fn into_files(self) -> Vec<PickedUpFile> {
         self.0
     }
 }
 
-impl Pickup<'_> {
+impl PickupStep<'_> {
     /// Takes ready files out of the outboxes, a slice for each sender, until the batch is full. Claims that a kill or
     /// a temporary failure left without a record are taken first.
-    pub(in crate::router) fn run(mut self) -> PickedUp {
-        let mut filling = Filling {
+    pub(in crate::router) fn run(mut self) -> PickedUpFiles {
+        let mut filling = FillingBatch {
             batch: self.intake.new_batch(),
             taken: Vec::new(),
             places: HashMap::new(),
@@ -119,11 +123,11 @@ impl Pickup<'_> {
             batch.can_be_large = true;
         }
         self.intake.note_batch(&filling.batch);
-        PickedUp(filling.taken)
+        PickedUpFiles(filling.taken)
     }
 
     /// Takes claims in order. If a claim stays in the queue, the later claims of its sender also stay.
-    fn take_claims(&mut self, filling: &mut Filling) {
+    fn take_claims(&mut self, filling: &mut FillingBatch) {
         let mut waiting: HashSet<String> = HashSet::new();
         for claim in self.intake.take_claims() {
             let agent = layout::read_claim(&claim)
@@ -140,7 +144,7 @@ impl Pickup<'_> {
         }
     }
 
-    fn take_turns(&mut self, filling: &mut Filling) {
+    fn take_turns(&mut self, filling: &mut FillingBatch) {
         while !filling.batch.is_full() {
             let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else {
                 break;
@@ -170,7 +174,7 @@ impl Pickup<'_> {
         }
     }
 
-    fn take_files(&mut self, agent: &Arc<str>, files: Files, filling: &mut Filling) {
+    fn take_files(&mut self, agent: &Arc<str>, files: OutboxFiles, filling: &mut FillingBatch) {
         let outbox = layout::outbox(agent);
         let Some(known) = self
             .config
@@ -182,7 +186,7 @@ impl Pickup<'_> {
             return self.report_unusable(agent, &files);
         };
         let most = self.config.settings().message_bytes;
-        let terms = Terms {
+        let terms = PickupConditions {
             most,
             outbox_uid: Some(files.uid),
             claimed: false,
@@ -203,25 +207,27 @@ impl Pickup<'_> {
                 place: layout::below(&outbox, name).display().to_string(),
             };
             match self.take_file(&file, &terms, slice - copies, filling) {
-                Ok(FileStep::Took(more)) => {
+                Ok(FileOutcome::Took(more)) => {
                     self.pending.clear(&file.place);
                     copies += more;
                 }
-                Ok(FileStep::Began) => {
+                Ok(FileOutcome::Began) => {
                     self.pending.clear(&file.place);
                     self.intake
                         .outboxes()
                         .rest(agent, files.names[n + 1..].to_vec());
                     break;
                 }
-                Ok(FileStep::Next) => {}
-                Ok(FileStep::Rest(stop)) => {
+                Ok(FileOutcome::Next) => {}
+                Ok(FileOutcome::Rest(stop)) => {
                     self.intake
                         .outboxes()
                         .rest(agent, files.names[n..].to_vec());
                     return match stop {
-                        Stop::Delay(delay) => self.hold_back(&outbox.display().to_string(), &delay),
-                        Stop::Full => filling.batch.later.push(agent.clone()),
+                        StopReason::Delay(delay) => {
+                            self.hold_back(&outbox.display().to_string(), &delay)
+                        }
+                        StopReason::Full => filling.batch.later.push(agent.clone()),
                     };
                 }
                 Err(e) => self.pending.failed(&file.place, e.to_string()),
@@ -233,50 +239,50 @@ impl Pickup<'_> {
     fn take_file(
         &mut self,
         file: &OutboxFile<'_>,
-        terms: &Terms,
+        terms: &PickupConditions,
         slice: usize,
-        filling: &mut Filling,
-    ) -> Result<FileStep> {
+        filling: &mut FillingBatch,
+    ) -> Result<FileOutcome> {
         let &OutboxFile {
             agent, dir, name, ..
         } = file;
         if let Some(delay) = self.intake.delay_of(self.config.settings(), agent) {
-            return Ok(FileStep::Rest(Stop::Delay(delay)));
+            return Ok(FileOutcome::Rest(StopReason::Delay(delay)));
         }
-        let Ready {
+        let ReadyFile {
             content,
             bytes,
             meta,
         } = match self.intake.look(dir, name, terms)? {
-            Look::Ready(ready) => *ready,
-            Look::Later(reason, wait) => {
+            FileReadiness::Ready(ready) => *ready,
+            FileReadiness::Later(reason, wait) => {
                 self.pending.not_ready(&file.place, reason, wait);
-                return Ok(FileStep::Next);
+                return Ok(FileOutcome::Next);
             }
-            Look::Gone => {
+            FileReadiness::Gone => {
                 self.pending.clear(&file.place);
-                return Ok(FileStep::Next);
+                return Ok(FileOutcome::Next);
             }
         };
-        let space = Space {
+        let space = SenderSpace {
             batch: &filling.batch,
             slice,
         };
-        let pieces = Piece::split(content, bytes);
+        let pieces = FileMessage::split(content, bytes);
         let mut cut = self.intake.cut(self.config, agent, pieces, space);
         match cut.stopped() {
-            Some(Stop::Delay(delay)) if !delay.all => {
+            Some(StopReason::Delay(delay)) if !delay.all => {
                 self.hold_back(&file.place, &delay);
-                return Ok(FileStep::Next);
+                return Ok(FileOutcome::Next);
             }
-            Some(stop) => return Ok(FileStep::Rest(stop)),
+            Some(stop) => return Ok(FileOutcome::Rest(stop)),
             None => {}
         }
         // S1 → S2: claimed = -outbox +claim
         let claim = self.intake.name_claim(agent, name);
         self.storage.claim(dir, name, &claim)?;
         let copies = cut.copies;
-        let claim = ClaimFile {
+        let claim = SpoolFile {
             agent,
             // A claim's name has only the beginning of a long name; messages to the sender have the whole name.
             original: name.to_string_lossy().into_owned(),
@@ -284,20 +290,25 @@ impl Pickup<'_> {
             meta,
         };
         if self.take_cut(claim, cut, filling) {
-            return Ok(FileStep::Began);
+            return Ok(FileOutcome::Began);
         }
-        Ok(FileStep::Took(copies))
+        Ok(FileOutcome::Took(copies))
     }
 
     /// Adds a cut of a claim to the batch. Returns true if some of its lines stay.
-    fn take_cut(&mut self, file: ClaimFile<'_>, cut: Cut, filling: &mut Filling) -> bool {
-        let ClaimFile {
+    fn take_cut(
+        &mut self,
+        file: SpoolFile<'_>,
+        cut: FileSlice,
+        filling: &mut FillingBatch,
+    ) -> bool {
+        let SpoolFile {
             agent,
             original,
             claim,
             meta,
         } = file;
-        let Cut {
+        let FileSlice {
             pieces,
             copies,
             bytes,
@@ -309,12 +320,12 @@ impl Pickup<'_> {
         }
         let (last, more) = (pieces.len().saturating_sub(1), stop.is_some());
         let mut letters = Vec::with_capacity(pieces.len());
-        for (n, ParsedPiece { line, content, .. }) in pieces.into_iter().enumerate() {
-            letters.push(Letter {
+        for (n, ParsedMessage { line, content, .. }) in pieces.into_iter().enumerate() {
+            letters.push(BatchMessage {
                 claim: Some(claim.clone()),
                 agent: agent.clone(),
                 original: original.clone(),
-                source: line.map(|Line { number, text }| Source {
+                source: line.map(|MessageLine { number, text }| SourceLine {
                     line: number,
                     text,
                     more: more && n == last,
@@ -327,13 +338,13 @@ impl Pickup<'_> {
         }
         if letters.iter().any(|letter| letter.source.is_some()) {
             let delay = match stop {
-                Some(Stop::Delay(delay)) => Some(delay),
+                Some(StopReason::Delay(delay)) => Some(delay),
                 _ => None,
             };
             self.intake.note_sliced(agent, &claim, delay);
         }
         filling.batch.add(letters.len(), copies, bytes);
-        filling.taken.push(Taken {
+        filling.taken.push(PickedUpFile {
             claim,
             letters,
             meta,
@@ -342,7 +353,7 @@ impl Pickup<'_> {
     }
 
     /// Takes the next lines of a file with some routed lines.
-    fn take_next_lines(&mut self, agent: &Arc<str>, claim: &str, filling: &mut Filling) {
+    fn take_next_lines(&mut self, agent: &Arc<str>, claim: &str, filling: &mut FillingBatch) {
         let place = claim_item(claim);
         let Some(after) = self.state.resume_after(claim) else {
             return self.end_file(agent);
@@ -353,27 +364,27 @@ impl Pickup<'_> {
             &self.terms_of_claim(agent),
             after,
         ) {
-            Ok(Look::Ready(ready)) => {
+            Ok(FileReadiness::Ready(ready)) => {
                 let pieces = match ready.content {
                     // The earlier lines are routed, so a problem of the file is a problem of its next line.
-                    Content::One(content) => vec![Piece::rest(after, content)],
-                    lines => Piece::split(lines, ready.bytes),
+                    FileContent::One(content) => vec![FileMessage::rest(after, content)],
+                    lines => FileMessage::split(lines, ready.bytes),
                 };
-                let space = Space {
+                let space = SenderSpace {
                     batch: &filling.batch,
                     slice: filling.batch.slice(self.intake.outboxes().in_line()),
                 };
                 let mut cut = self.intake.cut(self.config, agent, pieces, space);
                 match cut.stopped() {
-                    Some(Stop::Delay(delay)) => self.hold_back(&place, &delay),
-                    Some(Stop::Full) => filling.batch.later.push(agent.clone()),
+                    Some(StopReason::Delay(delay)) => self.hold_back(&place, &delay),
+                    Some(StopReason::Full) => filling.batch.later.push(agent.clone()),
                     None => {
                         self.take_cut(claim_file(agent, claim.to_owned()), cut, filling);
                     }
                 }
             }
-            Ok(Look::Later(reason, wait)) => self.pending.not_ready(&place, reason, wait),
-            Ok(Look::Gone) => {
+            Ok(FileReadiness::Later(reason, wait)) => self.pending.not_ready(&place, reason, wait),
+            Ok(FileReadiness::Gone) => {
                 tracing::warn!(claim, "is gone before its last line was routed");
                 self.end_file(agent);
             }
@@ -387,7 +398,7 @@ impl Pickup<'_> {
     }
 
     /// Reports mail in the outbox of an unregistered or retired agent to the human. The files stay.
-    fn report_unusable(&mut self, agent: &Arc<str>, files: &Files) {
+    fn report_unusable(&mut self, agent: &Arc<str>, files: &OutboxFiles) {
         if files.names.is_empty() {
             return;
         }
@@ -412,7 +423,7 @@ impl Pickup<'_> {
 
     /// Takes a claim that has no record. Returns true if later claims of its sender wait, because the claim or some
     /// of its lines stay in the queue.
-    fn take_claim(&mut self, claim: String, filling: &mut Filling) -> bool {
+    fn take_claim(&mut self, claim: String, filling: &mut FillingBatch) -> bool {
         let place = claim_item(&claim);
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent))
         else {
@@ -435,14 +446,14 @@ impl Pickup<'_> {
             .intake
             .look(self.storage.claims(), OsStr::new(&claim), &terms)
         {
-            Ok(Look::Ready(ready)) => {
+            Ok(FileReadiness::Ready(ready)) => {
                 return self.take_ready_claim(&agent, claim, *ready, filling);
             }
-            Ok(Look::Later(reason, wait)) => {
+            Ok(FileReadiness::Later(reason, wait)) => {
                 self.pending
                     .not_ready(&place, reason, wait.or(Some(limits::UNCHANGED_FOR)));
             }
-            Ok(Look::Gone) => self.pending.clear(&place),
+            Ok(FileReadiness::Gone) => self.pending.clear(&place),
             Err(e) => self.pending.failed(&place, e.to_string()),
         }
         false
@@ -452,13 +463,13 @@ impl Pickup<'_> {
         &mut self,
         agent: &Arc<str>,
         claim: String,
-        ready: Ready,
-        filling: &mut Filling,
+        ready: ReadyFile,
+        filling: &mut FillingBatch,
     ) -> bool {
         // A file with one message was paid for when it was picked up.
-        let is_paid = matches!(ready.content, Content::One(_));
-        let pieces = Piece::split(ready.content, ready.bytes);
-        let space = Space {
+        let is_paid = matches!(ready.content, FileContent::One(_));
+        let pieces = FileMessage::split(ready.content, ready.bytes);
+        let space = SenderSpace {
             batch: &filling.batch,
             slice: usize::MAX,
         };
@@ -467,11 +478,11 @@ impl Pickup<'_> {
             cut.bill = None;
         }
         match cut.stopped() {
-            Some(Stop::Delay(delay)) => {
+            Some(StopReason::Delay(delay)) => {
                 self.hold_back(&claim_item(&claim), &delay);
                 false
             }
-            Some(Stop::Full) => {
+            Some(StopReason::Full) => {
                 self.intake.queue_claims([claim]);
                 true
             }
@@ -481,7 +492,7 @@ impl Pickup<'_> {
 
     /// The terms for reading a claim. The file may have replaced another file just before the pickup, so earlier
     /// observations are ignored.
-    fn terms_of_claim(&self, agent: &str) -> Terms {
+    fn terms_of_claim(&self, agent: &str) -> PickupConditions {
         let owner = self
             .config
             .registry()
@@ -494,7 +505,7 @@ impl Pickup<'_> {
             .ok()
             .flatten()
             .map(|outbox| outbox.uid);
-        Terms {
+        PickupConditions {
             most: self.config.settings().message_bytes,
             outbox_uid,
             claimed: true,
@@ -502,13 +513,13 @@ impl Pickup<'_> {
         }
     }
 
-    fn hold_back(&mut self, what: &str, delay: &Delay) {
+    fn hold_back(&mut self, what: &str, delay: &MessageDelay) {
         delay.hold_back(what, self.pending, self.config.dir());
     }
 }
 
-fn claim_file(agent: &Arc<str>, claim: String) -> ClaimFile<'_> {
-    ClaimFile {
+fn claim_file(agent: &Arc<str>, claim: String) -> SpoolFile<'_> {
+    SpoolFile {
         agent,
         original: original(&claim).to_owned(),
         claim,

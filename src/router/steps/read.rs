@@ -1,23 +1,23 @@
 //! Step 3: keeps the content that was read before the pickup if the claim is the same unchanged file.
 
-use super::letter::{Letter, Read};
-use super::pickup::{PickedUp, Taken};
+use super::letter::{BatchMessage, ReadResult};
+use super::pickup::{PickedUpFile, PickedUpFiles};
 use crate::disk::Meta;
-use crate::router::parts::{Intake, Storage};
+use crate::router::parts::{MailIntake, RouterStorage};
 
 /// Step 3: messages that were read once. Their content is delivered.
 #[must_use]
-pub(in crate::router) struct Letters(Vec<Letter<Read>>);
+pub(in crate::router) struct ReadMessages(Vec<BatchMessage<ReadResult>>);
 
 /// If another file took the name between the read and the pickup, or if the file changed, the claim is read again in
 /// the next batch.
 pub(in crate::router) fn read(
-    intake: &mut Intake,
-    storage: &Storage,
-    picked_up: PickedUp,
-) -> Letters {
+    intake: &mut MailIntake,
+    storage: &RouterStorage,
+    picked_up: PickedUpFiles,
+) -> ReadMessages {
     let mut read = Vec::new();
-    for Taken {
+    for PickedUpFile {
         claim,
         letters,
         meta,
@@ -29,16 +29,16 @@ pub(in crate::router) fn read(
             intake.queue_claims([claim]);
         }
     }
-    Letters(read)
+    ReadMessages(read)
 }
 
-impl Letters {
-    pub(super) fn into_inner(self) -> Vec<Letter<Read>> {
+impl ReadMessages {
+    pub(super) fn into_inner(self) -> Vec<BatchMessage<ReadResult>> {
         self.0
     }
 }
 
-fn is_same(storage: &Storage, claim: &str, meta: &Meta) -> bool {
+fn is_same(storage: &RouterStorage, claim: &str, meta: &Meta) -> bool {
     let there = storage.claims().stat(claim).ok().flatten();
     there.is_some_and(|there| {
         (there.inode, there.device, there.size, there.modified)
@@ -47,9 +47,9 @@ fn is_same(storage: &Storage, claim: &str, meta: &Meta) -> bool {
 }
 
 // Returns true if the claim is not a readable file, so that reading it again would not help.
-fn is_no_file(letters: &[Letter<Read>]) -> bool {
+fn is_no_file(letters: &[BatchMessage<ReadResult>]) -> bool {
     let [
-        Letter {
+        BatchMessage {
             source: None,
             content: Err(problem),
             ..

@@ -1,54 +1,55 @@
 //! Step 5: detects duplicates and resolves recipients.
 
 use super::channels::NewChannels;
-use super::check::{Checked, dropped_at};
-use super::crowd::Crowd;
-use super::decisions::{Decisions, Dropped};
+use super::check::{CheckedMessages, dropped_at};
+use super::crowd::BatchAvailability;
+use super::decisions::{BatchApprovals, DroppedMessage};
 use super::dependent::leave_dependent;
-use super::disputes::Disagreements;
+use super::disputes::BatchDisputes;
 use super::enclose::enclose;
-use super::ids::{self, Ids, Met};
-use super::letter::{Letter, Rejection, Ruling, Verdict};
-use super::owners::Owners;
-use super::retries::Retries;
-use super::streams::Streams;
-use super::waiting::Waiting;
+use super::ids::{self, BatchIds, EarlierUse};
+use super::letter::{BatchMessage, CheckedContent, MessageRejection, MessageRuling};
+use super::owners::BatchClaims;
+use super::retries::BatchRetries;
+use super::streams::IncomingPositions;
+use super::waiting::WaitingReports;
 use super::{ack, border, compose, link_changes, unreached};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::Hash;
 use crate::disk::Dir;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::log::{self, find};
-use crate::message::record::{Act, Group, Record};
+use crate::message::record::{RecipientGroup, Record, RouterAction};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
 use crate::router::parts::{
-    Config, Gates, Intake, Leases, Notice, Notices, Pending, Rename, WaitingMail, claim_item,
+    AgentRename, DecisionDeadlines, MailIntake, NextClaimReview, NoticeQueue, PendingWork,
+    QueuedNotice, RoomConfig, WaitingMail, claim_item,
 };
 use crate::router::temporary;
 use std::collections::{HashMap, HashSet};
 
 /// Step 5: a decision about each message, with its recipients.
 #[must_use]
-pub(in crate::router) struct Addressed(Vec<Letter<Ruling>>);
+pub(in crate::router) struct AddressedMessages(Vec<BatchMessage<MessageRuling>>);
 
 /// The parts of the router that step 5 uses.
-pub(in crate::router) struct Resolve<'a> {
-    pub(in crate::router) config: &'a Config,
-    pub(in crate::router) intake: &'a mut Intake,
-    pub(in crate::router) state: &'a State,
-    pub(in crate::router) notices: &'a mut Notices,
-    pub(in crate::router) pending: &'a mut Pending,
-    pub(in crate::router) leases: &'a mut Leases,
-    pub(in crate::router) gates: &'a mut Gates,
+pub(in crate::router) struct ResolveStep<'a> {
+    pub(in crate::router) config: &'a RoomConfig,
+    pub(in crate::router) intake: &'a mut MailIntake,
+    pub(in crate::router) state: &'a RoomState,
+    pub(in crate::router) notices: &'a mut NoticeQueue,
+    pub(in crate::router) pending: &'a mut PendingWork,
+    pub(in crate::router) leases: &'a mut NextClaimReview,
+    pub(in crate::router) gates: &'a mut DecisionDeadlines,
 }
 
-impl Resolve<'_> {
+impl ResolveStep<'_> {
     /// Resolves the recipients once: an agent that joins later does not get the message. Notices join the batch here.
-    pub(in crate::router) fn run(self, checked: Checked) -> Result<Addressed> {
-        let Resolve {
+    pub(in crate::router) fn run(self, checked: CheckedMessages) -> Result<AddressedMessages> {
+        let ResolveStep {
             config,
             intake,
             state,
@@ -59,14 +60,14 @@ impl Resolve<'_> {
         } = self;
         let mut letters = checked.into_inner();
         leave_dependent(&mut letters, intake, config, state);
-        let mut judge = Judge::new(config, state);
+        let mut judge = MessageJudge::new(config, state);
         let mut ruled = judge.review(leases, &letters);
-        let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
+        let (mut failed, mut ids, mut granted) = (Vec::new(), BatchIds::default(), Vec::new());
         for letter in letters {
             // The records of a file's lines are consecutive.
             if ruled
                 .last()
-                .is_some_and(|last: &Letter<Ruling>| last.claim != letter.claim)
+                .is_some_and(|last: &BatchMessage<MessageRuling>| last.claim != letter.claim)
             {
                 ruled.append(&mut granted);
             }
@@ -113,28 +114,28 @@ impl Resolve<'_> {
             gates.delay_retry(intake);
         }
         ruled.extend(notices.take().into_iter().map(rule_notice));
-        Ok(Addressed(ruled))
+        Ok(AddressedMessages(ruled))
     }
 }
 
 /// The batch that renames agents. Claims that can be granted then are granted with it.
 pub(in crate::router) fn rename(
-    config: &Config,
-    state: &State,
-    renames: &[Rename],
-) -> Result<Addressed> {
-    let mut owners = Owners::new(config, state);
+    config: &RoomConfig,
+    state: &RoomState,
+    renames: &[AgentRename],
+) -> Result<AddressedMessages> {
+    let mut owners = BatchClaims::new(config, state);
     let mut letters = Vec::new();
     for (of, to) in renames {
         let twice = received_twice(config.dir(), state, of, to)?;
         letters.extend(owners.rename(of, to, twice));
     }
     letters.extend(owners.grant());
-    Ok(Addressed(letters))
+    Ok(AddressedMessages(letters))
 }
 
 /// The records with an unread copy of one agent and any copy of another agent.
-fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u64>> {
+fn received_twice(room: &Dir, state: &RoomState, of: &str, to: &str) -> Result<Vec<u64>> {
     let mut twice = Vec::new();
     for (_, seq) in state.mailboxes.unread(of) {
         let Some(line) = find::by_seq(room, seq)? else {
@@ -156,7 +157,7 @@ fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u
 /// Removes the lines of files that failed. If one of them changes facts, the later changes were judged after it and
 /// are also removed. Returns their files, which are tried again.
 fn put_back(
-    ruled: &mut Vec<Letter<Ruling>>,
+    ruled: &mut Vec<BatchMessage<MessageRuling>>,
     failed: &[(Option<String>, Error)],
 ) -> HashSet<String> {
     let failed: HashSet<_> = failed.iter().map(|(claim, _)| claim.clone()).collect();
@@ -177,13 +178,13 @@ fn put_back(
     again
 }
 
-impl Addressed {
-    pub(super) fn into_inner(self) -> Vec<Letter<Ruling>> {
+impl AddressedMessages {
+    pub(super) fn into_inner(self) -> Vec<BatchMessage<MessageRuling>> {
         self.0
     }
 }
 
-fn rule_notice(notice: Notice) -> Letter<Ruling> {
+fn rule_notice(notice: QueuedNotice) -> BatchMessage<MessageRuling> {
     compose::NoticeText {
         about: notice.about,
         kind: notice.kind,
@@ -196,48 +197,52 @@ fn rule_notice(notice: Notice) -> Letter<Ruling> {
 }
 
 /// Decides about the messages of one batch.
-struct Judge<'a> {
-    config: &'a Config,
-    state: &'a State,
-    crowd: Crowd<'a>,
-    decisions: Decisions<'a>,
-    disputes: Disagreements<'a>,
+struct MessageJudge<'a> {
+    config: &'a RoomConfig,
+    state: &'a RoomState,
+    crowd: BatchAvailability<'a>,
+    decisions: BatchApprovals<'a>,
+    disputes: BatchDisputes<'a>,
     /// The statuses that acks of this batch have set.
-    acks: ack::Claimed,
+    acks: ack::AckedStatuses,
     /// The positions in the streams of other rooms.
-    streams: Streams,
+    streams: IncomingPositions,
     channels: NewChannels,
     /// Rejected messages that were sent again.
-    retries: Retries<'a>,
+    retries: BatchRetries<'a>,
     /// Agents that wait for other agents.
-    waiting: Waiting,
+    waiting: WaitingReports,
     /// Addresses of the last message that reach no agent.
     unreached: Vec<Problem>,
     /// Notices that follow from the last message.
-    notices: Vec<Letter<Ruling>>,
+    notices: Vec<BatchMessage<MessageRuling>>,
 }
 
-impl<'a> Judge<'a> {
-    fn new(config: &'a Config, state: &'a State) -> Judge<'a> {
-        Judge {
+impl<'a> MessageJudge<'a> {
+    fn new(config: &'a RoomConfig, state: &'a RoomState) -> MessageJudge<'a> {
+        MessageJudge {
             config,
             state,
-            crowd: Crowd::new(config, state),
-            decisions: Decisions::new(config, state),
-            disputes: Disagreements::new(config, state),
+            crowd: BatchAvailability::new(config, state),
+            decisions: BatchApprovals::new(config, state),
+            disputes: BatchDisputes::new(config, state),
             acks: HashMap::new(),
-            streams: Streams::default(),
+            streams: IncomingPositions::default(),
             channels: NewChannels::default(),
-            retries: Retries::new(config, state),
+            retries: BatchRetries::new(config, state),
             unreached: Vec::new(),
-            waiting: Waiting::default(),
+            waiting: WaitingReports::default(),
             notices: Vec::new(),
         }
     }
 
     /// Reviews the leases of claims if the review is due, or if a message of the batch depends on it. The notices of
     /// the review are first in the batch.
-    fn review(&mut self, leases: &mut Leases, letters: &[Letter<Verdict>]) -> Vec<Letter<Ruling>> {
+    fn review(
+        &mut self,
+        leases: &mut NextClaimReview,
+        letters: &[BatchMessage<CheckedContent>],
+    ) -> Vec<BatchMessage<MessageRuling>> {
         let messages = letters
             .iter()
             .filter_map(|letter| Some(&letter.content.as_ref().ok()?.as_ref()?.0));
@@ -254,31 +259,31 @@ impl<'a> Judge<'a> {
     /// Returns `None` if the claim must wait for the next batch.
     fn rule(
         &mut self,
-        intake: &mut Intake,
-        ids: &mut Ids,
-        letter: &mut Letter<()>,
-        verdict: Verdict,
-    ) -> Result<Option<Ruling>> {
+        intake: &mut MailIntake,
+        ids: &mut BatchIds,
+        letter: &mut BatchMessage<()>,
+        verdict: CheckedContent,
+    ) -> Result<Option<MessageRuling>> {
         letter.retries = self.retries.find(letter)?;
         self.streams.take(self.state, letter.arrival.as_deref())?;
         let (message, digest) = match verdict {
             Ok(Some(checked)) => checked,
-            Ok(None) => return Ok(Some(Ruling::Receipts)),
-            Err(rejection) => return Ok(Some(Ruling::Reject(rejection))),
+            Ok(None) => return Ok(Some(MessageRuling::Receipts)),
+            Err(rejection) => return Ok(Some(MessageRuling::Reject(rejection))),
         };
         if let Some(again) = self.retries.judge(letter, &message, &digest)? {
             return Ok(again);
         }
         let ruling = match ids.meet(letter, message.id(), &digest) {
-            Met::Before => return Ok(None),
-            Met::Ruled(ruling) => ruling,
-            Met::New => match self.seen_before(&letter.agent, message.id(), &digest)? {
+            EarlierUse::Before => return Ok(None),
+            EarlierUse::Ruled(ruling) => ruling,
+            EarlierUse::New => match self.seen_before(&letter.agent, message.id(), &digest)? {
                 Some(ruling) => ruling,
                 None => self.accept(intake, letter, message, digest)?,
             },
         };
         let unreached = std::mem::take(&mut self.unreached);
-        if let Ruling::Accept { message, to, .. } = &ruling {
+        if let MessageRuling::Accept { message, to, .. } = &ruling {
             self.notices
                 .extend(unreached::notice(letter, message, to, &unreached));
         }
@@ -289,7 +294,7 @@ impl<'a> Judge<'a> {
 
     // Decides about a message with a (sender, id) pair that the log has: a duplicate if the content is the same, and
     // rejected otherwise. Archived ids are forgotten.
-    fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
+    fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<MessageRuling>> {
         if !failpoint::on(Failpoint::DuplicateCheck) {
             return Ok(None);
         }
@@ -308,7 +313,7 @@ impl<'a> Judge<'a> {
                 continue;
             };
             if name.digest == *digest {
-                return Ok(Some(Ruling::Duplicate {
+                return Ok(Some(MessageRuling::Duplicate {
                     of: record.seq,
                     id: id.to_owned(),
                     digest: *digest,
@@ -326,11 +331,11 @@ impl<'a> Judge<'a> {
     /// Determines the recipients and the effect of a new message.
     fn accept(
         &mut self,
-        intake: &mut Intake,
-        letter: &Letter<()>,
+        intake: &mut MailIntake,
+        letter: &BatchMessage<()>,
         message: Box<Message>,
         digest: Hash,
-    ) -> Result<Ruling> {
+    ) -> Result<MessageRuling> {
         let agent = &letter.agent;
         let to = self
             .channels
@@ -354,7 +359,7 @@ impl<'a> Judge<'a> {
             match ack::judge(&room, agent, &message, &mut self.acks, intake.searches())? {
                 Ok(receipts) => {
                     self.decisions.withdraw(agent, message.id(), &receipts);
-                    Some(Act::Ack(receipts))
+                    Some(RouterAction::Ack(receipts))
                 }
                 Err(problems) => return Ok(reject(&message, problems)),
             }
@@ -378,7 +383,7 @@ impl<'a> Judge<'a> {
         } else if message.is_about_approvals() {
             let at = dropped_at(self.config, letter.claim.as_deref());
             let judged = self.decisions.judge(
-                &Dropped {
+                &DroppedMessage {
                     agent,
                     message: &message,
                     at,
@@ -395,7 +400,7 @@ impl<'a> Judge<'a> {
             self.disputes.judge(agent, &message, &mut to).map(Ok)
         };
         match effect.transpose() {
-            Ok(effect) => Ok(Ruling::Accept {
+            Ok(effect) => Ok(MessageRuling::Accept {
                 message,
                 digest,
                 to,
@@ -407,7 +412,11 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn address(&mut self, agent: &str, message: &Message) -> Result<Vec<Group>, Vec<Problem>> {
+    fn address(
+        &mut self,
+        agent: &str,
+        message: &Message,
+    ) -> Result<Vec<RecipientGroup>, Vec<Problem>> {
         let resolved =
             resolve::resolve_message(self.config.registry(), agent, message, &mut self.crowd)?;
         self.unreached = resolved.unreached;
@@ -415,16 +424,16 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn reject(message: &Message, problems: Vec<Problem>) -> Ruling {
-    Ruling::Reject(Rejection {
+fn reject(message: &Message, problems: Vec<Problem>) -> MessageRuling {
+    MessageRuling::Reject(MessageRejection {
         problems,
         id: Some(message.id().to_owned()),
         ack: message.kind() == "ack",
     })
 }
 
-fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(recipients: Vec<Recipient>) -> Vec<RecipientGroup> {
+    let mut groups: Vec<RecipientGroup> = Vec::new();
     for Recipient { agent, via } in recipients {
         match groups
             .iter_mut()
@@ -432,7 +441,7 @@ fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
             .find(|group| group.via == via.as_str())
         {
             Some(group) => group.agents.push(agent),
-            None => groups.push(Group {
+            None => groups.push(RecipientGroup {
                 via: via.as_str().into(),
                 agents: vec![agent],
             }),

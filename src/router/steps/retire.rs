@@ -1,21 +1,21 @@
 //! Step 10: moves originals to `sent/` or `rejected/`.
 
-use super::effects::Effected;
-use crate::log::state::State;
-use crate::room::spool::Kept;
-use crate::router::parts::{Pending, Progress, Storage};
+use super::effects::AppliedBatch;
+use crate::log::state::RoomState;
+use crate::room::spool::OriginalDirectories;
+use crate::router::parts::{DeliveryProgress, PendingWork, RouterStorage};
 
 /// Moves the claims to `sent/` or `rejected/`. Returns false if there was nothing to route.
 ///
 /// S5 → S6: retired = -claim +sent
 pub(in crate::router) fn retire(
-    storage: &mut Storage,
-    state: &State,
-    progress: &mut Progress,
-    pending: &mut Pending,
-    effected: Effected,
+    storage: &mut RouterStorage,
+    state: &RoomState,
+    progress: &mut DeliveryProgress,
+    pending: &mut PendingWork,
+    effected: AppliedBatch,
 ) -> bool {
-    let (seqs, mut kept) = (effected.into_seqs(), Kept::default());
+    let (seqs, mut kept) = (effected.into_seqs(), OriginalDirectories::default());
     for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
         // The claim of a file with several lines is moved with its last line.
         if open

@@ -1,29 +1,29 @@
 //! Rejected messages that were sent again. At most one of a rejection's retries is accepted.
 
-use super::letter::{Letter, Rejection, Ruling};
+use super::letter::{BatchMessage, MessageRejection, MessageRuling};
 use crate::base::error::{Problem, Result};
 use crate::base::hash::Hash;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::layout;
 use crate::log;
 use crate::log::find;
-use crate::log::state::{State, line_of_retry};
+use crate::log::state::{RoomState, line_of_retry};
 use crate::message::Message;
-use crate::message::record::{Accepted, Event, Record};
-use crate::router::parts::Config;
+use crate::message::record::{AcceptedMessage, Event, Record};
+use crate::router::parts::RoomConfig;
 use std::collections::HashSet;
 
 /// The retries of one batch.
-pub(super) struct Retries<'a> {
-    config: &'a Config,
-    state: &'a State,
+pub(super) struct BatchRetries<'a> {
+    config: &'a RoomConfig,
+    state: &'a RoomState,
     /// The rejections with a retry that this batch accepts, and the line of the retry.
     accepted: HashSet<(u64, u32)>,
 }
 
-impl<'a> Retries<'a> {
-    pub(super) fn new(config: &'a Config, state: &'a State) -> Retries<'a> {
-        Retries {
+impl<'a> BatchRetries<'a> {
+    pub(super) fn new(config: &'a RoomConfig, state: &'a RoomState) -> BatchRetries<'a> {
+        BatchRetries {
             config,
             state,
             accepted: HashSet::new(),
@@ -32,7 +32,7 @@ impl<'a> Retries<'a> {
 
     /// The number of the first rejection, if this message is a retry. A sender can choose any file name, so the log
     /// must have the rejection. A line that was rejected again is the first rejection of its own retries.
-    pub(super) fn find(&self, letter: &Letter<()>) -> Result<Option<u64>> {
+    pub(super) fn find(&self, letter: &BatchMessage<()>) -> Result<Option<u64>> {
         let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else {
             return Ok(None);
         };
@@ -57,10 +57,10 @@ impl<'a> Retries<'a> {
     /// batch. Returns `None` if no other retry was accepted.
     pub(super) fn judge(
         &self,
-        letter: &Letter<()>,
+        letter: &BatchMessage<()>,
         message: &Message,
         digest: &Hash,
-    ) -> Result<Option<Option<Ruling>>> {
+    ) -> Result<Option<Option<MessageRuling>>> {
         let Some(rejection) = letter.retries else {
             return Ok(None);
         };
@@ -77,18 +77,19 @@ impl<'a> Retries<'a> {
             let Ok(record) = serde_json::from_slice::<Record>(&found.bytes) else {
                 continue;
             };
-            let is_it = record
-                .accepted()
-                .is_some_and(|Accepted { origin, name, .. }| {
-                    name.from == letter.agent
-                        && origin.retries == letter.retries
-                        && line_of_retry(origin.line) == line_of_retry(line)
-                });
+            let is_it =
+                record
+                    .accepted()
+                    .is_some_and(|AcceptedMessage { origin, name, .. }| {
+                        name.from == letter.agent
+                            && origin.retries == letter.retries
+                            && line_of_retry(origin.line) == line_of_retry(line)
+                    });
             if !is_it {
                 continue;
             }
             let ruling = if has_same_content(&record, message) {
-                Ruling::Duplicate {
+                MessageRuling::Duplicate {
                     of: record.seq,
                     id: message.id().to_owned(),
                     digest: *digest,
@@ -106,8 +107,8 @@ impl<'a> Retries<'a> {
     }
 
     /// Notes an accepted retry.
-    pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
-        if let (Some(rejection), Ruling::Accept { .. }) = (letter.retries, ruling) {
+    pub(super) fn ruled(&mut self, letter: &BatchMessage<()>, ruling: &MessageRuling) {
+        if let (Some(rejection), MessageRuling::Accept { .. }) = (letter.retries, ruling) {
             let line = letter.source.as_ref().map(|source| source.line);
             self.accepted.insert((rejection, line_of_retry(line)));
         }
@@ -125,13 +126,13 @@ fn has_same_content(record: &Record, message: &Message) -> bool {
     before == now
 }
 
-fn reject(rejection: u64, accepted: &str, message: &Message) -> Ruling {
+fn reject(rejection: u64, accepted: &str, message: &Message) -> MessageRuling {
     let what = format!(
         "the rejected message #{rejection} was sent again before, with other content, {accepted}"
     );
     let problem =
         Problem::new("retried", what).fix("to send this message as well, drop it as a new file");
-    Ruling::Reject(Rejection {
+    MessageRuling::Reject(MessageRejection {
         problems: vec![problem],
         id: Some(message.id().to_owned()),
         ack: message.kind() == "ack",

@@ -1,76 +1,79 @@
 //! Step 6: gives records their numbers and times, and writes a file for each recipient.
 
-use super::letter::{Again, Letter, Rejection, Ruling, Source};
-use super::resolve::Addressed;
-use super::whole::{Left, Whole, has_cause};
+use super::letter::{BatchMessage, MessageRejection, MessageRuling, ResentItem, SourceLine};
+use super::resolve::AddressedMessages;
+use super::whole::{StagingUnit, UnstagedMessages, has_cause};
 use super::{ack, compose};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{failpoint, layout};
-use crate::log::state::State;
-use crate::message::copy::Copies;
+use crate::log::state::RoomState;
+use crate::message::copy::MessageCopies;
 use crate::message::record::{
-    self, Accepted, Duplicate, Event, EventKind, Group, Head, MessageName, Origin, Record,
-    Rejected, Times,
+    self, AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageHead,
+    MessageName, MessageOrigin, MessageTimes, RecipientGroup, Record,
 };
 use crate::message::{self, Message, id};
-use crate::room::owners::Readers;
-use crate::room::resolve::Via;
-use crate::room::settings::Accept;
-use crate::router::parts::{Config, Late, Notice, Pending, Progress, Storage, claim_item};
+use crate::room::owners::CopyOwners;
+use crate::room::resolve::RecipientRule;
+use crate::room::settings::AcceptedAddress;
+use crate::router::parts::{
+    DeliveryProgress, PendingWork, PostponedLines, QueuedNotice, RoomConfig, RouterStorage,
+    claim_item,
+};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Step 6: copies and explanations are in `spool/stage`, numbered in the order of the log.
 #[must_use]
-pub(in crate::router) struct Staged {
-    entries: Vec<Entry>,
-    late: Vec<Late>,
+pub(in crate::router) struct StagedBatch {
+    entries: Vec<StagedRecord>,
+    late: Vec<PostponedLines>,
 }
 
 /// A record for the log, with its message and its staged files.
-pub(super) struct Entry {
+pub(super) struct StagedRecord {
     pub(super) record: Record,
     pub(super) at: Stamp,
     /// The checked message, if the record accepts one.
     pub(super) message: Option<Box<Message>>,
     pub(super) staged: Vec<String>,
     /// The items that the record sends again.
-    pub(super) again: Vec<Again>,
+    pub(super) again: Vec<ResentItem>,
 }
 
 /// The parts of the router that step 6 uses.
-pub(in crate::router) struct Stage<'a> {
-    pub(in crate::router) config: &'a Config,
-    pub(in crate::router) storage: &'a mut Storage,
-    pub(in crate::router) state: &'a State,
-    pub(in crate::router) progress: &'a Progress,
-    pub(in crate::router) pending: &'a mut Pending,
+pub(in crate::router) struct StageStep<'a> {
+    pub(in crate::router) config: &'a RoomConfig,
+    pub(in crate::router) storage: &'a mut RouterStorage,
+    pub(in crate::router) state: &'a RoomState,
+    pub(in crate::router) progress: &'a DeliveryProgress,
+    pub(in crate::router) pending: &'a mut PendingWork,
 }
 
-impl Staged {
+impl StagedBatch {
     /// Takes the lines that were left to a later batch.
-    pub(in crate::router) fn take_late(&mut self) -> Vec<Late> {
+    pub(in crate::router) fn take_late(&mut self) -> Vec<PostponedLines> {
         std::mem::take(&mut self.late)
     }
 
-    pub(super) fn into_entries(self) -> Vec<Entry> {
+    pub(super) fn into_entries(self) -> Vec<StagedRecord> {
         self.entries
     }
 }
 
-impl Stage<'_> {
+impl StageStep<'_> {
     /// Gives each letter its number and time, in the order of the log, and writes a file for each recipient. If the
     /// files of a message cannot be written, the message is pending as its claim. If this takes long, further lines
     /// of files are left to a later batch, so that other mail does not wait for them.
     ///
     /// S2 → S3: staged = +stage
-    pub(in crate::router) fn run(mut self, addressed: Addressed) -> Staged {
+    pub(in crate::router) fn run(mut self, addressed: AddressedMessages) -> StagedBatch {
         let letters = addressed.into_inner();
         let mut late = Vec::new();
         if letters.is_empty() {
-            return Staged {
+            return StagedBatch {
                 entries: Vec::new(),
                 late,
             };
@@ -80,7 +83,7 @@ impl Stage<'_> {
         let room = (self.state.seq == 0).then_some(Event::Room { room: None });
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
-        let (mut left, mut readers) = (Left::default(), Readers::default());
+        let (mut left, mut readers) = (UnstagedMessages::default(), CopyOwners::default());
         let mut facts = Ok(());
         for mut letter in letters {
             if left.has(&letter)
@@ -98,7 +101,7 @@ impl Stage<'_> {
             if let Err(e) = &facts
                 && is_in_order
             {
-                self.leave_out(&Whole::of(&letter), e, &mut entries, &mut left);
+                self.leave_out(&StagingUnit::of(&letter), e, &mut entries, &mut left);
                 continue;
             }
             let (seq, at) = entries
@@ -106,7 +109,7 @@ impl Stage<'_> {
                 .map_or((self.state.seq, self.state.at), |last| {
                     (last.record.seq, last.at)
                 });
-            let whole = Whole::of(&letter);
+            let whole = StagingUnit::of(&letter);
             let staged = find_first(&mut letter, &entries)
                 .and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
             match staged {
@@ -119,24 +122,24 @@ impl Stage<'_> {
                 }
             }
         }
-        Staged { entries, late }
+        StagedBatch { entries, late }
     }
 
     /// A batch without messages, for settled records and receipts.
-    pub(in crate::router) fn settle(self) -> Staged {
+    pub(in crate::router) fn settle(self) -> StagedBatch {
         let event = if self.progress.has_open_changes() {
             Event::Settled
         } else {
             Event::Receipts { origin: None }
         };
-        Staged {
+        StagedBatch {
             entries: self.numbered([event]),
             late: Vec::new(),
         }
     }
 
     /// Records without a message.
-    fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
+    fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Vec<StagedRecord> {
         let (mut seq, mut at) = (self.state.seq, self.state.at);
         let mut entries = Vec::new();
         for event in events {
@@ -146,8 +149,8 @@ impl Stage<'_> {
         entries
     }
 
-    fn begin(&self, event: Event, seq: u64, at: Stamp) -> Entry {
-        Entry {
+    fn begin(&self, event: Event, seq: u64, at: Stamp) -> StagedRecord {
+        StagedRecord {
             record: self.state.begin_record(event, seq, at),
             at,
             message: None,
@@ -158,37 +161,37 @@ impl Stage<'_> {
 
     fn stage_one(
         &mut self,
-        letter: Letter<Ruling>,
+        letter: BatchMessage<MessageRuling>,
         seq: u64,
         at: Stamp,
-        readers: &mut Readers,
-    ) -> Result<Entry> {
+        readers: &mut CopyOwners,
+    ) -> Result<StagedRecord> {
         let (mut letter, ruling) = letter.split();
         let mut entry = self.begin(Event::Receipts { origin: None }, seq, at);
         let event = &mut entry.record.event;
         let written = match ruling {
-            Ruling::Duplicate { of, id, digest } => {
+            MessageRuling::Duplicate { of, id, digest } => {
                 let origin = take_origin(&mut letter)?;
                 let name = MessageName {
                     from: letter.agent,
                     id,
                     digest,
                 };
-                *event = Event::Duplicate(Box::new(Duplicate { origin, name, of }));
+                *event = Event::Duplicate(Box::new(DuplicateMessage { origin, name, of }));
                 Ok(())
             }
-            Ruling::Again { .. } => Err(not_found()),
-            Ruling::Receipts => {
+            MessageRuling::Again { .. } => Err(not_found()),
+            MessageRuling::Receipts => {
                 *event = Event::Receipts {
                     origin: Some(Box::new(take_origin(&mut letter)?)),
                 };
                 Ok(())
             }
-            Ruling::SendAgain(again) => {
+            MessageRuling::SendAgain(again) => {
                 entry.again = again;
                 Ok(())
             }
-            Ruling::Accept {
+            MessageRuling::Accept {
                 message,
                 digest,
                 to,
@@ -197,7 +200,7 @@ impl Stage<'_> {
                 effect,
             } => {
                 let (name, text) = compose::recorded(&message, digest);
-                let mut accepted = Accepted {
+                let mut accepted = AcceptedMessage {
                     origin: take_origin(&mut letter)?,
                     name,
                     answers: self.state.answered_by(&message, &to),
@@ -216,11 +219,11 @@ impl Stage<'_> {
                     entry.again = effect.again;
                 }
                 entry.record.event = Event::Accepted(Box::new(accepted));
-                let copies = Copies::new(&entry.record, &message);
+                let copies = MessageCopies::new(&entry.record, &message);
                 entry.message = Some(message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
-            Ruling::Notice {
+            MessageRuling::Notice {
                 about,
                 message,
                 to,
@@ -228,17 +231,24 @@ impl Stage<'_> {
             } => {
                 let is_far = to.iter().any(|agent| id::tag_of(agent).is_some());
                 let (name, text) = compose::recorded(&message, message.digest());
-                *event = Event::Notice(Box::new(record::Notice {
+                *event = Event::Notice(Box::new(record::RouterNotice {
                     name,
                     about,
-                    to: group(if is_far { Via::Link } else { Via::Router }, to),
+                    to: group(
+                        if is_far {
+                            RecipientRule::Link
+                        } else {
+                            RecipientRule::Router
+                        },
+                        to,
+                    ),
                     fact: fact.map(|fact| *fact),
                     message: text,
                 }));
-                let copies = Copies::new(&entry.record, &message);
+                let copies = MessageCopies::new(&entry.record, &message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
-            Ruling::Reject(rejection) => {
+            MessageRuling::Reject(rejection) => {
                 self.stage_rejection(&mut entry, &mut letter, rejection, readers)
             }
         };
@@ -250,13 +260,13 @@ impl Stage<'_> {
     }
 
     /// The times of an accepted message. They depend on the settings at this time.
-    fn times_of(&self, message: &Message, to: &[Group], time: Stamp) -> Times {
-        let mut times = Times::default();
+    fn times_of(&self, message: &Message, to: &[RecipientGroup], time: Stamp) -> MessageTimes {
+        let mut times = MessageTimes::default();
         if to.is_empty() || message.kind() == "ack" {
             return times;
         }
         if self.config.settings().budget.replies > 0 {
-            let head = Head::of(message);
+            let head = MessageHead::of(message);
             let delay = self.state.loops.delay(message.from(), to, &head, time);
             times.announce_after = delay.map(|at| at.to_string());
         }
@@ -282,15 +292,15 @@ impl Stage<'_> {
             return false;
         };
         let accept = self.config.registry().links().get(tag);
-        accept.is_none_or(|accept| !accept.contains(&Accept::Human))
+        accept.is_none_or(|accept| !accept.contains(&AcceptedAddress::Human))
     }
 
     fn stage_rejection(
         &mut self,
-        entry: &mut Entry,
-        letter: &mut Letter<()>,
-        rejection: Rejection,
-        readers: &mut Readers,
+        entry: &mut StagedRecord,
+        letter: &mut BatchMessage<()>,
+        rejection: MessageRejection,
+        readers: &mut CopyOwners,
     ) -> Result<()> {
         let origin = take_origin(letter)?;
         if let Some(arrived) = &origin.arrived {
@@ -298,7 +308,7 @@ impl Stage<'_> {
             entry.record.event = self.reject_item(origin, &tag, &letter.agent, rejection);
             return Ok(());
         }
-        let Letter {
+        let BatchMessage {
             agent,
             original,
             source,
@@ -312,7 +322,7 @@ impl Stage<'_> {
             Some(source) => layout::refused_line(agent, seq, name, source.line),
             None => layout::rejected(agent).join(layout::retired(seq, name)),
         };
-        let source: Option<&Source> = source.as_ref();
+        let source: Option<&SourceLine> = source.as_ref();
         let bounce = compose::bounce(
             agent,
             original,
@@ -331,22 +341,22 @@ impl Stage<'_> {
             .agent(agent)
             .is_some_and(|agent| !agent.is_retired());
         let to = if known && !rejection.ack {
-            group(Via::Router, vec![agent.clone()])
+            group(RecipientRule::Router, vec![agent.clone()])
         } else {
             Vec::new()
         };
         entry.record.event = rejected(origin, &bounce, to, rejection.problems);
-        let copies = Copies::new(&entry.record, &bounce);
+        let copies = MessageCopies::new(&entry.record, &bounce);
         self.stage_copies(entry, &copies, readers)
     }
 
     /// The rejection of a message of another room. Its sender is notified there. A bounce has no bounce.
     fn reject_item(
         &self,
-        origin: Origin,
+        origin: MessageOrigin,
         tag: &str,
         sender: &Arc<str>,
-        rejection: Rejection,
+        rejection: MessageRejection,
     ) -> Event {
         let here = self
             .config
@@ -357,7 +367,7 @@ impl Stage<'_> {
         let bounce = compose::far_bounce(sender, &here, &rejection);
         let is_answered = **sender != *id::far(tag, id::MAILBAG) && !rejection.ack;
         let to = if is_answered {
-            group(Via::Link, vec![sender.clone()])
+            group(RecipientRule::Link, vec![sender.clone()])
         } else {
             Vec::new()
         };
@@ -366,9 +376,9 @@ impl Stage<'_> {
 
     fn stage_copies(
         &mut self,
-        entry: &mut Entry,
-        copies: &Copies,
-        readers: &mut Readers,
+        entry: &mut StagedRecord,
+        copies: &MessageCopies,
+        readers: &mut CopyOwners,
     ) -> Result<()> {
         let claim = entry
             .record
@@ -394,17 +404,18 @@ impl Stage<'_> {
     /// changes facts.
     fn leave_out(
         &mut self,
-        whole: &Whole,
+        whole: &StagingUnit,
         e: &Error,
-        entries: &mut Vec<Entry>,
-        left: &mut Left,
+        entries: &mut Vec<StagedRecord>,
+        left: &mut UnstagedMessages,
     ) -> bool {
         if let Some(claim) = &whole.claim {
             put_back(self.pending, claim, e);
             left.claims.insert(claim.clone());
         }
         if let Some(about) = &whole.about {
-            self.pending.failed(&Notice::item(about), e.to_string());
+            self.pending
+                .failed(&QueuedNotice::item(about), e.to_string());
             left.own.insert(about.clone());
         }
         let first = entries.iter().position(|entry| whole.has(&entry.record));
@@ -420,7 +431,7 @@ impl Stage<'_> {
 
 /// The claims with lines that can be left to a later batch. A sender's files stay in order, so only its last file can
 /// wait, and changes of facts were judged in order.
-fn claims_that_can_wait(letters: &[Letter<Ruling>]) -> HashSet<Option<String>> {
+fn claims_that_can_wait(letters: &[BatchMessage<MessageRuling>]) -> HashSet<Option<String>> {
     let last: HashMap<_, _> = letters
         .iter()
         .map(|letter| (&letter.agent, &letter.claim))
@@ -434,9 +445,14 @@ fn claims_that_can_wait(letters: &[Letter<Ruling>]) -> HashSet<Option<String>> {
     claims
 }
 
-fn rejected(origin: Origin, bounce: &Message, to: Vec<Group>, problems: Vec<Problem>) -> Event {
+fn rejected(
+    origin: MessageOrigin,
+    bounce: &Message,
+    to: Vec<RecipientGroup>,
+    problems: Vec<Problem>,
+) -> Event {
     let (name, message) = compose::recorded(bounce, bounce.digest());
-    Event::Rejected(Box::new(Rejected {
+    Event::Rejected(Box::new(FileRejection {
         origin,
         name,
         to,
@@ -446,8 +462,8 @@ fn rejected(origin: Origin, bounce: &Message, to: Vec<Group>, problems: Vec<Prob
 }
 
 /// Takes the origin of a message. Only notices have no file.
-fn take_origin(letter: &mut Letter<()>) -> Result<Origin> {
-    Ok(Origin {
+fn take_origin(letter: &mut BatchMessage<()>) -> Result<MessageOrigin> {
+    Ok(MessageOrigin {
         claim: letter.claim.take().ok_or_else(not_found)?,
         line: letter.source.as_ref().map(|source| source.line),
         more: letter.source.as_ref().is_some_and(|source| source.more),
@@ -456,30 +472,30 @@ fn take_origin(letter: &mut Letter<()>) -> Result<Origin> {
     })
 }
 
-fn has_message(entries: &[Entry]) -> bool {
+fn has_message(entries: &[StagedRecord]) -> bool {
     entries.iter().any(|entry| entry.record.claim().is_some())
 }
 
 /// Leaves a line to a later batch if it is late, or if an earlier line of its file is left. Returns false if it stays
 /// in this batch.
 fn leave(
-    letter: &Letter<Ruling>,
+    letter: &BatchMessage<MessageRuling>,
     is_late: bool,
-    entries: &mut [Entry],
-    late: &mut Vec<Late>,
+    entries: &mut [StagedRecord],
+    late: &mut Vec<PostponedLines>,
 ) -> bool {
     let (Some(claim), Some(_)) = (&letter.claim, &letter.source) else {
         return false;
     };
     let copies = match &letter.content {
-        Ruling::Accept { to, .. } => to
+        MessageRuling::Accept { to, .. } => to
             .iter()
             .map(|group| group.agents.len())
             .sum::<usize>()
             .max(1),
         _ => 1,
     };
-    if Late::add_line(late, claim, copies) {
+    if PostponedLines::add_line(late, claim, copies) {
         return true;
     }
     if is_late {
@@ -491,7 +507,7 @@ fn leave(
         if let Some(origin) = &mut before {
             origin.more = true;
         }
-        late.push(Late {
+        late.push(PostponedLines {
             agent: letter.agent.clone(),
             claim: claim.clone(),
             lines: 1,
@@ -503,13 +519,13 @@ fn leave(
 }
 
 /// Lists a message as pending by its claim.
-pub(super) fn put_back(pending: &mut Pending, claim: &str, e: &Error) {
+pub(super) fn put_back(pending: &mut PendingWork, claim: &str, e: &Error) {
     pending.failed(&claim_item(claim), e.to_string());
 }
 
 /// Makes a line that repeats an earlier line of the batch a duplicate of the earlier line's record.
-fn find_first(letter: &mut Letter<Ruling>, entries: &[Entry]) -> Result<()> {
-    let Ruling::Again { id, digest } = &letter.content else {
+fn find_first(letter: &mut BatchMessage<MessageRuling>, entries: &[StagedRecord]) -> Result<()> {
+    let MessageRuling::Again { id, digest } = &letter.content else {
         return Ok(());
     };
     let first = entries
@@ -521,7 +537,7 @@ fn find_first(letter: &mut Letter<Ruling>, entries: &[Entry]) -> Result<()> {
                 && record.from() == Some(&letter.agent)
                 && record.id() == Some(&**id)
         });
-    letter.content = Ruling::Duplicate {
+    letter.content = MessageRuling::Duplicate {
         of: first.ok_or_else(not_found)?.seq,
         id: id.clone(),
         digest: *digest,
@@ -537,8 +553,8 @@ fn not_found() -> Error {
     }
 }
 
-fn group(via: Via, agents: Vec<Arc<str>>) -> Vec<Group> {
-    vec![Group {
+fn group(via: RecipientRule, agents: Vec<Arc<str>>) -> Vec<RecipientGroup> {
+    vec![RecipientGroup {
         via: via.as_str().into(),
         agents,
     }]

@@ -1,34 +1,34 @@
 //! Positions in the streams of other rooms.
 
-use super::letter::Arrival;
+use super::letter::ItemArrival;
 use crate::base::error::{Error, Result};
 use crate::base::hash::Hash;
 use crate::disk::layout;
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use crate::message::id::far;
-use crate::message::link::{self, Arrived, Item};
+use crate::message::link::{self, IncomingItem, LinkItem};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A position in a stream.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct StreamPosition {
     stream: Option<Arc<str>>,
     n: u64,
     digest: Hash,
 }
 
-impl Place {
+impl StreamPosition {
     /// The position that the log has.
-    pub(super) fn in_log(state: &State, tag: &str) -> Place {
+    pub(super) fn in_log(state: &RoomState, tag: &str) -> StreamPosition {
         match state.links.get(tag).and_then(|link| link.came.as_ref()) {
-            Some(came) => Place {
+            Some(came) => StreamPosition {
                 stream: Some(came.stream.clone()),
                 n: came.n,
                 digest: came.digest,
             },
-            None => Place {
+            None => StreamPosition {
                 stream: None,
                 n: 0,
                 digest: link::FIRST,
@@ -37,11 +37,11 @@ impl Place {
     }
 
     /// The position after an item.
-    pub(super) fn after(arrival: &Arrival) -> Place {
-        let Arrived {
+    pub(super) fn after(arrival: &ItemArrival) -> StreamPosition {
+        let IncomingItem {
             stream, n, digest, ..
         } = &arrival.arrived;
-        Place {
+        StreamPosition {
             stream: Some(stream.clone()),
             n: *n,
             digest: *digest,
@@ -54,8 +54,8 @@ impl Place {
     }
 
     /// Returns true if this item is the next one.
-    pub(super) fn is_before(&self, arrival: &Arrival) -> bool {
-        let Arrived { stream, n, .. } = &arrival.arrived;
+    pub(super) fn is_before(&self, arrival: &ItemArrival) -> bool {
+        let IncomingItem { stream, n, .. } = &arrival.arrived;
         self.stream.as_ref().is_none_or(|known| known == stream)
             && *n == self.next()
             && arrival.prev == self.digest
@@ -64,11 +64,11 @@ impl Place {
 
 /// The positions in the streams after the items that were judged in this batch.
 #[derive(Default)]
-pub(super) struct Streams(HashMap<Arc<str>, Place>);
+pub(super) struct IncomingPositions(HashMap<Arc<str>, StreamPosition>);
 
-impl Streams {
+impl IncomingPositions {
     /// Moves the position after the next item. Fails if an earlier item has failed.
-    pub(super) fn take(&mut self, state: &State, arrival: Option<&Arrival>) -> Result<()> {
+    pub(super) fn take(&mut self, state: &RoomState, arrival: Option<&ItemArrival>) -> Result<()> {
         let Some(arrival) = arrival else {
             return Ok(());
         };
@@ -76,7 +76,7 @@ impl Streams {
         let at = self
             .0
             .entry(tag.clone())
-            .or_insert_with(|| Place::in_log(state, tag));
+            .or_insert_with(|| StreamPosition::in_log(state, tag));
         if !at.is_before(arrival) {
             let what = format!("an item of the room {tag} before this one is not committed");
             return Err(Error::Busy {
@@ -84,7 +84,7 @@ impl Streams {
                 cure: "it is tried again".into(),
             });
         }
-        *at = Place::after(arrival);
+        *at = StreamPosition::after(arrival);
         Ok(())
     }
 }
@@ -92,11 +92,11 @@ impl Streams {
 /// Converts an item to a letter's content: the message in the terms of this room, or null for receipts alone.
 /// `is_known` returns true if this room knows an agent or a message of the other room.
 pub(super) fn open(
-    item: Item,
+    item: LinkItem,
     tag: &Arc<str>,
     is_known: &dyn Fn(&str, &str) -> bool,
-) -> (Arrival, Value) {
-    let Item {
+) -> (ItemArrival, Value) {
+    let LinkItem {
         stream,
         n,
         prev,
@@ -105,7 +105,7 @@ pub(super) fn open(
         letter,
         receipts,
     } = item;
-    let arrived = Arrived {
+    let arrived = IncomingItem {
         link: tag.clone(),
         stream,
         n,
@@ -123,7 +123,7 @@ pub(super) fn open(
             (far(tag, &from), Value::Object(message))
         }
     };
-    let arrival = Arrival {
+    let arrival = ItemArrival {
         arrived,
         prev,
         from: from.into(),

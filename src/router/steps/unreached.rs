@@ -1,21 +1,21 @@
 //! Notices to the senders of messages with addresses that reach no agent.
 
 use super::compose::NoticeText;
-use super::letter::{Letter, Ruling};
+use super::letter::{BatchMessage, MessageRuling};
 use super::parties::title;
 use crate::base::error::Problem;
 use crate::log::state::unreached_subject;
-use crate::message::record::Group;
+use crate::message::record::RecipientGroup;
 use crate::message::{Message, id};
 use serde_json::{Map, json};
 
 /// The notice to the sender of this message, or `None` if each of its addresses reaches an agent.
 pub(super) fn notice(
-    letter: &Letter<()>,
+    letter: &BatchMessage<()>,
     message: &Message,
-    to: &[Group],
+    to: &[RecipientGroup],
     unreached: &[Problem],
-) -> Option<Letter<Ruling>> {
+) -> Option<BatchMessage<MessageRuling>> {
     // Notices of another room's router are not answered.
     let is_of_router =
         id::tag_of(&letter.agent).is_some_and(|tag| *letter.agent == *id::far(tag, id::MAILBAG));

@@ -2,29 +2,29 @@
 
 use super::parties;
 use crate::base::clock::Stamp;
-use crate::log::state::{State, WorkReport};
+use crate::log::state::{RoomState, WorkReport};
 use crate::message::Message;
-use crate::message::record::Group;
-use crate::room::resolve::Via;
-use crate::router::parts::Config;
+use crate::message::record::RecipientGroup;
+use crate::room::resolve::RecipientRule;
+use crate::router::parts::RoomConfig;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The reports in the state and in the batch.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingReports {
     batch: HashMap<Arc<str>, WorkReport>,
 }
 
-impl Waiting {
+impl WaitingReports {
     /// Notes the report of an accepted message, if it is one. A report of completion without `to` also reaches the
     /// agents that wait for its sender.
     pub(super) fn judge(
         &mut self,
-        config: &Config,
-        state: &State,
+        config: &RoomConfig,
+        state: &RoomState,
         message: &Message,
-        to: &mut Vec<Group>,
+        to: &mut Vec<RecipientGroup>,
     ) {
         let Some(report) = WorkReport::of_message(message, Stamp::now()) else {
             return;
@@ -44,7 +44,7 @@ impl Waiting {
                     .filter_map(|name| config.registry().find(name))
                     .any(|one| one.id == sender.id)
                 {
-                    parties::add(config, to, Via::Waiting, &agent.id);
+                    parties::add(config, to, RecipientRule::Waiting, &agent.id);
                 }
             }
         }

@@ -1,12 +1,12 @@
 //! Records that are staged together or not at all.
 
-use super::letter::{Letter, Ruling};
+use super::letter::{BatchMessage, MessageRuling};
 use crate::message::record::Record;
 use std::collections::HashSet;
 
 /// Letters of a batch that could not be staged.
 #[derive(Default)]
-pub(super) struct Left {
+pub(super) struct UnstagedMessages {
     pub(super) claims: HashSet<String>,
     /// The subjects of notices.
     pub(super) own: HashSet<String>,
@@ -14,14 +14,14 @@ pub(super) struct Left {
 
 /// Letters that are staged together or not at all: the lines of a file with their consequences, or notices with one
 /// subject.
-pub(super) struct Whole {
+pub(super) struct StagingUnit {
     pub(super) claim: Option<String>,
     pub(super) about: Option<String>,
 }
 
-impl Whole {
-    pub(super) fn of(letter: &Letter<Ruling>) -> Whole {
-        Whole {
+impl StagingUnit {
+    pub(super) fn of(letter: &BatchMessage<MessageRuling>) -> StagingUnit {
+        StagingUnit {
             claim: claim_of(letter).cloned(),
             about: letter.content.about().map(str::to_owned),
         }
@@ -33,8 +33,8 @@ impl Whole {
     }
 }
 
-impl Left {
-    pub(super) fn has(&self, letter: &Letter<Ruling>) -> bool {
+impl UnstagedMessages {
+    pub(super) fn has(&self, letter: &BatchMessage<MessageRuling>) -> bool {
         claim_of(letter).is_some_and(|claim| self.claims.contains(claim))
             || letter
                 .content
@@ -44,7 +44,7 @@ impl Left {
 }
 
 /// The claim of a letter or of its cause.
-fn claim_of(letter: &Letter<Ruling>) -> Option<&String> {
+fn claim_of(letter: &BatchMessage<MessageRuling>) -> Option<&String> {
     let cause = letter.follows.as_ref();
     letter.claim.as_ref().or(cause.map(|cause| &cause.claim))
 }
@@ -52,7 +52,7 @@ fn claim_of(letter: &Letter<Ruling>) -> Option<&String> {
 /// Returns false for a notice if its cause is not in this batch. The notice follows again when the cause is judged
 /// again.
 pub(super) fn has_cause<'r>(
-    letter: &Letter<Ruling>,
+    letter: &BatchMessage<MessageRuling>,
     mut batch: impl Iterator<Item = &'r Record>,
 ) -> bool {
     letter.follows.as_ref().is_none_or(|cause| {

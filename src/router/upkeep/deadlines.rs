@@ -6,14 +6,14 @@ use crate::base::text::listed;
 use crate::base::{limits, sanitize};
 use crate::disk::layout;
 use crate::log;
-use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, State, Timed};
+use crate::log::state::{EXPIRED, MessageDeadline, OVERDUE, OVERDUE_AT_LAST, RoomState};
 use crate::message::record::Record;
-use crate::message::status::Status;
+use crate::message::status::CopyStatus;
 use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id};
 use crate::room::registry::Agent;
 use crate::router::Router;
-use crate::router::parts::Notice;
+use crate::router::parts::QueuedNotice;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,13 +24,13 @@ const EXPIRED_MAIL: &str = "inbox";
 
 /// The time of the next try, if a due deadline failed.
 #[derive(Default)]
-pub(in crate::router) struct Deadlines {
+pub(in crate::router) struct DeadlineRetry {
     again: Option<Instant>,
 }
 
-impl Deadlines {
+impl DeadlineRetry {
     /// The time until the next deadline of a message.
-    pub(in crate::router) fn until_next(&self, state: &State) -> Option<Duration> {
+    pub(in crate::router) fn until_next(&self, state: &RoomState) -> Option<Duration> {
         let next = state.timers.next()?;
         let wait = Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64);
         let again = self
@@ -66,7 +66,7 @@ impl Router {
             .then(|| Instant::now() + limits::RETRY_FIRST);
     }
 
-    fn apply_deadline(&mut self, timed: &Timed, now: Stamp) -> Result<()> {
+    fn apply_deadline(&mut self, timed: &MessageDeadline, now: Stamp) -> Result<()> {
         let is_over = timed.expires.is_some_and(|at| at <= now.micros());
         let unread = if is_over {
             self.expire_copies(timed)?
@@ -95,7 +95,7 @@ impl Router {
 
     /// Moves unread copies out of the inboxes, and returns the owners of expired copies, or `None` if a copy must be
     /// delivered first.
-    fn expire_copies(&mut self, timed: &Timed) -> Result<Option<Vec<Arc<str>>>> {
+    fn expire_copies(&mut self, timed: &MessageDeadline) -> Result<Option<Vec<Arc<str>>>> {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
         let mut unread = Vec::new();
         let record = self.record_of(timed)?;
@@ -117,7 +117,7 @@ impl Router {
                 if self.receipts.has_expired(agent, timed.seq) {
                     unread.push(agent.clone());
                 }
-            } else if state.mailboxes.status(agent, timed.seq) == Some(Status::Expired) {
+            } else if state.mailboxes.status(agent, timed.seq) == Some(CopyStatus::Expired) {
                 // The log has the expiry, and its notice failed.
                 unread.push(agent.clone());
             }
@@ -128,7 +128,7 @@ impl Router {
     /// Notifies the sender of a message that expired unread, or the human if an urgent message's sender is gone.
     fn report_expiry(
         &mut self,
-        timed: &Timed,
+        timed: &MessageDeadline,
         unread: &[Arc<str>],
         escalated: &[Arc<str>],
     ) -> Result<()> {
@@ -155,7 +155,7 @@ impl Router {
         let about = format!("{EXPIRED} {}", timed.seq);
         self.notices.add(
             self.journal.state(),
-            Notice {
+            QueuedNotice {
                 about,
                 to,
                 kind: "notification",
@@ -177,7 +177,7 @@ impl Router {
 
     /// Notifies the supervisors of the agents that have not replied, and after the same time again the human. If
     /// urgent mail expired unread, all are notified at the same time, because a reply in time is no longer possible.
-    fn escalate(&mut self, timed: &Timed, expired: &[Arc<str>]) -> Result<()> {
+    fn escalate(&mut self, timed: &MessageDeadline, expired: &[Arc<str>]) -> Result<()> {
         let wanted = timed.wanted.as_ref();
         let mut missing: Vec<Arc<str>> = wanted.map(|wanted| wanted.of.clone()).unwrap_or_default();
         missing.extend(
@@ -227,7 +227,7 @@ impl Router {
             let (about, subject) = (about.clone(), subject.clone());
             self.notices.add(
                 self.journal.state(),
-                Notice {
+                QueuedNotice {
                     about,
                     to,
                     kind: ESCALATION,
@@ -241,7 +241,11 @@ impl Router {
     }
 
     /// The supervisors of agents, each with the agents.
-    fn supervisors_of(&self, timed: &Timed, of: &[Arc<str>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+    fn supervisors_of(
+        &self,
+        timed: &MessageDeadline,
+        of: &[Arc<str>],
+    ) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
         let mut supervisors: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
         let registry = self.config.registry();
         for agent in of {
@@ -263,13 +267,13 @@ impl Router {
         supervisors
     }
 
-    fn record_of(&self, timed: &Timed) -> Result<Option<Record>> {
+    fn record_of(&self, timed: &MessageDeadline) -> Result<Option<Record>> {
         log::read_record(self.config.dir(), timed.place)
     }
 }
 
 /// The fields of a notice about this message and these recipients of it.
-fn about_mail(timed: &Timed, of: &[Arc<str>]) -> Map<String, Value> {
+fn about_mail(timed: &MessageDeadline, of: &[Arc<str>]) -> Map<String, Value> {
     let mut more = Map::new();
     more.insert(
         "in_reply_to".into(),
@@ -289,7 +293,7 @@ fn priority(record: Option<&Record>) -> Option<String> {
 }
 
 /// The title of the message, in quotation marks because the notice is mail of the router.
-fn title(timed: &Timed, record: Option<&Record>) -> String {
+fn title(timed: &MessageDeadline, record: Option<&Record>) -> String {
     let fields = record.and_then(Record::message_fields);
     match fields.as_ref().and_then(title_of_fields) {
         Some(title) => sanitize::quote(title, limits::TITLE),

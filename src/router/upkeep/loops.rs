@@ -3,11 +3,11 @@
 use crate::base::clock::span_text;
 use crate::base::limits;
 use crate::base::text::listed;
-use crate::log::state::{LOOP, State};
-use crate::router::parts::Notices;
+use crate::log::state::{LOOP, RoomState};
+use crate::router::parts::NoticeQueue;
 
 /// Notifies the human of each loop once.
-pub(in crate::router) fn report(state: &State, notices: &mut Notices) {
+pub(in crate::router) fn report(state: &RoomState, notices: &mut NoticeQueue) {
     for (seq, agents) in state.loops.found() {
         let who = listed(agents);
         let subject = format!("{who} repeat themselves or answer each other without content");

@@ -4,7 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::state::Place;
+use crate::log::state::DeliveryDirectory;
 use crate::router::Router;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ const RECENT: i128 = 1_000_000_000;
 
 /// The inboxes of a scan.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::router) enum Inboxes {
+pub(in crate::router) enum InboxSelection {
     All,
     /// Only inboxes that changed since the log's last record.
     Changed,
@@ -34,7 +34,7 @@ impl Router {
     }
 
     /// Scans inboxes with unread mail for copies that left.
-    pub(in crate::router) fn scan_inboxes(&mut self, inboxes: Inboxes) {
+    pub(in crate::router) fn scan_inboxes(&mut self, inboxes: InboxSelection) {
         let state = self.journal.state();
         let agents: Vec<Arc<str>> = state.mailboxes.with_unread().cloned().collect();
         // Different clocks may stamp a directory and the log.
@@ -52,7 +52,7 @@ impl Router {
                 }
             };
             if self.receipts.is_known(&agent, changed)
-                || (inboxes == Inboxes::Changed && changed < recent)
+                || (inboxes == InboxSelection::Changed && changed < recent)
             {
                 continue;
             }
@@ -127,7 +127,9 @@ impl Router {
         let deliveries =
             open.flat_map(|open| open.deliveries().map(|delivery| (open.seq, delivery)));
         deliveries
-            .filter(|(_, delivery)| delivery.place == Place::Inbox && delivery.agent == *agent)
+            .filter(|(_, delivery)| {
+                delivery.place == DeliveryDirectory::Inbox && delivery.agent == *agent
+            })
             .filter(|(_, delivery)| self.storage.is_staged(delivery).unwrap_or(true))
             .map(|(seq, _)| seq)
             .collect()

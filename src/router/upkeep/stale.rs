@@ -4,11 +4,11 @@
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::id;
-use crate::message::waking::{WakeStep, Waking};
+use crate::message::waking::{WakeStep, WakeUpdate};
 use crate::room::inbox;
-use crate::room::sessions::Calls;
+use crate::room::sessions::SessionCalls;
 use crate::router::Router;
-use crate::router::projections::roster::{Stale, stale};
+use crate::router::projections::roster::{StaleAgent, stale};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Router {
         if self.is_held() {
             return;
         }
-        let calls = Calls::of(self.config.dir());
+        let calls = SessionCalls::of(self.config.dir());
         let stale_after = self.config.settings().stale_after;
         let now = Stamp::now();
         for stale in stale(
@@ -50,7 +50,7 @@ impl Router {
 
     /// Returns whether the agent was woken again without effect, or `None` if it was not woken again since it was
     /// last active.
-    fn has_waited(&self, stale: &Stale, stale_after: Duration, now: Stamp) -> Option<bool> {
+    fn has_waited(&self, stale: &StaleAgent, stale_after: Duration, now: Stamp) -> Option<bool> {
         let wakes = &self.journal.state().wakes;
         let again = wakes
             .again(&stale.agent.id)
@@ -83,7 +83,7 @@ impl Router {
         let seqs = mail.into_iter().map(|(_, seq)| seq).collect();
         self.wakes.note(
             state,
-            Waking {
+            WakeUpdate {
                 step: WakeStep::Again,
                 agent: agent.clone(),
                 seqs,
@@ -93,7 +93,7 @@ impl Router {
         true
     }
 
-    fn report_stale(&mut self, stale: &Stale) {
+    fn report_stale(&mut self, stale: &StaleAgent) {
         let present = &stale.agent;
         let mail = match (present.unread, &present.oldest_unread) {
             (0, _) | (_, None) => {

@@ -5,7 +5,7 @@ use crate::base::limits;
 use crate::disk::{failpoint, layout};
 use crate::room::outbox::stray;
 use crate::router::Router;
-use crate::router::parts::Notice;
+use crate::router::parts::QueuedNotice;
 use std::sync::Arc;
 
 impl Router {
@@ -50,8 +50,10 @@ impl Router {
                  {}\n\nOne JSON object in a file is a message; a file of one message a line ends in .ndjson.",
                     stray.why, stray.cure
                 );
-                self.notices
-                    .add(state, Notice::alert(agent.clone(), about, subject, body));
+                self.notices.add(
+                    state,
+                    QueuedNotice::alert(agent.clone(), about, subject, body),
+                );
             }
         }
     }

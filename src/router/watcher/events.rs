@@ -3,7 +3,7 @@
 //! Limits of `notify`: an overflow or an error has no path, and a file written right after its directory was made
 //! gives no event. After a move of the room, events keep the old path, and no directory can be added.
 
-use super::{Hint, Wake, WatchedPlace, add, start};
+use super::{FileHint, RouterEvent, WatchedPlace, add, start};
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
@@ -31,10 +31,10 @@ const HAS_CLOSE: bool = cfg!(target_os = "linux");
 
 /// A message of the watcher's thread to the router.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Signal {
-    Wake(Wake),
+pub(super) enum WatcherSignal {
+    Wake(RouterEvent),
     /// A file was made in an outbox. It is closed soon, or it is a hard link.
-    NewFile(Hint),
+    NewFile(FileHint),
 }
 
 /// The watched directories, by their path when they were added.
@@ -42,15 +42,15 @@ pub(super) enum Signal {
 struct WatchedPlaces(Mutex<HashMap<PathBuf, WatchedPlace>>);
 
 /// The watches of one router.
-pub(super) struct Events {
+pub(super) struct RoomWatches {
     room: Dir,
     watcher: RecommendedWatcher,
     places: Arc<WatchedPlaces>,
     root: PathBuf,
 }
 
-impl Events {
-    pub(super) fn new(room: &Dir, sender: &Sender<Signal>) -> Result<Events> {
+impl RoomWatches {
+    pub(super) fn new(room: &Dir, sender: &Sender<WatcherSignal>) -> Result<RoomWatches> {
         // An absolute path stays valid if the router's working directory changes.
         let root = room
             .path()
@@ -64,7 +64,7 @@ impl Events {
                 let _ = sender.send(signal);
             }
         })?;
-        Ok(Events {
+        Ok(RoomWatches {
             room: room.clone(),
             watcher,
             places,
@@ -104,10 +104,10 @@ impl Events {
 }
 
 impl WatchedPlaces {
-    fn read(&self, event: notify::Result<Event>) -> Vec<Signal> {
+    fn read(&self, event: notify::Result<Event>) -> Vec<WatcherSignal> {
         let event = match event {
             Ok(event) if !event.need_rescan() => event,
-            _ => return vec![Signal::Wake(Wake::Hint(Hint::Everything))],
+            _ => return vec![WatcherSignal::Wake(RouterEvent::Hint(FileHint::Everything))],
         };
         let (mut appeared, mut left) = (Vec::new(), Vec::new());
         match event.kind {
@@ -134,14 +134,16 @@ impl WatchedPlaces {
         let mut signals = Vec::new();
         for path in left {
             let hint = self.hint(path, WatchedPlace::left);
-            signals.extend(hint.map(|hint| Signal::Wake(Wake::Hint(hint))));
+            signals.extend(hint.map(|hint| WatcherSignal::Wake(RouterEvent::Hint(hint))));
         }
         for path in appeared {
             match self.hint(path, WatchedPlace::appeared) {
-                Some(hint @ Hint::File(..)) if is_open => signals.push(Signal::NewFile(hint)),
+                Some(hint @ FileHint::File(..)) if is_open => {
+                    signals.push(WatcherSignal::NewFile(hint))
+                }
                 // Another event follows when the file is closed.
-                Some(Hint::Request(..)) if is_open => {}
-                Some(hint) => signals.push(Signal::Wake(Wake::Hint(hint))),
+                Some(FileHint::Request(..)) if is_open => {}
+                Some(hint) => signals.push(WatcherSignal::Wake(RouterEvent::Hint(hint))),
                 None => {}
             }
         }
@@ -151,8 +153,8 @@ impl WatchedPlaces {
     fn hint(
         &self,
         path: &Path,
-        direction: fn(&WatchedPlace, &OsStr) -> Option<Hint>,
-    ) -> Option<Hint> {
+        direction: fn(&WatchedPlace, &OsStr) -> Option<FileHint>,
+    ) -> Option<FileHint> {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         direction(places.get(path.parent()?)?, path.file_name()?)
     }
@@ -183,18 +185,18 @@ mod tests {
         ))
     }
 
-    fn hints(kind: EventKind, path: &str) -> Vec<Hint> {
+    fn hints(kind: EventKind, path: &str) -> Vec<FileHint> {
         let signals = places().read(Ok(Event::new(kind).add_path(path.into())));
         let hints = signals.into_iter().map(|signal| match signal {
-            Signal::Wake(Wake::Hint(hint)) | Signal::NewFile(hint) => hint,
-            Signal::Wake(wake) => panic!("{wake:?}"),
+            WatcherSignal::Wake(RouterEvent::Hint(hint)) | WatcherSignal::NewFile(hint) => hint,
+            WatcherSignal::Wake(wake) => panic!("{wake:?}"),
         });
         hints.collect()
     }
 
     #[test]
     fn a_closed_renamed_or_linked_file_is_a_hint_and_a_read_file_is_not() {
-        let file = vec![Hint::File("bob".into(), "x.json".into())];
+        let file = vec![FileHint::File("bob".into(), "x.json".into())];
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         assert_eq!(hints(closed, "/room/outbox/bob/x.json"), file);
         assert_eq!(
@@ -222,7 +224,7 @@ mod tests {
             !KINDS.intersects(EventKindMask::ACCESS_OPEN | EventKindMask::ACCESS_CLOSE_NOWRITE)
         );
         assert_eq!(hints(closed, "/room/outbox/bob/.x.json.tmp"), []);
-        let item = vec![Hint::File(
+        let item = vec![FileHint::File(
             layout::link_id("po"),
             "000000000001.json".into(),
         )];
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_file_that_leaves_an_inbox_is_a_hint_and_a_new_file_is_not() {
-        let left = vec![Hint::Left("bob".into(), "x.json".into())];
+        let left = vec![FileHint::Left("bob".into(), "x.json".into())];
         assert_eq!(
             hints(
                 EventKind::Remove(RemoveKind::File),
@@ -261,24 +263,24 @@ mod tests {
         let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
         assert_eq!(
             places().read(Ok(overflow)),
-            [Signal::Wake(Wake::Hint(Hint::Everything))]
+            [WatcherSignal::Wake(RouterEvent::Hint(FileHint::Everything))]
         );
     }
 
     #[test]
     fn the_registry_and_new_outboxes_have_different_hints() {
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        assert_eq!(hints(closed, "/room/registry.json"), [Hint::Registry]);
+        assert_eq!(hints(closed, "/room/registry.json"), [FileHint::Registry]);
         assert_eq!(
             hints(EventKind::Create(CreateKind::Folder), "/room/outbox/new"),
-            [Hint::Outbox("new".into())]
+            [FileHint::Outbox("new".into())]
         );
         let removed = EventKind::Remove(RemoveKind::Folder);
         assert_eq!(
             hints(removed, "/room/outbox/old"),
-            [Hint::OutboxGone("old".into())]
+            [FileHint::OutboxGone("old".into())]
         );
-        assert_eq!(hints(removed, "/room/outbox"), [Hint::OutboxesGone]);
+        assert_eq!(hints(removed, "/room/outbox"), [FileHint::OutboxesGone]);
         assert_eq!(hints(removed, "/room/outbox/old/x.json"), []);
         assert_eq!(
             hints(EventKind::Create(CreateKind::File), "/room/roster.json"),

@@ -12,7 +12,7 @@ pub use reader::InboxWatch;
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
-use events::{Events, Signal};
+use events::{RoomWatches, WatcherSignal};
 use notify::{
     Config, EventHandler, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig,
     Watcher as _,
@@ -29,7 +29,7 @@ const WRITTEN_WITHIN: Duration = Duration::from_millis(20);
 
 /// The hint of a file event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hint {
+pub enum FileHint {
     /// A file may have appeared in the outbox of this name.
     File(String, OsString),
     /// A command asks for a pass, by this file in the outbox of this name.
@@ -55,9 +55,9 @@ pub enum Hint {
 
 /// An event that wakes a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wake {
+pub enum RouterEvent {
     /// A file event.
-    Hint(Hint),
+    Hint(FileHint),
     /// Another thread has something for the router.
     Called,
     /// Read the registry and the settings again.
@@ -98,73 +98,73 @@ impl WatchedPlace {
     }
 
     /// The hint of a new name in this directory.
-    fn appeared(&self, name: &OsStr) -> Option<Hint> {
+    fn appeared(&self, name: &OsStr) -> Option<FileHint> {
         match self {
             WatchedPlace::Room
                 if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER]
                     .iter()
                     .any(|file| name == *file) =>
             {
-                Some(Hint::Registry)
+                Some(FileHint::Registry)
             }
-            WatchedPlace::Room if name == layout::OUTBOXES => Some(Hint::Outboxes),
-            WatchedPlace::Outboxes => Some(Hint::Outbox(name.to_str()?.to_owned())),
-            WatchedPlace::Inboxes => Some(Hint::Inboxes),
-            WatchedPlace::Inbox(_) if name == layout::TAKEN => Some(Hint::Inboxes),
+            WatchedPlace::Room if name == layout::OUTBOXES => Some(FileHint::Outboxes),
+            WatchedPlace::Outboxes => Some(FileHint::Outbox(name.to_str()?.to_owned())),
+            WatchedPlace::Inboxes => Some(FileHint::Inboxes),
+            WatchedPlace::Inbox(_) if name == layout::TAKEN => Some(FileHint::Inboxes),
             WatchedPlace::Outbox(agent) if layout::is_message_file(name) => {
-                Some(Hint::File(agent.clone(), name.to_owned()))
+                Some(FileHint::File(agent.clone(), name.to_owned()))
             }
             WatchedPlace::Outbox(agent) if layout::is_pass_request(name) => {
-                Some(Hint::Request(agent.clone(), name.to_owned()))
+                Some(FileHint::Request(agent.clone(), name.to_owned()))
             }
             _ => None,
         }
     }
 
     /// The hint of a name that left this directory.
-    fn left(&self, name: &OsStr) -> Option<Hint> {
+    fn left(&self, name: &OsStr) -> Option<FileHint> {
         match self {
-            WatchedPlace::Room if name == layout::OUTBOXES => Some(Hint::OutboxesGone),
-            WatchedPlace::Room if name == layout::CHARTER => Some(Hint::Registry),
-            WatchedPlace::Outboxes => Some(Hint::OutboxGone(name.to_str()?.to_owned())),
+            WatchedPlace::Room if name == layout::OUTBOXES => Some(FileHint::OutboxesGone),
+            WatchedPlace::Room if name == layout::CHARTER => Some(FileHint::Registry),
+            WatchedPlace::Outboxes => Some(FileHint::OutboxGone(name.to_str()?.to_owned())),
             WatchedPlace::Inbox(agent) | WatchedPlace::Taken(agent)
                 if layout::is_message_file(name) =>
             {
-                Some(Hint::Left(agent.clone(), name.to_owned()))
+                Some(FileHint::Left(agent.clone(), name.to_owned()))
             }
             _ => None,
         }
     }
 }
 
-/// Wakes a [`Notice`] from another thread.
+/// Wakes a [`RouterEvents`] from another thread.
 #[derive(Clone)]
-pub struct Caller(Sender<Signal>);
+pub struct RouterWaker(Sender<WatcherSignal>);
 
-impl Caller {
+impl RouterWaker {
     /// Wakes the router, if it has not ended.
-    pub fn call(&self, wake: Wake) {
+    pub fn call(&self, wake: RouterEvent) {
         // The receiver is gone only when the router has ended.
-        let _ = self.0.send(Signal::Wake(wake));
+        let _ = self.0.send(WatcherSignal::Wake(wake));
     }
 }
 
 /// The events of a router: file events, and calls from other threads.
-pub struct Notice {
-    sender: Sender<Signal>,
-    signals: Receiver<Signal>,
+pub struct RouterEvents {
+    sender: Sender<WatcherSignal>,
+    signals: Receiver<WatcherSignal>,
     /// New files that may still be open, each with the time of the next look.
-    new_files: VecDeque<(Instant, Hint)>,
+    new_files: VecDeque<(Instant, FileHint)>,
     /// `None` for a router without file events.
-    events: Option<Events>,
+    events: Option<RoomWatches>,
     failed: bool,
 }
 
-impl Notice {
+impl RouterEvents {
     /// Without file events, only calls wake.
-    pub fn silent() -> Notice {
+    pub fn silent() -> RouterEvents {
         let (sender, signals) = channel();
-        Notice {
+        RouterEvents {
             sender,
             signals,
             new_files: VecDeque::new(),
@@ -174,9 +174,9 @@ impl Notice {
     }
 
     /// Starts to watch the room itself and its directories of outboxes and inboxes.
-    pub fn watch(room: &Dir) -> Result<Notice> {
-        let mut notice = Notice::silent();
-        notice.events = Some(Events::new(room, &notice.sender)?);
+    pub fn watch(room: &Dir) -> Result<RouterEvents> {
+        let mut notice = RouterEvents::silent();
+        notice.events = Some(RoomWatches::new(room, &notice.sender)?);
         notice.add(&WatchedPlace::Room)?;
         notice.add(&WatchedPlace::Outboxes)?;
         notice.add(&WatchedPlace::Inboxes)?;
@@ -194,8 +194,8 @@ impl Notice {
     }
 
     /// A handle for other threads to wake this one.
-    pub fn caller(&self) -> Caller {
-        Caller(self.sender.clone())
+    pub fn caller(&self) -> RouterWaker {
+        RouterWaker(self.sender.clone())
     }
 
     /// Watches the directory of outboxes again, after it was replaced.
@@ -242,7 +242,7 @@ impl Notice {
 
     /// Waits for a wake, at most this long, and returns all wakes that have arrived. A new file that is still open
     /// wakes no router.
-    pub fn wait(&mut self, patience: Duration) -> Vec<Wake> {
+    pub fn wait(&mut self, patience: Duration) -> Vec<RouterEvent> {
         let end = Instant::now() + patience;
         let mut woken = Vec::new();
         loop {
@@ -257,7 +257,11 @@ impl Notice {
             }
             let now = Instant::now();
             while self.new_files.front().is_some_and(|(due, _)| *due <= now) {
-                woken.extend(self.new_files.pop_front().map(|(_, hint)| Wake::Hint(hint)));
+                woken.extend(
+                    self.new_files
+                        .pop_front()
+                        .map(|(_, hint)| RouterEvent::Hint(hint)),
+                );
             }
             if !woken.is_empty() || now >= end {
                 return woken;
@@ -265,18 +269,18 @@ impl Notice {
         }
     }
 
-    fn take(&mut self, signal: Signal, woken: &mut Vec<Wake>) {
+    fn take(&mut self, signal: WatcherSignal, woken: &mut Vec<RouterEvent>) {
         match signal {
-            Signal::NewFile(hint) => self
+            WatcherSignal::NewFile(hint) => self
                 .new_files
                 .push_back((Instant::now() + WRITTEN_WITHIN, hint)),
-            Signal::Wake(wake) => {
-                if let Wake::Hint(hint) = &wake {
+            WatcherSignal::Wake(wake) => {
+                if let RouterEvent::Hint(hint) = &wake {
                     self.new_files.retain(|(_, new)| new != hint);
                     // A pass includes the files that were dropped before its request.
-                    if matches!(hint, Hint::Request(..)) {
+                    if matches!(hint, FileHint::Request(..)) {
                         let dropped = std::mem::take(&mut self.new_files);
-                        woken.extend(dropped.into_iter().map(|(_, hint)| Wake::Hint(hint)));
+                        woken.extend(dropped.into_iter().map(|(_, hint)| RouterEvent::Hint(hint)));
                     }
                 }
                 woken.push(wake);

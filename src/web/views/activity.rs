@@ -1,9 +1,9 @@
 //! Messages per hour and sender, and per sender and recipient: as drawings, and as tables with the same numbers.
 
-use super::{Page, SHADES, agent, nothing, respond_in_turn, text};
-use crate::query::activity::{Activity, HOURS, Sender, activity};
+use super::{PageContent, SHADES, agent, nothing, respond_in_turn, text};
+use crate::query::activity::{HOURS, MailActivity, SenderActivity, activity};
 use crate::query::timeline::shade;
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -12,15 +12,15 @@ use std::sync::Arc;
 /// The number of agents in the drawings. Each has its own colour.
 const MOST: usize = SHADES;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
     respond_in_turn(&app, |app| {
         let found = activity(&app.room)?;
-        Ok(Page::new("Activity", "/activity", content(&found)))
+        Ok(PageContent::new("Activity", "/activity", content(&found)))
     })
     .await
 }
 
-fn content(found: &Activity) -> Markup {
+fn content(found: &MailActivity) -> Markup {
     let names = names(found);
     html! {
         section {
@@ -44,7 +44,7 @@ fn content(found: &Activity) -> Markup {
 }
 
 /// The senders, and then the agents that only receive.
-fn names(found: &Activity) -> Vec<&str> {
+fn names(found: &MailActivity) -> Vec<&str> {
     let mut names: Vec<&str> = found.senders.iter().map(|sender| &*sender.id).collect();
     for (_, recipient) in found.copies.keys() {
         if !names.contains(&&**recipient) {
@@ -60,7 +60,7 @@ fn colour(name: &str) -> String {
 }
 
 /// One bar for each hour, with a part for each sender.
-fn bars(found: &Activity) -> Markup {
+fn bars(found: &MailActivity) -> Markup {
     const HEIGHT: u64 = 120;
     const WIDTH: usize = 24;
     let senders = &found.senders[..found.senders.len().min(MOST)];
@@ -92,7 +92,7 @@ struct BarPart<'a> {
     below: u64,
 }
 
-fn parts(senders: &[Sender], hour: usize) -> Vec<BarPart<'_>> {
+fn parts(senders: &[SenderActivity], hour: usize) -> Vec<BarPart<'_>> {
     let mut below = 0;
     let mut parts = Vec::new();
     for sender in senders {
@@ -110,7 +110,7 @@ fn parts(senders: &[Sender], hour: usize) -> Vec<BarPart<'_>> {
 }
 
 /// A square for each pair of agents: the more copies, the fuller.
-fn squares(found: &Activity, names: &[&str]) -> Markup {
+fn squares(found: &MailActivity, names: &[&str]) -> Markup {
     const SIDE: usize = 28;
     const LEFT: usize = 130;
     let most = found.copies.values().max().copied().unwrap_or(1).max(1);
@@ -150,12 +150,12 @@ fn short(name: &str) -> String {
     format!("{}{mark}", text(&shown))
 }
 
-fn count_of(found: &Activity, from: &str, to: &str) -> u64 {
+fn count_of(found: &MailActivity, from: &str, to: &str) -> u64 {
     let pair = (Arc::from(from), Arc::from(to));
     found.copies.get(&pair).copied().unwrap_or(0)
 }
 
-fn hours(found: &Activity) -> Markup {
+fn hours(found: &MailActivity) -> Markup {
     html! {
         table {
             thead { tr { th { "Agent" } th { "Messages" } th { "Hours with messages, from 24 hours ago to now" } } }
@@ -176,7 +176,7 @@ fn hours(found: &Activity) -> Markup {
     }
 }
 
-fn pairs(found: &Activity) -> Markup {
+fn pairs(found: &MailActivity) -> Markup {
     html! {
         table {
             thead { tr { th { "From" } th { "To" } th { "Copies" } } }

@@ -1,19 +1,19 @@
 //! The owners of work.
 
-use super::{Page, agent, nothing, respond, seq, text, time};
+use super::{PageContent, agent, nothing, respond, seq, text, time};
 use crate::base::clock::Stamp;
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use crate::query::claims::{ClaimList, list};
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, |app| {
         let content = content(&list(&app.room, None)?);
-        Ok(Page::new("Claims", "/claims", content))
+        Ok(PageContent::new("Claims", "/claims", content))
     })
     .await
 }
@@ -63,6 +63,6 @@ fn at(micros: i64) -> Markup {
     time(&Stamp::from_micros(micros).to_string())
 }
 
-fn subjects(subjects: &[Subject]) -> Markup {
+fn subjects(subjects: &[ClaimSubject]) -> Markup {
     html! { @for subject in subjects { code { (text(subject.as_str())) } " " } }
 }

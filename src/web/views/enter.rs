@@ -1,13 +1,13 @@
 //! The page without content, which a browser gets for each address of the page.
 
 use super::{HTML, head, notices};
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use crate::web::reply::typed;
 use axum::response::Response;
 use maud::html;
 
 /// Has nothing of the room. Its script asks for the content with the browser's secret, or asks the person to enter.
-pub(in crate::web) fn shell(app: &App) -> Response {
+pub(in crate::web) fn shell(app: &WebApp) -> Response {
     let whole = html! {
         (head("mailbag"))
         body .enter {

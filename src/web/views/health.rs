@@ -1,19 +1,19 @@
 //! The health of the room: what `mailbag doctor` finds, and pending files.
 
-use super::{Page, agent, nothing, respond, text};
+use super::{PageContent, agent, nothing, respond, text};
 use crate::base::text::count_of;
-use crate::doctor::{self, Finding, Request, Severity};
-use crate::query::status::{Status, status};
-use crate::web::app::App;
+use crate::doctor::{self, DoctorRequest, Finding, Severity};
+use crate::query::status::{RoomStatus, status};
+use crate::web::app::WebApp;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, |app| {
         let at = app.room.dir.path();
-        let report = doctor::examine(&Request { room: Some(at), from: at, agent: None })?;
+        let report = doctor::examine(&DoctorRequest { room: Some(at), from: at, agent: None })?;
         let status = status(&app.room)?;
         let content = html! {
             section {
@@ -23,12 +23,12 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
                 ul .findings { @for found in &report.findings { (finding(found)) } }
             }
         };
-        Ok(Page::new("Health", "/health", content))
+        Ok(PageContent::new("Health", "/health", content))
     })
     .await
 }
 
-fn state(status: &Status) -> Markup {
+fn state(status: &RoomStatus) -> Markup {
     html! {
         dl .facts {
             dt { "Room" } dd { code { (text(&status.room.display().to_string())) } }

@@ -1,14 +1,14 @@
 //! The links to other rooms, with the delivery state of their mail.
 
-use super::{Page, agent, nothing, respond, text, time};
-use crate::query::links::{Link, Remote, links, remote};
-use crate::web::app::App;
+use super::{PageContent, agent, nothing, respond, text, time};
+use crate::query::links::{KnownRemoteAgent, LinkStatus, links, remote};
+use crate::web::app::WebApp;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, |app| {
         let (links, remote) = (links(&app.room, None)?, remote(&app.room)?);
         let content = html! {
@@ -22,12 +22,12 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
                 }
             }
         };
-        Ok(Page::new("Links", "/links", content))
+        Ok(PageContent::new("Links", "/links", content))
     })
     .await
 }
 
-fn card(link: &Link) -> Markup {
+fn card(link: &LinkStatus) -> Markup {
     html! {
         li .card {
             p .who { strong { (text(&link.tag)) } @if link.is_down() { span .badge .rejection { "down" } } }
@@ -44,7 +44,7 @@ fn card(link: &Link) -> Markup {
     }
 }
 
-fn row(one: &Remote) -> Markup {
+fn row(one: &KnownRemoteAgent) -> Markup {
     html! {
         li {
             (agent(&one.id))

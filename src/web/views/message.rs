@@ -1,26 +1,26 @@
 //! A message with its receipts and its exact JSON.
 
 use super::markdown::markdown;
-use super::{Page, agent, agents, block, respond_about, seq, text, time, words};
+use super::{PageContent, agent, agents, block, respond_about, seq, text, time, words};
 use crate::base::error::Result;
 use crate::message::{APPROVAL, id};
 use crate::query::history::{LoggedMessage, message};
-use crate::query::trace::{Recipient, Trace, trace};
-use crate::query::view::{Attachment, View, plain};
-use crate::web::app::App;
+use crate::query::trace::{MessageTrace, RecipientTrace, trace};
+use crate::query::view::{Attachment, MessageView, plain};
+use crate::web::app::WebApp;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<WebApp>>,
     Path(word): Path<String>,
 ) -> Response {
     respond_about(&app, &word, |app, found| {
         let past = message(&app.room, found)?;
         let trace = trace(&app.room, None, &format!("#{found}")).ok();
-        Ok(Page::new(
+        Ok(PageContent::new(
             format!("Message #{found}"),
             "",
             content(&past, trace.as_ref())?,
@@ -29,8 +29,8 @@ pub(in crate::web) async fn show(
     .await
 }
 
-fn content(past: &LoggedMessage, trace: Option<&Trace>) -> Result<Markup> {
-    let view = View::from(past);
+fn content(past: &LoggedMessage, trace: Option<&MessageTrace>) -> Result<Markup> {
+    let view = MessageView::from(past);
     let json = serde_json::to_string_pretty(&past.message).unwrap_or_default();
     Ok(html! {
         article .message {
@@ -46,7 +46,7 @@ fn content(past: &LoggedMessage, trace: Option<&Trace>) -> Result<Markup> {
     })
 }
 
-fn facts(past: &LoggedMessage, view: &View<'_>) -> Markup {
+fn facts(past: &LoggedMessage, view: &MessageView<'_>) -> Markup {
     html! {
         dl .facts {
             dt { "From" } dd { (agent(&past.from)) }
@@ -64,7 +64,7 @@ fn facts(past: &LoggedMessage, view: &View<'_>) -> Markup {
     }
 }
 
-fn attachments(view: &View<'_>) -> Markup {
+fn attachments(view: &MessageView<'_>) -> Markup {
     html! {
         @for attached in view.attachments() {
             @match attached {
@@ -101,7 +101,7 @@ pub(super) fn reply(number: u64) -> Markup {
     }
 }
 
-fn receipts(trace: &Trace) -> Markup {
+fn receipts(trace: &MessageTrace) -> Markup {
     html! {
         section .receipts {
             h2 { "Receipts" }
@@ -122,7 +122,7 @@ fn receipts(trace: &Trace) -> Markup {
     }
 }
 
-fn receipt(recipient: &Recipient) -> Markup {
+fn receipt(recipient: &RecipientTrace) -> Markup {
     html! {
         tr {
             td { (agent(&recipient.agent)) @if let Some(now) = &recipient.now { " (now " (agent(now)) ")" } }

@@ -19,8 +19,8 @@ pub(super) mod timeline;
 pub(super) mod worklog;
 pub(super) mod write;
 
-use super::app::{App, run, run_in_turn};
-use super::reply::{Failure, typed};
+use super::app::{WebApp, run, run_in_turn};
+use super::reply::{RequestFailure, typed};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -29,12 +29,12 @@ use crate::query::pending::rough;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, html};
-use side::Overview;
+use side::SidebarContent;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A page without its frame.
-pub(super) struct Page {
+pub(super) struct PageContent {
     title: String,
     /// The address of its view.
     place: &'static str,
@@ -43,9 +43,13 @@ pub(super) struct Page {
     open: Option<Markup>,
 }
 
-impl Page {
-    pub(super) fn new(title: impl Into<String>, place: &'static str, content: Markup) -> Page {
-        Page {
+impl PageContent {
+    pub(super) fn new(
+        title: impl Into<String>,
+        place: &'static str,
+        content: Markup,
+    ) -> PageContent {
+        PageContent {
             title: title.into(),
             place,
             content,
@@ -59,28 +63,28 @@ const LISTS: [&str; 4] = ["/", "/inbox", "/all", "/search"];
 
 /// Makes a page in a thread of its own, and frames it.
 pub(super) async fn respond(
-    app: &Arc<App>,
-    make: impl FnOnce(&App) -> Result<Page> + Send + 'static,
+    app: &Arc<WebApp>,
+    make: impl FnOnce(&WebApp) -> Result<PageContent> + Send + 'static,
 ) -> Response {
     finish(app, run(app, move |app| made(app, make)).await)
 }
 
 /// Like [`respond`], for a page that reads the whole log.
 pub(super) async fn respond_in_turn(
-    app: &Arc<App>,
-    make: impl FnOnce(&App) -> Result<Page> + Send + 'static,
+    app: &Arc<WebApp>,
+    make: impl FnOnce(&WebApp) -> Result<PageContent> + Send + 'static,
 ) -> Response {
     finish(app, run_in_turn(app, move |app| made(app, make)).await)
 }
 
-type Made = (Result<Overview>, Page);
+type BuiltPage = (Result<SidebarContent>, PageContent);
 
-fn made(app: &App, make: impl FnOnce(&App) -> Result<Page>) -> Result<Made> {
+fn made(app: &WebApp, make: impl FnOnce(&WebApp) -> Result<PageContent>) -> Result<BuiltPage> {
     let page = make(app)?;
-    Ok((Overview::of(app), page))
+    Ok((SidebarContent::of(app), page))
 }
 
-fn finish(app: &App, made: std::result::Result<Made, Failure>) -> Response {
+fn finish(app: &WebApp, made: std::result::Result<BuiltPage, RequestFailure>) -> Response {
     match made {
         Ok((overview, page)) => framed(app, &page, overview.ok()),
         Err(failure) => failed(app, &failure),
@@ -89,8 +93,8 @@ fn finish(app: &App, made: std::result::Result<Made, Failure>) -> Response {
 
 /// A part of a page, for the script.
 pub(super) async fn part(
-    app: &Arc<App>,
-    make: impl FnOnce(&App) -> Result<Markup> + Send + 'static,
+    app: &Arc<WebApp>,
+    make: impl FnOnce(&WebApp) -> Result<Markup> + Send + 'static,
 ) -> Response {
     match run(app, make).await {
         Ok(part) => typed(HTML, part.into_string()),
@@ -99,7 +103,7 @@ pub(super) async fn part(
 }
 
 /// An error as a page.
-pub(super) fn failed(app: &App, failure: &Failure) -> Response {
+pub(super) fn failed(app: &WebApp, failure: &RequestFailure) -> Response {
     let content = html! {
         section .plain {
             h1 { "That did not work" }
@@ -109,19 +113,19 @@ pub(super) fn failed(app: &App, failure: &Failure) -> Response {
             p { a href="/" { "Back to the room" } }
         }
     };
-    let mut response = framed(app, &Page::new("Error", "", content), None);
+    let mut response = framed(app, &PageContent::new("Error", "", content), None);
     *response.status_mut() = failure.status;
     response
 }
 
 /// Any other address.
-pub(super) async fn missing(State(app): State<Arc<App>>) -> Response {
-    failed(&app, &Failure::not_found("there is no such page"))
+pub(super) async fn missing(State(app): State<Arc<WebApp>>) -> Response {
+    failed(&app, &RequestFailure::not_found("there is no such page"))
 }
 
 const HTML: &str = "text/html; charset=utf-8";
 
-fn framed(app: &App, page: &Page, overview: Option<Overview>) -> Response {
+fn framed(app: &WebApp, page: &PageContent, overview: Option<SidebarContent>) -> Response {
     let room = room_name(app);
     let needs = overview.as_ref().map_or(0, |overview| overview.needs);
     let count = if needs > 0 {
@@ -209,7 +213,7 @@ fn head(title: &str) -> Markup {
 }
 
 /// The room's tag, else the directory of its project.
-fn room_name(app: &App) -> String {
+fn room_name(app: &WebApp) -> String {
     if let Some(tag) = app.room.settings().ok().and_then(|settings| settings.tag) {
         return tag;
     }
@@ -227,9 +231,9 @@ fn room_name(app: &App) -> String {
 
 /// As [`respond`], for an address with a record number in it.
 pub(super) async fn respond_about(
-    app: &Arc<App>,
+    app: &Arc<WebApp>,
     word: &str,
-    make: impl FnOnce(&App, u64) -> Result<Page> + Send + 'static,
+    make: impl FnOnce(&WebApp, u64) -> Result<PageContent> + Send + 'static,
 ) -> Response {
     match number(word) {
         Ok(found) => respond(app, move |app| make(app, found)).await,
@@ -238,9 +242,9 @@ pub(super) async fn respond_about(
 }
 
 /// A number in an address.
-pub(super) fn number(word: &str) -> std::result::Result<u64, Failure> {
+pub(super) fn number(word: &str) -> std::result::Result<u64, RequestFailure> {
     let number = word.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| Failure::not_found("the address has no record number"))
+    number.ok_or_else(|| RequestFailure::not_found("the address has no record number"))
 }
 
 /// Text of others in one line.

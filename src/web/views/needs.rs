@@ -1,32 +1,36 @@
 //! The view *Needs you*: each item has its complete text above the buttons that settle it.
 
 use super::markdown::markdown;
-use super::{Page, agent, encoded, nothing, part, respond, seq, text, time};
+use super::{PageContent, agent, encoded, nothing, part, respond, seq, text, time};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::message::id;
 use crate::query::claims::OwnedClaim;
 use crate::query::history::message;
-use crate::query::pending::{Item, PendingList, PendingRow, age, grouped, left};
+use crate::query::pending::{PendingItem, PendingList, PendingRow, age, grouped, left};
 use crate::room::Room;
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, PreEscaped, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, |app| {
-        Ok(Page::new("Needs you", "/", section(app, &app.pending()?)))
+        Ok(PageContent::new(
+            "Needs you",
+            "/",
+            section(app, &app.pending()?),
+        ))
     })
     .await
 }
 
-pub(in crate::web) async fn list_part(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn list_part(State(app): State<Arc<WebApp>>) -> Response {
     part(&app, |app| Ok(section(app, &app.pending()?))).await
 }
 
-pub(super) fn section(app: &App, list: &PendingList) -> Markup {
+pub(super) fn section(app: &WebApp, list: &PendingList) -> Markup {
     html! {
         section #needs .still data-live="/part/needs" aria-labelledby="needs-title" {
             h1 #needs-title { "Needs you " @if !list.items.is_empty() { span .count { (list.items.len()) } } }
@@ -42,9 +46,9 @@ pub(super) fn section(app: &App, list: &PendingList) -> Markup {
 
 /// The items. Reports of the same kind from the router are one group. The first items have their text and their
 /// buttons; the others lead to their conversation, so that the page stays small.
-fn rows(app: &App, list: &PendingList) -> Markup {
+fn rows(app: &WebApp, list: &PendingList) -> Markup {
     let mut rows = String::new();
-    let items: Vec<&Item> = list.items.iter().collect();
+    let items: Vec<&PendingItem> = list.items.iter().collect();
     for row in grouped(&items) {
         let row = match row {
             PendingRow::Group(equal) => group(&equal),
@@ -60,7 +64,7 @@ fn rows(app: &App, list: &PendingList) -> Markup {
 }
 
 /// The text of an item that the list shows. `None` if it is too long for a list.
-fn shown_text(room: &Room, item: &Item) -> Option<String> {
+fn shown_text(room: &Room, item: &PendingItem) -> Option<String> {
     let shown = match item.kind {
         "approval" => match displayed(item) {
             Some(shown) => shown.to_owned(),
@@ -82,7 +86,7 @@ fn body(room: &Room, seq: u64) -> String {
 }
 
 /// Equal reports as one row, which lists them and dismisses all that it lists.
-fn group(equal: &[&Item]) -> Markup {
+fn group(equal: &[&PendingItem]) -> Markup {
     let (kind, oldest) = (equal[0].kind, equal.iter().map(|item| &*item.since).min());
     html! {
         li .item .group data-key={ "group " (kind) } tabindex="-1" {
@@ -104,7 +108,7 @@ fn group(equal: &[&Item]) -> Markup {
 }
 
 /// One item without its text. It can be settled in its conversation.
-fn brief(item: &Item) -> Markup {
+fn brief(item: &PendingItem) -> Markup {
     html! {
         li .item .brief .(item.kind) data-key=(key(item)) tabindex="-1" {
             p .facts { (badge(item)) " " (agent(&item.from)) " " (time(&item.since)) }
@@ -114,7 +118,7 @@ fn brief(item: &Item) -> Markup {
 }
 
 /// One item, with its complete text above its buttons.
-pub(super) fn item(item: &Item, shown: &str) -> Markup {
+pub(super) fn item(item: &PendingItem, shown: &str) -> Markup {
     html! {
         li .item .(item.kind) data-key=(key(item)) tabindex="-1" {
             (facts(item))
@@ -132,7 +136,7 @@ pub(super) fn item(item: &Item, shown: &str) -> Markup {
 }
 
 /// The script finds the same item in a newer list by this key.
-fn key(item: &Item) -> String {
+fn key(item: &PendingItem) -> String {
     match item.kind {
         "approval" | "question" | "escalation" | "rejection" => {
             format!("{} {}", item.kind, item.seq)
@@ -142,7 +146,7 @@ fn key(item: &Item) -> String {
 }
 
 /// The title, which leads to the conversation.
-fn conversation(item: &Item) -> Markup {
+fn conversation(item: &PendingItem) -> Markup {
     html! {
         @match (item.kind, item.seq) {
             ("rejection" | "wake" | "link", _) | (_, 0) => (text(&item.title)),
@@ -151,11 +155,11 @@ fn conversation(item: &Item) -> Markup {
     }
 }
 
-fn badge(item: &Item) -> Markup {
+fn badge(item: &PendingItem) -> Markup {
     html! { span .badge .(item.kind) { (item.kind) } }
 }
 
-fn facts(item: &Item) -> Markup {
+fn facts(item: &PendingItem) -> Markup {
     html! {
         p .facts {
             (badge(item)) " "
@@ -171,13 +175,13 @@ fn facts(item: &Item) -> Markup {
 }
 
 /// The complete text of an approval. A decision is bound to it.
-pub(super) fn displayed(item: &Item) -> Option<&str> {
+pub(super) fn displayed(item: &PendingItem) -> Option<&str> {
     item.text
         .as_deref()
         .filter(|text| text.len() <= limits::PAGE_SOURCE)
 }
 
-fn form(item: &Item) -> Markup {
+fn form(item: &PendingItem) -> Markup {
     let Some(answers) = answers(item) else {
         return command(item);
     };
@@ -198,7 +202,7 @@ fn form(item: &Item) -> Markup {
 }
 
 /// The actions for an item. `None` if it has no action here. The router reads no replies.
-fn answers(item: &Item) -> Option<Markup> {
+fn answers(item: &PendingItem) -> Option<Markup> {
     Some(match (item.kind, &item.owned) {
         ("approval", _) if displayed(item).is_none() => return None,
         ("approval", _) => html! {
@@ -244,7 +248,7 @@ fn answers(item: &Item) -> Option<Markup> {
     })
 }
 
-fn command(item: &Item) -> Markup {
+fn command(item: &PendingItem) -> Markup {
     html! { p .command { code { (text(&item.command)) } } }
 }
 

@@ -1,21 +1,21 @@
 //! Rejected mail: the list, and one file with its problems, to be fixed and sent again, or removed.
 
-use super::{Page, agent, nothing, respond, respond_about, text, time};
+use super::{PageContent, agent, nothing, respond, respond_about, text, time};
 use crate::base::error::{Problem, Result, in_words};
 use crate::base::{limits, sanitize};
-use crate::commands::rejected::{self, Shown, Which};
+use crate::commands::rejected::{self, RejectedDetails, RejectedSelection};
 use crate::message::schema::corrected;
 use crate::message::title::title_of_fields;
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn list(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, |app| {
-        let all = rejected::list(&app.room, &Which::All)?;
+        let all = rejected::list(&app.room, &RejectedSelection::All)?;
         let content = html! {
             section {
                 h1 { "Rejected mail" }
@@ -28,14 +28,14 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
                 }
             }
         };
-        Ok(Page::new("Rejected", "/rejected", content))
+        Ok(PageContent::new("Rejected", "/rejected", content))
     })
     .await
 }
 
-fn row(shown: &Shown) -> Markup {
+fn row(shown: &RejectedDetails) -> Markup {
     let one = &shown.rejected;
-    let head = Head::of(shown);
+    let head = RejectedHeader::of(shown);
     html! {
         li .entry .rejected tabindex="-1" {
             p .facts {
@@ -51,17 +51,17 @@ fn row(shown: &Shown) -> Markup {
 
 /// The recipients and the subject of a rejected file, as far as it has them.
 #[derive(Default)]
-struct Head {
+struct RejectedHeader {
     to: Vec<String>,
     /// The subject, the first line of the body, or the work that it claims.
     subject: Option<String>,
 }
 
-impl Head {
-    fn of(shown: &Shown) -> Head {
+impl RejectedHeader {
+    fn of(shown: &RejectedDetails) -> RejectedHeader {
         let content = shown.text.as_deref().unwrap_or_default();
         let Ok(message) = serde_json::from_str::<Map<String, Value>>(content) else {
-            return Head::default();
+            return RejectedHeader::default();
         };
         let to = match message.get("to") {
             Some(Value::String(one)) => vec![one.clone()],
@@ -72,7 +72,7 @@ impl Head {
                 .collect(),
             _ => Vec::new(),
         };
-        Head {
+        RejectedHeader {
             to,
             subject: title_of_fields(&message)
                 .map(str::to_owned)
@@ -100,12 +100,12 @@ fn ownership(message: &Map<String, Value>) -> Option<String> {
 }
 
 pub(in crate::web) async fn show(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<WebApp>>,
     Path(word): Path<String>,
 ) -> Response {
     respond_about(&app, &word, |app, found| {
         let shown = rejected::show(&app.room, &format!("#{found}"))?;
-        Ok(Page::new(
+        Ok(PageContent::new(
             format!("Rejected #{found}"),
             "/rejected",
             content(&shown)?,
@@ -114,9 +114,9 @@ pub(in crate::web) async fn show(
     .await
 }
 
-fn content(shown: &Shown) -> Result<Markup> {
+fn content(shown: &RejectedDetails) -> Result<Markup> {
     let one = &shown.rejected;
-    let head = Head::of(shown);
+    let head = RejectedHeader::of(shown);
     Ok(html! {
         section {
             h1 { (text(head.subject.as_deref().unwrap_or(&one.name))) " " span .seq { "#" (one.seq) } }

@@ -1,15 +1,15 @@
 //! A search over all messages, the newest first.
 
-use super::{Page, agent, agents, initials, nothing, respond_in_turn, seq, text, words};
+use super::{PageContent, agent, agents, initials, nothing, respond_in_turn, seq, text, words};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::message::TYPES;
-use crate::query::history::{Criteria, Filter};
-use crate::query::search::{Hit, Pattern, newest};
+use crate::query::history::{MessageCriteria, MessageFilter};
+use crate::query::search::{SearchHit, SearchPattern, newest};
 use crate::query::time;
-use crate::web::app::App;
-use crate::web::reply::Failure;
+use crate::web::app::WebApp;
+use crate::web::reply::RequestFailure;
 use axum::extract::{Query, State};
 use axum::http::Uri;
 use axum::response::Response;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The form of the search.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::web) struct Asked {
+pub(in crate::web) struct SearchForm {
     q: String,
     /// Whether `q` is a regular expression.
     regex: Option<String>,
@@ -31,17 +31,17 @@ pub(in crate::web) struct Asked {
 }
 
 pub(in crate::web) async fn show(
-    State(app): State<Arc<App>>,
-    Query(asked): Query<Asked>,
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<SearchForm>,
 ) -> Response {
     respond_in_turn(&app, move |app| {
-        Ok(Page::new("Search", "/search", section(app, &asked)))
+        Ok(PageContent::new("Search", "/search", section(app, &asked)))
     })
     .await
 }
 
 /// The form with its results. An invalid search keeps the form as it was sent.
-pub(super) fn section(app: &App, asked: &Asked) -> Markup {
+pub(super) fn section(app: &WebApp, asked: &SearchForm) -> Markup {
     html! {
         section {
             h1 { "Search" }
@@ -58,7 +58,7 @@ pub(super) fn section(app: &App, asked: &Asked) -> Markup {
     }
 }
 
-fn form(asked: &Asked) -> Markup {
+fn form(asked: &SearchForm) -> Markup {
     html! {
         form .search action="/search" {
             input type="search" name="q" value=(asked.q) aria-label="Words" autofocus;
@@ -86,9 +86,9 @@ fn form(asked: &Asked) -> Markup {
     }
 }
 
-impl Asked {
+impl SearchForm {
     /// The search at this address; an empty one if the address has no valid query.
-    pub(super) fn at(address: &str) -> Asked {
+    pub(super) fn at(address: &str) -> SearchForm {
         let uri = address.parse::<Uri>().ok();
         uri.and_then(|uri| Query::try_from_uri(&uri).ok())
             .map(|Query(asked)| asked)
@@ -102,22 +102,22 @@ impl Asked {
 }
 
 /// The newest messages that match, in log order. Letter case does not matter.
-fn found(app: &App, asked: &Asked) -> Result<Vec<Hit>> {
+fn found(app: &WebApp, asked: &SearchForm) -> Result<Vec<SearchHit>> {
     let pattern = if asked.regex.is_some() {
-        Pattern::regex(&asked.q, true, None)?
+        SearchPattern::regex(&asked.q, true, None)?
     } else {
-        Pattern::words(&asked.q, None)?
+        SearchPattern::words(&asked.q, None)?
     };
-    let criteria = Criteria {
+    let criteria = MessageCriteria {
         from: given(&asked.from),
         to: given(&asked.to),
         kind: given(&asked.r#type),
         since: given(&asked.since)
             .map(|since| time::past(&since))
             .transpose()?,
-        ..Criteria::default()
+        ..MessageCriteria::default()
     };
-    let filter = Filter::new(&app.room, criteria)?;
+    let filter = MessageFilter::new(&app.room, criteria)?;
     newest(&app.room, pattern, filter, limits::PAGE_FOUND)
 }
 
@@ -126,14 +126,14 @@ fn given(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn problem(failure: &Failure) -> Markup {
+fn problem(failure: &RequestFailure) -> Markup {
     html! {
         p .problem role="alert" { (text(&failure.what)) }
         p .fix { (text(&failure.cure)) }
     }
 }
 
-fn results(found: &[Hit]) -> Markup {
+fn results(found: &[SearchHit]) -> Markup {
     html! {
         @if found.is_empty() {
             (nothing("No matching messages.", ""))
@@ -147,7 +147,7 @@ fn results(found: &[Hit]) -> Markup {
     }
 }
 
-fn row(hit: &Hit) -> Markup {
+fn row(hit: &SearchHit) -> Markup {
     let message = &hit.past;
     let subject = message.subject.as_deref().or(message.preview.as_deref());
     html! {

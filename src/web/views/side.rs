@@ -4,10 +4,10 @@ use super::{agent, agents, encoded, initials, nothing, part, respond, text, time
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::message::id;
-use crate::query::latest::Wait;
+use crate::query::latest::WaitReason;
 use crate::query::status;
-use crate::query::who::{Everybody, Presence, Present};
-use crate::web::app::App;
+use crate::query::who::{AgentPresence, KnownAgents, Presence};
+use crate::web::app::WebApp;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The content of the left area.
-pub(super) struct Overview {
+pub(super) struct SidebarContent {
     /// The number of items that need the person.
     pub(super) needs: usize,
     counts: [usize; VIEWS.len()],
-    everybody: Everybody,
-    waits: BTreeMap<Arc<str>, Vec<Wait>>,
+    everybody: KnownAgents,
+    waits: BTreeMap<Arc<str>, Vec<WaitReason>>,
 }
 
 /// The views, by address and name.
@@ -43,8 +43,8 @@ const IN_BAR: usize = 4;
 /// The page with all views and agents, for a narrow window. On it the left area has no agents.
 const MORE: &str = "/more";
 
-impl Overview {
-    pub(super) fn of(app: &App) -> Result<Overview> {
+impl SidebarContent {
+    pub(super) fn of(app: &WebApp) -> Result<SidebarContent> {
         let glance = status::glance(&app.room, id::HUMAN)?;
         let (needs, everybody) = (app.needs()?, app.everybody()?);
         let agents = everybody.roster.agents.iter();
@@ -57,7 +57,7 @@ impl Overview {
             "/health" => glance.waiting + glance.blocked,
             _ => 0,
         });
-        Ok(Overview {
+        Ok(SidebarContent {
             needs,
             counts,
             waits: app.waits()?,
@@ -97,7 +97,7 @@ impl Overview {
     fn agents(&self, most: usize) -> Markup {
         // The person does not need an entry for itself.
         let all = self.everybody.roster.agents.iter();
-        let present: Vec<&Present> = all.filter(|agent| &*agent.id != id::HUMAN).collect();
+        let present: Vec<&AgentPresence> = all.filter(|agent| &*agent.id != id::HUMAN).collect();
         let remote = &self.everybody.remote;
         html! {
             section #agents aria-labelledby="agents-title" {
@@ -117,7 +117,7 @@ impl Overview {
     }
 }
 
-fn row(one: &Present, waits: &[Wait]) -> Markup {
+fn row(one: &AgentPresence, waits: &[WaitReason]) -> Markup {
     html! {
         li .card {
             p .who {
@@ -151,23 +151,26 @@ fn row(one: &Present, waits: &[Wait]) -> Markup {
 
 /// The page that has the area.
 #[derive(Debug, Deserialize)]
-pub(in crate::web) struct Asked {
+pub(in crate::web) struct SidebarQuery {
     #[serde(default)]
     place: String,
 }
 
 /// The area, for the script.
 pub(in crate::web) async fn show(
-    State(app): State<Arc<App>>,
-    Query(asked): Query<Asked>,
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<SidebarQuery>,
 ) -> Response {
-    part(&app, move |app| Ok(Overview::of(app)?.show(&asked.place))).await
+    part(&app, move |app| {
+        Ok(SidebarContent::of(app)?.show(&asked.place))
+    })
+    .await
 }
 
 /// All views and agents, for a narrow window.
-pub(in crate::web) async fn more(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn more(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, |app| {
-        let overview = Overview::of(app)?;
+        let overview = SidebarContent::of(app)?;
         let content = html! {
             section .more {
                 h1 { "Views and agents" }
@@ -175,7 +178,7 @@ pub(in crate::web) async fn more(State(app): State<Arc<App>>) -> Response {
                 (overview.agents(usize::MAX))
             }
         };
-        Ok(super::Page::new("Views and agents", MORE, content))
+        Ok(super::PageContent::new("Views and agents", MORE, content))
     })
     .await
 }

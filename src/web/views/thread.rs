@@ -1,17 +1,18 @@
 //! A conversation beside a list: the oldest message first, and below the newest one the
 //! decision, or a reply.
 
-use super::timeline::{Asked, MailList};
+use super::timeline::{MailList, MailListQuery};
 use super::{
-    Page, agent, agents, initials, message, needs, respond_about, search, seq, text, time, timeline,
+    PageContent, agent, agents, initials, message, needs, respond_about, search, seq, text, time,
+    timeline,
 };
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::message::id;
 use crate::query::history::LoggedMessage;
-use crate::query::pending::Item;
+use crate::query::pending::PendingItem;
 use crate::query::{history, identity, thread};
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
@@ -20,12 +21,12 @@ use std::sync::Arc;
 
 /// The list beside a conversation, by its address.
 #[derive(Debug, Deserialize)]
-pub(in crate::web) struct From {
+pub(in crate::web) struct ListAddress {
     #[serde(default)]
     of: String,
 }
 
-impl From {
+impl ListAddress {
     /// The address, if it is a list's address. A link of another site must not lead the button *Back* elsewhere.
     fn address(&self) -> &str {
         match self.of.as_str() {
@@ -37,9 +38,9 @@ impl From {
 }
 
 pub(in crate::web) async fn show(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<WebApp>>,
     Path(word): Path<String>,
-    Query(from): Query<From>,
+    Query(from): Query<ListAddress>,
 ) -> Response {
     respond_about(&app, &word, move |app, found| {
         let address = from.address();
@@ -47,12 +48,18 @@ pub(in crate::web) async fn show(
             "/" => ("/", needs::section(app, &app.pending()?)),
             "/inbox" => (
                 "/inbox",
-                timeline::section(app, &Asked::of(MailList::Inbox))?,
+                timeline::section(app, &MailListQuery::of(MailList::Inbox))?,
             ),
-            "/all" => ("/all", timeline::section(app, &Asked::of(MailList::All))?),
-            _ => ("/search", search::section(app, &search::Asked::at(address))),
+            "/all" => (
+                "/all",
+                timeline::section(app, &MailListQuery::of(MailList::All))?,
+            ),
+            _ => (
+                "/search",
+                search::section(app, &search::SearchForm::at(address)),
+            ),
         };
-        let mut page = Page::new(format!("Conversation #{found}"), place, list);
+        let mut page = PageContent::new(format!("Conversation #{found}"), place, list);
         page.open = Some(conversation(app, found, address)?);
         Ok(page)
     })
@@ -61,9 +68,9 @@ pub(in crate::web) async fn show(
 
 /// The conversation, for the script.
 pub(in crate::web) async fn part(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<WebApp>>,
     Path(word): Path<String>,
-    Query(from): Query<From>,
+    Query(from): Query<ListAddress>,
 ) -> Response {
     match super::number(&word) {
         Ok(found) => super::part(&app, move |app| conversation(app, found, from.address())).await,
@@ -71,7 +78,7 @@ pub(in crate::web) async fn part(
     }
 }
 
-fn conversation(app: &App, found: u64, place: &str) -> Result<Markup> {
+fn conversation(app: &WebApp, found: u64, place: &str) -> Result<Markup> {
     let viewer = identity::viewer(&app.room, id::HUMAN)?;
     let name = format!("#{found}");
     let mut messages = thread::thread(&app.room, &viewer, &name, Some(limits::PAGE_THREAD))?;
@@ -103,7 +110,7 @@ fn conversation(app: &App, found: u64, place: &str) -> Result<Markup> {
 }
 
 /// One message. The text of an approval that can be decided is at its buttons.
-fn entry(past: &LoggedMessage, is_meant: bool, items: &[Item]) -> Markup {
+fn entry(past: &LoggedMessage, is_meant: bool, items: &[PendingItem]) -> Markup {
     let body = past.message.get("body").and_then(serde_json::Value::as_str);
     let is_decided_below = items
         .iter()

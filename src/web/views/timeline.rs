@@ -1,16 +1,18 @@
 //! Lists of mail, the newest entry first: the inbox, and all mail with filters in the address.
 
 use super::rejected::sentence;
-use super::{Page, agent, agents, encoded, initials, nothing, respond, seq, text, time, words};
+use super::{
+    PageContent, agent, agents, encoded, initials, nothing, respond, seq, text, time, words,
+};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::message::record::EventKind;
 use crate::message::{DECISION, TYPES, id};
 use crate::query::inbox;
-use crate::query::timeline::{Choice, Entry, page, since};
-use crate::query::view::View;
-use crate::web::app::{App, run};
+use crate::query::timeline::{TimelineEntry, TimelineFilter, page, since};
+use crate::query::view::MessageView;
+use crate::web::app::{WebApp, run};
 use crate::web::reply::json_text;
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -47,20 +49,20 @@ impl MailList {
 }
 
 pub(in crate::web) async fn all(
-    State(app): State<Arc<App>>,
-    Query(asked): Query<Asked>,
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<MailListQuery>,
 ) -> Response {
     list(&app, asked).await
 }
 
 pub(in crate::web) async fn inbox(
-    State(app): State<Arc<App>>,
-    Query(asked): Query<Asked>,
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<MailListQuery>,
 ) -> Response {
     let list_of = MailList::Inbox;
     list(
         &app,
-        Asked {
+        MailListQuery {
             list: list_of,
             ..asked
         },
@@ -68,17 +70,21 @@ pub(in crate::web) async fn inbox(
     .await
 }
 
-async fn list(app: &Arc<App>, asked: Asked) -> Response {
+async fn list(app: &Arc<WebApp>, asked: MailListQuery) -> Response {
     respond(app, move |app| {
         let list = asked.list;
-        Ok(Page::new(list.title(), list.place(), section(app, &asked)?))
+        Ok(PageContent::new(
+            list.title(),
+            list.place(),
+            section(app, &asked)?,
+        ))
     })
     .await
 }
 
 /// The part of a list that an address asks for.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(in crate::web) struct Asked {
+pub(in crate::web) struct MailListQuery {
     #[serde(default)]
     list: MailList,
     agent: Option<String>,
@@ -90,18 +96,18 @@ pub(in crate::web) struct Asked {
     after: Option<u64>,
 }
 
-impl Asked {
+impl MailListQuery {
     /// The beginning of a list.
-    pub(super) fn of(list: MailList) -> Asked {
-        Asked {
+    pub(super) fn of(list: MailList) -> MailListQuery {
+        MailListQuery {
             list,
-            ..Asked::default()
+            ..MailListQuery::default()
         }
     }
 
-    fn choice(&self) -> Choice {
+    fn choice(&self) -> TimelineFilter {
         let given = |word: &Option<String>| word.clone().filter(|word| !word.is_empty());
-        Choice {
+        TimelineFilter {
             agent: given(&self.agent),
             to: (self.list == MailList::Inbox).then(|| id::HUMAN.to_owned()),
             kind: given(&self.r#type),
@@ -132,10 +138,10 @@ impl Asked {
     }
 }
 
-pub(super) fn section(app: &App, asked: &Asked) -> Result<Markup> {
+pub(super) fn section(app: &WebApp, asked: &MailListQuery) -> Result<Markup> {
     let choice = asked.choice();
     let page = page(&app.room, &choice, asked.before, limits::PAGE_ENTRIES)?;
-    let unread = Unread::of(app)?;
+    let unread = UnreadMail::of(app)?;
     let (list, is_empty) = (asked.list, page.entries.is_empty() && page.before.is_none());
     Ok(html! {
         section #timeline aria-labelledby="timeline-title" data-newest=(page.newest) data-query=(asked.query())
@@ -152,14 +158,14 @@ pub(super) fn section(app: &App, asked: &Asked) -> Result<Markup> {
 }
 
 /// The unread mail of the person.
-struct Unread {
+struct UnreadMail {
     at: BTreeSet<Stamp>,
     /// Files that no router has placed.
     files: Vec<String>,
 }
 
-impl Unread {
-    fn of(app: &App) -> Result<Unread> {
+impl UnreadMail {
+    fn of(app: &WebApp) -> Result<UnreadMail> {
         let (mut at, mut files) = (BTreeSet::new(), Vec::new());
         for (name, accepted) in inbox::names(&app.room, id::HUMAN)? {
             match accepted {
@@ -167,10 +173,10 @@ impl Unread {
                 None => files.push(name.to_string_lossy().into_owned()),
             }
         }
-        Ok(Unread { at, files })
+        Ok(UnreadMail { at, files })
     }
 
-    fn has(&self, entry: &Entry) -> bool {
+    fn has(&self, entry: &TimelineEntry) -> bool {
         entry.is_to(id::HUMAN) && Stamp::parse(&entry.at).is_some_and(|at| self.at.contains(&at))
     }
 
@@ -183,7 +189,7 @@ impl Unread {
     }
 }
 
-fn filters(choice: &Choice) -> Markup {
+fn filters(choice: &TimelineFilter) -> Markup {
     let value = |word: &Option<String>| word.clone().unwrap_or_default();
     html! {
         form .filters action="/all" {
@@ -197,15 +203,15 @@ fn filters(choice: &Choice) -> Markup {
             }
             label { "Channel" input name="channel" value=(value(&choice.channel)) autocomplete="off"; }
             button { "Filter" }
-            @if *choice != Choice::default() { a .button href="/all" { "Show all" } }
+            @if *choice != TimelineFilter::default() { a .button href="/all" { "Show all" } }
         }
     }
 }
 
 /// Entries for the script: after the record `after`, or before the record `before`.
 pub(in crate::web) async fn part(
-    State(app): State<Arc<App>>,
-    Query(asked): Query<Asked>,
+    State(app): State<Arc<WebApp>>,
+    Query(asked): Query<MailListQuery>,
 ) -> Response {
     let made = run(&app, move |app| {
         let choice = asked.choice();
@@ -213,7 +219,7 @@ pub(in crate::web) async fn part(
             Some(after) => since(&app.room, &choice, after, limits::PAGE_ENTRIES)?,
             None => page(&app.room, &choice, asked.before, limits::PAGE_ENTRIES)?,
         };
-        let unread = Unread::of(app)?;
+        let unread = UnreadMail::of(app)?;
         let rows = html! { @for entry in &page.entries { (row(entry, &unread)) } }.into_string();
         let older = page
             .before
@@ -230,8 +236,8 @@ pub(in crate::web) async fn part(
 }
 
 /// One entry. It leads to its conversation.
-fn row(entry: &Entry, unread: &Unread) -> Markup {
-    let view = View::from(entry);
+fn row(entry: &TimelineEntry, unread: &UnreadMail) -> Markup {
+    let view = MessageView::from(entry);
     let (is_urgent, is_unread) = (entry.is_urgent(), unread.has(entry));
     let is_rejected = entry.event == EventKind::Rejected;
     let subject = entry.subject.as_deref().or(entry.file.as_deref());
@@ -271,7 +277,7 @@ fn row(entry: &Entry, unread: &Unread) -> Markup {
 }
 
 /// The change of claims or approvals. A decision with the question as its subject needs no id.
-fn change(entry: &Entry) -> Option<&str> {
+fn change(entry: &TimelineEntry) -> Option<&str> {
     let change = entry.change.as_deref()?;
     match change.rsplit_once(" · ") {
         Some((_, option)) if entry.kind == DECISION && entry.subject.is_some() => Some(option),
@@ -279,14 +285,14 @@ fn change(entry: &Entry) -> Option<&str> {
     }
 }
 
-fn conversation(entry: &Entry, words: &str) -> Markup {
+fn conversation(entry: &TimelineEntry, words: &str) -> Markup {
     match entry.event {
         EventKind::Rejected => html! { a href={ "/rejected/" (entry.seq) } { (words) } },
         _ => html! { a href={ "/thread/" (entry.seq) } data-open { (words) } },
     }
 }
 
-fn recipients(entry: &Entry, view: &View<'_>) -> Markup {
+fn recipients(entry: &TimelineEntry, view: &MessageView<'_>) -> Markup {
     const NAMES: usize = 3;
     match entry.to.len() {
         1..=NAMES => agents(entry.to.iter().map(|name| &**name)),

@@ -1,22 +1,22 @@
 //! The events of the room, the newest first.
 
-use super::{Page, agent, nothing, respond, seq, text, time};
+use super::{PageContent, agent, nothing, respond, seq, text, time};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::query::events::{Envelope, Events, Filter};
+use crate::query::events::{Envelope, EventFilter, LogEventReader};
 use crate::query::newest::last_of;
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use axum::extract::State;
 use axum::response::Response;
 use maud::html;
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, page).await
 }
 
-fn page(app: &App) -> Result<Page> {
-    let events = Events::of(&app.room, Filter::default())?;
+fn page(app: &WebApp) -> Result<PageContent> {
+    let events = LogEventReader::of(&app.room, EventFilter::default())?;
     let is_shown = |event: &Result<Envelope>| event.as_ref().map_or(true, Envelope::is_for_worklog);
     let newest = last_of(events.each()?.filter(is_shown), limits::PAGE_FOUND)?;
     let content = html! {
@@ -38,5 +38,5 @@ fn page(app: &App) -> Result<Page> {
             @if newest.len() == limits::PAGE_FOUND { p .empty { "Older events: " code { "mailbag log events" } } }
         }
     };
-    Ok(Page::new("Worklog", "/worklog", content))
+    Ok(PageContent::new("Worklog", "/worklog", content))
 }

@@ -1,11 +1,11 @@
 //! Writing a message: address completion, and a preview of who it reaches.
 
-use super::{Page, agents, respond, text};
+use super::{PageContent, agents, respond, text};
 use crate::base::error::Result;
 use crate::message::{PRIORITIES, id};
 use crate::query::explain::{explain, known_addresses};
 use crate::room::Room;
-use crate::web::app::App;
+use crate::web::app::WebApp;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A message, or a reply if it names one.
 #[derive(Debug, Default, Deserialize)]
-pub(in crate::web) struct Letter {
+pub(in crate::web) struct MessageForm {
     #[serde(default)]
     pub(in crate::web) to: String,
     #[serde(default)]
@@ -36,13 +36,13 @@ pub(in crate::web) struct Letter {
 const KINDS: [&str; 5] = ["message", "question", "task", "status", "broadcast"];
 
 pub(in crate::web) async fn show(
-    State(app): State<Arc<App>>,
-    Query(letter): Query<Letter>,
+    State(app): State<Arc<WebApp>>,
+    Query(letter): Query<MessageForm>,
 ) -> Response {
     respond(&app, move |app| page(app, &letter)).await
 }
 
-fn page(app: &App, letter: &Letter) -> Result<Page> {
+fn page(app: &WebApp, letter: &MessageForm) -> Result<PageContent> {
     let content = html! {
         section {
             h1 { "Write" }
@@ -72,13 +72,13 @@ fn page(app: &App, letter: &Letter) -> Result<Page> {
             }
         }
     };
-    Ok(Page::new("Write", "/write", content))
+    Ok(PageContent::new("Write", "/write", content))
 }
 
 /// The recipients of a message, for the script.
 pub(in crate::web) async fn reaches_part(
-    State(app): State<Arc<App>>,
-    Query(letter): Query<Letter>,
+    State(app): State<Arc<WebApp>>,
+    Query(letter): Query<MessageForm>,
 ) -> Response {
     super::part(&app, move |app| reaches(&app.room, &letter.to)).await
 }

@@ -5,10 +5,12 @@ pub(super) mod status;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
-use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED};
+use crate::cli::context::{CommandContext, here};
+use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN, RED};
 use crate::clients::git_hooks;
-use crate::clients::install::{self, Change, Changing, HookTest, Plan, Request, Scope};
+use crate::clients::install::{
+    self, FileChange, FileChangeKind, HookTest, InstallPlan, InstallRequest, InstallScope,
+};
 use crate::clients::kind::Client;
 use clap::builder::PossibleValue;
 use schemars::JsonSchema;
@@ -43,20 +45,20 @@ the lines to add.";
 
 /// Where to install.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Which {
+pub(crate) enum InstallTarget {
     /// An agent client.
     Client(Client),
     /// The hooks of a git repository.
     Git,
 }
 
-impl clap::ValueEnum for Which {
-    fn value_variants<'a>() -> &'a [Which] {
-        static ALL: LazyLock<Vec<Which>> = LazyLock::new(|| {
+impl clap::ValueEnum for InstallTarget {
+    fn value_variants<'a>() -> &'a [InstallTarget] {
+        static ALL: LazyLock<Vec<InstallTarget>> = LazyLock::new(|| {
             Client::ALL
                 .into_iter()
-                .map(Which::Client)
-                .chain([Which::Git])
+                .map(InstallTarget::Client)
+                .chain([InstallTarget::Git])
                 .collect()
         });
         &ALL
@@ -64,8 +66,12 @@ impl clap::ValueEnum for Which {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
-            Which::Client(client) => PossibleValue::new(client.as_str()).help(client.name()),
-            Which::Git => PossibleValue::new(git_hooks::NAME).help("The hooks of a git repository"),
+            InstallTarget::Client(client) => {
+                PossibleValue::new(client.as_str()).help(client.name())
+            }
+            InstallTarget::Git => {
+                PossibleValue::new(git_hooks::NAME).help("The hooks of a git repository")
+            }
         })
     }
 }
@@ -76,9 +82,9 @@ impl clap::ValueEnum for Which {
 pub(crate) struct Args {
     /// Client, or git
     #[arg(required_unless_present = "status")]
-    client: Option<Which>,
+    client: Option<InstallTarget>,
     #[command(flatten)]
-    place: Place,
+    place: ScopeArgs,
     /// Agent of all sessions of the client; default: each session joins as an agent
     #[arg(long, value_name = "ID", conflicts_with = "status")]
     agent: Option<String>,
@@ -98,7 +104,7 @@ pub(crate) struct Args {
 
 /// The scope of an installation.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Place {
+pub(crate) struct ScopeArgs {
     /// Project scope, for everybody in this project (default)
     #[arg(long, conflicts_with = "user")]
     project: bool,
@@ -109,29 +115,29 @@ pub(crate) struct Place {
 
 /// The changes, made or planned with `--dry-run`.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::cli::verbs) struct Report<'a> {
+pub(in crate::cli::verbs) struct InstallChanges<'a> {
     #[serde(flatten)]
-    plan: &'a Plan,
+    plan: &'a InstallPlan,
     dry_run: bool,
     proof: Option<&'a HookTest>,
 }
 
-impl Which {
+impl InstallTarget {
     /// The client; `None` for git.
     pub(crate) fn client(self) -> Option<Client> {
         match self {
-            Which::Client(client) => Some(client),
-            Which::Git => None,
+            InstallTarget::Client(client) => Some(client),
+            InstallTarget::Git => None,
         }
     }
 }
 
-impl Place {
-    pub(crate) fn scope(&self) -> Scope {
+impl ScopeArgs {
+    pub(crate) fn scope(&self) -> InstallScope {
         if self.user {
-            Scope::User
+            InstallScope::User
         } else {
-            Scope::Project
+            InstallScope::Project
         }
     }
 
@@ -151,7 +157,7 @@ impl Place {
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let from = here()?;
     let which = match args.client {
         Some(which) if !args.status => which,
@@ -159,7 +165,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     };
     let room = cx.asked();
     let plan = match which.client() {
-        Some(client) => install::install(&Request {
+        Some(client) => install::install(&InstallRequest {
             client,
             scope: args.place.scope(),
             agent: args.agent.as_deref(),
@@ -199,12 +205,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Prints the change before it is made.
-pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
+pub(crate) fn show(plan: &InstallPlan, cx: &mut CommandContext) -> Result<()> {
     cx.out.ahead(|out| diff(&plan.files, out))
 }
 
 /// Prints the changes of files.
-pub(crate) fn diff(files: &[Changing], out: &mut Output) -> Result<()> {
+pub(crate) fn diff(files: &[FileChange], out: &mut CommandOutput) -> Result<()> {
     for line in files.iter().flat_map(|file| file.diff.lines()) {
         let style = match line.as_bytes().first() {
             _ if line.starts_with("+++") || line.starts_with("---") => BOLD,
@@ -230,14 +236,14 @@ pub(crate) fn diff(files: &[Changing], out: &mut Output) -> Result<()> {
 }
 
 /// Prints the changes.
-pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
+pub(crate) fn done(plan: &InstallPlan, cx: &mut CommandContext) -> Result<()> {
     cx.out.ahead(|out| {
         plan.files.iter().try_for_each(|file| {
             let word = match file.change {
-                Change::Made => "created",
-                Change::Changed => "changed",
-                Change::Removed => "removed",
-                Change::Kept => "kept",
+                FileChangeKind::Made => "created",
+                FileChangeKind::Changed => "changed",
+                FileChangeKind::Removed => "removed",
+                FileChangeKind::Kept => "kept",
             };
             let path = file.path.display().to_string();
             let kept = file
@@ -254,10 +260,10 @@ pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
 
 /// Prints the result and the next steps.
 pub(crate) fn report(
-    plan: &Plan,
+    plan: &InstallPlan,
     dry_run: bool,
     proof: Option<&HookTest>,
-    cx: &mut Context,
+    cx: &mut CommandContext,
 ) -> Result<Exit> {
     let exit = if proof.is_none_or(|proof| proof.ok) {
         Exit::Ok
@@ -265,7 +271,7 @@ pub(crate) fn report(
         Exit::Error
     };
     cx.out.show(
-        &Report {
+        &InstallChanges {
             plan,
             dry_run,
             proof,
@@ -275,7 +281,7 @@ pub(crate) fn report(
     Ok(exit)
 }
 
-fn result(plan: &Plan, proof: Option<&HookTest>, out: &mut Output) -> Result<()> {
+fn result(plan: &InstallPlan, proof: Option<&HookTest>, out: &mut CommandOutput) -> Result<()> {
     if plan.files.is_empty() && plan.by_hand.is_empty() {
         let directory = plan.directory.display().to_string();
         out.line(sanitize::line(&format!(

@@ -1,52 +1,56 @@
 //! `mailbag install --status`: shows where mailbag is installed and whether it works.
 
-use super::{Place, Which};
+use super::{InstallTarget, ScopeArgs};
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
-use crate::cli::show::output::{Output, RED, YELLOW};
+use crate::cli::context::{CommandContext, here};
+use crate::cli::show::output::{CommandOutput, RED, YELLOW};
 use crate::cli::show::table;
 use crate::clients::git_hooks;
-use crate::clients::install::{self, Hooks, Scope, Status, Trust};
-use crate::clients::kind::{Can, Client, WakeBy, What};
+use crate::clients::install::{self, ClientStatus, HookPresence, HookTrust, InstallScope};
+use crate::clients::kind::{AbilityKind, AbilitySupport, Client, SessionWakeMethod};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
 /// The installation status of clients and of the repository.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::cli::verbs) struct Installed<'a> {
+pub(in crate::cli::verbs) struct InstallStatus<'a> {
     /// The clients.
-    clients: &'a [Status],
+    clients: &'a [ClientStatus],
     /// The hooks of the git repository. `None` without a repository, or if only another client or scope was asked for.
-    git: Option<&'a git_hooks::Status>,
+    git: Option<&'a git_hooks::GitHookStatus>,
 }
 
 /// Prints the installed files of one client or of all clients.
-pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Result<Exit> {
+pub(super) fn run(
+    which: Option<InstallTarget>,
+    place: &ScopeArgs,
+    cx: &mut CommandContext,
+) -> Result<Exit> {
     let from = here()?;
     let homes = install::homes(&from)?;
     let clients = Client::ALL
         .into_iter()
         .filter(|one| which.is_none_or(|which| which.client() == Some(*one)));
-    let scopes = [Scope::Project, Scope::User]
+    let scopes = [InstallScope::Project, InstallScope::User]
         .into_iter()
         .filter(|one| !place.is_given() || *one == place.scope());
-    let scopes: Vec<Scope> = scopes.collect();
-    let all: Vec<Status> = clients
+    let scopes: Vec<InstallScope> = scopes.collect();
+    let all: Vec<ClientStatus> = clients
         .flat_map(|client| scopes.iter().map(move |scope| (client, *scope)))
         .map(|(client, scope)| install::status(client, scope, &homes))
         .collect();
-    let wants_git =
-        which.is_none_or(|which| which.client().is_none()) && scopes.contains(&Scope::Project);
+    let wants_git = which.is_none_or(|which| which.client().is_none())
+        && scopes.contains(&InstallScope::Project);
     let git = if wants_git {
         git_hooks::status(&from)
     } else {
         None
     };
     cx.out.show(
-        &Installed {
+        &InstallStatus {
             clients: &all,
             git: git.as_ref(),
         },
@@ -55,7 +59,11 @@ pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Resu
     Ok(Exit::Ok)
 }
 
-fn show(all: &[Status], git: Option<&git_hooks::Status>, out: &mut Output) -> Result<()> {
+fn show(
+    all: &[ClientStatus],
+    git: Option<&git_hooks::GitHookStatus>,
+    out: &mut CommandOutput,
+) -> Result<()> {
     let head = [
         "CLIENT",
         "FOR",
@@ -90,16 +98,18 @@ fn show(all: &[Status], git: Option<&git_hooks::Status>, out: &mut Output) -> Re
     }
     for client in all
         .iter()
-        .filter(|status| status.hooks != Hooks::Absent)
+        .filter(|status| status.hooks != HookPresence::Absent)
         .map(|status| status.client)
     {
         let why = client
             .facts()
             .abilities
             .iter()
-            .find(|ability| ability.what == What::Wake)
+            .find(|ability| ability.what == AbilityKind::Wake)
             .map(|ability| ability.can);
-        if let (WakeBy::Queue, Some(Can::Partly(why))) = (client.facts().wake, why) {
+        if let (SessionWakeMethod::Queue, Some(AbilitySupport::Partly(why))) =
+            (client.facts().wake, why)
+        {
             out.line(format!("note: waking sessions of {}: {why}", client.name()))?;
         }
     }
@@ -113,19 +123,19 @@ fn show(all: &[Status], git: Option<&git_hooks::Status>, out: &mut Output) -> Re
     Ok(())
 }
 
-fn row(status: &Status) -> Vec<String> {
+fn row(status: &ClientStatus) -> Vec<String> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let scope = if status.scope == Scope::Project {
+    let scope = if status.scope == InstallScope::Project {
         "project"
     } else {
         "user"
     };
     let program = program(status.command.as_deref(), status.executable.as_deref());
     let trusted = match status.trusted {
-        _ if status.hooks == Hooks::Absent => "-",
-        Trust::Yes => "yes",
-        Trust::No => "no",
-        Trust::Unknown => "unknown",
+        _ if status.hooks == HookPresence::Absent => "-",
+        HookTrust::Yes => "yes",
+        HookTrust::No => "no",
+        HookTrust::Unknown => "unknown",
     };
     let agent = status
         .agent
@@ -147,7 +157,7 @@ fn row(status: &Status) -> Vec<String> {
     ]
 }
 
-fn git_row(status: &git_hooks::Status) -> Vec<String> {
+fn git_row(status: &git_hooks::GitHookStatus) -> Vec<String> {
     let program = program(status.command.as_deref(), status.executable.as_deref());
     let none = || "-".to_owned();
     vec![
@@ -163,11 +173,11 @@ fn git_row(status: &git_hooks::Status) -> Vec<String> {
     ]
 }
 
-fn word(hooks: Hooks) -> String {
+fn word(hooks: HookPresence) -> String {
     let word = match hooks {
-        Hooks::Installed => "installed",
-        Hooks::Partly => "partly",
-        Hooks::Absent => "absent",
+        HookPresence::Installed => "installed",
+        HookPresence::Partly => "partly",
+        HookPresence::Absent => "absent",
     };
     word.into()
 }

@@ -1,7 +1,7 @@
 //! Draws the view: the timeline or the help, the items, the numbers, an answer, and the line.
 
-use super::reading::Reading;
-use super::{View, side};
+use super::reading::ApprovalReader;
+use super::{WatchView, side};
 use crate::base::sanitize;
 use crate::cli::show::row::cut;
 use crate::cli::watch::help;
@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 /// Maximum number of lines of an answer.
 const NOTE_LINES: usize = 5;
 
-impl View {
+impl WatchView {
     /// Draws everything: the timeline, the numbers, an answer if there is one, and the line.
     pub(in crate::cli::watch) fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
@@ -108,7 +108,7 @@ impl View {
             .reading
             .as_ref()
             .filter(|reading| !reading.is_complete())
-            .map(Reading::hint);
+            .map(ApprovalReader::hint);
         let preview = unread.or_else(|| {
             self.meaning()
                 .ok()

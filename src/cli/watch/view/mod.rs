@@ -4,23 +4,23 @@ mod drawing;
 mod reading;
 mod side;
 
-use self::reading::Reading;
+use self::reading::ApprovalReader;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::cli::watch::board::Board;
+use crate::cli::watch::board::ItemBoard;
 use crate::cli::watch::completion;
-use crate::cli::watch::keeper::Looked;
+use crate::cli::watch::keeper::RoomSnapshot;
 use crate::cli::watch::lines::{self, DIM, Palette};
-use crate::cli::watch::meaning::{Meaning, forms, meaning};
-use crate::cli::watch::prompt::{Edit, Prompt};
-use crate::commands::answer::Action;
+use crate::cli::watch::meaning::{InputMeaning, forms, meaning};
+use crate::cli::watch::prompt::{Prompt, PromptEdit};
+use crate::commands::answer::ItemAction;
 use crate::commands::{chat_input, send};
 use crate::disk::layout;
-use crate::query::identity::Who;
-use crate::query::pending::Item;
-use crate::query::status::Glance;
-use crate::query::timeline::{self, Channels, Choice, Entry};
-use crate::query::who::Everybody;
+use crate::query::identity::AgentIdentity;
+use crate::query::pending::PendingItem;
+use crate::query::status::RoomCounters;
+use crate::query::timeline::{self, ChannelSelection, TimelineEntry, TimelineFilter};
+use crate::query::who::KnownAgents;
 use crate::room::Room;
 use ratatui::crossterm::event::{Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::style::{Modifier, Style};
@@ -33,37 +33,37 @@ const KEPT: usize = 2000;
 const OLDER: usize = 200;
 
 /// The result of a key.
-pub(in crate::cli::watch) enum Done {
+pub(in crate::cli::watch) enum KeyResult {
     /// Nothing outside the view.
     Shown,
     /// A message was written.
     Sent,
     /// An answer to an item has to be given.
-    Answers(Box<Answering>),
+    Answers(Box<ItemAnswer>),
     /// The person wants to go.
     Quit,
 }
 
 /// An answer to an item, as the person gave it.
-pub(in crate::cli::watch) struct Answering {
+pub(in crate::cli::watch) struct ItemAnswer {
     pub(in crate::cli::watch) room: Room,
-    pub(in crate::cli::watch) who: Who,
-    pub(in crate::cli::watch) item: Item,
-    pub(in crate::cli::watch) action: Action,
+    pub(in crate::cli::watch) who: AgentIdentity,
+    pub(in crate::cli::watch) item: PendingItem,
+    pub(in crate::cli::watch) action: ItemAction,
 }
 
 /// The timeline, the numbers, and the line that is being written.
-pub(in crate::cli::watch) struct View {
+pub(in crate::cli::watch) struct WatchView {
     room: Room,
     /// The directory of the room, as a person calls it.
     place: String,
-    who: Who,
-    channels: Channels,
+    who: AgentIdentity,
+    channels: ChannelSelection,
     palette: Palette,
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TimelineEntry>,
     /// Older entries are read before this record; `None`: before the first entry.
     older: Option<u64>,
-    everybody: Option<Everybody>,
+    everybody: Option<KnownAgents>,
     /// The entries' lines at the width of the screen.
     lines: Vec<Line<'static>>,
     width: usize,
@@ -74,24 +74,24 @@ pub(in crate::cli::watch) struct View {
     page: usize,
     prompt: Prompt,
     note: Option<(String, Style)>,
-    glance: Option<Glance>,
+    glance: Option<RoomCounters>,
     trouble: Option<String>,
-    board: Board,
+    board: ItemBoard,
     /// The line with the answer that is being recorded.
     answering: Option<String>,
     /// True while the help is shown.
     helps: bool,
     /// The approval that the person reads before deciding.
-    reading: Option<Reading>,
+    reading: Option<ApprovalReader>,
 }
 
-impl View {
+impl WatchView {
     pub(in crate::cli::watch) fn new(
         room: Room,
-        who: Who,
-        channels: Channels,
+        who: AgentIdentity,
+        channels: ChannelSelection,
         palette: Palette,
-    ) -> View {
+    ) -> WatchView {
         let path = room
             .dir
             .path()
@@ -103,7 +103,7 @@ impl View {
             _ => &path,
         };
         let place = place.display().to_string();
-        View {
+        WatchView {
             room,
             place,
             who,
@@ -121,7 +121,7 @@ impl View {
             note: None,
             glance: None,
             trouble: None,
-            board: Board::default(),
+            board: ItemBoard::default(),
             answering: None,
             helps: false,
             reading: None,
@@ -129,7 +129,7 @@ impl View {
     }
 
     /// Adds entries. A person who has scrolled back keeps the position.
-    pub(in crate::cli::watch) fn add(&mut self, entries: Vec<Entry>) {
+    pub(in crate::cli::watch) fn add(&mut self, entries: Vec<TimelineEntry>) {
         let before = self.lines.len();
         for entry in entries {
             self.fold(&entry);
@@ -148,10 +148,10 @@ impl View {
     }
 
     /// The numbers and the items are these now.
-    pub(in crate::cli::watch) fn looked(&mut self, looked: Result<Box<Looked>, String>) {
+    pub(in crate::cli::watch) fn looked(&mut self, looked: Result<Box<RoomSnapshot>, String>) {
         match looked {
             Ok(looked) => {
-                let Looked {
+                let RoomSnapshot {
                     glance,
                     pending,
                     everybody,
@@ -171,11 +171,11 @@ impl View {
         self.trouble = Some(e.to_string());
     }
 
-    fn fold(&mut self, entry: &Entry) {
+    fn fold(&mut self, entry: &TimelineEntry) {
         if self.width == 0 {
             return;
         }
-        let day = |entry: &Entry| lines::local(entry).date_naive();
+        let day = |entry: &TimelineEntry| lines::local(entry).date_naive();
         if self.entries.back().map(day) != Some(day(entry)) {
             let rule = format!("  {} ", lines::local(entry).format("%A %Y-%m-%d"));
             self.lines.push(Line::from(Span::styled(
@@ -196,29 +196,29 @@ impl View {
     }
 
     /// A key or pasted text.
-    pub(in crate::cli::watch) fn typed(&mut self, typed: Typed) -> Done {
+    pub(in crate::cli::watch) fn typed(&mut self, typed: Typed) -> KeyResult {
         match typed {
             Typed::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
-            Typed::Paste(text) => self.edit(Edit::Paste(text)),
-            _ => Done::Shown,
+            Typed::Paste(text) => self.edit(PromptEdit::Paste(text)),
+            _ => KeyResult::Shown,
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Done {
+    fn key(&mut self, key: KeyEvent) -> KeyResult {
         let is_empty = self.prompt.text().is_empty();
         let held = key.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT);
         let edit = match (held, key.code) {
-            (KeyModifiers::CONTROL, KeyCode::Char('c')) => return Done::Quit,
+            (KeyModifiers::CONTROL, KeyCode::Char('c')) => return KeyResult::Quit,
             (KeyModifiers::CONTROL, KeyCode::Char('d')) if self.prompt.text().is_empty() => {
-                return Done::Quit;
+                return KeyResult::Quit;
             }
             (KeyModifiers::NONE, KeyCode::Enter) => return self.send(),
-            (_, KeyCode::Enter) => Edit::Insert('\n'),
+            (_, KeyCode::Enter) => PromptEdit::Insert('\n'),
             (_, KeyCode::PageUp) if self.reading.is_some() => {
-                return self.turn_reading(Reading::previous_page);
+                return self.turn_reading(ApprovalReader::previous_page);
             }
             (_, KeyCode::PageDown) if self.reading.is_some() => {
-                return self.turn_reading(Reading::next_page);
+                return self.turn_reading(ApprovalReader::next_page);
             }
             (_, KeyCode::PageUp) => return self.turn_back(self.below + self.page),
             (_, KeyCode::PageDown) => return self.turn(self.below.saturating_sub(self.page)),
@@ -227,59 +227,59 @@ impl View {
                 if self.prompt.text().is_empty() =>
             {
                 self.helps = !self.helps;
-                return Done::Shown;
+                return KeyResult::Shown;
             }
             (KeyModifiers::NONE, KeyCode::Esc) => {
                 (self.note, self.helps, self.reading) = (None, false, None);
                 return self.turn(0);
             }
-            (KeyModifiers::CONTROL, KeyCode::Char('u')) => Edit::KillBefore,
-            (KeyModifiers::CONTROL, KeyCode::Char('k')) => Edit::KillAfter,
+            (KeyModifiers::CONTROL, KeyCode::Char('u')) => PromptEdit::KillBefore,
+            (KeyModifiers::CONTROL, KeyCode::Char('k')) => PromptEdit::KillAfter,
             (KeyModifiers::CONTROL, KeyCode::Char('w')) | (_, KeyCode::Backspace)
                 if !held.is_empty() =>
             {
-                Edit::KillWord
+                PromptEdit::KillWord
             }
-            (KeyModifiers::CONTROL, KeyCode::Char('a')) => Edit::Home,
-            (KeyModifiers::CONTROL, KeyCode::Char('e')) => Edit::End,
-            (KeyModifiers::CONTROL, KeyCode::Char('d')) => Edit::Delete,
+            (KeyModifiers::CONTROL, KeyCode::Char('a')) => PromptEdit::Home,
+            (KeyModifiers::CONTROL, KeyCode::Char('e')) => PromptEdit::End,
+            (KeyModifiers::CONTROL, KeyCode::Char('d')) => PromptEdit::Delete,
             (KeyModifiers::CONTROL, KeyCode::Char('p')) | (KeyModifiers::NONE, KeyCode::Up) => {
-                Edit::Older
+                PromptEdit::Older
             }
             (KeyModifiers::CONTROL, KeyCode::Char('n')) | (KeyModifiers::NONE, KeyCode::Down) => {
-                Edit::Newer
+                PromptEdit::Newer
             }
-            (KeyModifiers::NONE, KeyCode::Left) => Edit::Left,
-            (KeyModifiers::NONE, KeyCode::Right) => Edit::Right,
-            (_, KeyCode::Left) => Edit::WordLeft,
-            (_, KeyCode::Right) => Edit::WordRight,
+            (KeyModifiers::NONE, KeyCode::Left) => PromptEdit::Left,
+            (KeyModifiers::NONE, KeyCode::Right) => PromptEdit::Right,
+            (_, KeyCode::Left) => PromptEdit::WordLeft,
+            (_, KeyCode::Right) => PromptEdit::WordRight,
             (_, KeyCode::Home) if is_empty => {
                 self.load_older();
                 return self.turn(usize::MAX);
             }
             (_, KeyCode::End) if is_empty => return self.turn(0),
-            (_, KeyCode::Home) => Edit::Home,
-            (_, KeyCode::End) => Edit::End,
-            (_, KeyCode::Backspace) => Edit::Backspace,
-            (_, KeyCode::Delete) => Edit::Delete,
-            (KeyModifiers::NONE, KeyCode::Char(c)) => Edit::Insert(c),
-            _ => return Done::Shown,
+            (_, KeyCode::Home) => PromptEdit::Home,
+            (_, KeyCode::End) => PromptEdit::End,
+            (_, KeyCode::Backspace) => PromptEdit::Backspace,
+            (_, KeyCode::Delete) => PromptEdit::Delete,
+            (KeyModifiers::NONE, KeyCode::Char(c)) => PromptEdit::Insert(c),
+            _ => return KeyResult::Shown,
         };
         self.edit(edit)
     }
 
-    fn edit(&mut self, edit: Edit) -> Done {
+    fn edit(&mut self, edit: PromptEdit) -> KeyResult {
         (self.note, self.helps, self.reading) = (None, false, None);
         self.prompt.apply(edit);
-        Done::Shown
+        KeyResult::Shown
     }
 
-    fn turn_reading(&mut self, turn: fn(&mut Reading) -> Done) -> Done {
-        self.reading.as_mut().map_or(Done::Shown, turn)
+    fn turn_reading(&mut self, turn: fn(&mut ApprovalReader) -> KeyResult) -> KeyResult {
+        self.reading.as_mut().map_or(KeyResult::Shown, turn)
     }
 
     /// Turns back to a position that can be before the oldest entry.
-    fn turn_back(&mut self, below: usize) -> Done {
+    fn turn_back(&mut self, below: usize) -> KeyResult {
         if below + self.page > self.lines.len() {
             self.load_older();
         }
@@ -293,9 +293,9 @@ impl View {
         if before.is_some_and(|before| before <= 1) {
             return;
         }
-        let choice = Choice {
+        let choice = TimelineFilter {
             channel: self.channels.only().map(str::to_owned),
-            ..Choice::default()
+            ..TimelineFilter::default()
         };
         match timeline::page(&self.room, &choice, before, OLDER) {
             Ok(page) => {
@@ -310,24 +310,24 @@ impl View {
         }
     }
 
-    fn turn(&mut self, below: usize) -> Done {
+    fn turn(&mut self, below: usize) -> KeyResult {
         self.below = below.min(self.lines.len().saturating_sub(self.page));
         if self.below == 0 {
             self.news = 0;
         }
-        Done::Shown
+        KeyResult::Shown
     }
 
-    fn complete(&mut self) -> Done {
+    fn complete(&mut self) -> KeyResult {
         let registry = match self.room.registry() {
             Ok(registry) => registry,
             Err(e) => return self.failed(&e),
         };
         let Some(found) = completion::complete(self.prompt.before_place(), &self.board, &registry)
         else {
-            return Done::Shown;
+            return KeyResult::Shown;
         };
-        let done = self.edit(Edit::Complete(found.from, found.text));
+        let done = self.edit(PromptEdit::Complete(found.from, found.text));
         let choices: Vec<String> = found
             .choices
             .iter()
@@ -337,30 +337,30 @@ impl View {
         done
     }
 
-    fn meaning(&self) -> Result<Meaning<'_>> {
+    fn meaning(&self) -> Result<InputMeaning<'_>> {
         let id_of = |name: &str| Some(self.room.registry().ok()?.find(name)?.id.to_string());
         meaning(self.prompt.text(), &self.board, &self.channels, id_of)
     }
 
     /// Sends the line. If that fails, the line stays, with the reason below it.
-    fn send(&mut self) -> Done {
+    fn send(&mut self) -> KeyResult {
         if self.answering.is_some() {
-            return Done::Shown;
+            return KeyResult::Shown;
         }
         let (answering, is_open) = match self.meaning() {
             Err(e) => return self.failed(&e),
-            Ok(Meaning::Message) => return self.send_message(),
-            Ok(Meaning::Item(slot)) => {
+            Ok(InputMeaning::Message) => return self.send_message(),
+            Ok(InputMeaning::Item(slot)) => {
                 let cure = forms(slot);
                 return self.failed(&Error::Usage {
                     what: "the line has a number and no answer".into(),
                     cure,
                 });
             }
-            Ok(Meaning::Answer(slot, action)) => {
+            Ok(InputMeaning::Answer(slot, action)) => {
                 let (room, who, item) = (self.room.clone(), self.who.clone(), slot.item.clone());
                 (
-                    Box::new(Answering {
+                    Box::new(ItemAnswer {
                         room,
                         who,
                         item,
@@ -371,16 +371,16 @@ impl View {
             }
         };
         // The answer to a settled approval is the outcome, so there is nothing to read.
-        if let (Action::Decide { digest, .. }, true) = (&answering.action, is_open) {
+        if let (ItemAction::Decide { digest, .. }, true) = (&answering.action, is_open) {
             match self.read_whole(answering.item.seq, digest) {
                 Ok(true) => {}
-                Ok(false) => return Done::Shown,
+                Ok(false) => return KeyResult::Shown,
                 Err(e) => return self.failed(&e),
             }
         }
         self.note = Some(("answering …".into(), DIM));
         self.answering = Some(self.prompt.text().to_owned());
-        Done::Answers(answering)
+        KeyResult::Answers(answering)
     }
 
     /// The answer was given, or can't be: then the line stays.
@@ -401,7 +401,7 @@ impl View {
         }
     }
 
-    fn send_message(&mut self) -> Done {
+    fn send_message(&mut self) -> KeyResult {
         let drafted = chat_input::draft(self.prompt.text(), &self.channels);
         match drafted.and_then(|draft| send::send(&self.room, &self.who, draft)) {
             Ok(sent) => {
@@ -431,19 +431,19 @@ impl View {
                 self.note = Some((format!("sent to {to}{more}"), DIM));
                 self.prompt.sent();
                 self.turn(0);
-                Done::Sent
+                KeyResult::Sent
             }
             Err(e) => self.failed(&e),
         }
     }
 
-    fn failed(&mut self, e: &Error) -> Done {
+    fn failed(&mut self, e: &Error) -> KeyResult {
         let style = if matches!(e, Error::Usage { .. }) {
             self.palette.hint()
         } else {
             self.palette.trouble()
         };
         self.note = Some((e.to_string(), style));
-        Done::Shown
+        KeyResult::Shown
     }
 }

@@ -1,6 +1,6 @@
 //! The complete text of an approval, shown before the person decides.
 
-use super::{Done, View};
+use super::{KeyResult, WatchView};
 use crate::base::error::Result;
 use crate::cli::watch::lines;
 use crate::query::displayed::DisplayedApproval;
@@ -10,7 +10,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 /// An approval that the person reads, from the first line to the last.
-pub(super) struct Reading {
+pub(super) struct ApprovalReader {
     displayed: DisplayedApproval,
     /// The first line on the screen.
     top: usize,
@@ -21,23 +21,23 @@ pub(super) struct Reading {
     seen: usize,
 }
 
-impl Reading {
+impl ApprovalReader {
     /// Returns true if all lines were on the screen.
     pub(super) fn is_complete(&self) -> bool {
         self.page > 0 && self.seen >= self.all
     }
 
     // Several keys before the next drawing do not pass over lines.
-    fn turn_to(&mut self, top: usize) -> Done {
+    fn turn_to(&mut self, top: usize) -> KeyResult {
         self.top = top.min(self.seen).min(self.all.saturating_sub(self.page));
-        Done::Shown
+        KeyResult::Shown
     }
 
-    pub(super) fn next_page(&mut self) -> Done {
+    pub(super) fn next_page(&mut self) -> KeyResult {
         self.turn_to(self.top + self.page)
     }
 
-    pub(super) fn previous_page(&mut self) -> Done {
+    pub(super) fn previous_page(&mut self) -> KeyResult {
         self.turn_to(self.top.saturating_sub(self.page))
     }
 
@@ -67,7 +67,7 @@ impl Reading {
     }
 }
 
-impl View {
+impl WatchView {
     /// Shows the approval with this number and digest. Returns true if its last line was shown before.
     pub(super) fn read_whole(&mut self, seq: u64, digest: &str) -> Result<bool> {
         if let Some(reading) = self
@@ -82,7 +82,7 @@ impl View {
             return Ok(is_complete);
         }
         let displayed = DisplayedApproval::of_record(&self.room, seq, digest)?;
-        self.reading = Some(Reading {
+        self.reading = Some(ApprovalReader {
             displayed,
             top: 0,
             page: 0,

@@ -1,10 +1,10 @@
 //! The panel of a wide screen: the agents with presence, unread mail, claims, and the items that they wait for.
 
-use super::View;
+use super::WatchView;
 use crate::base::sanitize;
 use crate::cli::show::row::cut;
 use crate::cli::watch::lines::{DIM, Palette};
-use crate::query::who::{Everybody, Present};
+use crate::query::who::{AgentPresence, KnownAgents};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -17,7 +17,7 @@ pub(super) fn width(screen: usize) -> usize {
     if screen < LEAST { 0 } else { WIDTH }
 }
 
-impl View {
+impl WatchView {
     /// The lines of the panel, in this height.
     pub(super) fn side(&self, height: usize) -> Vec<Line<'static>> {
         // A blank column is between the timeline and the panel.
@@ -36,10 +36,10 @@ impl View {
         lines.iter().map(|line| indented(line, width)).collect()
     }
 
-    fn agents(&self, everybody: &Everybody) -> Vec<Line<'static>> {
+    fn agents(&self, everybody: &KnownAgents) -> Vec<Line<'static>> {
         let others = everybody.roster.agents.iter();
         let others = others.filter(|agent| *agent.id != *self.who.name);
-        let agents: Vec<&Present> = others.collect();
+        let agents: Vec<&AgentPresence> = others.collect();
         let bold = Style::new().add_modifier(Modifier::BOLD);
         let heading = format!("Agents {}", agents.len());
         let mut lines = vec![Line::from(Span::styled(heading, bold))];
@@ -65,7 +65,7 @@ impl View {
 }
 
 /// The agent with its presence and the number of its unread messages.
-fn name(agent: &Present, palette: Palette) -> Line<'static> {
+fn name(agent: &AgentPresence, palette: Palette) -> Line<'static> {
     let id = sanitize::line(&agent.id).into_owned();
     let mut spans = vec![
         Span::styled(id, palette.sender(&agent.id)),

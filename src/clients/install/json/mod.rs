@@ -6,26 +6,26 @@
 mod render;
 mod step;
 
-pub(super) use crate::clients::kind::Dialect;
+pub(super) use crate::clients::kind::JsonDialect;
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions};
-use render::Style;
+use render::JsonStyle;
 pub(super) use render::wrong_kind;
 use serde_json::Value;
-pub(super) use step::{Step, look};
+pub(super) use step::{JsonStep, look};
 
 /// Why a text cannot be edited, with the line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct EditError {
     pub(super) line: Option<u64>,
     pub(super) what: String,
 }
 
-impl Wrong {
-    pub(super) fn new(what: impl Into<String>) -> Wrong {
-        Wrong {
+impl EditError {
+    pub(super) fn new(what: impl Into<String>) -> EditError {
+        EditError {
             line: None,
             what: what.into(),
         }
@@ -34,7 +34,7 @@ impl Wrong {
 
 /// The end of a list for new items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ListEnd {
     /// At the front: no existing line changes.
     Front,
     /// At the back: existing items keep their indexes, and the last one gets a comma.
@@ -43,24 +43,24 @@ pub(super) enum End {
 
 /// A valid JSON file.
 #[derive(Debug, Clone)]
-pub(super) struct Json {
+pub(super) struct JsonFile {
     text: String,
-    dialect: Dialect,
+    dialect: JsonDialect,
 }
 
 /// Positions of the items of an object or a list.
-struct Inside {
+struct ItemPositions {
     open: usize,
     close: usize,
     items: Vec<(usize, usize)>,
 }
 
-impl Json {
+impl JsonFile {
     /// Parses a file's text. An empty file counts as an empty object.
-    pub(super) fn read(text: &str, dialect: Dialect) -> Result<Json, Wrong> {
+    pub(super) fn read(text: &str, dialect: JsonDialect) -> Result<JsonFile, EditError> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         let body = if body.trim().is_empty() {
-            format!("{{}}{}", Style::of(body).eol)
+            format!("{{}}{}", JsonStyle::of(body).eol)
         } else {
             body.to_owned()
         };
@@ -69,24 +69,24 @@ impl Json {
         } else {
             ""
         };
-        if dialect == Dialect::Strict {
+        if dialect == JsonDialect::Strict {
             let checked = serde_json::from_str::<serde::de::IgnoredAny>(&body);
             checked.map_err(|e| {
                 let what = e.to_string();
                 let why = what.split(" at line ").next().unwrap_or(&what).to_owned();
-                Wrong {
+                EditError {
                     line: Some(e.line() as u64),
                     what: format!("is not valid JSON: {why} at column {}", e.column()),
                 }
             })?;
         }
-        let json = Json {
+        let json = JsonFile {
             text: format!("{mark}{body}"),
             dialect,
         };
         json.parse(|value, _| match value {
             ast::Value::Object(_) => Ok(()),
-            _ => Err(Wrong::new(
+            _ => Err(EditError::new(
                 "is not a JSON object {…}, so it cannot be a settings file",
             )),
         })??;
@@ -104,18 +104,28 @@ impl Json {
     }
 
     /// Inserts a value into an object under a new name.
-    pub(super) fn put(&mut self, at: &[Step], name: &str, value: &Value) -> Result<(), Wrong> {
-        self.insert(at, Some(name), value, End::Front)
+    pub(super) fn put(
+        &mut self,
+        at: &[JsonStep],
+        name: &str,
+        value: &Value,
+    ) -> Result<(), EditError> {
+        self.insert(at, Some(name), value, ListEnd::Front)
     }
 
     /// Inserts a value into a list.
-    pub(super) fn push(&mut self, at: &[Step], value: &Value, end: End) -> Result<(), Wrong> {
+    pub(super) fn push(
+        &mut self,
+        at: &[JsonStep],
+        value: &Value,
+        end: ListEnd,
+    ) -> Result<(), EditError> {
         self.insert(at, None, value, end)
     }
 
     /// Replaces a value.
-    pub(super) fn replace(&mut self, at: &[Step], value: &Value) -> Result<(), Wrong> {
-        let style = Style::of(self.body());
+    pub(super) fn replace(&mut self, at: &[JsonStep], value: &Value) -> Result<(), EditError> {
+        let style = JsonStyle::of(self.body());
         let (start, end) =
             self.parse(|root, _| walk(root, at).map(|found| places(found.range())))??;
         let text = if self.is_one_line(start) {
@@ -129,9 +139,9 @@ impl Json {
     }
 
     /// Removes a value with its comma and its own lines.
-    pub(super) fn take_out(&mut self, at: &[Step]) -> Result<(), Wrong> {
+    pub(super) fn take_out(&mut self, at: &[JsonStep]) -> Result<(), EditError> {
         let Some((last, above)) = at.split_last() else {
-            return Err(Wrong::new("cannot remove the whole file"));
+            return Err(EditError::new("cannot remove the whole file"));
         };
         let cuts = self.parse(|root, tokens| {
             let holder = walk(root, above)?;
@@ -146,7 +156,12 @@ impl Json {
     }
 
     /// The ranges to cut, the last first, so that earlier positions stay valid.
-    fn cuts(&self, inside: &Inside, n: usize, tokens: &[TokenAndRange<'_>]) -> Vec<(usize, usize)> {
+    fn cuts(
+        &self,
+        inside: &ItemPositions,
+        n: usize,
+        tokens: &[TokenAndRange<'_>],
+    ) -> Vec<(usize, usize)> {
         let body = self.body();
         let (start, mut end) = inside.items[n];
         let comma = comma_after(tokens, end);
@@ -184,12 +199,12 @@ impl Json {
 
     fn insert(
         &mut self,
-        at: &[Step],
+        at: &[JsonStep],
         name: Option<&str>,
         value: &Value,
-        end: End,
-    ) -> Result<(), Wrong> {
-        let style = Style::of(self.body());
+        end: ListEnd,
+    ) -> Result<(), EditError> {
+        let style = JsonStyle::of(self.body());
         let edits = self.parse(|root, tokens| {
             let holder = walk(root, at)?;
             let fits = matches!(
@@ -197,11 +212,11 @@ impl Json {
                 (ast::Value::Object(_), Some(_)) | (ast::Value::Array(_), None)
             );
             if !fits {
-                return Err(Wrong::new("was changed at the same time"));
+                return Err(EditError::new("was changed at the same time"));
             }
             let inside = inside(holder);
             Ok(match end {
-                End::Back if !inside.items.is_empty() => {
+                ListEnd::Back if !inside.items.is_empty() => {
                     self.behind(&inside, &style, value, tokens)
                 }
                 _ => vec![self.before(&inside, has_schema(holder), &style, name, value, tokens)],
@@ -217,9 +232,9 @@ impl Json {
     /// Position and text for a value inserted at the front.
     fn before(
         &self,
-        inside: &Inside,
+        inside: &ItemPositions,
         has_schema: bool,
-        style: &Style,
+        style: &JsonStyle,
         name: Option<&str>,
         value: &Value,
         tokens: &[TokenAndRange<'_>],
@@ -285,8 +300,8 @@ impl Json {
     /// Positions and texts for a value inserted at the back, the last position first.
     fn behind(
         &self,
-        inside: &Inside,
-        style: &Style,
+        inside: &ItemPositions,
+        style: &JsonStyle,
         value: &Value,
         tokens: &[TokenAndRange<'_>],
     ) -> Vec<(usize, String)> {
@@ -339,15 +354,15 @@ impl Json {
     fn parse<T>(
         &self,
         then: impl FnOnce(&ast::Value<'_>, &[TokenAndRange<'_>]) -> T,
-    ) -> Result<T, Wrong> {
+    ) -> Result<T, EditError> {
         let collect = CollectOptions {
             comments: CommentCollectionStrategy::AsTokens,
             tokens: true,
         };
         let options = ParseOptions {
-            allow_comments: self.dialect != Dialect::Strict,
+            allow_comments: self.dialect != JsonDialect::Strict,
             allow_loose_object_property_names: false,
-            allow_trailing_commas: self.dialect == Dialect::Commas,
+            allow_trailing_commas: self.dialect == JsonDialect::Commas,
             allow_missing_commas: false,
             allow_single_quoted_strings: false,
             allow_hexadecimal_numbers: false,
@@ -357,7 +372,7 @@ impl Json {
             allow_extended_string_escapes: false,
         };
         let parsed =
-            jsonc_parser::parse_to_ast(self.body(), &collect, &options).map_err(|e| Wrong {
+            jsonc_parser::parse_to_ast(self.body(), &collect, &options).map_err(|e| EditError {
                 line: Some(e.line_display() as u64),
                 what: format!(
                     "is not valid JSON: {} at column {}",
@@ -367,7 +382,7 @@ impl Json {
             })?;
         match (&parsed.value, &parsed.tokens) {
             (Some(value), Some(tokens)) => Ok(then(value, tokens)),
-            _ => Err(Wrong::new(
+            _ => Err(EditError::new(
                 "contains only comments; write {} into it, or delete it",
             )),
         }
@@ -404,7 +419,7 @@ fn places(range: jsonc_parser::common::Range) -> (usize, usize) {
     (range.start, range.end)
 }
 
-fn inside(value: &ast::Value<'_>) -> Inside {
+fn inside(value: &ast::Value<'_>) -> ItemPositions {
     let (open, end) = places(value.range());
     let items = match value {
         ast::Value::Object(object) => object
@@ -419,7 +434,7 @@ fn inside(value: &ast::Value<'_>) -> Inside {
             .collect(),
         _ => Vec::new(),
     };
-    Inside {
+    ItemPositions {
         open,
         close: end - 1,
         items,
@@ -435,7 +450,10 @@ fn has_schema(value: &ast::Value<'_>) -> bool {
     })
 }
 
-fn walk<'v, 'a>(value: &'v ast::Value<'a>, at: &[Step]) -> Result<&'v ast::Value<'a>, Wrong> {
+fn walk<'v, 'a>(
+    value: &'v ast::Value<'a>,
+    at: &[JsonStep],
+) -> Result<&'v ast::Value<'a>, EditError> {
     at.iter().try_fold(value, |value, step| {
         let n = index(value, step)?;
         let found = match value {
@@ -443,17 +461,19 @@ fn walk<'v, 'a>(value: &'v ast::Value<'a>, at: &[Step]) -> Result<&'v ast::Value
             ast::Value::Array(array) => array.elements.get(n),
             _ => None,
         };
-        found.ok_or_else(|| Wrong::new("was changed at the same time"))
+        found.ok_or_else(|| EditError::new("was changed at the same time"))
     })
 }
 
 /// The index of the item that a step selects. A duplicate name is an error: clients use the last one, so changing the first
 /// would have no effect.
-fn index(value: &ast::Value<'_>, step: &Step) -> Result<usize, Wrong> {
+fn index(value: &ast::Value<'_>, step: &JsonStep) -> Result<usize, EditError> {
     let (key, object) = match (step, value) {
-        (Step::At(n), _) => return Ok(*n),
-        (Step::Key(key), ast::Value::Object(object)) => (key, object),
-        (Step::Key(key), _) => return Err(Wrong::new(format!("lost {key:?} in the meantime"))),
+        (JsonStep::At(n), _) => return Ok(*n),
+        (JsonStep::Key(key), ast::Value::Object(object)) => (key, object),
+        (JsonStep::Key(key), _) => {
+            return Err(EditError::new(format!("lost {key:?} in the meantime")));
+        }
     };
     let mut found = object
         .properties
@@ -463,10 +483,10 @@ fn index(value: &ast::Value<'_>, step: &Step) -> Result<usize, Wrong> {
         .map(|(n, _)| n);
     match (found.next(), found.next()) {
         (Some(n), None) => Ok(n),
-        (Some(_), Some(_)) => Err(Wrong::new(format!(
+        (Some(_), Some(_)) => Err(EditError::new(format!(
             "has {key:?} twice in one object; keep one of them"
         ))),
-        (None, _) => Err(Wrong::new(format!("lost {key:?} in the meantime"))),
+        (None, _) => Err(EditError::new(format!("lost {key:?} in the meantime"))),
     }
 }
 

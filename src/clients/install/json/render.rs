@@ -1,6 +1,6 @@
 //! Formats values in the style of the file.
 
-use super::Wrong;
+use super::EditError;
 use serde_json::Value;
 
 /// Longest simple value on one line, in characters.
@@ -8,7 +8,7 @@ const LINE: usize = 110;
 
 /// The style of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Style {
+pub(super) struct JsonStyle {
     /// The line end.
     pub(super) eol: &'static str,
     /// One level of indentation.
@@ -17,8 +17,8 @@ pub(super) struct Style {
     spaced: bool,
 }
 
-impl Style {
-    pub(super) fn of(text: &str) -> Style {
+impl JsonStyle {
+    pub(super) fn of(text: &str) -> JsonStyle {
         let inner = text
             .trim_start()
             .strip_prefix('{')
@@ -30,7 +30,7 @@ impl Style {
             .chars()
             .take_while(|c| matches!(c, ' ' | '\t'))
             .collect();
-        Style {
+        JsonStyle {
             eol: if text.contains("\r\n") { "\r\n" } else { "\n" },
             unit: if unit.is_empty() { "  ".into() } else { unit },
             spaced: text.trim().len() <= 2 || text.contains("\": ") || text.trim().contains('\n'),
@@ -117,7 +117,7 @@ fn depth(value: &Value) -> usize {
 }
 
 /// The error for a value of another kind than the expected one.
-pub(in crate::clients::install) fn wrong_kind(what: &str, is: &Value, wanted: &str) -> Wrong {
+pub(in crate::clients::install) fn wrong_kind(what: &str, is: &Value, wanted: &str) -> EditError {
     let kind = match is {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -126,5 +126,5 @@ pub(in crate::clients::install) fn wrong_kind(what: &str, is: &Value, wanted: &s
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    Wrong::new(format!("has {kind} as {what:?}, expected {wanted}"))
+    EditError::new(format!("has {kind} as {what:?}, expected {wanted}"))
 }

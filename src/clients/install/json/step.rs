@@ -4,27 +4,30 @@ use serde_json::Value;
 
 /// A step into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::clients::install) enum Step {
+pub(in crate::clients::install) enum JsonStep {
     Key(&'static str),
     At(usize),
 }
 
-impl From<&'static str> for Step {
-    fn from(key: &'static str) -> Step {
-        Step::Key(key)
+impl From<&'static str> for JsonStep {
+    fn from(key: &'static str) -> JsonStep {
+        JsonStep::Key(key)
     }
 }
 
-impl From<usize> for Step {
-    fn from(index: usize) -> Step {
-        Step::At(index)
+impl From<usize> for JsonStep {
+    fn from(index: usize) -> JsonStep {
+        JsonStep::At(index)
     }
 }
 
 /// The value at the end of a way, if it is there.
-pub(in crate::clients::install) fn look<'v>(value: &'v Value, at: &[Step]) -> Option<&'v Value> {
+pub(in crate::clients::install) fn look<'v>(
+    value: &'v Value,
+    at: &[JsonStep],
+) -> Option<&'v Value> {
     at.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::At(n) => value.get(n),
+        JsonStep::Key(key) => value.get(key),
+        JsonStep::At(n) => value.get(n),
     })
 }

@@ -1,12 +1,12 @@
 //! The tools about claims: who owns which work.
 
-use super::super::arguments::Arguments;
-use super::{Call, Shown};
+use super::super::arguments::ToolArguments;
+use super::{ToolCall, ToolResult};
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Error, Result, nearest};
+use crate::base::error::{Error, ErrorContext, Result, nearest};
 use crate::base::text::{joined, quoted, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::commands::claim::{self, Ask, Status};
+use crate::commands::claim::{self, ClaimAction, ClaimOutcome};
 use crate::commands::follow::route_pending;
 use crate::query::claims::{self, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus};
 use crate::room::Room;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 const ACTIONS: [&str; 5] = ["claim", "release", "handoff", "accept", "decline"];
 
-pub(super) fn claim(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn claim(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let action = call.arguments.needed("action")?;
     let note = call.arguments.text("note")?;
     let room = call.session.room()?;
@@ -24,18 +24,23 @@ pub(super) fn claim(mut call: Call<'_>) -> Result<Shown> {
     let ask = ask(&mut call.arguments, &action, &room, &who.name)?;
     let decided = claim::ask(&room, &who, ask, note)?.decided(limits::WRITER_WAIT)?;
     let mut text = decided.sentence();
-    if decided.status == Status::Waiting {
+    if decided.status == ClaimOutcome::Waiting {
         let subjects = claim::subjects(&room, &here()?, &decided.claims).unwrap_or_default();
         text += &format!("; {}", claims::blockers(&room, &who.name, &subjects)?);
         text += ". A message says when it is yours";
     }
-    Ok(Shown {
+    Ok(ToolResult {
         text: sanitize::line(&text).into_owned(),
         data: json!(decided),
     })
 }
 
-fn ask(arguments: &mut Arguments, action: &str, room: &Room, agent: &str) -> Result<Ask> {
+fn ask(
+    arguments: &mut ToolArguments,
+    action: &str,
+    room: &Room,
+    agent: &str,
+) -> Result<ClaimAction> {
     let words = arguments.texts("claims")?;
     let owned = |words: &[String]| claim::owned_subjects(room, &here()?, agent, words);
     match action {
@@ -45,22 +50,22 @@ fn ask(arguments: &mut Arguments, action: &str, room: &Room, agent: &str) -> Res
         }),
         "claim" => {
             let (lease, wait) = (arguments.text("lease")?, arguments.flag("wait")?);
-            Ok(Ask::Claim {
+            Ok(ClaimAction::Claim {
                 subjects: claim::subjects_to_claim(room, &here()?, &words)?,
                 lease,
                 wait,
             })
         }
-        "release" => Ok(Ask::Release {
+        "release" => Ok(ClaimAction::Release {
             subjects: owned(&words)?,
             of: None,
         }),
-        "handoff" => Ok(Ask::Offer {
+        "handoff" => Ok(ClaimAction::Offer {
             to: arguments.needed("to")?,
             subjects: owned(&words)?,
         }),
-        "accept" => Ok(Ask::Accept(arguments.text("offer")?)),
-        "decline" => Ok(Ask::Decline(arguments.text("offer")?)),
+        "accept" => Ok(ClaimAction::Accept(arguments.text("offer")?)),
+        "decline" => Ok(ClaimAction::Decline(arguments.text("offer")?)),
         other => {
             let near = nearest(other, ACTIONS);
             let near = if near.is_empty() {
@@ -77,7 +82,7 @@ fn ask(arguments: &mut Arguments, action: &str, room: &Room, agent: &str) -> Res
     }
 }
 
-pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn list(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let (paths, mine) = (call.arguments.texts("paths")?, call.arguments.flag("mine")?);
     let room = call.session.room()?;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
@@ -89,7 +94,7 @@ pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
     if !paths.is_empty() {
         let found = claims::paths(&room, you.as_deref(), &here()?, &paths)?;
         let lines: Vec<String> = found.iter().map(path).collect();
-        return Ok(Shown {
+        return Ok(ToolResult {
             text: lines.join("\n"),
             data: json!({"paths": found}),
         });
@@ -105,7 +110,7 @@ pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
     } else {
         lines.join("\n")
     };
-    Ok(Shown {
+    Ok(ToolResult {
         text,
         data: Value::Object(data),
     })

@@ -1,22 +1,22 @@
 //! Tools that find agents, messages and conversations, and the tool that registers the caller.
 
-use super::super::letter::{Letter, NAMES, Part};
-use super::{Call, Shown};
+use super::super::letter::{BodyRange, NAMES, ToolMessage};
+use super::{ToolCall, ToolResult};
 use crate::base::error::Result;
 use crate::base::text::count_of;
 use crate::base::{limits, sanitize};
 use crate::commands::follow::route_pending;
-use crate::query::history::{Criteria, Filter};
+use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::identity;
-use crate::query::links::Remote;
+use crate::query::links::KnownRemoteAgent;
 use crate::query::newest::last_of;
-use crate::query::search::{Hit, Match, Pattern, search as searched};
+use crate::query::search::{SearchHit, SearchMatch, SearchPattern, search as searched};
 use crate::query::thread as conversation;
-use crate::query::view::View;
-use crate::query::who::{self, Everybody, Present};
+use crate::query::view::MessageView;
+use crate::query::who::{self, AgentPresence, KnownAgents};
 use serde_json::{Map, Value, json};
 
-pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn register(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let name = call.arguments.needed("name")?;
     let role = call.arguments.text("role")?.filter(|role| !role.is_empty());
     let session = call
@@ -37,16 +37,16 @@ pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
         joined.agent,
         count_of(joined.unread, "unread message")
     );
-    Ok(Shown {
+    Ok(ToolResult {
         text,
         data: json!({"you": joined.agent, "new": joined.registered, "unread": joined.unread}),
     })
 }
 
-pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
+pub(super) fn agents(call: ToolCall<'_>) -> Result<ToolResult> {
     let room = call.session.room()?;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let Everybody { roster, remote } = who::everybody(&room)?;
+    let KnownAgents { roster, remote } = who::everybody(&room)?;
     let you = call.session.known(&room);
     let shown = &roster.agents[..roster.agents.len().min(limits::TOOL_AGENTS)];
     let mut lines: Vec<String> = you.iter().map(|you| format!("you are {you}")).collect();
@@ -65,13 +65,13 @@ pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
         lines.push(format!("{more} more"));
         data["more"] = json!(more);
     }
-    Ok(Shown {
+    Ok(ToolResult {
         text: lines.join("\n"),
         data,
     })
 }
 
-fn line(agent: &Present) -> String {
+fn line(agent: &AgentPresence) -> String {
     let called = agent
         .name
         .as_ref()
@@ -96,7 +96,7 @@ fn line(agent: &Present) -> String {
     sanitize::line(&line).into_owned()
 }
 
-fn far_line(agent: &Remote) -> String {
+fn far_line(agent: &KnownRemoteAgent) -> String {
     let called = agent
         .name
         .as_ref()
@@ -110,7 +110,7 @@ fn far_line(agent: &Remote) -> String {
     sanitize::line(&format!("{}{called}: {role}in another room", agent.id)).into_owned()
 }
 
-fn far_fields(agent: &Remote) -> Value {
+fn far_fields(agent: &KnownRemoteAgent) -> Value {
     let fields = [
         ("id", Some(json!(agent.id))),
         ("name", agent.name.as_ref().map(|name| json!(name))),
@@ -124,7 +124,7 @@ fn far_fields(agent: &Remote) -> Value {
         .into()
 }
 
-fn fields(agent: &Present) -> Value {
+fn fields(agent: &AgentPresence) -> Value {
     let text = |text: &str| json!(sanitize::line(text));
     let fields = [
         ("id", Some(json!(agent.id))),
@@ -147,18 +147,18 @@ fn fields(agent: &Present) -> Value {
         .into()
 }
 
-pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn search(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let query = call.arguments.needed("query")?;
     let limit = limit(&mut call, 10)?;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "search_messages")?.name;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let pattern = Pattern::words(&query, None)?;
-    let filter = Filter::new(
+    let pattern = SearchPattern::words(&query, None)?;
+    let filter = MessageFilter::new(
         &room,
-        Criteria {
+        MessageCriteria {
             asker: Some(agent),
-            ..Criteria::default()
+            ..MessageCriteria::default()
         },
     )?;
     let mut found = 0;
@@ -168,7 +168,7 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
             .inspect(|_| found += 1),
         limit,
     )?;
-    let hits: Vec<&Hit> = newest.iter().rev().collect();
+    let hits: Vec<&SearchHit> = newest.iter().rev().collect();
     let mut lines: Vec<String> = hits.iter().map(|hit| hit_line(hit)).collect();
     if found > hits.len() {
         lines.push(format!(
@@ -181,14 +181,14 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     } else {
         lines.join("\n")
     };
-    Ok(Shown {
+    Ok(ToolResult {
         text,
         data: json!({"found": found, "messages": hits.iter().map(|hit| hit_fields(hit)).collect::<Vec<_>>()}),
     })
 }
 
-fn hit_line(hit: &Hit) -> String {
-    let view = View::from(&hit.past);
+fn hit_line(hit: &SearchHit) -> String {
+    let view = MessageView::from(&hit.past);
     let found = hit
         .matches
         .first()
@@ -205,8 +205,8 @@ fn hit_line(hit: &Hit) -> String {
     sanitize::line(&(head + &found)).into_owned()
 }
 
-fn hit_fields(hit: &Hit) -> Value {
-    let view = View::from(&hit.past);
+fn hit_fields(hit: &SearchHit) -> Value {
+    let view = MessageView::from(&hit.past);
     let found = hit
         .matches
         .first()
@@ -222,11 +222,11 @@ fn hit_fields(hit: &Hit) -> Value {
     })
 }
 
-fn around(found: &Match) -> String {
+fn around(found: &SearchMatch) -> String {
     format!("{}{}{}", found.before, found.text, found.after)
 }
 
-pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn thread(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let id = call.arguments.needed("id")?;
     let limit = limit(&mut call, 20)?;
     let room = call.session.room()?;
@@ -234,23 +234,23 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
     let messages =
         conversation::thread(&room, &identity::viewer(&room, &agent)?, &id, Some(limit))?;
-    let part = Part {
+    let part = BodyRange {
         from: 0,
         most: limits::THREAD_BODY_SHOWN,
     };
     let letters = messages
         .iter()
-        .map(|past| Letter::new(&room, &View::from(past), part))
+        .map(|past| ToolMessage::new(&room, &MessageView::from(past), part))
         .collect::<Result<Vec<_>>>()?;
-    let texts: Vec<String> = letters.iter().map(Letter::text).collect();
-    let data: Vec<Value> = letters.iter().map(Letter::data).collect();
-    Ok(Shown {
+    let texts: Vec<String> = letters.iter().map(ToolMessage::text).collect();
+    let data: Vec<Value> = letters.iter().map(ToolMessage::data).collect();
+    Ok(ToolResult {
         text: texts.join("\n\n"),
         data: json!({"messages": data}),
     })
 }
 
-fn limit(call: &mut Call<'_>, otherwise: usize) -> Result<usize> {
+fn limit(call: &mut ToolCall<'_>, otherwise: usize) -> Result<usize> {
     let limit = call
         .arguments
         .number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?;

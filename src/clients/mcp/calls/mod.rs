@@ -5,9 +5,9 @@ mod finding;
 mod reading;
 mod sending;
 
-use super::arguments::Arguments;
-use super::receipts::{Instant, Receipts};
-use super::session::Session;
+use super::arguments::ToolArguments;
+use super::receipts::{LogicalTime, UnconfirmedMail};
+use super::session::McpSession;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::follow;
@@ -17,24 +17,24 @@ use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
 /// The result of a tool, as text and as structured content.
-pub(super) struct Shown {
+pub(super) struct ToolResult {
     pub(super) text: String,
     pub(super) data: Value,
 }
 
 /// A call of a tool.
-pub(super) struct Call<'a> {
-    pub(super) session: &'a Session,
-    pub(super) receipts: &'a Receipts,
+pub(super) struct ToolCall<'a> {
+    pub(super) session: &'a McpSession,
+    pub(super) receipts: &'a UnconfirmedMail,
     /// The request, and its time of arrival.
     pub(super) request: RequestId,
-    pub(super) came: Instant,
-    pub(super) stop: &'a Stop,
-    pub(super) arguments: Arguments,
+    pub(super) came: LogicalTime,
+    pub(super) stop: &'a CallCancellation,
+    pub(super) arguments: ToolArguments,
 }
 
 /// Calls a tool by its name.
-pub(super) fn call(tool: &str, call: Call<'_>) -> Result<Shown> {
+pub(super) fn call(tool: &str, call: ToolCall<'_>) -> Result<ToolResult> {
     match tool {
         "register_agent" => finding::register(call),
         "list_agents" => finding::agents(call),
@@ -54,15 +54,15 @@ pub(super) fn call(tool: &str, call: Call<'_>) -> Result<Shown> {
     }
 }
 
-type Waker = Box<dyn Fn() + Send>;
+type CancelCallback = Box<dyn Fn() + Send>;
 
 /// Cancels a call that waits.
 #[derive(Default)]
-pub(super) struct Stop {
-    state: Mutex<(bool, Option<Waker>)>,
+pub(super) struct CallCancellation {
+    state: Mutex<(bool, Option<CancelCallback>)>,
 }
 
-impl Stop {
+impl CallCancellation {
     /// Cancels the call.
     pub(super) fn ask(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,21 +1,21 @@
 //! The tools that read mail: unread messages, and the wait for new ones.
 
-use super::super::letter::{Letter, Part};
-use super::super::receipts::Handed;
-use super::{Call, Shown, route};
+use super::super::letter::{BodyRange, ToolMessage};
+use super::super::receipts::ResponseMessage;
+use super::{ToolCall, ToolResult, route};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::commands::wait::{Waited, Waiter};
+use crate::commands::wait::{InboxWaiter, WaitResult};
 use crate::commands::{announce, read, wait};
-use crate::query::inbox::{self, Mail};
-use crate::query::view::View;
-use crate::query::wait::Filter;
+use crate::query::inbox::{self, InboxMessage};
+use crate::query::view::MessageView;
+use crate::query::wait::WaitFilter;
 use crate::room::Room;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let limit = call
         .arguments
         .number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?
@@ -37,7 +37,7 @@ pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
             },
             e => e,
         })?;
-        let part = Part {
+        let part = BodyRange {
             from: offset,
             most: limits::BODIES_SHOWN,
         };
@@ -51,14 +51,14 @@ pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
     // A file that is still being written is left for later.
     mails.retain(|mail| !mail.unfinished);
     let left = unread.saturating_sub(limit);
-    let part = Part {
+    let part = BodyRange {
         from: offset,
         most: limits::BODY_SHOWN,
     };
     hand(&call, &room, &agent, (mails, left), part, trouble)
 }
 
-pub(super) fn wait_for(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let most = limits::TOOL_WAIT_MOST.as_secs_f64();
     let timeout = call.arguments.number("timeout_s", 0.0..=most)?;
     let timeout = timeout.map_or(limits::TOOL_WAIT, Duration::from_secs_f64);
@@ -68,9 +68,9 @@ pub(super) fn wait_for(mut call: Call<'_>) -> Result<Shown> {
     let deadline = Instant::now() + timeout;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "wait_for_message")?.name;
-    let filter = Filter::new(&room, &agent, &from, thread, kinds)?;
+    let filter = WaitFilter::new(&room, &agent, &from, thread, kinds)?;
     call.receipts.received_before(call.came)?;
-    let mut waiter = Waiter::of_server(&room, &agent)?;
+    let mut waiter = InboxWaiter::of_server(&room, &agent)?;
     call.stop.wakes(waiter.stopper());
     let trouble = route(&room);
     let mut text = match wait::mail(
@@ -80,18 +80,18 @@ pub(super) fn wait_for(mut call: Call<'_>) -> Result<Shown> {
         Some(deadline),
         &|_| {},
     )? {
-        Waited::Found(mails) => {
-            let part = Part {
+        WaitResult::Found(mails) => {
+            let part = BodyRange {
                 from: 0,
                 most: limits::BODY_SHOWN,
             };
             return hand(&call, &room, &agent, (mails, 0), part, trouble);
         }
-        Waited::Signal(_) => "the wait was cancelled".to_owned(),
-        Waited::TimedOut => format!("no matching message within {}", span_text(timeout)),
+        WaitResult::Signal(_) => "the wait was cancelled".to_owned(),
+        WaitResult::TimedOut => format!("no matching message within {}", span_text(timeout)),
     };
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
-    Ok(Shown {
+    Ok(ToolResult {
         text,
         data: json!({"messages": []}),
     })
@@ -100,32 +100,35 @@ pub(super) fn wait_for(mut call: Call<'_>) -> Result<Shown> {
 /// Returns mail and records the handover. The reader counts as told from now on. The mail counts as read once the client
 /// has shown that it has the response.
 fn hand(
-    call: &Call<'_>,
+    call: &ToolCall<'_>,
     room: &Room,
     agent: &str,
-    (mut mails, mut left): (Vec<Mail>, usize),
-    part: Part,
+    (mut mails, mut left): (Vec<InboxMessage>, usize),
+    part: BodyRange,
     trouble: Option<String>,
-) -> Result<Shown> {
+) -> Result<ToolResult> {
     let mut letters = mails
         .iter()
-        .map(|mail| Letter::new(room, &View::from(mail), part))
+        .map(|mail| ToolMessage::new(room, &MessageView::from(mail), part))
         .collect::<Result<Vec<_>>>()?;
-    let fits = read::count_fitting(letters.iter().map(Letter::length), limits::BODIES_SHOWN);
+    let fits = read::count_fitting(
+        letters.iter().map(ToolMessage::length),
+        limits::BODIES_SHOWN,
+    );
     left += letters.len() - fits;
     letters.truncate(fits);
     mails.truncate(fits);
-    let texts: Vec<String> = letters.iter().map(Letter::text).collect();
-    let data: Vec<Value> = letters.iter().map(Letter::data).collect();
+    let texts: Vec<String> = letters.iter().map(ToolMessage::text).collect();
+    let data: Vec<Value> = letters.iter().map(ToolMessage::data).collect();
     let handed = mails.iter().filter(|mail| !mail.seen).map(|mail| {
         let (from, id) = (mail.from.clone(), mail.id.clone());
-        Handed {
+        ResponseMessage {
             file: mail.name.clone(),
             from,
             id,
         }
     });
-    let handed: Vec<Handed> = handed.collect();
+    let handed: Vec<ResponseMessage> = handed.collect();
     call.receipts.hand(&call.request, room, agent, handed)?;
     announce::announcing(room, agent, &mails, || Ok(()))?;
     let mut text = if texts.is_empty() {
@@ -142,5 +145,5 @@ fn hand(
         text += &format!("\n\n{trouble}");
         data["trouble"] = json!(trouble);
     }
-    Ok(Shown { text, data })
+    Ok(ToolResult { text, data })
 }

@@ -1,22 +1,22 @@
 //! The tools that send: messages, replies and acknowledgements.
 
-use super::{Call, Shown, route};
+use super::{ToolCall, ToolResult, route};
 use crate::base::error::{Error, Result, nearest};
 use crate::base::limits;
-use crate::commands::ack::{self, Ack};
+use crate::commands::ack::{self, AckRequest};
 use crate::commands::follow::route_pending;
 use crate::commands::post;
-use crate::commands::reply::{self, Reply};
-use crate::commands::send::{Draft, WRITTEN};
-use crate::message::status::Status;
-use crate::query::identity::Who;
+use crate::commands::reply::{self, ReplyDraft};
+use crate::commands::send::{MessageDraft, WRITTEN};
+use crate::message::status::CopyStatus;
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use serde_json::json;
 use std::path::PathBuf;
 
-pub(super) fn send(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn send(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = &mut call.arguments;
-    let draft = Draft {
+    let draft = MessageDraft {
         to: arguments.needed_texts("to")?,
         body: Some(arguments.needed("body")?),
         subject: arguments.text("subject")?,
@@ -25,28 +25,28 @@ pub(super) fn send(mut call: Call<'_>) -> Result<Shown> {
         thread: arguments.text("thread")?,
         attachments: paths(arguments.texts("attach")?),
         permitted_only: true,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     let room = call.session.room()?;
     let who = call.session.agent(&room, "send_message")?;
     post(&room, &who, draft)
 }
 
-pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn reply(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = &mut call.arguments;
     let id = arguments.needed("id")?;
-    let draft = Draft {
+    let draft = MessageDraft {
         body: Some(arguments.needed("body")?),
         kind: arguments.text("type")?,
         attachments: paths(arguments.texts("attach")?),
         permitted_only: true,
-        ..Draft::default()
+        ..MessageDraft::default()
     };
     let all = arguments.flag("all")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "reply_message")?;
     route_pending(&room, limits::READER_WAIT)?;
-    let Reply {
+    let ReplyDraft {
         draft,
         left_out,
         answered,
@@ -65,17 +65,21 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
     Ok(shown)
 }
 
-pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn acknowledge(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = &mut call.arguments;
     let id = arguments.needed("id")?;
     let asked = arguments.text("status")?;
-    let status = status(asked.as_deref().unwrap_or(Status::Acknowledged.as_str()))?;
+    let status = status(
+        asked
+            .as_deref()
+            .unwrap_or(CopyStatus::Acknowledged.as_str()),
+    )?;
     let note = arguments.text("note")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "acknowledge_message")?;
     // A message that was just announced to the caller may not be in the log yet.
     let before = route(&room);
-    let ack = Ack {
+    let ack = AckRequest {
         refs: vec![id.clone()],
         status,
         note,
@@ -95,7 +99,7 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     let trouble = pending.or(before).or(spoken);
     let mut text = format!("{id} is {}", status.as_str());
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
-    Ok(Shown {
+    Ok(ToolResult {
         text,
         data: json!({"id": id, "status": status.as_str()}),
     })
@@ -105,9 +109,9 @@ fn paths(texts: Vec<String>) -> Vec<PathBuf> {
     texts.into_iter().map(PathBuf::from).collect()
 }
 
-fn status(status: &str) -> Result<Status> {
-    let known = || Status::ACKS.map(Status::as_str);
-    Status::of_ack(status).ok_or_else(|| {
+fn status(status: &str) -> Result<CopyStatus> {
+    let known = || CopyStatus::ACKS.map(CopyStatus::as_str);
+    CopyStatus::of_ack(status).ok_or_else(|| {
         let near = nearest(status, known());
         let near = if near.is_empty() {
             String::new()
@@ -123,7 +127,7 @@ fn status(status: &str) -> Result<Status> {
 }
 
 /// Sends a message and reports its delivery.
-fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
+fn post(room: &Room, who: &AgentIdentity, draft: MessageDraft) -> Result<ToolResult> {
     let posted = post::post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
     let mut data =
         json!({"id": posted.sent.id, "seq": posted.seq, "recipients": posted.recipients});
@@ -133,7 +137,7 @@ fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
     if !posted.unreached.is_empty() {
         data["unreached"] = json!(posted.unreached);
     }
-    Ok(Shown {
+    Ok(ToolResult {
         text: posted.lines().join("\n"),
         data,
     })

@@ -4,25 +4,25 @@
 //! subjects are sorted by these names, and only the parents and children of a subject can conflict with it.
 
 use super::OwnedClaim;
-use crate::message::subject::Subject;
+use crate::message::subject::ClaimSubject;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// The positions of owned subjects by their beginnings. Made when it is first needed: a hook reads thousands of subjects and
 /// asks about one path.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index(OnceLock<BTreeMap<String, Vec<usize>>>);
+pub(super) struct SubjectIndex(OnceLock<BTreeMap<String, Vec<usize>>>);
 
 /// It follows from the subjects, so it never differs.
-impl PartialEq for Index {
-    fn eq(&self, _: &Index) -> bool {
+impl PartialEq for SubjectIndex {
+    fn eq(&self, _: &SubjectIndex) -> bool {
         true
     }
 }
 
-impl Eq for Index {}
+impl Eq for SubjectIndex {}
 
-impl Index {
+impl SubjectIndex {
     /// A subject was added at the end.
     pub(super) fn added(&mut self, held: &[OwnedClaim]) {
         if let (Some(places), Some(last)) = (self.0.get_mut(), held.last()) {
@@ -40,7 +40,7 @@ impl Index {
         &self,
         held: &[OwnedClaim],
         owner: &str,
-        subject: &Subject,
+        subject: &ClaimSubject,
     ) -> Option<usize> {
         let key = subject.beginnings().into_iter().next()?;
         let there = self.places(held).get(&key)?;
@@ -54,13 +54,13 @@ impl Index {
     pub(super) fn near<'s>(
         &self,
         held: &[OwnedClaim],
-        subjects: impl IntoIterator<Item = &'s Subject>,
+        subjects: impl IntoIterator<Item = &'s ClaimSubject>,
     ) -> BTreeSet<usize> {
         let places = self.places(held);
         let mut near = BTreeSet::new();
-        for key in subjects.into_iter().flat_map(Subject::beginnings) {
+        for key in subjects.into_iter().flat_map(ClaimSubject::beginnings) {
             let above = key
-                .match_indices(Subject::AFTER_NAME)
+                .match_indices(ClaimSubject::AFTER_NAME)
                 .map(|(at, _)| &key[..=at])
                 .filter(|above| *above != key);
             near.extend(above.filter_map(|above| places.get(above)).flatten());

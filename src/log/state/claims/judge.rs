@@ -6,19 +6,19 @@ use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::text::to_the_second;
 use crate::message::address::quoted;
-use crate::message::claim::{Change, Terms};
-use crate::message::reference::{Chosen, Fit, Reference, choose};
-use crate::message::subject::Subject;
+use crate::message::claim::{ClaimChange, ClaimTerms};
+use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, choose};
+use crate::message::subject::ClaimSubject;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A request about claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub enum ClaimRequest {
     /// To own subjects.
     Claim {
         /// The subjects.
-        subjects: Vec<Subject>,
+        subjects: Vec<ClaimSubject>,
         /// The lease, in seconds.
         lease: u64,
         /// The purpose.
@@ -31,14 +31,14 @@ pub enum Ask {
         /// The owner.
         of: Arc<str>,
         /// The subjects; empty for all that it owns or waits for.
-        subjects: Vec<Subject>,
+        subjects: Vec<ClaimSubject>,
     },
     /// To offer subjects to another agent.
     Offer {
         /// The other agent.
         to: Arc<str>,
         /// The subjects; empty for all that the sender owns.
-        subjects: Vec<Subject>,
+        subjects: Vec<ClaimSubject>,
     },
     /// To accept the offer in this message (`<sender>/<id>`).
     Accept(String),
@@ -48,7 +48,7 @@ pub enum Ask {
 
 /// An answer to an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum OfferAnswer {
     /// Its recipient takes the work over.
     Accept,
     /// Its recipient declines it, or its sender withdraws it.
@@ -57,11 +57,11 @@ pub enum Answer {
 
 /// A claim of another agent that conflicts with a request.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
-pub struct InTheWay<'a> {
+pub struct ConflictingClaim<'a> {
     /// The other agent.
     pub agent: &'a str,
     /// Its subject.
-    pub claim: &'a Subject,
+    pub claim: &'a ClaimSubject,
     /// The time of the grant or of the message, in microseconds since 1970.
     #[serde(with = "crate::message::claim::rfc3339")]
     pub since: i64,
@@ -72,26 +72,26 @@ pub struct InTheWay<'a> {
     pub waiting: bool,
 }
 
-type Judged = Result<Change, Vec<Problem>>;
+type ClaimJudgement = Result<ClaimChange, Vec<Problem>>;
 
 impl Claims {
     /// The change that a message of `agent` makes, or everything that is wrong with the message.
-    pub fn judge(&self, agent: &Arc<str>, ask: Ask) -> Judged {
+    pub fn judge(&self, agent: &Arc<str>, ask: ClaimRequest) -> ClaimJudgement {
         match ask {
-            Ask::Claim {
+            ClaimRequest::Claim {
                 subjects,
                 lease,
                 why,
                 wait,
             } => {
-                let terms = Terms {
+                let terms = ClaimTerms {
                     claims: texts(&subjects),
                     lease,
                     why,
                 };
                 self.judge_claim(agent, &subjects, terms, wait)
             }
-            Ask::Release { of, subjects } if subjects.is_empty() => {
+            ClaimRequest::Release { of, subjects } if subjects.is_empty() => {
                 let claims: Vec<String> =
                     self.of(&of).map(|held| held.subject.to_string()).collect();
                 let waiting: Vec<String> =
@@ -99,33 +99,35 @@ impl Claims {
                 if claims.is_empty() && waiting.is_empty() {
                     return Err(vec![owns_nothing(&of)]);
                 }
-                Ok(Change::Release {
+                Ok(ClaimChange::Release {
                     of,
                     claims,
                     waiting,
                 })
             }
-            Ask::Release { of, subjects } => {
+            ClaimRequest::Release { of, subjects } => {
                 let mut waiting: Vec<&WaitingClaim> = self.waits_of(&of).collect();
                 waiting.retain(|one| one.subjects.iter().any(|own| subjects.contains(own)));
                 let claims = self.owned(&of, &subjects, |subject| {
                     waiting.iter().any(|one| one.subjects.contains(subject))
                 })?;
                 let waiting = waiting.iter().map(|one| one.claim.clone()).collect();
-                Ok(Change::Release {
+                Ok(ClaimChange::Release {
                     of,
                     claims,
                     waiting,
                 })
             }
-            Ask::Offer { to, subjects } => self.judge_offer(agent, to, &subjects),
-            Ask::Accept(offer) => self.judge_accept(agent, offer),
-            Ask::Decline(offer) => match self.offered.iter().find(|one| one.offer == offer) {
-                Some(one) if one.to == *agent || one.from == *agent => {
-                    Ok(Change::Decline { offer })
+            ClaimRequest::Offer { to, subjects } => self.judge_offer(agent, to, &subjects),
+            ClaimRequest::Accept(offer) => self.judge_accept(agent, offer),
+            ClaimRequest::Decline(offer) => {
+                match self.offered.iter().find(|one| one.offer == offer) {
+                    Some(one) if one.to == *agent || one.from == *agent => {
+                        Ok(ClaimChange::Decline { offer })
+                    }
+                    _ => Err(vec![no_offer(&offer, agent)]),
                 }
-                _ => Err(vec![no_offer(&offer, agent)]),
-            },
+            }
         }
     }
 
@@ -133,15 +135,14 @@ impl Claims {
     pub fn find_offer(
         &self,
         agent: &str,
-        answer: Answer,
+        answer: OfferAnswer,
         reference: Option<&str>,
     ) -> Result<String, Vec<Problem>> {
-        let mine = self
-            .offered
-            .iter()
-            .filter(|one| *one.to == *agent || answer == Answer::Decline && *one.from == *agent);
+        let mine = self.offered.iter().filter(|one| {
+            *one.to == *agent || answer == OfferAnswer::Decline && *one.from == *agent
+        });
         let chosen = match reference {
-            None => choose(mine.map(|one| (Fit::Whole, one)).collect()),
+            None => choose(mine.map(|one| (ReferenceMatch::Whole, one)).collect()),
             Some(text) => {
                 let reference = Reference::parse(text);
                 let found = mine.filter_map(|one| {
@@ -152,12 +153,12 @@ impl Claims {
             }
         };
         let (what, fix) = match chosen {
-            Chosen::One(one) => return Ok(one.offer.clone()),
-            Chosen::Several(_) => (
+            ReferenceResolution::One(one) => return Ok(one.offer.clone()),
+            ReferenceResolution::Several(_) => (
                 "more than one offer is open",
                 "name the message of the offer in in_reply_to",
             ),
-            Chosen::None => (
+            ReferenceResolution::None => (
                 "no such offer is open",
                 "`mailbag claims` lists open offers; an offer ends when it is accepted or declined, or when its \
                  subjects are released",
@@ -171,12 +172,12 @@ impl Claims {
     fn judge_claim(
         &self,
         agent: &Arc<str>,
-        subjects: &[Subject],
-        terms: Terms,
+        subjects: &[ClaimSubject],
+        terms: ClaimTerms,
         wait: bool,
-    ) -> Judged {
+    ) -> ClaimJudgement {
         // The subjects that the agent owns are only renewed, although others may wait for them.
-        let new: Vec<Subject> = subjects
+        let new: Vec<ClaimSubject> = subjects
             .iter()
             .filter(|subject| self.owned_by(agent, subject).is_none())
             .cloned()
@@ -193,11 +194,11 @@ impl Claims {
         }
         let in_the_way = self.in_the_way(agent, &new, self.waiting.len());
         // A waiting claim needs all claims before it.
-        let in_the_way: Vec<InTheWay> = in_the_way
+        let in_the_way: Vec<ConflictingClaim> = in_the_way
             .take(if wait { usize::MAX } else { limits::PROBLEMS })
             .collect();
         if in_the_way.is_empty() {
-            return Ok(Change::Grant(terms));
+            return Ok(ClaimChange::Grant(terms));
         }
         if !wait {
             let problems = in_the_way.iter().map(|one| one.problem(subjects));
@@ -215,7 +216,7 @@ impl Claims {
         }
         if self.waits_of(agent).any(|one| one.subjects == new) {
             // It keeps its place, so nothing new waits for anything.
-            return Ok(Change::Queue(Terms {
+            return Ok(ClaimChange::Queue(ClaimTerms {
                 claims: texts(&new),
                 ..terms
             }));
@@ -226,14 +227,19 @@ impl Claims {
             .find(|owner| self.waits_for(owner, agent))
         {
             Some(owner) => Err(vec![circle(owner)]),
-            None => Ok(Change::Queue(Terms {
+            None => Ok(ClaimChange::Queue(ClaimTerms {
                 claims: texts(&new),
                 ..terms
             })),
         }
     }
 
-    fn judge_offer(&self, agent: &Arc<str>, to: Arc<str>, subjects: &[Subject]) -> Judged {
+    fn judge_offer(
+        &self,
+        agent: &Arc<str>,
+        to: Arc<str>,
+        subjects: &[ClaimSubject],
+    ) -> ClaimJudgement {
         if to == *agent {
             let problem = Problem::new("bad_claim", "an agent cannot hand claims over to itself");
             return Err(vec![
@@ -261,11 +267,11 @@ impl Claims {
         }
         match self.kept_in_part(agent, &super::parsed(&claims)) {
             Some(problem) => Err(vec![problem]),
-            None => Ok(Change::Offer { to, claims }),
+            None => Ok(ClaimChange::Offer { to, claims }),
         }
     }
 
-    fn judge_accept(&self, agent: &Arc<str>, offer: String) -> Judged {
+    fn judge_accept(&self, agent: &Arc<str>, offer: String) -> ClaimJudgement {
         let open = self
             .offered
             .iter()
@@ -279,7 +285,7 @@ impl Claims {
         if self.accept_closes_a_circle(one) {
             return Err(vec![circle(&one.from)]);
         }
-        Ok(Change::Accept { offer })
+        Ok(ClaimChange::Accept { offer })
     }
 
     /// The open offers that an agent can accept.
@@ -291,9 +297,9 @@ impl Claims {
     pub fn in_the_way<'a>(
         &'a self,
         agent: &'a str,
-        subjects: &'a [Subject],
+        subjects: &'a [ClaimSubject],
         before: usize,
-    ) -> impl Iterator<Item = InTheWay<'a>> {
+    ) -> impl Iterator<Item = ConflictingClaim<'a>> {
         let held = self.near(subjects).filter(move |held| {
             &*held.owner != agent && subjects.iter().any(|own| own.conflicts(&held.subject))
         });
@@ -304,7 +310,7 @@ impl Claims {
                  since,
                  why,
                  ..
-             }| InTheWay {
+             }| ConflictingClaim {
                 agent: owner,
                 claim: subject,
                 since: *since,
@@ -329,7 +335,7 @@ impl Claims {
                 let subject = subjects
                     .iter()
                     .find(|other| wanted.iter().any(|own| own.conflicts(other)))?;
-                Some(InTheWay {
+                Some(ConflictingClaim {
                     agent,
                     claim: subject,
                     since: *since,
@@ -349,13 +355,13 @@ impl Claims {
         let mut then = self.clone();
         let (from, change) = (
             offer.to.clone(),
-            Change::Accept {
+            ClaimChange::Accept {
                 offer: offer.offer.clone(),
             },
         );
         then.apply(
             &change,
-            super::Source {
+            super::ChangeSource {
                 seq: 0,
                 at: Stamp::default(),
                 from: &from,
@@ -399,8 +405,8 @@ impl Claims {
     fn owned(
         &self,
         agent: &str,
-        subjects: &[Subject],
-        elsewhere: impl Fn(&Subject) -> bool,
+        subjects: &[ClaimSubject],
+        elsewhere: impl Fn(&ClaimSubject) -> bool,
     ) -> Result<Vec<String>, Vec<Problem>> {
         let (mut owned, mut problems) = (Vec::new(), Vec::new());
         for (n, subject) in subjects.iter().enumerate() {
@@ -425,7 +431,7 @@ impl Claims {
     }
 
     /// The problem if the owner would keep a subject that overlaps these: it would then have two owners.
-    fn kept_in_part(&self, owner: &str, subjects: &[Subject]) -> Option<Problem> {
+    fn kept_in_part(&self, owner: &str, subjects: &[ClaimSubject]) -> Option<Problem> {
         let of_owner = self.near(subjects).filter(|held| &*held.owner == owner);
         let mut kept = of_owner.filter(|held| !subjects.contains(&held.subject));
         let held = kept.find(|held| {
@@ -445,9 +451,9 @@ impl Claims {
     }
 }
 
-impl InTheWay<'_> {
-    fn problem(&self, subjects: &[Subject]) -> Problem {
-        let InTheWay {
+impl ConflictingClaim<'_> {
+    fn problem(&self, subjects: &[ClaimSubject]) -> Problem {
+        let ConflictingClaim {
             agent,
             claim: subject,
             ..
@@ -499,6 +505,6 @@ fn no_offer(offer: &str, agent: &str) -> Problem {
     )
 }
 
-fn texts(subjects: &[Subject]) -> Vec<String> {
-    subjects.iter().map(Subject::to_string).collect()
+fn texts(subjects: &[ClaimSubject]) -> Vec<String> {
+    subjects.iter().map(ClaimSubject::to_string).collect()
 }

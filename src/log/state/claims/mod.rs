@@ -8,13 +8,13 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use judge::{Answer, Ask, InTheWay};
+pub use judge::{ClaimRequest, ConflictingClaim, OfferAnswer};
 
-use super::Source;
-use super::clock::Shift;
-use crate::message::claim::{self, Change, Terms, lease, rfc3339};
-use crate::message::subject::{Subject, Target};
-use index::Index;
+use super::ChangeSource;
+use super::clock::ClockShift;
+use crate::message::claim::{self, ClaimChange, ClaimTerms, lease, rfc3339};
+use crate::message::subject::{ClaimSubject, PreparedPath};
+use index::SubjectIndex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct OwnedClaim {
     /// The subject.
     #[schemars(with = "String")]
-    pub subject: Subject,
+    pub subject: ClaimSubject,
     /// The owner.
     pub owner: Arc<str>,
     /// The number of the record that granted it.
@@ -56,7 +56,7 @@ pub struct WaitingClaim {
     pub agent: Arc<str>,
     /// The subjects, granted together.
     #[schemars(with = "Vec<String>")]
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<ClaimSubject>,
     /// The number of the message's record.
     pub seq: u64,
     /// The time of the message.
@@ -83,7 +83,7 @@ pub struct ClaimOffer {
     pub to: Arc<str>,
     /// The subjects.
     #[schemars(with = "Vec<String>")]
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<ClaimSubject>,
     /// The number of the message's record.
     pub seq: u64,
     /// The time of the message.
@@ -94,7 +94,7 @@ pub struct ClaimOffer {
 
 /// The known end of an owner's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cut {
+pub struct OwnerSessionEnd {
     /// When it was recorded. Later activity of the owner cancels it.
     #[serde(with = "rfc3339")]
     pub at: i64,
@@ -111,20 +111,20 @@ pub struct Claims {
     waiting: Vec<WaitingClaim>,
     #[serde(rename = "offers")]
     offered: Vec<ClaimOffer>,
-    cuts: BTreeMap<Arc<str>, Cut>,
+    cuts: BTreeMap<Arc<str>, OwnerSessionEnd>,
     changed: u64,
     #[serde(skip)]
-    index: Index,
+    index: SubjectIndex,
 }
 
 impl Claims {
     /// Applies the change that a record makes.
-    pub fn apply(&mut self, change: &Change, record: Source<'_>) {
-        let Source { seq, from, id, .. } = record;
+    pub fn apply(&mut self, change: &ClaimChange, record: ChangeSource<'_>) {
+        let ChangeSource { seq, from, id, .. } = record;
         let at = record.at.micros();
         self.changed = seq;
         match change {
-            Change::Grant(Terms { claims, lease, why }) => {
+            ClaimChange::Grant(ClaimTerms { claims, lease, why }) => {
                 self.cuts.remove(from);
                 for subject in parsed(claims) {
                     let (owner, why) = (from.clone(), why.clone());
@@ -139,7 +139,7 @@ impl Claims {
                     });
                 }
             }
-            Change::Queue(Terms { claims, lease, why }) => {
+            ClaimChange::Queue(ClaimTerms { claims, lease, why }) => {
                 let (subjects, lease, why) = (parsed(claims), *lease, why.clone());
                 let queued = self
                     .waiting
@@ -162,7 +162,7 @@ impl Claims {
                     }
                 }
             }
-            Change::Dequeue { claim } => {
+            ClaimChange::Dequeue { claim } => {
                 let Some(WaitingClaim {
                     agent,
                     subjects,
@@ -186,8 +186,8 @@ impl Claims {
                     });
                 }
             }
-            Change::Skip { claim } => drop(self.stop_waiting(claim)),
-            Change::Release {
+            ClaimChange::Skip { claim } => drop(self.stop_waiting(claim)),
+            ClaimChange::Release {
                 of,
                 claims,
                 waiting,
@@ -195,7 +195,7 @@ impl Claims {
                 drop(self.free(of, &parsed(claims)));
                 self.waiting.retain(|one| !waiting.contains(&one.claim));
             }
-            Change::Offer { to, claims } => {
+            ClaimChange::Offer { to, claims } => {
                 let (offer, from, to, subjects) = (
                     claim::name(from, id),
                     from.clone(),
@@ -211,7 +211,7 @@ impl Claims {
                     since: at,
                 });
             }
-            Change::Accept { offer } => {
+            ClaimChange::Accept { offer } => {
                 let Some(ClaimOffer {
                     from: giver,
                     to,
@@ -231,16 +231,17 @@ impl Claims {
                     });
                 }
             }
-            Change::Decline { offer } => drop(self.close_offer(offer)),
-            Change::Rename { of, to, .. } => self.rename(of, to),
-            Change::Cut { of, until } => {
-                self.cuts.insert(of.clone(), Cut { at, until: *until });
+            ClaimChange::Decline { offer } => drop(self.close_offer(offer)),
+            ClaimChange::Rename { of, to, .. } => self.rename(of, to),
+            ClaimChange::Cut { of, until } => {
+                self.cuts
+                    .insert(of.clone(), OwnerSessionEnd { at, until: *until });
             }
         }
     }
 
     /// Moves all times, in the record `seq`.
-    pub(super) fn shift(&mut self, shift: Shift, seq: u64) {
+    pub(super) fn shift(&mut self, shift: ClockShift, seq: u64) {
         for held in &mut self.held {
             shift.apply(&mut held.since);
             shift.apply(&mut held.renewed);
@@ -292,7 +293,7 @@ impl Claims {
     }
 
     /// The known end of an owner's session.
-    pub fn cut(&self, agent: &str) -> Option<Cut> {
+    pub fn cut(&self, agent: &str) -> Option<OwnerSessionEnd> {
         self.cuts.get(agent).copied()
     }
 
@@ -303,14 +304,17 @@ impl Claims {
 
     /// The claim that covers a path of a repository. `None` as repository is the room's own repository.
     pub fn owner(&self, repository: Option<&str>, path: &str) -> Option<&OwnedClaim> {
-        let target = Target::new(repository, path);
+        let target = PreparedPath::new(repository, path);
         self.held
             .iter()
             .find(|held| held.subject.covers_target(&target))
     }
 
     /// The claims that conflict with a subject.
-    pub fn conflicting<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = &'a OwnedClaim> {
+    pub fn conflicting<'a>(
+        &'a self,
+        subject: &'a ClaimSubject,
+    ) -> impl Iterator<Item = &'a OwnedClaim> {
         self.near([subject])
             .filter(move |held| held.subject.conflicts(subject))
     }
@@ -318,7 +322,7 @@ impl Claims {
     /// The owned subjects that can conflict with one of these, in the order of the grants.
     fn near<'a>(
         &'a self,
-        subjects: impl IntoIterator<Item = &'a Subject>,
+        subjects: impl IntoIterator<Item = &'a ClaimSubject>,
     ) -> impl Iterator<Item = &'a OwnedClaim> {
         self.index
             .near(&self.held, subjects)
@@ -327,7 +331,7 @@ impl Claims {
     }
 
     /// The claim of an agent on exactly this subject.
-    fn owned_by(&self, agent: &str, subject: &Subject) -> Option<&OwnedClaim> {
+    fn owned_by(&self, agent: &str, subject: &ClaimSubject) -> Option<&OwnedClaim> {
         self.index
             .find(&self.held, agent, subject)
             .map(|at| &self.held[at])
@@ -347,7 +351,7 @@ impl Claims {
         }
     }
 
-    fn free(&mut self, owner: &str, subjects: &[Subject]) -> Vec<OwnedClaim> {
+    fn free(&mut self, owner: &str, subjects: &[ClaimSubject]) -> Vec<OwnedClaim> {
         let places = subjects
             .iter()
             .filter_map(|subject| self.index.find(&self.held, owner, subject));
@@ -402,9 +406,9 @@ impl Claims {
 }
 
 /// The subjects of a record. They were parsed before the record was written.
-fn parsed(claims: &[String]) -> Vec<Subject> {
+fn parsed(claims: &[String]) -> Vec<ClaimSubject> {
     claims
         .iter()
-        .filter_map(|text| Subject::parse(text).ok())
+        .filter_map(|text| ClaimSubject::parse(text).ok())
         .collect()
 }

@@ -1,9 +1,9 @@
 //! The rules of ownership, and a model test over random requests.
 
-use super::{Ask, Claims, OwnedClaim, Source};
+use super::{ChangeSource, ClaimRequest, Claims, OwnedClaim};
 use crate::base::clock::Stamp;
-use crate::message::claim::{self, Change, Terms};
-use crate::message::subject::Subject;
+use crate::message::claim::{self, ClaimChange, ClaimTerms};
+use crate::message::subject::ClaimSubject;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ fn name(text: &str) -> Arc<str> {
     text.into()
 }
 
-fn subjects(texts: &[&str]) -> Vec<Subject> {
+fn subjects(texts: &[&str]) -> Vec<ClaimSubject> {
     texts
         .iter()
-        .map(|text| Subject::parse(text).expect("a subject"))
+        .map(|text| ClaimSubject::parse(text).expect("a subject"))
         .collect()
 }
 
-fn claim(texts: &[&str], wait: bool) -> Ask {
-    Ask::Claim {
+fn claim(texts: &[&str], wait: bool) -> ClaimRequest {
+    ClaimRequest::Claim {
         subjects: subjects(texts),
         lease: 60,
         why: None,
@@ -29,11 +29,11 @@ fn claim(texts: &[&str], wait: bool) -> Ask {
 
 /// Claims, and the number of the next record.
 #[derive(Default)]
-struct Room(Claims, u64);
+struct ClaimRoom(Claims, u64);
 
-impl Room {
+impl ClaimRoom {
     /// Judges and applies, then grants all grantable claims; returns the name of the message.
-    fn say(&mut self, agent: &str, ask: Ask) -> Result<String, String> {
+    fn say(&mut self, agent: &str, ask: ClaimRequest) -> Result<String, String> {
         let agent = name(agent);
         let change = self
             .0
@@ -41,7 +41,7 @@ impl Room {
             .map_err(|problems| problems[0].code.to_string())?;
         let said = self.record(&agent, &change);
         while let Some(next) = self.0.grantable() {
-            let change = Change::Dequeue {
+            let change = ClaimChange::Dequeue {
                 claim: next.claim.clone(),
             };
             self.record(&name("mailbag"), &change);
@@ -49,12 +49,12 @@ impl Room {
         Ok(said)
     }
 
-    fn record(&mut self, from: &Arc<str>, change: &Change) -> String {
+    fn record(&mut self, from: &Arc<str>, change: &ClaimChange) -> String {
         self.1 += 1;
         let (seq, id) = (self.1, format!("m{}", self.1));
         self.0.apply(
             change,
-            Source {
+            ChangeSource {
                 seq,
                 at: Stamp::from_micros(seq as i64),
                 from,
@@ -71,7 +71,7 @@ impl Room {
 
 #[test]
 fn a_claim_is_granted_whole_or_not_at_all() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     room.say("alice", claim(&["src/auth"], false))
         .expect("free");
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_claim_is_granted_whole_or_not_at_all() {
 
 #[test]
 fn claims_queue_first_come_first_served() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     room.say("alice", claim(&["src"], false)).expect("free");
     room.say("bob", claim(&["src/a", "docs"], true))
         .expect("queued");
@@ -101,7 +101,7 @@ fn claims_queue_first_come_first_served() {
     );
     room.say(
         "alice",
-        Ask::Release {
+        ClaimRequest::Release {
             of: name("alice"),
             subjects: Vec::new(),
         },
@@ -113,7 +113,7 @@ fn claims_queue_first_come_first_served() {
 
 #[test]
 fn an_owner_renews_and_extends_its_claims_although_others_wait_for_them() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     room.say("alice", claim(&["src"], false)).expect("free");
     room.say("bob", claim(&["src"], true)).expect("queued");
     for wait in [false, true] {
@@ -126,7 +126,7 @@ fn an_owner_renews_and_extends_its_claims_although_others_wait_for_them() {
         .expect("it waits for carol alone");
     room.say(
         "carol",
-        Ask::Release {
+        ClaimRequest::Release {
             of: name("carol"),
             subjects: Vec::new(),
         },
@@ -140,7 +140,7 @@ fn an_owner_renews_and_extends_its_claims_although_others_wait_for_them() {
 
 #[test]
 fn a_waiting_claim_that_is_repeated_keeps_its_place() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     room.say("alice", claim(&["src"], false)).expect("free");
     room.say("bob", claim(&["src/b"], true)).expect("queued");
     room.say("carol", claim(&["src"], true)).expect("queued");
@@ -149,7 +149,7 @@ fn a_waiting_claim_that_is_repeated_keeps_its_place() {
     assert_eq!(room.0.waiting().len(), 2);
     room.say(
         "alice",
-        Ask::Release {
+        ClaimRequest::Release {
             of: name("alice"),
             subjects: Vec::new(),
         },
@@ -160,7 +160,7 @@ fn a_waiting_claim_that_is_repeated_keeps_its_place() {
 
 #[test]
 fn a_circle_of_waits_is_rejected() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     room.say("alice", claim(&["a"], false)).expect("free");
     room.say("bob", claim(&["b"], false)).expect("free");
     room.say("carol", claim(&["c"], false)).expect("free");
@@ -174,36 +174,36 @@ fn a_circle_of_waits_is_rejected() {
 
 #[test]
 fn an_offer_leaves_the_owner_until_it_is_accepted() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     room.say("alice", claim(&["src", "task:login"], false))
         .expect("free");
-    let offer = Ask::Offer {
+    let offer = ClaimRequest::Offer {
         to: name("bob"),
         subjects: subjects(&["src"]),
     };
     let offer = room.say("alice", offer).expect("offered");
     assert_eq!(room.owner("src/x"), Some("alice"));
     assert_eq!(
-        room.say("carol", Ask::Accept(offer.clone())),
+        room.say("carol", ClaimRequest::Accept(offer.clone())),
         Err("no_offer".into())
     );
-    room.say("bob", Ask::Accept(offer.clone()))
+    room.say("bob", ClaimRequest::Accept(offer.clone()))
         .expect("accepted");
     assert_eq!(
         (room.owner("src/x"), room.0.of("alice").count()),
         (Some("bob"), 1)
     );
     assert_eq!(
-        room.say("bob", Ask::Accept(offer.clone())),
+        room.say("bob", ClaimRequest::Accept(offer.clone())),
         Err("no_offer".into())
     );
 }
 
 #[test]
 fn what_is_released_can_no_longer_be_accepted_and_no_part_of_a_glob_is_given_up() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     room.say("alice", claim(&["src/**"], false)).expect("free");
-    let part = Ask::Release {
+    let part = ClaimRequest::Release {
         of: name("alice"),
         subjects: subjects(&["src/a"]),
     };
@@ -211,7 +211,7 @@ fn what_is_released_can_no_longer_be_accepted_and_no_part_of_a_glob_is_given_up(
     let offer = room
         .say(
             "alice",
-            Ask::Offer {
+            ClaimRequest::Offer {
                 to: name("bob"),
                 subjects: Vec::new(),
             },
@@ -219,14 +219,14 @@ fn what_is_released_can_no_longer_be_accepted_and_no_part_of_a_glob_is_given_up(
         .expect("offered");
     room.say(
         "alice",
-        Ask::Release {
+        ClaimRequest::Release {
             of: name("alice"),
             subjects: Vec::new(),
         },
     )
     .expect("released");
     assert_eq!(
-        room.say("bob", Ask::Accept(offer.clone())),
+        room.say("bob", ClaimRequest::Accept(offer.clone())),
         Err("no_offer".into())
     );
 }
@@ -247,15 +247,15 @@ proptest! {
     #[test]
     fn no_subject_has_two_owners_and_no_claim_waits_for_nothing(asks in proptest::collection::vec(asks(), 1..60)) {
         let agents = ["alice", "bob", "carol", "dave"];
-        let mut room = Room::default();
+        let mut room = ClaimRoom::default();
         for (who, what, texts, wait) in asks {
             let agent = agents[who];
             let offer = room.0.offered().last().map(|offer| offer.offer.clone()).unwrap_or_default();
             let ask = match what {
                 0..=2 => claim(&texts, wait),
-                3 => Ask::Release { of: name(agent), subjects: Vec::new() },
-                4 => Ask::Offer { to: name(agents[(who + 1) % 4]), subjects: Vec::new() },
-                _ => Ask::Accept(offer),
+                3 => ClaimRequest::Release { of: name(agent), subjects: Vec::new() },
+                4 => ClaimRequest::Offer { to: name(agents[(who + 1) % 4]), subjects: Vec::new() },
+                _ => ClaimRequest::Accept(offer),
             };
             let _ = room.say(agent, ask);
             for one in room.0.held() {
@@ -273,10 +273,10 @@ proptest! {
 }
 
 /// Paths, globs, alternatives, other repositories, tasks and lanes over few names. Many of them conflict.
-fn any_subject() -> impl Strategy<Value = Subject> {
+fn any_subject() -> impl Strategy<Value = ClaimSubject> {
     let path = "([ab]|[ab]\\*|\\*\\*|\\{a,b\\}|A|\u{e9})(/([ab]|[ab]\\*|\\*\\*|\\{a/b,b\\})){0,3}";
     let text = prop_oneof![8 => path, 1 => "w:[ab]/[ab]", 1 => "task:[ab]", 1 => "lane:[ab]", 1 => Just(".".to_owned())];
-    text.prop_filter_map("no subject", |text| Subject::parse(&text).ok())
+    text.prop_filter_map("no subject", |text| ClaimSubject::parse(&text).ok())
 }
 
 proptest! {
@@ -287,10 +287,10 @@ proptest! {
         released in proptest::collection::vec(any::<prop::sample::Index>(), 0..10),
         asked in any_subject(),
     ) {
-        let mut room = Room::default();
+        let mut room = ClaimRoom::default();
         let agent = |n: &usize| name(["alice", "bob", "carol", "dave"][*n]);
-        let grant = |subject: &Subject| {
-            Change::Grant(Terms { claims: vec![subject.to_string()], lease: 60, why: None })
+        let grant = |subject: &ClaimSubject| {
+            ClaimChange::Grant(ClaimTerms { claims: vec![subject.to_string()], lease: 60, why: None })
         };
         for (n, subject) in &claims {
             room.record(&agent(n), &grant(subject));
@@ -303,7 +303,7 @@ proptest! {
                 break;
             }
             let (n, subject) = at.get(&claims);
-            let change = Change::Release { of: agent(n), claims: vec![subject.to_string()], waiting: Vec::new() };
+            let change = ClaimChange::Release { of: agent(n), claims: vec![subject.to_string()], waiting: Vec::new() };
             room.record(&agent(n), &change);
             prop_assert!(!room.0.held().iter().any(|held| held.owner == agent(n) && held.subject == *subject));
         }
@@ -317,14 +317,14 @@ proptest! {
 
 #[test]
 fn of_ten_thousand_claims_only_those_near_a_subject_are_compared_with_it() {
-    let mut room = Room::default();
+    let mut room = ClaimRoom::default();
     for n in 0..100 {
         let claims = (0..100)
             .map(|m| format!("src/part{n}/file{m}.rs"))
             .collect();
         room.record(
             &name(&format!("agent{}", n % 10)),
-            &Change::Grant(Terms {
+            &ClaimChange::Grant(ClaimTerms {
                 claims,
                 lease: 60,
                 why: None,
@@ -333,7 +333,7 @@ fn of_ten_thousand_claims_only_those_near_a_subject_are_compared_with_it() {
     }
     room.record(
         &name("agent0"),
-        &Change::Grant(Terms {
+        &ClaimChange::Grant(ClaimTerms {
             claims: vec!["**/Cargo.toml".into()],
             lease: 60,
             why: None,

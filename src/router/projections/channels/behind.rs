@@ -1,14 +1,14 @@
 //! Finds conversations that lack messages at their end, and repairs none.
 
-use super::tail::Judge;
-use crate::base::error::{Doing, Result};
+use super::tail::LineClassifier;
+use crate::base::error::{ErrorContext, Result};
 use crate::disk::{Dir, file_meta, layout};
-use crate::log::state::State;
+use crate::log::state::RoomState;
 use std::sync::Arc;
 
 /// A conversation that ends before the log does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Behind {
+pub struct IncompleteChannel {
     /// The channel.
     pub channel: Arc<str>,
     /// The record of its last line, or 0 without lines.
@@ -18,7 +18,7 @@ pub struct Behind {
 }
 
 /// The conversations that end before this state's last message.
-pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
+pub fn behind(room: &Dir, state: &RoomState) -> Result<Vec<IncompleteChannel>> {
     let mut all = Vec::new();
     // Without the index of ids, the lines cannot be compared with the log. The next router builds it.
     if !state.ids.open_to_read(room) {
@@ -28,7 +28,7 @@ pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
         let last = said.last;
         let shows = shows(room, state, channel)?;
         if shows < last {
-            all.push(Behind {
+            all.push(IncompleteChannel {
                 channel: channel.clone(),
                 shows,
                 last,
@@ -38,7 +38,7 @@ pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
     Ok(all)
 }
 
-fn shows(room: &Dir, state: &State, channel: &str) -> Result<u64> {
+fn shows(room: &Dir, state: &RoomState, channel: &str) -> Result<u64> {
     let path = layout::conversation(channel);
     let Ok(mut file) = room.look(&path) else {
         return Ok(0);
@@ -46,7 +46,7 @@ fn shows(room: &Dir, state: &State, channel: &str) -> Result<u64> {
     let size = file_meta(&file)
         .doing_in("look at", room.path(), &path)?
         .size;
-    Ok(Judge::new(room, state, channel)
+    Ok(LineClassifier::new(room, state, channel)
         .last_of_ours(&mut file, size, &room.at(&path))?
         .seq)
 }

@@ -3,7 +3,7 @@
 //! A note in `spool/cut/` is written before each cut and stays until the log has the notices about it, so that no
 //! kill can separate the cut from the notices.
 
-use super::tail::Judge;
+use super::tail::LineClassifier;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::base::hash::{hash, hex};
@@ -21,7 +21,7 @@ const HELD: usize = 8 << 20;
 
 /// Lines that were cut out of a conversation, and kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct CutOut {
+pub(super) struct RemovedLines {
     /// The channel.
     pub(super) channel: Arc<str>,
     /// The registered agent that the lines name as their sender.
@@ -39,7 +39,7 @@ pub(super) struct CutOut {
 }
 
 /// Reads the notes about cuts. Their notices may not be in the log.
-pub(super) fn read_notes(room: &Dir) -> Result<Vec<CutOut>> {
+pub(super) fn read_notes(room: &Dir) -> Result<Vec<RemovedLines>> {
     let notes = match room.sub(layout::CUT) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
         notes => notes?,
@@ -67,30 +67,34 @@ pub(super) fn read_notes(room: &Dir) -> Result<Vec<CutOut>> {
 }
 
 /// Finds the registered agent of a name.
-pub(super) type Find<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
+pub(super) type AgentFinder<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
 
 /// Gathers the foreign lines of one conversation by writer.
-pub(super) struct Foreign<'a> {
-    judge: &'a Judge<'a>,
+pub(super) struct ForeignLines<'a> {
+    judge: &'a LineClassifier<'a>,
     after: u64,
-    find: Find<'a>,
-    held: BTreeMap<Option<Arc<str>>, HeldLines>,
+    find: AgentFinder<'a>,
+    held: BTreeMap<Option<Arc<str>>, WriterLines>,
     size: usize,
-    cut: Vec<CutOut>,
+    cut: Vec<RemovedLines>,
 }
 
 /// Lines of one writer.
 #[derive(Default)]
-struct HeldLines {
+struct WriterLines {
     bytes: Vec<u8>,
     lines: usize,
     delivered: usize,
 }
 
-impl<'a> Foreign<'a> {
+impl<'a> ForeignLines<'a> {
     /// Begins after the line of record `after`.
-    pub(super) fn new(judge: &'a Judge<'a>, after: u64, find: Find<'a>) -> Foreign<'a> {
-        Foreign {
+    pub(super) fn new(
+        judge: &'a LineClassifier<'a>,
+        after: u64,
+        find: AgentFinder<'a>,
+    ) -> ForeignLines<'a> {
+        ForeignLines {
             judge,
             after,
             find,
@@ -121,7 +125,7 @@ impl<'a> Foreign<'a> {
     }
 
     /// Returns the lines that were taken. They are durable in `rejected/`.
-    pub(super) fn kept(mut self) -> Result<Vec<CutOut>> {
+    pub(super) fn kept(mut self) -> Result<Vec<RemovedLines>> {
         self.keep()?;
         Ok(self.cut)
     }
@@ -132,11 +136,11 @@ impl<'a> Foreign<'a> {
             return Ok(());
         }
         self.judge.check_log()?;
-        let Judge { room, channel, .. } = *self.judge;
+        let LineClassifier { room, channel, .. } = *self.judge;
         let drafts = room.make(layout::SPOOL)?;
         self.size = 0;
         for (writer, held) in std::mem::take(&mut self.held) {
-            let HeldLines {
+            let WriterLines {
                 bytes,
                 lines,
                 delivered,
@@ -159,7 +163,7 @@ impl<'a> Foreign<'a> {
                 (pretty(&explained) + "\n").as_bytes(),
             )?;
             let kept = directory.join(&name);
-            let cut = CutOut {
+            let cut = RemovedLines {
                 channel: channel.into(),
                 writer,
                 kept,

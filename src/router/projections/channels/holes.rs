@@ -1,13 +1,13 @@
 //! Holes in conversations: written data that is not on the disk, because the machine stopped or a sync failed.
 
-use super::Channels;
+use super::ChannelFiles;
 use crate::base::error::{Error, Result};
 use crate::disk;
 use crate::disk::layout;
 use crate::log;
 use rustix::fs::FileType;
 
-impl Channels {
+impl ChannelFiles {
     /// Makes the next check find holes on the disk, if the whole log is there to fill them. The disk may lack data,
     /// and the system's cache may hide that.
     pub(super) fn suspect(&mut self) -> Result<()> {

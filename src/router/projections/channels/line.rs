@@ -40,9 +40,9 @@ pub(super) fn write(lines: &mut Vec<u8>, message: &Message, seq: u64, at: &str) 
         content: message.text("body").unwrap_or_default(),
         addressed: message.addresses(),
         refs: refs(message),
-        metadata: Metadata {
+        metadata: ChannelLineMetadata {
             message,
-            delivery: Delivery {
+            delivery: ChannelLineDelivery {
                 seq,
                 accepted_at: at,
             },
@@ -78,7 +78,7 @@ pub struct ChannelLine<'a> {
     /// The messages that it refers to, and the message that it answers.
     refs: Vec<&'a Value>,
     /// All other fields.
-    metadata: Metadata<'a>,
+    metadata: ChannelLineMetadata<'a>,
 }
 
 /// The related messages, and the message that it answers.
@@ -101,14 +101,14 @@ fn refs(message: &Message) -> Vec<&Value> {
 
 /// All fields without a place of their own, and the record of the message.
 #[derive(JsonSchema)]
-struct Metadata<'a> {
+struct ChannelLineMetadata<'a> {
     #[schemars(flatten, with = "Map<String, Value>")]
     message: &'a Message,
     /// The record of the message.
-    delivery: Delivery<'a>,
+    delivery: ChannelLineDelivery<'a>,
 }
 
-impl Serialize for Metadata<'_> {
+impl Serialize for ChannelLineMetadata<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let fields = self.message.fields();
         let own = fields.get("metadata").and_then(Value::as_object);
@@ -136,7 +136,7 @@ impl Serialize for Metadata<'_> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Delivery<'a> {
+struct ChannelLineDelivery<'a> {
     /// Its number.
     seq: u64,
     /// Its accept time.

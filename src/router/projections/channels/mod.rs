@@ -11,24 +11,24 @@ mod line;
 mod projection;
 mod tail;
 
-pub use behind::{Behind, behind};
+pub use behind::{IncompleteChannel, behind};
 pub use line::{ChannelLine, line, of_record};
 
-use crate::base::error::{Doing, Error, Result};
-use crate::disk::{Append, Barrier, Dir, Durability, Meta, file_meta, layout};
+use crate::base::error::{Error, ErrorContext, Result};
+use crate::disk::{AppendFile, Barrier, Dir, Durability, Meta, file_meta, layout};
 use crate::log;
-use crate::log::Position;
-use crate::log::state::State;
+use crate::log::LogPosition;
+use crate::log::state::RoomState;
 use crate::message::id;
 use crate::message::record::Record;
-use crate::router::projections::Accepted;
-use foreign::{CutOut, Find, Foreign};
+use crate::router::projections::ProjectedMessage;
+use foreign::{AgentFinder, ForeignLines, RemovedLines};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use tail::{Judge, Known};
+use tail::{LineClassifier, RouterLines};
 
 /// The number of conversations that stay open for the next message.
 const OPEN: usize = 32;
@@ -38,17 +38,17 @@ const GATHERED: usize = 8 << 20;
 const PATIENCE: usize = 16;
 
 /// All conversations of a room.
-pub(in crate::router) struct Channels {
+pub(in crate::router) struct ChannelFiles {
     room: Dir,
     /// Each file as it was left.
-    left: BTreeMap<Arc<str>, ConversationFile>,
-    open: BTreeMap<Arc<str>, Append>,
+    left: BTreeMap<Arc<str>, ChannelFile>,
+    open: BTreeMap<Arc<str>, AppendFile>,
     /// Lines of the batch that is being applied.
     queued: BTreeMap<Arc<str>, Vec<u8>>,
     /// Conversations with a failed write. The next check of all files repeats it.
     broken: BTreeSet<Arc<str>>,
     /// Cuts with notices that the log does not have.
-    due: Vec<CutOut>,
+    due: Vec<RemovedLines>,
     /// Whether the notes of earlier routers about cuts were read.
     has_read_notes: bool,
     /// Whether files may have holes.
@@ -57,33 +57,33 @@ pub(in crate::router) struct Channels {
 
 /// A file as it was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ConversationFile {
+struct ChannelFile {
     device: u64,
     inode: u64,
     size: u64,
 }
 
 /// The result of writing to a conversation.
-struct WriteResult {
+struct ChannelWriteResult {
     channel: Arc<str>,
     /// The foreign lines.
-    cut: Vec<CutOut>,
+    cut: Vec<RemovedLines>,
     /// The reason of a failed write.
     error: Option<Error>,
 }
 
 /// A conversation under repair.
-struct Repair {
+struct ChannelRepair {
     channel: Arc<str>,
-    known: Known,
-    append: Append,
+    known: RouterLines,
+    append: AppendFile,
     gathered: Vec<u8>,
-    cut: Vec<CutOut>,
+    cut: Vec<RemovedLines>,
 }
 
-impl ConversationFile {
-    fn of(meta: &Meta) -> ConversationFile {
-        ConversationFile {
+impl ChannelFile {
+    fn of(meta: &Meta) -> ChannelFile {
+        ChannelFile {
             device: meta.device,
             inode: meta.inode,
             size: meta.size,
@@ -95,10 +95,10 @@ impl ConversationFile {
     }
 }
 
-impl Channels {
+impl ChannelFiles {
     /// Begins without knowledge of any file.
-    pub(in crate::router) fn new(room: Dir) -> Channels {
-        Channels {
+    pub(in crate::router) fn new(room: Dir) -> ChannelFiles {
+        ChannelFiles {
             room,
             left: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -111,7 +111,7 @@ impl Channels {
     }
 
     /// Queues the line of a committed message for the write of its batch.
-    fn queue(&mut self, Accepted { seq, at, message }: &Accepted) {
+    fn queue(&mut self, ProjectedMessage { seq, at, message }: &ProjectedMessage) {
         if message.is_for_router() {
             return;
         }
@@ -121,7 +121,7 @@ impl Channels {
 
     /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from
     /// the log instead, which also has the queued messages.
-    fn write(&mut self, state: &State, find: Find<'_>) -> Vec<WriteResult> {
+    fn write(&mut self, state: &RoomState, find: AgentFinder<'_>) -> Vec<ChannelWriteResult> {
         let mut strange = Vec::new();
         let mut queued = std::mem::take(&mut self.queued);
         for (channel, lines) in queued.iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -145,7 +145,7 @@ impl Channels {
     }
 
     /// Repairs every conversation that is not as it was left. The first check compares the ends of all with the log.
-    fn check_all(&mut self, state: &State, find: Find<'_>) -> Vec<WriteResult> {
+    fn check_all(&mut self, state: &RoomState, find: AgentFinder<'_>) -> Vec<ChannelWriteResult> {
         self.broken.clear();
         let mut channels: BTreeSet<Arc<str>> = state.channels.keys().cloned().collect();
         channels.extend(self.existing());
@@ -177,7 +177,7 @@ impl Channels {
         let Some(left) = self.left.get(channel) else {
             return false;
         };
-        matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if ConversationFile::of(&meta) == *left)
+        matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if ChannelFile::of(&meta) == *left)
     }
 
     /// Appends with one write; returns false if another program has written to the file.
@@ -186,12 +186,12 @@ impl Channels {
             return Ok(false);
         }
         if !self.open.contains_key(channel) {
-            let append = Append::open(
+            let append = AppendFile::open(
                 &self.room.sub(layout::channel(channel))?,
                 layout::CONVERSATION,
                 None,
             )?;
-            if self.left.get(channel) != Some(&ConversationFile::of(&append.meta()?)) {
+            if self.left.get(channel) != Some(&ChannelFile::of(&append.meta()?)) {
                 return Ok(false);
             }
             self.hold(channel, append);
@@ -209,7 +209,7 @@ impl Channels {
         Ok(true)
     }
 
-    fn hold(&mut self, channel: &Arc<str>, append: Append) {
+    fn hold(&mut self, channel: &Arc<str>, append: AppendFile) {
         if self.open.len() >= OPEN {
             self.open.clear();
         }
@@ -220,9 +220,9 @@ impl Channels {
     fn repair(
         &mut self,
         channels: Vec<Arc<str>>,
-        state: &State,
-        find: Find<'_>,
-    ) -> Vec<WriteResult> {
+        state: &RoomState,
+        find: AgentFinder<'_>,
+    ) -> Vec<ChannelWriteResult> {
         let mut results = Vec::new();
         let mut repairs = Vec::new();
         for channel in channels {
@@ -247,14 +247,19 @@ impl Channels {
         results
     }
 
-    fn result(&mut self, channel: Arc<str>, cut: Vec<CutOut>, done: Result<()>) -> WriteResult {
+    fn result(
+        &mut self,
+        channel: Arc<str>,
+        cut: Vec<RemovedLines>,
+        done: Result<()>,
+    ) -> ChannelWriteResult {
         let error = done.err();
         if error.is_some() {
             // The file's content is unknown now, so the next check compares it with the log.
             self.left.remove(&channel);
             self.broken.insert(channel.clone());
         }
-        WriteResult {
+        ChannelWriteResult {
             channel,
             cut,
             error,
@@ -266,9 +271,9 @@ impl Channels {
     fn begin(
         &mut self,
         channel: &Arc<str>,
-        state: &State,
-        find: Find<'_>,
-    ) -> Result<Option<Repair>> {
+        state: &RoomState,
+        find: AgentFinder<'_>,
+    ) -> Result<Option<ChannelRepair>> {
         let last = state.channels.get(channel).map_or(0, |said| said.last);
         let directory = layout::channel(channel);
         if last == 0 && self.room.stat(layout::conversation(channel))?.is_none() {
@@ -296,7 +301,7 @@ impl Channels {
             None if self.suspect => tail::first_blank(&mut file, &path)?.unwrap_or(meta.size),
             None => meta.size,
         };
-        let judge = Judge::new(&self.room, state, channel);
+        let judge = LineClassifier::new(&self.room, state, channel);
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
         // Repeated if a foreign line was added while the last one was kept.
@@ -304,8 +309,8 @@ impl Channels {
             let (kept, ends) = keep_foreign(&judge, &known, &mut file, end, find)?;
             cut.extend(kept);
             end = ends;
-            if let Some(append) = Append::open_if(&dir, layout::CONVERSATION, end, known.end)? {
-                return Ok(Some(Repair {
+            if let Some(append) = AppendFile::open_if(&dir, layout::CONVERSATION, end, known.end)? {
+                return Ok(Some(ChannelRepair {
                     channel: channel.clone(),
                     known,
                     append,
@@ -322,8 +327,8 @@ impl Channels {
     }
 
     /// Writes the missing lines of all channels, with one pass over the log.
-    fn complete(&mut self, repairs: &mut [Repair], state: &State) -> Result<()> {
-        let mut lacking: BTreeMap<Arc<str>, &mut Repair> = BTreeMap::new();
+    fn complete(&mut self, repairs: &mut [ChannelRepair], state: &RoomState) -> Result<()> {
+        let mut lacking: BTreeMap<Arc<str>, &mut ChannelRepair> = BTreeMap::new();
         for repair in repairs {
             let last = state.channels.get(&repair.channel);
             if last.is_some_and(|said| said.last > repair.known.seq) {
@@ -355,11 +360,16 @@ impl Channels {
             }
             Ok(true)
         })?;
-        lacking.into_values().try_for_each(Repair::flush)
+        lacking.into_values().try_for_each(ChannelRepair::flush)
     }
 
-    fn finish(&mut self, channel: &Arc<str>, known: &Known, append: Append) -> Result<()> {
-        let mut left = ConversationFile::of(&append.meta()?);
+    fn finish(
+        &mut self,
+        channel: &Arc<str>,
+        known: &RouterLines,
+        append: AppendFile,
+    ) -> Result<()> {
+        let mut left = ChannelFile::of(&append.meta()?);
         if left.size != append.length() {
             // Another program wrote to the file. Only the earlier content is known, and the next check repairs the
             // file.
@@ -373,14 +383,14 @@ impl Channels {
 
 /// Keeps the foreign lines after a position elsewhere. Returns them and the end of the file.
 fn keep_foreign(
-    judge: &Judge<'_>,
-    known: &Known,
+    judge: &LineClassifier<'_>,
+    known: &RouterLines,
     file: &mut File,
     from: u64,
-    find: Find<'_>,
-) -> Result<(Vec<CutOut>, u64)> {
+    find: AgentFinder<'_>,
+) -> Result<(Vec<RemovedLines>, u64)> {
     let path = judge.room.at(layout::conversation(judge.channel));
-    let mut foreign = Foreign::new(judge, known.seq, find);
+    let mut foreign = ForeignLines::new(judge, known.seq, find);
     let (mut torn, mut last) = (Vec::new(), known.seq);
     let end = tail::lines_from(file, from, &path, &mut |line| {
         if !line.ends_with(b"\n") {
@@ -399,7 +409,7 @@ fn keep_foreign(
 }
 
 /// Returns true for the beginning of a router's line that will be written again.
-fn is_torn_off(judge: &Judge<'_>, known: &Known, torn: &[u8]) -> Result<bool> {
+fn is_torn_off(judge: &LineClassifier<'_>, known: &RouterLines, torn: &[u8]) -> Result<bool> {
     let written = torn
         .iter()
         .rposition(|&byte| byte != 0)
@@ -420,7 +430,7 @@ fn is_torn_off(judge: &Judge<'_>, known: &Known, torn: &[u8]) -> Result<bool> {
     Ok(found)
 }
 
-impl Repair {
+impl ChannelRepair {
     fn flush(&mut self) -> Result<()> {
         if self.gathered.is_empty() {
             return Ok(());
@@ -433,7 +443,7 @@ impl Repair {
 /// returns false.
 fn missing(
     room: &Dir,
-    from: Position,
+    from: LogPosition,
     last: u64,
     mut each: impl FnMut(&Record) -> Result<bool>,
 ) -> Result<()> {

@@ -1,17 +1,24 @@
 //! The conversations as a projection, and the notices about foreign lines.
 
-use super::foreign::{self, CutOut};
-use super::{Channels, WriteResult};
+use super::foreign::{self, RemovedLines};
+use super::{ChannelFiles, ChannelWriteResult};
 use crate::base::error::Result;
 use crate::disk::layout;
 use crate::message::id;
-use crate::router::parts::Notice;
-use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use crate::router::parts::QueuedNotice;
+use crate::router::projections::{
+    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
-impl Projection for Channels {
-    fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+impl Projection for ChannelFiles {
+    fn apply(
+        &mut self,
+        batch: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) {
         if !batch.is_empty() {
             for accepted in batch {
                 self.queue(accepted);
@@ -24,11 +31,16 @@ impl Projection for Channels {
         }
     }
 
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
-        if cause == Cause::Holes {
+    fn reconcile(
+        &mut self,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
+        if cause == ReconcileCause::Holes {
             self.suspect()?;
         }
-        if cause != Cause::End {
+        if cause != ReconcileCause::End {
             let results = self.check_all(view.state, &|name| find(view, name));
             self.report_results(results, report);
         }
@@ -40,16 +52,20 @@ impl Projection for Channels {
     }
 }
 
-fn find(view: &View<'_>, name: &str) -> Option<Arc<str>> {
+fn find(view: &ProjectionView<'_>, name: &str) -> Option<Arc<str>> {
     view.config
         .registry()
         .find(name)
         .map(|agent| agent.id.clone())
 }
 
-impl Channels {
-    fn report_results(&mut self, results: Vec<WriteResult>, report: &mut Report<'_>) {
-        for WriteResult {
+impl ChannelFiles {
+    fn report_results(
+        &mut self,
+        results: Vec<ChannelWriteResult>,
+        report: &mut ProjectionReport<'_>,
+    ) {
+        for ChannelWriteResult {
             channel,
             cut,
             error,
@@ -65,7 +81,11 @@ impl Channels {
     }
 
     /// Reports each cut until the log has the notices about it. Then its note is removed.
-    fn report_cuts(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+    fn report_cuts(
+        &mut self,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
         if !self.has_read_notes {
             self.due = foreign::read_notes(&self.room)?;
             self.has_read_notes = true;
@@ -89,7 +109,7 @@ impl Channels {
 }
 
 /// Returns true if the log has all notices about a cut.
-fn is_reported(cut: &CutOut, view: &View<'_>) -> bool {
+fn is_reported(cut: &RemovedLines, view: &ProjectionView<'_>) -> bool {
     let about = about(cut);
     let notices = &view.state.notices;
     notices.contains(&about)
@@ -97,7 +117,7 @@ fn is_reported(cut: &CutOut, view: &View<'_>) -> bool {
 }
 
 /// Identifies the notice to the human.
-fn about(cut: &CutOut) -> String {
+fn about(cut: &RemovedLines) -> String {
     format!(
         "{}:{}",
         layout::conversation(&cut.channel).display(),
@@ -110,7 +130,7 @@ fn about_for_writer(about: &str) -> String {
     format!("{about}:writer")
 }
 
-fn report_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
+fn report_cut(cut: &RemovedLines, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
     let file = layout::conversation(&cut.channel);
     let (lines, were) = if cut.lines == 1 {
         ("a line", "was")
@@ -147,14 +167,14 @@ fn report_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
     }
     if let Some(writer) = known_writer(cut, view) {
         let about = about_for_writer(&about);
-        let notice = Notice::alert(writer, about, subject.clone(), how.clone());
+        let notice = QueuedNotice::alert(writer, about, subject.clone(), how.clone());
         report.notices.add(view.state, notice);
     }
     report.notices.notify_human(view.state, about, subject, how);
 }
 
 /// Says whether the messages of the lines were delivered.
-fn outcome(cut: &CutOut) -> String {
+fn outcome(cut: &RemovedLines) -> String {
     match cut.lines - cut.delivered {
         0 if cut.lines == 1 => {
             "the message that it shows was delivered before, and need not be sent again.".into()
@@ -171,7 +191,7 @@ fn outcome(cut: &CutOut) -> String {
     }
 }
 
-fn known_writer(cut: &CutOut, view: &View<'_>) -> Option<Arc<str>> {
+fn known_writer(cut: &RemovedLines, view: &ProjectionView<'_>) -> Option<Arc<str>> {
     let writer = cut
         .writer
         .as_deref()

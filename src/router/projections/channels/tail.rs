@@ -1,12 +1,12 @@
 //! Finds the router's own lines of a conversation: they equal, byte for byte, the lines of records in the log.
 
 use super::line;
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::Dir;
 use crate::log;
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::State;
-use crate::log::{Position, find};
+use crate::log::state::RoomState;
+use crate::log::{LogPosition, find};
 use crate::message::record::{EventKind, Record};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -24,28 +24,28 @@ const LINE_MOST: u64 = crate::base::limits::MESSAGE_BYTES_MOST * 2;
 
 /// The router's own part of a conversation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct RouterLines {
     /// The end of the router's last line.
     pub(super) end: u64,
     /// The record of this line, or 0 without a line.
     pub(super) seq: u64,
     /// The position of that record in the log, or the beginning of the log.
-    pub(super) at: Position,
+    pub(super) at: LogPosition,
 }
 
 /// The fields of a line about its record.
 #[derive(Deserialize)]
-struct LineHead<'a> {
+struct ChannelLineHead<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
     sender: Cow<'a, str>,
-    metadata: HeadMetadata,
+    metadata: LineHeadMetadata,
 }
 
 /// The message that a line shows.
 #[derive(Deserialize)]
-struct LineName<'a> {
+struct ChannelLineName<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
@@ -53,34 +53,34 @@ struct LineName<'a> {
 }
 
 #[derive(Deserialize)]
-struct HeadMetadata {
-    delivery: HeadDelivery,
+struct LineHeadMetadata {
+    delivery: LineHeadDelivery,
 }
 
 #[derive(Deserialize)]
-struct HeadDelivery {
+struct LineHeadDelivery {
     seq: u64,
 }
 
 /// The router's part of an empty file.
-const NOTHING: Known = Known {
+const NOTHING: RouterLines = RouterLines {
     end: 0,
     seq: 0,
     at: log::START,
 };
 
 /// Distinguishes the router's lines from foreign lines.
-pub(super) struct Judge<'a> {
+pub(super) struct LineClassifier<'a> {
     pub(super) room: &'a Dir,
-    pub(super) state: &'a State,
+    pub(super) state: &'a RoomState,
     pub(super) channel: &'a str,
     /// The last archived record. Archived ids are forgotten, so a line that claims an archived record is believed.
     archived: OnceCell<u64>,
 }
 
-impl<'a> Judge<'a> {
-    pub(super) fn new(room: &'a Dir, state: &'a State, channel: &'a str) -> Judge<'a> {
-        Judge {
+impl<'a> LineClassifier<'a> {
+    pub(super) fn new(room: &'a Dir, state: &'a RoomState, channel: &'a str) -> LineClassifier<'a> {
+        LineClassifier {
             room,
             state,
             channel,
@@ -111,8 +111,8 @@ impl<'a> Judge<'a> {
     }
 
     /// The record of a line, and its position in the log, or `None` for a foreign line.
-    fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
-        let Ok(head) = serde_json::from_slice::<LineHead>(line) else {
+    fn of(&self, line: &[u8]) -> Result<Option<(u64, LogPosition)>> {
+        let Ok(head) = serde_json::from_slice::<ChannelLineHead>(line) else {
             return Ok(None);
         };
         for at in self.state.ids.places(&head.sender, &head.id)? {
@@ -146,7 +146,8 @@ impl<'a> Judge<'a> {
 
     /// Returns true if the log or an accepted gap has a delivered message with the sender and id of this line.
     pub(super) fn is_delivered(&self, line: &[u8]) -> Result<bool> {
-        let Ok(LineName { id, sender }) = serde_json::from_slice::<LineName>(line) else {
+        let Ok(ChannelLineName { id, sender }) = serde_json::from_slice::<ChannelLineName>(line)
+        else {
             return Ok(false);
         };
         for at in self.state.ids.places(&sender, &id)? {
@@ -162,8 +163,8 @@ impl<'a> Judge<'a> {
             }
         }
         // The ids of archived records are not in the index, but a copied line has the number of its record.
-        let seq =
-            serde_json::from_slice::<LineHead>(line).map_or(0, |head| head.metadata.delivery.seq);
+        let seq = serde_json::from_slice::<ChannelLineHead>(line)
+            .map_or(0, |head| head.metadata.delivery.seq);
         if seq == 0 || seq > self.archived()? {
             return Ok(false);
         }
@@ -179,7 +180,12 @@ impl<'a> Judge<'a> {
 
     /// The router's last line that ends at or before `upto`. A power cut can leave zero bytes, which no line has:
     /// everything after them is ignored.
-    pub(super) fn last_of_ours(&self, file: &mut File, upto: u64, path: &Path) -> Result<Known> {
+    pub(super) fn last_of_ours(
+        &self,
+        file: &mut File,
+        upto: u64,
+        path: &Path,
+    ) -> Result<RouterLines> {
         let (mut window, mut upto) = (WINDOW, upto);
         loop {
             let start = upto.saturating_sub(window);
@@ -208,7 +214,7 @@ impl<'a> Judge<'a> {
                         return Ok(NOTHING);
                     }
                     let after = bytes.len() - first.unwrap_or(0) - end;
-                    return Ok(Known {
+                    return Ok(RouterLines {
                         end: upto - after as u64,
                         seq,
                         at,
@@ -235,7 +241,7 @@ fn last_archived(room: &Dir) -> Result<u64> {
     let Some(segment) = first.and_then(|n| live.get(n)).copied() else {
         return Ok(0);
     };
-    let line = log::read_one(room, Position { segment, offset: 0 })?;
+    let line = log::read_one(room, LogPosition { segment, offset: 0 })?;
     Ok(line
         .and_then(|line| find::head(&line.bytes))
         .map_or(0, |head| head.seq.saturating_sub(1)))
@@ -245,7 +251,7 @@ fn last_archived(room: &Dir) -> Result<u64> {
 fn is_in_order(lines: &[u8]) -> bool {
     let mut last = None;
     lines.split_inclusive(|&byte| byte == b'\n').all(|line| {
-        let head = serde_json::from_slice::<LineHead>(line).ok();
+        let head = serde_json::from_slice::<ChannelLineHead>(line).ok();
         let seq = head.map(|head| head.metadata.delivery.seq);
         seq.is_some() && seq > std::mem::replace(&mut last, seq)
     })

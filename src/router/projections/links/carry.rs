@@ -4,40 +4,40 @@
 //! Nothing is synced: an item stays in this room until the other room has committed it, and is brought again if it is
 //! lost.
 
-use super::{Items, LinkEnd};
+use super::{LinkEnd, LinkItemBuilder};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::room::Room;
-use crate::room::links::{EndState, items, open_other, tag_of_room};
+use crate::room::links::{LinkEndState, items, open_other, tag_of_room};
 use crate::room::settings::LinkSettings;
-use crate::router::projections::View;
+use crate::router::projections::ProjectionView;
 use std::path::Path;
 
 /// The items that were brought to the other room.
 #[derive(Default)]
-pub(super) struct Carry {
+pub(super) struct DirectoryCarrier {
     /// The other room, and its settings when its link to this room was found.
     other: Option<(Room, Option<Meta>, Dir)>,
     /// The stream, and the number of the last brought item.
     put: Option<(String, u64)>,
     /// The state of this room in the other room.
-    shown: Option<EndState>,
+    shown: Option<LinkEndState>,
 }
 
-impl Carry {
+impl DirectoryCarrier {
     /// Brings uncommitted items and the state of this room to the other room. A sweep also checks that brought items
     /// still exist. Returns true if an item was brought.
     pub(super) fn run(
         &mut self,
         end: LinkEnd<'_>,
-        now: EndState,
+        now: LinkEndState,
         is_sweep: bool,
-        view: &View<'_>,
+        view: &ProjectionView<'_>,
     ) -> Result<bool> {
         let done = self.bring(end, now, is_sweep, view);
         if done.is_err() {
-            *self = Carry::default();
+            *self = DirectoryCarrier::default();
         }
         done
     }
@@ -45,9 +45,9 @@ impl Carry {
     fn bring(
         &mut self,
         end: LinkEnd<'_>,
-        now: EndState,
+        now: LinkEndState,
         is_sweep: bool,
-        view: &View<'_>,
+        view: &ProjectionView<'_>,
     ) -> Result<bool> {
         let LinkEnd { tag, settings } = end;
         self.find(tag, settings, view)?;
@@ -68,7 +68,7 @@ impl Carry {
             } else {
                 put.max(out.acked)
             };
-            let mut items = Items::of(view, tag);
+            let mut items = LinkItemBuilder::of(view, tag);
             while n < upto {
                 n += 1;
                 if let Some(waiting) = link.waiting_at(n) {
@@ -79,7 +79,7 @@ impl Carry {
             self.put = Some((out.stream.to_string(), n));
         }
         if self.shown.as_ref() != Some(&now)
-            || is_sweep && EndState::read(there)?.as_ref() != Some(&now)
+            || is_sweep && LinkEndState::read(there)?.as_ref() != Some(&now)
         {
             there.show(layout::LINK_STATE, &now.text())?;
             self.shown = Some(now);
@@ -88,7 +88,12 @@ impl Carry {
     }
 
     /// Opens the other room, and finds its link to this room.
-    fn find(&mut self, tag: &str, settings: &LinkSettings, view: &View<'_>) -> Result<()> {
+    fn find(
+        &mut self,
+        tag: &str,
+        settings: &LinkSettings,
+        view: &ProjectionView<'_>,
+    ) -> Result<()> {
         if !settings.is_withheld
             && let Some((room, version, there)) = &self.other
             && room.dir.stat(layout::SETTINGS)? == *version

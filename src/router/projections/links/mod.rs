@@ -3,39 +3,39 @@
 
 mod carry;
 
-use super::{Accepted, Cause, Projection, Report, View};
+use super::{ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause};
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
-use crate::log::state::{Link, UnconfirmedItem};
-use crate::log::{Position, Records};
+use crate::log::state::{LinkState, UnconfirmedItem};
+use crate::log::{LogPosition, RecordReader};
 use crate::message::link;
-use crate::room::links::{EndState, FarAgent, items, roster};
+use crate::room::links::{LinkEndState, ReportedAgent, items, roster};
 use crate::room::registry::Registry;
 use crate::room::settings::{Carrier, LinkSettings};
-use carry::Carry;
+use carry::DirectoryCarrier;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// The written state of all links.
 #[derive(Default)]
-pub(super) struct Links {
-    shown: BTreeMap<String, ShownLink>,
-    roster: FarRoster,
+pub(super) struct LinkFiles {
+    shown: BTreeMap<String, WrittenLink>,
+    roster: PublishedAgents,
 }
 
 /// The agents of this room as other rooms see them, and their registry.
 #[derive(Default)]
-struct FarRoster(Option<(Arc<Registry>, Arc<[FarAgent]>)>);
+struct PublishedAgents(Option<(Arc<Registry>, Arc<[ReportedAgent]>)>);
 
-impl FarRoster {
-    fn of(&mut self, registry: &Arc<Registry>) -> Arc<[FarAgent]> {
+impl PublishedAgents {
+    fn of(&mut self, registry: &Arc<Registry>) -> Arc<[ReportedAgent]> {
         if let Some((known, agents)) = &self.0
             && Arc::ptr_eq(known, registry)
         {
             return agents.clone();
         }
-        let agents: Arc<[FarAgent]> = roster(registry);
+        let agents: Arc<[ReportedAgent]> = roster(registry);
         self.0 = Some((registry.clone(), agents.clone()));
         agents
     }
@@ -50,7 +50,7 @@ struct LinkEnd<'a> {
 
 /// The written state of one link.
 #[derive(Default)]
-struct ShownLink {
+struct WrittenLink {
     /// The number of the last item that is in `out/` or was brought.
     upto: u64,
     /// The number of the last item that was removed from `out/`.
@@ -60,12 +60,17 @@ struct ShownLink {
     /// The stream of these numbers.
     stream: Option<String>,
     /// The state of this room in `out/`.
-    state: Option<EndState>,
-    carry: Carry,
+    state: Option<LinkEndState>,
+    carry: DirectoryCarrier,
 }
 
-impl Projection for Links {
-    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+impl Projection for LinkFiles {
+    fn apply(
+        &mut self,
+        _: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) {
         for (tag, settings) in &view.config.settings().links {
             let roster = self.roster.of(view.config.registry());
             let shown = self.shown.entry(tag.clone()).or_default();
@@ -74,8 +79,13 @@ impl Projection for Links {
         }
     }
 
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
-        if cause == Cause::End {
+    fn reconcile(
+        &mut self,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
+        if cause == ReconcileCause::End {
             return Ok(());
         }
         let links = &view.config.settings().links;
@@ -97,8 +107,8 @@ impl Projection for Links {
     }
 }
 
-/// Reports the result of [`ShownLink::show`]. Without work, an earlier failure may persist, so it stays reported.
-fn report_link(end: LinkEnd<'_>, done: Result<Option<bool>>, report: &mut Report<'_>) {
+/// Reports the result of [`WrittenLink::show`]. Without work, an earlier failure may persist, so it stays reported.
+fn report_link(end: LinkEnd<'_>, done: Result<Option<bool>>, report: &mut ProjectionReport<'_>) {
     let place = layout::link(end.tag).display().to_string();
     match done {
         Ok(None) => {}
@@ -112,14 +122,14 @@ fn report_link(end: LinkEnd<'_>, done: Result<Option<bool>>, report: &mut Report
     }
 }
 
-impl ShownLink {
+impl WrittenLink {
     /// Reads the names in `out/`.
-    fn scan(&mut self, tag: &str, view: &View<'_>) -> Result<()> {
+    fn scan(&mut self, tag: &str, view: &ProjectionView<'_>) -> Result<()> {
         let out = view.config.dir().make_loose(layout::link_out(tag))?;
         let link = view.state.links.get(tag);
         let mut missing: BTreeSet<u64> = link
             .into_iter()
-            .flat_map(Link::waiting)
+            .flat_map(LinkState::waiting)
             .map(|waiting| waiting.n)
             .collect();
         for (n, name) in items(&out)? {
@@ -133,7 +143,7 @@ impl ShownLink {
         self.upto = missing
             .first()
             .map_or_else(|| sent.map_or(0, |sent| sent.n), |first| first - 1);
-        self.state = EndState::read(&out)?;
+        self.state = LinkEndState::read(&out)?;
         Ok(())
     }
 
@@ -142,16 +152,16 @@ impl ShownLink {
     fn show(
         &mut self,
         end: LinkEnd<'_>,
-        roster: Arc<[FarAgent]>,
+        roster: Arc<[ReportedAgent]>,
         is_sweep: bool,
-        view: &View<'_>,
+        view: &ProjectionView<'_>,
     ) -> Result<Option<bool>> {
         let LinkEnd { tag, settings } = end;
         let link = view.state.links.get(tag);
         let Some(room) = view.state.room.as_deref() else {
             return Ok(Some(false));
         };
-        let now = EndState::of(room, link, roster);
+        let now = LinkEndState::of(room, link, roster);
         let is_shown = self.state.as_ref() == Some(&now);
         let is_missing = link
             .and_then(|link| link.out.as_ref())
@@ -183,9 +193,9 @@ impl ShownLink {
     fn write_items(
         &mut self,
         tag: &str,
-        link: Option<&Link>,
+        link: Option<&LinkState>,
         out: &Dir,
-        view: &View<'_>,
+        view: &ProjectionView<'_>,
     ) -> Result<()> {
         let Some(sent) = link.and_then(|link| link.out.as_ref()) else {
             (self.stream, self.upto, self.removed) = (None, 0, 0);
@@ -206,7 +216,7 @@ impl ShownLink {
             }
             self.upto = sent.n;
         }
-        let mut items = Items::of(view, tag);
+        let mut items = LinkItemBuilder::of(view, tag);
         while self.upto < sent.n {
             let n = self.upto + 1;
             if let Some(waiting) = link.and_then(|link| link.waiting_at(n)) {
@@ -225,25 +235,25 @@ fn clear(out: &Dir) -> Result<()> {
 }
 
 /// Makes items from their records in the log.
-struct Items<'v> {
+struct LinkItemBuilder<'v> {
     tag: &'v str,
-    records: Records,
+    records: RecordReader,
     /// Records of items that are sent again.
-    before: Records,
+    before: RecordReader,
 }
 
-impl<'v> Items<'v> {
-    fn of(view: &View<'_>, tag: &'v str) -> Items<'v> {
-        Items {
+impl<'v> LinkItemBuilder<'v> {
+    fn of(view: &ProjectionView<'_>, tag: &'v str) -> LinkItemBuilder<'v> {
+        LinkItemBuilder {
             tag,
-            records: Records::of(view.config.dir()),
-            before: Records::of(view.config.dir()),
+            records: RecordReader::of(view.config.dir()),
+            before: RecordReader::of(view.config.dir()),
         }
     }
 
     /// The text of an item.
     fn text(&mut self, waiting: &UnconfirmedItem) -> Result<String> {
-        let Items {
+        let LinkItemBuilder {
             tag,
             records,
             before,
@@ -254,7 +264,7 @@ impl<'v> Items<'v> {
             carried.find(|carried| *carried.link == **tag && carried.n == waiting.n)
         });
         let record = match carried.and_then(|carried| carried.again) {
-            Some((segment, offset)) => before.at(Position { segment, offset })?,
+            Some((segment, offset)) => before.at(LogPosition { segment, offset })?,
             None => record,
         };
         let (Some(record), Some(carried)) = (record, carried) else {

@@ -7,8 +7,8 @@
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::Meta;
-use crate::log::state::State;
-use crate::message::status::Status;
+use crate::log::state::RoomState;
+use crate::message::status::CopyStatus;
 use crate::room::registry::{Agent, Registry};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub(super) struct WrittenMessage {
 
 /// The content of a file besides the router's own text.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Edits {
+pub(super) struct MailFileEdits {
     /// Messages and acknowledgements.
     pub(super) messages: Vec<WrittenMessage>,
     /// Whether there is other text. Then the file is kept.
@@ -62,8 +62,8 @@ pub(super) fn with_check(title: &str, body: &str) -> String {
 }
 
 /// A status line.
-pub(super) fn status_line(status: Option<Status>) -> String {
-    format!("  {STATUS}{}", status.map_or("unread", Status::as_str))
+pub(super) fn status_line(status: Option<CopyStatus>) -> String {
+    format!("  {STATUS}{}", status.map_or("unread", CopyStatus::as_str))
 }
 
 /// The digest of the router's own text. Blank lines and status lines do not count.
@@ -86,9 +86,9 @@ pub(super) fn read_edits(
     file: &MailFile<'_>,
     text: &str,
     registry: &Registry,
-    state: &State,
-) -> Edits {
-    let mut edits = Edits::default();
+    state: &RoomState,
+) -> MailFileEdits {
+    let mut edits = MailFileEdits::default();
     let (mut own, mut stated, mut noted) = (Vec::new(), None, None);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -209,17 +209,17 @@ fn read_status(
     seq: u64,
     line: &str,
     registry: &Registry,
-    state: &State,
+    state: &RoomState,
 ) -> Result<Option<WrittenMessage>, ()> {
     let words = line.trim_start().strip_prefix(STATUS).unwrap_or_default();
     let words = words
         .split('·')
         .map(|part| part.split_whitespace().next().unwrap_or_default());
-    let mut highest: Option<Status> = None;
+    let mut highest: Option<CopyStatus> = None;
     for word in words {
         let status = match word {
             "unread" | "sent" | "accepted" | "delivered" | "announced" => continue,
-            word => Status::of_ack(word).ok_or(())?,
+            word => CopyStatus::of_ack(word).ok_or(())?,
         };
         highest = highest
             .filter(|before| before.rank() >= status.rank())

@@ -3,8 +3,8 @@
 use super::edits::{self, WrittenMessage};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, Draft, Meta, layout};
-use crate::router::projections::View;
+use crate::disk::{Dir, DraftFile, Meta, layout};
+use crate::router::projections::ProjectionView;
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -54,12 +54,16 @@ pub(super) fn parts(room: &Dir, name: &OsStr, makes: bool) -> Result<(Dir, OsStr
 }
 
 /// Puts a message that an agent wrote into a file into its outbox, durable. An existing message file stays.
-pub(super) fn drop_message(view: &View<'_>, message: &WrittenMessage, written: Meta) -> Result<()> {
+pub(super) fn drop_message(
+    view: &ProjectionView<'_>,
+    message: &WrittenMessage,
+    written: Meta,
+) -> Result<()> {
     let outbox = view.config.dir().make(layout::outbox(&message.sender))?;
     let name = layout::message_file(message.fields["id"].as_str().unwrap_or_default());
     let hidden = layout::unsent(&name);
     outbox.remove(&hidden)?;
-    let draft = Draft::write(
+    let draft = DraftFile::write(
         &outbox,
         &hidden,
         &serde_json::to_vec(&message.fields).unwrap_or_default(),

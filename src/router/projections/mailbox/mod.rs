@@ -11,14 +11,16 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::text::{count, count_of, listed, to_the_second};
 use crate::base::{limits, markdown};
-use crate::disk::{Dir, Meta, SharedText, layout};
+use crate::disk::{Dir, Meta, SharedFileContent, layout};
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::State;
-use crate::log::{self, Position, find};
+use crate::log::state::RoomState;
+use crate::log::{self, LogPosition, find};
 use crate::room::registry::Registry;
-use crate::router::projections::foreign::{self, MadeFile};
-use crate::router::projections::{Accepted, Cause, Projection, Report, View};
-use edits::{Edits, MailFile};
+use crate::router::projections::foreign::{self, GeneratedFile};
+use crate::router::projections::{
+    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+};
+use edits::{MailFile, MailFileEdits};
 use files::{drop_message, parts, remove_own, remove_queues};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -30,11 +32,11 @@ use std::time::{Duration, Instant};
 
 /// The files as they were written.
 #[derive(Default)]
-pub(in crate::router) struct Mailbox {
+pub(in crate::router) struct MailFiles {
     /// The messages that are shown, by their numbers.
     known: BTreeMap<u64, ShownMail>,
     /// The end of the log when the newest messages were read.
-    upto: Option<Position>,
+    upto: Option<LogPosition>,
     /// Each file as it was left, with its text.
     written: HashMap<OsString, (Vec<u8>, Option<Meta>)>,
     /// The last record and the registry that the files were made from. `None` while they are off.
@@ -60,8 +62,13 @@ struct ShownMail {
     text: String,
 }
 
-impl Projection for Mailbox {
-    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+impl Projection for MailFiles {
+    fn apply(
+        &mut self,
+        _: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) {
         if !view.config.settings().mailbox {
             self.remove_files(view, report);
             return;
@@ -80,15 +87,20 @@ impl Projection for Mailbox {
         }
     }
 
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
-        if !view.config.settings().mailbox || cause == Cause::Recovery {
+    fn reconcile(
+        &mut self,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
+        if !view.config.settings().mailbox || cause == ReconcileCause::Recovery {
             return Ok(());
         }
         let room = view.config.dir();
         let before = self.written.len();
         self.written
             .retain(|name, (_, left)| left.is_some() && stat(room, name) == *left);
-        if cause == Cause::End || self.written.len() < before {
+        if cause == ReconcileCause::End || self.written.len() < before {
             self.show(view, report);
         }
         Ok(())
@@ -98,13 +110,13 @@ impl Projection for Mailbox {
         self.due
     }
 
-    fn collect(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+    fn collect(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
         if !view.config.settings().mailbox {
             return;
         }
         let agents = view.config.registry().agents().iter();
-        let queues = agents.map(|agent| OwnFile::queue(&agent.id));
-        for file in std::iter::once(OwnFile::mailbox()).chain(queues) {
+        let queues = agents.map(|agent| MailFileName::queue(&agent.id));
+        for file in std::iter::once(MailFileName::mailbox()).chain(queues) {
             let there = stat(view.config.dir(), &file.name);
             if let Err(e) = self.release(&file, there, view, report) {
                 report.failed(layout::MAILBOX.to_owned(), &e);
@@ -114,21 +126,21 @@ impl Projection for Mailbox {
 }
 
 /// A file of this projection, and the owner of a queue.
-struct OwnFile<'a> {
+struct MailFileName<'a> {
     name: OsString,
     agent: Option<&'a str>,
 }
 
-impl<'a> OwnFile<'a> {
-    fn mailbox() -> OwnFile<'a> {
-        OwnFile {
+impl<'a> MailFileName<'a> {
+    fn mailbox() -> MailFileName<'a> {
+        MailFileName {
             name: layout::MAILBOX.into(),
             agent: None,
         }
     }
 
-    fn queue(agent: &'a str) -> OwnFile<'a> {
-        OwnFile {
+    fn queue(agent: &'a str) -> MailFileName<'a> {
+        MailFileName {
             name: layout::queue(agent),
             agent: Some(agent),
         }
@@ -139,8 +151,8 @@ fn stat(room: &Dir, name: &OsString) -> Option<Meta> {
     room.stat(Path::new(name)).ok().flatten()
 }
 
-impl Mailbox {
-    fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+impl MailFiles {
+    fn show(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
         let begun = Instant::now();
         (self.due, self.made_from) = (None, Some((view.state.seq, view.config.registry().clone())));
         match self.write(view, report) {
@@ -158,7 +170,7 @@ impl Mailbox {
     }
 
     /// Removes the files of an earlier setting.
-    fn remove_files(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+    fn remove_files(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
         if std::mem::replace(&mut self.is_removed, true) {
             return;
         }
@@ -171,11 +183,15 @@ impl Mailbox {
     }
 
     /// Writes the files that would change. Returns false if some messages must be looked up later.
-    fn write(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
+    fn write(
+        &mut self,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<bool> {
         let (room, state) = (view.config.dir(), view.state);
         self.read_newest(room, state)?;
         let text = self.mailbox(view.config.registry(), state);
-        let mut is_whole = self.put(OwnFile::mailbox(), text, view, report)?;
+        let mut is_whole = self.put(MailFileName::mailbox(), text, view, report)?;
         let mut wanted: Vec<u64> = self
             .known
             .keys()
@@ -198,7 +214,7 @@ impl Mailbox {
                 }
             }
             let text = self.queue(&agent.id, state, &seqs);
-            let file = OwnFile::queue(&agent.id);
+            let file = MailFileName::queue(&agent.id);
             if seqs.is_empty()
                 && !self.written.contains_key(&file.name)
                 && stat(room, &file.name).is_none()
@@ -215,7 +231,7 @@ impl Mailbox {
     }
 
     /// Reads the messages since the last time. The first time, it reads the newest messages of the log.
-    fn read_newest(&mut self, room: &Dir, state: &State) -> Result<()> {
+    fn read_newest(&mut self, room: &Dir, state: &RoomState) -> Result<()> {
         let mut back = limits::TAIL_LOOK;
         loop {
             let from = match self.upto {
@@ -247,10 +263,10 @@ impl Mailbox {
     /// Writes a file that would change. Returns false if it must be written later.
     fn put(
         &mut self,
-        file: OwnFile<'_>,
+        file: MailFileName<'_>,
         text: String,
-        view: &View<'_>,
-        report: &mut Report<'_>,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
         let (room, text) = (view.config.dir(), text.into_bytes());
         if self
@@ -266,7 +282,7 @@ impl Mailbox {
         }
         let (dir, name) = parts(room, &file.name, true)?;
         // A torn file would look like foreign text.
-        let shared = SharedText {
+        let shared = SharedFileContent {
             head: &text,
             rest: None,
             is_durable: view.config.is_durable(),
@@ -283,12 +299,12 @@ impl Mailbox {
     /// the human is notified.
     fn release(
         &mut self,
-        file: &OwnFile<'_>,
+        file: &MailFileName<'_>,
         there: Option<Meta>,
-        view: &View<'_>,
-        report: &mut Report<'_>,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
-        let OwnFile { name, agent } = file;
+        let MailFileName { name, agent } = file;
         let (room, shown) = (view.config.dir(), name.to_string_lossy());
         let Some(meta) = there.filter(|there| there.kind == FileType::RegularFile) else {
             return Ok(true);
@@ -313,9 +329,9 @@ impl Mailbox {
         };
         let edits = match str::from_utf8(&bytes) {
             Ok(text) => edits::read_edits(&mail_file, text, view.config.registry(), view.state),
-            Err(_) => Edits {
+            Err(_) => MailFileEdits {
                 has_other: true,
-                ..Edits::default()
+                ..MailFileEdits::default()
             },
         };
         if !self.taken.contains(&digest) {
@@ -324,7 +340,7 @@ impl Mailbox {
             }
             self.taken.insert(digest.clone());
         }
-        let made = MadeFile {
+        let made = GeneratedFile {
             dir: &dir,
             name: &file,
             shown: &shown,
@@ -337,7 +353,7 @@ impl Mailbox {
         }
     }
 
-    fn mailbox(&self, registry: &Registry, state: &State) -> String {
+    fn mailbox(&self, registry: &Registry, state: &RoomState) -> String {
         let mut text = String::new();
         let at = to_the_second(&state.at.to_string());
         let _ = writeln!(
@@ -392,7 +408,7 @@ impl Mailbox {
         edits::with_check("# Mailbox", &text)
     }
 
-    fn queue(&self, agent: &str, state: &State, newest: &[u64]) -> String {
+    fn queue(&self, agent: &str, state: &RoomState, newest: &[u64]) -> String {
         let mut text = String::new();
         let unread = state.mailboxes.count(agent);
         let oldest = state
@@ -460,7 +476,7 @@ impl ShownMail {
 }
 
 /// The status of each copy, or the number of unread copies.
-fn statuses(state: &State, registry: &Registry, seq: u64, to: &[Arc<str>]) -> String {
+fn statuses(state: &RoomState, registry: &Registry, seq: u64, to: &[Arc<str>]) -> String {
     let statuses = to.iter().map(|agent| {
         let now = registry.now(agent).map_or(&**agent, |agent| &*agent.id);
         let status = match state.mailboxes.status(now, seq) {

@@ -6,14 +6,14 @@
 
 mod written;
 
-pub(in crate::router) use written::Written;
+pub(in crate::router) use written::RosterProjection;
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::{Claims, Commit, LastWake, State, Wakes, WorkReport};
+use crate::log::state::{AgentCommit, Claims, LastWake, RoomState, WakeStates, WorkReport};
 use crate::message::waking::WakeStep;
-use crate::room::registry::{Agent, Registry, Status};
-use crate::room::sessions::{Calls, Run};
+use crate::room::registry::{Agent, AgentStatus, Registry};
+use crate::room::sessions::{SessionCalls, SessionRunState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -52,12 +52,12 @@ pub struct Roster {
     /// The time of the roster.
     pub at: String,
     /// In the order of the registry.
-    pub agents: Vec<Present>,
+    pub agents: Vec<AgentPresence>,
 }
 
 /// One agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Present {
+pub struct AgentPresence {
     /// Its id.
     pub id: Arc<str>,
     /// Its display name.
@@ -83,7 +83,7 @@ pub struct Present {
     pub doing: Option<WorkReport>,
     /// Its last commit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<Commit>,
+    pub commit: Option<AgentCommit>,
     /// The first subjects that it owns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owns: Vec<String>,
@@ -97,12 +97,12 @@ pub struct Present {
     pub oldest_unread: Option<String>,
     /// The last wake for unread mail.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub wake: Option<Wake>,
+    pub wake: Option<WakeSummary>,
 }
 
 /// The last wake of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Wake {
+pub struct WakeSummary {
     /// The last step.
     pub step: WakeStep,
     /// When it was recorded.
@@ -113,9 +113,9 @@ pub struct Wake {
 }
 
 /// An agent that is stale.
-pub struct Stale {
+pub struct StaleAgent {
     /// The agent.
-    pub agent: Present,
+    pub agent: AgentPresence,
     /// The time of its last activity, without its background waiter.
     pub active: Option<Stamp>,
 }
@@ -125,7 +125,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// The observed and declared activity of one agent.
-struct Signs<'a> {
+struct PresenceSigns<'a> {
     agent: &'a Agent,
     seen: Option<Stamp>,
     /// As `seen`, without the background processes of its session.
@@ -135,11 +135,16 @@ struct Signs<'a> {
     /// When its oldest unread message was accepted.
     oldest: Option<Stamp>,
     stale_after: Duration,
-    calls: &'a Calls,
+    calls: &'a SessionCalls,
 }
 
-impl<'a> Signs<'a> {
-    fn of(agent: &'a Agent, state: &State, calls: &'a Calls, stale_after: Duration) -> Signs<'a> {
+impl<'a> PresenceSigns<'a> {
+    fn of(
+        agent: &'a Agent,
+        state: &RoomState,
+        calls: &'a SessionCalls,
+        stale_after: Duration,
+    ) -> PresenceSigns<'a> {
         let oldest = state
             .mailboxes
             .unread(&agent.id)
@@ -150,7 +155,7 @@ impl<'a> Signs<'a> {
             recorded.max(calls.last(&agent.id)),
             recorded.max(calls.active(&agent.id)),
         );
-        Signs {
+        PresenceSigns {
             agent,
             seen,
             active,
@@ -164,14 +169,14 @@ impl<'a> Signs<'a> {
     /// The time when it becomes stale without further activity. Unread mail counts only if the agent is not declared
     /// offline.
     fn stale_at(&self) -> Option<Stamp> {
-        if self.agent.status == Status::Offline || self.stale_after.is_zero() {
+        if self.agent.status == AgentStatus::Offline || self.stale_after.is_zero() {
             return None;
         }
         let unread = self
             .oldest
             .map(|oldest| self.active.map_or(oldest, |active| active.max(oldest)));
         let mut online = None;
-        if self.agent.status == Status::Online {
+        if self.agent.status == AgentStatus::Online {
             online = self.seen;
         }
         let since = [unread, online].into_iter().flatten().min()?;
@@ -185,17 +190,21 @@ impl<'a> Signs<'a> {
 
     /// Returns true if its session is known to have ended, or was killed, and nothing was seen of the agent since.
     fn has_ended(&self) -> bool {
-        self.seen
-            .is_some_and(|seen| matches!(self.calls.run(&self.agent.id, seen), Run::Ended(_)))
+        self.seen.is_some_and(|seen| {
+            matches!(
+                self.calls.run(&self.agent.id, seen),
+                SessionRunState::Ended(_)
+            )
+        })
     }
 
     fn presence(&self, now: Stamp) -> Presence {
         let [is_recent, is_within_hour] = [limits::ONLINE, limits::IDLE_PRESENCE]
             .map(|span| self.seen.is_some_and(|seen| now < seen.after(span)));
         match self.agent.status {
-            Status::Offline => Presence::Offline,
+            AgentStatus::Offline => Presence::Offline,
             _ if self.stale_at().is_some_and(|at| at <= now) => Presence::Stale,
-            Status::Idle => Presence::Idle,
+            AgentStatus::Idle => Presence::Idle,
             _ if self.has_ended() => Presence::Offline,
             _ if is_recent || self.is_held() => Presence::Online,
             _ if is_within_hour => Presence::Idle,
@@ -217,10 +226,10 @@ impl<'a> Signs<'a> {
             .min()
     }
 
-    fn present(&self, state: &State, now: Stamp) -> Present {
+    fn present(&self, state: &RoomState, now: Stamp) -> AgentPresence {
         let agent = self.agent;
         let seen = if self.is_held() { Some(now) } else { self.seen };
-        Present {
+        AgentPresence {
             owns: Vec::new(),
             owns_more: 0,
             id: agent.id.clone(),
@@ -228,22 +237,24 @@ impl<'a> Signs<'a> {
             role: agent.role.clone(),
             capabilities: agent.capabilities.clone(),
             presence: self.presence(now),
-            declared: (agent.status != Status::Unknown).then(|| agent.status.as_str()),
+            declared: (agent.status != AgentStatus::Unknown).then(|| agent.status.as_str()),
             last_seen: seen.map(|seen| seen.to_string()),
             doing: state.activity.doing(&agent.id).cloned(),
             commit: state.activity.commit(&agent.id).cloned(),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
-            wake: self.oldest.and_then(|_| Wake::of(&state.wakes, &agent.id)),
+            wake: self
+                .oldest
+                .and_then(|_| WakeSummary::of(&state.wakes, &agent.id)),
         }
     }
 }
 
-impl Wake {
-    fn of(wakes: &Wakes, agent: &str) -> Option<Wake> {
+impl WakeSummary {
+    fn of(wakes: &WakeStates, agent: &str) -> Option<WakeSummary> {
         let LastWake { step, at } = wakes.last(agent)?;
         let failed = wakes.failure(agent).map(|failed| failed.why.clone());
-        Some(Wake {
+        Some(WakeSummary {
             step: *step,
             at: Stamp::from_micros(*at).to_string(),
             failed,
@@ -254,15 +265,15 @@ impl Wake {
 /// The roster at this instant, and the time when an agent's presence next changes without an event.
 pub fn roster(
     registry: &Registry,
-    state: &State,
-    calls: &Calls,
+    state: &RoomState,
+    calls: &SessionCalls,
     stale_after: Duration,
     now: Stamp,
 ) -> (Roster, Option<Stamp>) {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
     let (mut agents, mut next) = (Vec::new(), None);
     for agent in living {
-        let signs = Signs::of(agent, state, calls, stale_after);
+        let signs = PresenceSigns::of(agent, state, calls, stale_after);
         next = [next, signs.changes_at(now)].into_iter().flatten().min();
         agents.push(signs.present(state, now));
     }
@@ -276,7 +287,7 @@ pub fn roster(
     )
 }
 
-fn add_claims(agents: &mut [Present], claims: &Claims) {
+fn add_claims(agents: &mut [AgentPresence], claims: &Claims) {
     if claims.held().is_empty() {
         return;
     }
@@ -297,16 +308,16 @@ fn add_claims(agents: &mut [Present], claims: &Claims) {
 /// The stale agents at this instant.
 pub fn stale(
     registry: &Registry,
-    state: &State,
-    calls: &Calls,
+    state: &RoomState,
+    calls: &SessionCalls,
     stale_after: Duration,
     now: Stamp,
-) -> Vec<Stale> {
+) -> Vec<StaleAgent> {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
-    let signs = living.map(|agent| Signs::of(agent, state, calls, stale_after));
+    let signs = living.map(|agent| PresenceSigns::of(agent, state, calls, stale_after));
     let stale = signs.filter(|signs| signs.presence(now) == Presence::Stale);
     stale
-        .map(|signs| Stale {
+        .map(|signs| StaleAgent {
             active: signs.active,
             agent: signs.present(state, now),
         })
@@ -314,7 +325,7 @@ pub fn stale(
 }
 
 /// Returns true if the agent was seen within the hour, or is there now.
-pub fn is_there(agent: &str, state: &State, calls: &Calls, now: Stamp) -> bool {
+pub fn is_there(agent: &str, state: &RoomState, calls: &SessionCalls, now: Stamp) -> bool {
     let seen = state.last_seen(agent).max(calls.last(agent));
     seen.is_some_and(|seen| now < seen.after(limits::IDLE_PRESENCE)) || calls.held().contains(agent)
 }

@@ -1,22 +1,24 @@
 //! `roster.json` and the links to it, written after the mail, at most once a second.
 
-use super::{Present, roster};
+use super::{AgentPresence, roster};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, Meta, SharedText, layout};
-use crate::log::state::State;
+use crate::disk::{Dir, Meta, SharedFileContent, layout};
+use crate::log::state::RoomState;
 use crate::room::registry::Registry;
-use crate::room::sessions::Calls;
-use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use crate::room::sessions::SessionCalls;
+use crate::router::projections::{
+    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The roster as it was written, and the time of the next write.
 #[derive(Default)]
-pub(in crate::router) struct Written {
-    agents: Option<Vec<Present>>,
+pub(in crate::router) struct RosterProjection {
+    agents: Option<Vec<AgentPresence>>,
     /// The file as it was left.
     left: Option<Meta>,
     /// The channels that have a link.
@@ -31,8 +33,13 @@ pub(in crate::router) struct Written {
     next: Option<Stamp>,
 }
 
-impl Projection for Written {
-    fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+impl Projection for RosterProjection {
+    fn apply(
+        &mut self,
+        batch: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) {
         if !self.is_current(view) {
             self.due
                 .get_or_insert_with(|| Instant::now() + limits::ROSTER);
@@ -48,17 +55,22 @@ impl Projection for Written {
         }
     }
 
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, _: &mut Report<'_>) -> Result<()> {
+    fn reconcile(
+        &mut self,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        _: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
         match cause {
             // A single pass that routes nothing leaves the roster alone.
-            Cause::Recovery | Cause::Holes => {}
-            Cause::Sweep => {
-                let has_changed = Calls::of(view.config.dir()).held() != &self.held;
+            ReconcileCause::Recovery | ReconcileCause::Holes => {}
+            ReconcileCause::Sweep => {
+                let has_changed = SessionCalls::of(view.config.dir()).held() != &self.held;
                 if !self.is_as_left(view.config.dir()) || has_changed {
                     self.due = Some(Instant::now());
                 }
             }
-            Cause::End => self.show(view),
+            ReconcileCause::End => self.show(view),
         }
         Ok(())
     }
@@ -72,8 +84,8 @@ impl Projection for Written {
     }
 }
 
-impl Written {
-    fn is_current(&self, view: &View<'_>) -> bool {
+impl RosterProjection {
+    fn is_current(&self, view: &ProjectionView<'_>) -> bool {
         self.made_from
             .as_ref()
             .is_some_and(|(seq, registry, stale_after)| {
@@ -84,9 +96,12 @@ impl Written {
     }
 
     // Writes the roster. A failed write is ignored: the roster is only for readers.
-    fn show(&mut self, view: &View<'_>) {
-        let View { config, state, .. } = view;
-        let (calls, stale_after) = (Calls::of(config.dir()), config.settings().stale_after);
+    fn show(&mut self, view: &ProjectionView<'_>) {
+        let ProjectionView { config, state, .. } = view;
+        let (calls, stale_after) = (
+            SessionCalls::of(config.dir()),
+            config.settings().stale_after,
+        );
         let (roster, next) = roster(config.registry(), state, &calls, stale_after, Stamp::now());
         if let Err(e) = self.write(config.dir(), roster, state) {
             tracing::debug!("{e}; the roster is written when something changes");
@@ -98,13 +113,13 @@ impl Written {
 
     /// Writes the file if it would change, and makes missing links. Nothing is synced, because all of it follows from
     /// the log and the registry.
-    fn write(&mut self, room: &Dir, roster: super::Roster, state: &State) -> Result<()> {
+    fn write(&mut self, room: &Dir, roster: super::Roster, state: &RoomState) -> Result<()> {
         if self.agents.as_ref() != Some(&roster.agents) {
             let mut text = serde_json::to_vec_pretty(&roster).expect("a roster has only text keys");
             text.push(b'\n');
             self.agents = None;
             let there = room.stat(layout::ROSTER)?;
-            let text = SharedText {
+            let text = SharedFileContent {
                 head: &text,
                 rest: None,
                 is_durable: false,

@@ -5,13 +5,13 @@ use crate::base::text::to_the_second;
 use crate::base::{limits, markdown};
 use crate::disk::Dir;
 use crate::log;
-use crate::log::Position;
+use crate::log::LogPosition;
 use crate::log::find;
 use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 
 /// An entry.
-pub(super) struct Entry {
+pub(super) struct WorklogEntry {
     /// Its line, with the newline.
     pub(super) line: String,
     pub(super) is_decision: bool,
@@ -20,9 +20,9 @@ pub(super) struct Entry {
 /// Calls `each` for the entries of the committed records between two positions, in the order of the log.
 pub(super) fn entries(
     room: &Dir,
-    from: Position,
-    to: Position,
-    mut each: impl FnMut(Entry) -> Result<()>,
+    from: LogPosition,
+    to: LogPosition,
+    mut each: impl FnMut(WorklogEntry) -> Result<()>,
 ) -> Result<()> {
     if from == to {
         return Ok(());
@@ -40,7 +40,7 @@ pub(super) fn entries(
     Ok(())
 }
 
-fn entry(line: &[u8]) -> Option<Entry> {
+fn entry(line: &[u8]) -> Option<WorklogEntry> {
     if !Envelope::may_be(line) {
         return None;
     }
@@ -56,7 +56,7 @@ fn entry(line: &[u8]) -> Option<Entry> {
     let text = markdown::brief(&event.text(), limits::WORKLOG_TEXT);
     let (actor, at) = (markdown::brief(actor, limits::NAME), to_the_second(at));
     let line = format!("- #{seq} {at} {actor} · {kind} · {text}\n");
-    Some(Entry {
+    Some(WorklogEntry {
         line,
         is_decision: event.is_decision(),
     })
@@ -83,7 +83,7 @@ pub(super) fn first_record(room: &Dir) -> Result<u64> {
     let Some(&segment) = log::segments(room)?.first() else {
         return Ok(0);
     };
-    let line = log::read_one(room, Position { segment, offset: 0 })?;
+    let line = log::read_one(room, LogPosition { segment, offset: 0 })?;
     Ok(line
         .and_then(|line| find::head(&line.bytes))
         .map_or(0, |head| head.seq))

@@ -1,14 +1,14 @@
 //! A worklog that was changed after the router wrote it: recognition of the router's own content, and handling of
 //! foreign content.
 
-use super::head::{self, Begins};
+use super::head::{self, WorklogHead};
 use super::{WorklogTarget, entry};
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Draft, Meta, file_meta};
-use crate::router::projections::Report;
-use crate::router::projections::foreign::MadeFile;
+use crate::disk::{Dir, DraftFile, Meta, file_meta};
+use crate::router::projections::ProjectionReport;
+use crate::router::projections::foreign::GeneratedFile;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -20,7 +20,7 @@ const ADVICE: &str = "To add an entry, run `mailbag send TEXT --type milestone`,
                       .json. To keep a file of your own under this name, set `worklog` to another path in settings.toml.";
 
 /// A file in the place of the worklog.
-pub(super) struct Existing {
+pub(super) struct ExistingWorklog {
     file: File,
     path: PathBuf,
     /// Its metadata before it was read.
@@ -31,16 +31,16 @@ pub(super) struct Existing {
 
 /// The content of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum WorklogContent {
     /// Only entries of the router.
     Ours,
     /// Something else.
     Foreign,
 }
 
-impl Existing {
+impl ExistingWorklog {
     /// Opens the file, if there is one.
-    pub(super) fn open(dir: &Dir, name: &OsStr) -> Result<Option<Existing>> {
+    pub(super) fn open(dir: &Dir, name: &OsStr) -> Result<Option<ExistingWorklog>> {
         let Some(file) = dir.look_regular(name)? else {
             return Ok(None);
         };
@@ -50,7 +50,7 @@ impl Existing {
             .take(limits::WORKLOG_HEAD as u64)
             .read_to_end(&mut begin)
             .doing("read", &path)?;
-        Ok(Some(Existing {
+        Ok(Some(ExistingWorklog {
             file,
             path,
             meta,
@@ -59,9 +59,9 @@ impl Existing {
     }
 
     /// Compares it with the entries of the log. A kill or a power cut can have left only the first of them.
-    pub(super) fn compare(&mut self, room: &str, entries: &mut File) -> Result<Found> {
+    pub(super) fn compare(&mut self, room: &str, entries: &mut File) -> Result<WorklogContent> {
         match head::read(room, &self.begin) {
-            Begins::Ours(at) => {
+            WorklogHead::Ours(at) => {
                 self.seek(at as u64)?;
                 entries.seek(SeekFrom::Start(0)).doing("read", &self.path)?;
                 let is_same = is_beginning(
@@ -69,12 +69,12 @@ impl Existing {
                     &mut BufReader::new(entries),
                 );
                 Ok(if is_same.doing("read", &self.path)? {
-                    Found::Ours
+                    WorklogContent::Ours
                 } else {
-                    Found::Foreign
+                    WorklogContent::Foreign
                 })
             }
-            Begins::OfRoom(other) => {
+            WorklogHead::OfRoom(other) => {
                 let what = format!(
                     "{} is the worklog of another room ({other})",
                     self.path.display()
@@ -84,8 +84,10 @@ impl Existing {
                     cure: "set `worklog` to another path, or move the file away".into(),
                 })
             }
-            Begins::Foreign if self.begin.iter().all(|&byte| byte == 0) => Ok(Found::Ours),
-            Begins::Foreign => Ok(Found::Foreign),
+            WorklogHead::Foreign if self.begin.iter().all(|&byte| byte == 0) => {
+                Ok(WorklogContent::Ours)
+            }
+            WorklogHead::Foreign => Ok(WorklogContent::Foreign),
         }
     }
 
@@ -139,9 +141,9 @@ fn is_blank(rest: &mut impl BufRead) -> std::io::Result<bool> {
 
 /// Copies the entries of lost records from the file, or writes a line about the missing entries.
 pub(super) fn write_older(
-    there: Option<&mut Existing>,
+    there: Option<&mut ExistingWorklog>,
     first: u64,
-    to: &mut BufWriter<Draft>,
+    to: &mut BufWriter<DraftFile>,
 ) -> Result<()> {
     let mut last = 0;
     if let Some(there) = there {
@@ -169,14 +171,14 @@ pub(super) fn write_older(
     }
 }
 
-/// Moves the file aside, like [`MadeFile::keep_aside`].
+/// Moves the file aside, like [`GeneratedFile::keep_aside`].
 pub(super) fn keep_aside(
     target: &WorklogTarget<'_>,
-    there: Option<&mut Existing>,
-    report: &mut Report<'_>,
+    there: Option<&mut ExistingWorklog>,
+    report: &mut ProjectionReport<'_>,
 ) -> Result<bool> {
     let Some(there) = there else { return Ok(true) };
-    let made = MadeFile {
+    let made = GeneratedFile {
         dir: &target.dir,
         name: &target.name,
         shown: target.path,
@@ -186,16 +188,16 @@ pub(super) fn keep_aside(
 }
 
 /// Adds bytes to the draft.
-pub(super) fn put(draft: &mut BufWriter<Draft>, bytes: &[u8]) -> Result<()> {
+pub(super) fn put(draft: &mut BufWriter<DraftFile>, bytes: &[u8]) -> Result<()> {
     draft.write_all(bytes).map_err(|e| failed(draft, e))
 }
 
 /// Writes the buffered entries.
-pub(super) fn flush(draft: &mut BufWriter<Draft>) -> Result<()> {
+pub(super) fn flush(draft: &mut BufWriter<DraftFile>) -> Result<()> {
     draft.flush().map_err(|e| failed(draft, e))
 }
 
-fn failed(draft: &BufWriter<Draft>, source: std::io::Error) -> Error {
+fn failed(draft: &BufWriter<DraftFile>, source: std::io::Error) -> Error {
     Error::Io {
         verb: "write",
         path: draft.get_ref().path(),

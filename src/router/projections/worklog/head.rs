@@ -5,7 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{hash, hex};
 use crate::base::text::{count_of, to_the_second};
 use crate::base::{limits, markdown};
-use crate::log::state::{OpenQuestion, State, Wait, WorkReport};
+use crate::log::state::{OpenQuestion, RoomState, WaitReason, WorkReport};
 use crate::room::registry::{Agent, Registry};
 use memchr::memmem;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ const ENTRIES: &[u8] = b"-->\n\n## Entries\n\n";
 pub(super) fn head(
     room: &str,
     registry: &Registry,
-    state: &State,
+    state: &RoomState,
     decisions: &[String],
 ) -> Vec<u8> {
     let mut text = TITLE.to_owned();
@@ -47,7 +47,7 @@ pub(super) fn head(
 }
 
 /// The beginning of a file.
-pub(super) enum Begins {
+pub(super) enum WorklogHead {
     /// The router of this room wrote it. The entries begin at this byte.
     Ours(usize),
     /// Another router wrote it.
@@ -57,21 +57,21 @@ pub(super) enum Begins {
 }
 
 /// Reads the beginning of a file for the room with this id.
-pub(super) fn read(room: &str, bytes: &[u8]) -> Begins {
+pub(super) fn read(room: &str, bytes: &[u8]) -> WorklogHead {
     let Some(mark) = memmem::find(bytes, b"\n<!-- mailbag ") else {
-        return Begins::Foreign;
+        return WorklogHead::Foreign;
     };
     let Some(end) = memmem::find(&bytes[mark..], ENTRIES).map(|at| mark + at) else {
-        return Begins::Foreign;
+        return WorklogHead::Foreign;
     };
     let words = String::from_utf8_lossy(&bytes[mark..end]).into_owned();
     let words: Vec<&str> = words.split_whitespace().skip(2).collect();
     match words[..] {
         [id, own] if own == digest(&bytes[..mark]) && id == room => {
-            Begins::Ours(end + ENTRIES.len())
+            WorklogHead::Ours(end + ENTRIES.len())
         }
-        [id, own] if own == digest(&bytes[..mark]) => Begins::OfRoom(id.to_owned()),
-        _ => Begins::Foreign,
+        [id, own] if own == digest(&bytes[..mark]) => WorklogHead::OfRoom(id.to_owned()),
+        _ => WorklogHead::Foreign,
     }
 }
 
@@ -85,7 +85,7 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 /// The newest open questions.
-fn questions(text: &mut String, state: &State) {
+fn questions(text: &mut String, state: &RoomState) {
     text.push_str("\n## Open questions\n\n");
     let all = state.questions();
     if all.is_empty() {
@@ -115,9 +115,9 @@ fn questions(text: &mut String, state: &State) {
 }
 
 /// A table of the agents with capabilities, with activity, or with work that they own or wait for.
-fn status(text: &mut String, registry: &Registry, state: &State) {
+fn status(text: &mut String, registry: &Registry, state: &RoomState) {
     let waits = state.waits();
-    let mut work: HashMap<&str, Work> = HashMap::new();
+    let mut work: HashMap<&str, AgentClaims> = HashMap::new();
     for held in state.claims.held() {
         work.entry(&held.owner)
             .or_default()
@@ -125,7 +125,7 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
             .push(held.subject.to_string());
     }
     for (agent, waits) in &waits {
-        work.entry(agent).or_default().waits = waits.iter().map(Wait::to_string).collect();
+        work.entry(agent).or_default().waits = waits.iter().map(WaitReason::to_string).collect();
     }
     let agents = registry.agents().iter().filter(|agent| !agent.is_retired());
     let rows: Vec<[String; 6]> = agents
@@ -158,12 +158,12 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
 
 /// The claims and waiting claims of an agent.
 #[derive(Default)]
-struct Work {
+struct AgentClaims {
     owns: Vec<String>,
     waits: Vec<String>,
 }
 
-fn row(agent: &Agent, state: &State, work: Work) -> Option<[String; 6]> {
+fn row(agent: &Agent, state: &RoomState, work: AgentClaims) -> Option<[String; 6]> {
     let doing = state.activity.doing(&agent.id);
     let blocked = doing
         .into_iter()

@@ -14,19 +14,21 @@ mod head;
 mod note;
 mod place;
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Draft, SharedText, file_meta, layout};
+use crate::disk::{Dir, DraftFile, SharedFileContent, file_meta, layout};
 use crate::log;
-use crate::log::Position;
-use crate::log::owners::Upto;
-use crate::log::state::State;
+use crate::log::LogPosition;
+use crate::log::owners::LogCoverage;
+use crate::log::state::RoomState;
 use crate::room::registry::Registry;
-use crate::router::projections::{Accepted, Cause, Projection, Report, View};
-use entry::Entry;
-use foreign::{Existing, Found};
-use note::Note;
+use crate::router::projections::{
+    ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
+};
+use entry::WorklogEntry;
+use foreign::{ExistingWorklog, WorklogContent};
+use note::WorklogNote;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::BufWriter;
@@ -40,9 +42,9 @@ const GATHERED: usize = 1 << 20;
 #[derive(Default)]
 pub(in crate::router) struct Worklog {
     /// The content of the file. `None` if unknown.
-    note: Option<Note>,
+    note: Option<WorklogNote>,
     /// The end of the log when the note was last saved.
-    saved: Option<Position>,
+    saved: Option<LogPosition>,
     /// The last record and the registry that the file was made from.
     made_from: Option<(u64, Arc<Registry>)>,
     /// The path in the settings, if the worklog is on.
@@ -56,7 +58,12 @@ pub(in crate::router) struct Worklog {
 }
 
 impl Projection for Worklog {
-    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+    fn apply(
+        &mut self,
+        _: &[ProjectedMessage],
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) {
         if !self.is_on(view, report) || self.is_current(view) {
             return;
         }
@@ -66,11 +73,16 @@ impl Projection for Worklog {
         }
     }
 
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+    fn reconcile(
+        &mut self,
+        cause: ReconcileCause,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
         if !self.is_on(view, report) {
             return Ok(());
         }
-        if cause == Cause::Holes {
+        if cause == ReconcileCause::Holes {
             self.note = None;
             // Cached data may be lost.
             let _ = view
@@ -79,8 +91,8 @@ impl Projection for Worklog {
                 .sub(layout::SPOOL)
                 .and_then(|spool| spool.remove(layout::WORKLOG_NOTE));
         }
-        if cause == Cause::End || !self.is_as_left(view) {
-            self.show(view, report, cause == Cause::End);
+        if cause == ReconcileCause::End || !self.is_as_left(view) {
+            self.show(view, report, cause == ReconcileCause::End);
         }
         Ok(())
     }
@@ -98,14 +110,14 @@ struct WorklogTarget<'a> {
     room: &'a Dir,
     /// The room's id.
     id: &'a str,
-    state: &'a State,
+    state: &'a RoomState,
     registry: &'a Registry,
     /// Whether writes are durable, because a torn file would look like foreign text.
     is_durable: bool,
 }
 
 /// The path in the settings. Empty if the worklog is off.
-fn worklog_path<'a>(view: &View<'a>) -> &'a str {
+fn worklog_path<'a>(view: &ProjectionView<'a>) -> &'a str {
     view.config
         .settings()
         .worklog
@@ -114,7 +126,7 @@ fn worklog_path<'a>(view: &View<'a>) -> &'a str {
 }
 
 impl<'a> WorklogTarget<'a> {
-    fn of(view: &View<'a>) -> Result<WorklogTarget<'a>> {
+    fn of(view: &ProjectionView<'a>) -> Result<WorklogTarget<'a>> {
         let (room, path) = (view.config.dir(), worklog_path(view));
         let (dir, name) = place::open(room, path)?;
         let id = view.state.room.as_deref().unwrap_or("-");
@@ -142,7 +154,7 @@ impl<'a> WorklogTarget<'a> {
 impl Worklog {
     /// Returns true if the worklog is on. If it was turned off or has another path, the knowledge of the file is
     /// cleared.
-    fn is_on(&mut self, view: &View<'_>, report: &mut Report<'_>) -> bool {
+    fn is_on(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) -> bool {
         let settings = view.config.settings();
         let path = settings.worklog.as_ref();
         if self.path.as_ref() != path {
@@ -157,7 +169,7 @@ impl Worklog {
         self.path.is_some() && view.state.seq > 0
     }
 
-    fn is_current(&self, view: &View<'_>) -> bool {
+    fn is_current(&self, view: &ProjectionView<'_>) -> bool {
         let is_due = self.due.is_some_and(|due| due <= Instant::now());
         !is_due
             && self.made_from.as_ref().is_some_and(|(seq, registry)| {
@@ -165,7 +177,7 @@ impl Worklog {
             })
     }
 
-    fn is_as_left(&mut self, view: &View<'_>) -> bool {
+    fn is_as_left(&mut self, view: &ProjectionView<'_>) -> bool {
         let Ok(target) = WorklogTarget::of(view) else {
             return false;
         };
@@ -179,13 +191,18 @@ impl Worklog {
     /// Reads the note of an earlier router.
     fn know(&mut self, target: &WorklogTarget<'_>) {
         if self.note.is_none() {
-            self.note = Note::read(target.room, target.path)
+            self.note = WorklogNote::read(target.room, target.path)
                 .filter(|note| note.upto.seq <= target.state.seq);
             self.saved = self.note.as_ref().map(|note| note.upto.end);
         }
     }
 
-    fn show(&mut self, view: &View<'_>, report: &mut Report<'_>, is_last: bool) {
+    fn show(
+        &mut self,
+        view: &ProjectionView<'_>,
+        report: &mut ProjectionReport<'_>,
+        is_last: bool,
+    ) {
         let begun = Instant::now();
         self.due = None;
         self.made_from = Some((view.state.seq, view.config.registry().clone()));
@@ -210,7 +227,12 @@ impl Worklog {
     }
 
     /// Adds the entries of new records, and replaces the beginning if it changed.
-    fn extend(&mut self, target: &WorklogTarget<'_>, mut note: Note, is_last: bool) -> Result<()> {
+    fn extend(
+        &mut self,
+        target: &WorklogTarget<'_>,
+        mut note: WorklogNote,
+        is_last: bool,
+    ) -> Result<()> {
         let (mut lines, mut decisions) = (
             String::new(),
             VecDeque::from(std::mem::take(&mut note.decisions)),
@@ -249,7 +271,7 @@ impl Worklog {
             };
             let there = file_meta(&file).doing("look at", target.dir.at(&target.name))?;
             let rest = Some((&mut file, note.entries_at));
-            let text = SharedText {
+            let text = SharedFileContent {
                 head: &head,
                 rest,
                 is_durable: target.is_durable,
@@ -268,7 +290,7 @@ impl Worklog {
         } else if is_new {
             self.due = self.next_head;
         }
-        note.upto = Upto::of(target.state);
+        note.upto = LogCoverage::of(target.state);
         let is_behind = self.saved.is_none_or(|saved| {
             saved.segment != note.upto.end.segment
                 || note.upto.end.offset - saved.offset > limits::WORKLOG_BEHIND
@@ -278,11 +300,15 @@ impl Worklog {
     }
 
     /// Makes the file from the whole log.
-    fn make_again(&mut self, target: &WorklogTarget<'_>, report: &mut Report<'_>) -> Result<()> {
-        let mut there = Existing::open(&target.dir, &target.name)?;
+    fn make_again(
+        &mut self,
+        target: &WorklogTarget<'_>,
+        report: &mut ProjectionReport<'_>,
+    ) -> Result<()> {
+        let mut there = ExistingWorklog::open(&target.dir, &target.name)?;
         let spool = target.room.sub(layout::SPOOL)?;
         spool.remove(layout::WORKLOG_DRAFT)?;
-        let mut draft = BufWriter::new(Draft::new(&spool, layout::WORKLOG_DRAFT)?);
+        let mut draft = BufWriter::new(DraftFile::new(&spool, layout::WORKLOG_DRAFT)?);
         let first = entry::first_record(target.room)?;
         if first > 1 {
             foreign::write_older(there.as_mut(), first, &mut draft)?;
@@ -295,16 +321,17 @@ impl Worklog {
         })?;
         foreign::flush(&mut draft)?;
         let mut entries = draft.get_ref().look()?;
-        let found = there.as_mut().map_or(Ok(Found::Ours), |there| {
+        let found = there.as_mut().map_or(Ok(WorklogContent::Ours), |there| {
             there.compare(target.id, &mut entries)
         })?;
-        if found == Found::Foreign && !foreign::keep_aside(target, there.as_mut(), report)? {
+        if found == WorklogContent::Foreign && !foreign::keep_aside(target, there.as_mut(), report)?
+        {
             // The record of the notice is a change, so this is repeated after it.
             return Ok(());
         }
         let decisions: Vec<String> = decisions.into();
         let (head, hash) = target.head(&decisions);
-        let text = SharedText {
+        let text = SharedFileContent {
             head: &head,
             rest: Some((&mut entries, 0)),
             is_durable: target.is_durable,
@@ -313,7 +340,7 @@ impl Worklog {
         let Some(meta) = target.dir.put_shared(&target.name, text, before)? else {
             return self.retry();
         };
-        let mut note = Note::new(target.path, &meta, Upto::of(target.state));
+        let mut note = WorklogNote::new(target.path, &meta, LogCoverage::of(target.state));
         (note.entries_at, note.head) = (head.len() as u64, hash);
         note.decisions = decisions;
         self.set_note(target, note, Some(meta.size), true)
@@ -324,7 +351,7 @@ impl Worklog {
     fn set_note(
         &mut self,
         target: &WorklogTarget<'_>,
-        mut note: Note,
+        mut note: WorklogNote,
         size: Option<u64>,
         is_behind: bool,
     ) -> Result<()> {
@@ -365,7 +392,7 @@ fn pause(begun: Instant) -> Duration {
 }
 
 /// Adds a decision to the index.
-fn index(decisions: &mut VecDeque<String>, Entry { line, is_decision }: Entry) {
+fn index(decisions: &mut VecDeque<String>, WorklogEntry { line, is_decision }: WorklogEntry) {
     if is_decision {
         decisions.push_back(line);
         if decisions.len() > limits::WORKLOG_DECISIONS {

@@ -3,12 +3,12 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout, machine};
-use crate::log::owners::Upto;
+use crate::log::owners::LogCoverage;
 use serde::{Deserialize, Serialize};
 
 /// A worklog as it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct WorklogNote {
     /// Its path in the settings.
     pub(super) path: String,
     /// The boot of the machine. A power cut can change the file after the note was written.
@@ -19,7 +19,7 @@ pub(super) struct Note {
     /// The hash of the text before them.
     pub(super) head: String,
     /// The coverage of the file.
-    pub(super) upto: Upto,
+    pub(super) upto: LogCoverage,
     /// The newest decisions, as lines of the index.
     pub(super) decisions: Vec<String>,
 }
@@ -54,10 +54,10 @@ impl FileVersion {
     }
 }
 
-impl Note {
+impl WorklogNote {
     /// The note about the present file, without its content.
-    pub(super) fn new(path: &str, meta: &Meta, upto: Upto) -> Note {
-        Note {
+    pub(super) fn new(path: &str, meta: &Meta, upto: LogCoverage) -> WorklogNote {
+        WorklogNote {
             path: path.to_owned(),
             boot: machine::boot(),
             left: FileVersion::of(meta),
@@ -69,11 +69,11 @@ impl Note {
     }
 
     /// The note of an earlier router, if it can be trusted.
-    pub(super) fn read(room: &Dir, path: &str) -> Option<Note> {
+    pub(super) fn read(room: &Dir, path: &str) -> Option<WorklogNote> {
         let bytes = room
             .sub(layout::SPOOL)
             .and_then(|spool| spool.read(layout::WORKLOG_NOTE, limits::REGISTRY_BYTES));
-        let note: Note = serde_json::from_slice(&bytes.ok()??).ok()?;
+        let note: WorklogNote = serde_json::from_slice(&bytes.ok()??).ok()?;
         let is_true = note.path == path && note.boot.is_some() && note.boot == machine::boot();
         (is_true && note.upto.fits(room).unwrap_or_default()).then_some(note)
     }
