@@ -155,6 +155,36 @@ fn packs_are_evidence_of_lost_records_and_of_their_messages() {
 }
 
 #[test]
+fn a_damaged_part_of_a_pack_does_not_hide_the_other_files() {
+    // P445
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    copy_log(&world, "old");
+    world.send("alice", "bob", "two");
+    world.send("alice", "bob", "three");
+    let report = world.json(&["archive", "--older-than", "0s"]);
+    let pack = report["packed"][0]["packs"][0].as_str().expect("a pack");
+    let mut bytes = fs::read(world.room(pack)).expect("a pack");
+    let is_frame = |at: &usize| bytes[*at..].starts_with(b"\x28\xb5\x2f\xfd");
+    let frames: Vec<usize> = (0..bytes.len()).filter(is_frame).collect();
+    assert_eq!(frames.len(), 4);
+    bytes[frames[1] + 40] ^= 0x55;
+    fs::write(world.room(pack), bytes).expect("written");
+    fs::remove_dir_all(world.room("log")).expect("removed");
+    fs::rename(world.path().join("old"), world.room("log")).expect("moved");
+    for gone in ["spool/committed", "spool/checkpoint", "inbox"] {
+        let path = world.room(gone);
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+    }
+    let said = world.fails(1, &["run", "--once"]);
+    assert!(
+        said.contains("is damaged") && said.contains("shows record 4"),
+        "{said}"
+    );
+    assert_eq!(accept(&world)["to"], 4);
+}
+
+#[test]
 fn an_accepted_gap_gives_no_number_and_no_id_twice() {
     // P273 P274 P275
     let world = restored();

@@ -9,6 +9,7 @@ mod chain;
 mod artifacts;
 mod obstacles;
 mod packing;
+mod tar;
 mod timers;
 
 use crate::world::{Ran, World};

@@ -1,6 +1,6 @@
 //! The packed files, the kept files, and the report of the command.
 
-use super::packs::{self, all, files};
+use super::packs::{all, files};
 use super::{LATER, archive, archive_at};
 use crate::world::{World, skip};
 use serde_json::json;
@@ -226,35 +226,64 @@ fn many_files_are_split_into_several_packs_without_loss() {
 }
 
 #[test]
-fn the_line_of_the_docs_gives_a_file_back() {
+fn the_commands_of_the_docs_give_files_back() {
     let world = room();
-    let (path, content) = contents(&world, "sent/alice").remove(0);
+    let mut files = contents(&world, "sent/alice");
+    let (path, content) = files.remove(0);
+    let name = String::from_utf8(path).expect("a name of the router");
     archive(&world);
-    let tools = ["zstdcat", "jq"].map(|tool| {
-        std::process::Command::new(tool)
-            .arg("--version")
+    let pack = all(&world.room(""))
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("/sent-"))
+        .expect("a pack");
+    let docs = fs::read_to_string("docs/archive.md").expect("the page");
+    let commands = |after: &str| -> String {
+        let (_, section) = docs.split_once(after).expect("the section");
+        let lines = section.lines().skip_while(|line| !line.starts_with("    "));
+        lines
+            .take_while(|line| line.starts_with("    "))
+            .map(|line| format!("{}\n", line.trim()))
+            .collect()
+    };
+    let run = |script: &str| {
+        let script = script
+            .replace("sent/alice/7~x.json", &name)
+            .replace("PACK", &pack.to_string_lossy());
+        let output = std::process::Command::new("sh")
+            .args(["-ec", &script])
+            .current_dir(world.path())
             .output()
-            .is_ok()
-    });
-    if tools != [true, true] {
-        skip("zstdcat or jq is not installed");
+            .expect("sh");
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let has = |tool| std::process::Command::new(tool).arg("--version").output();
+    if ["tar", "zstd"].iter().any(|tool| has(tool).is_err()) {
+        skip("tar or zstd is not installed");
         return;
     }
-    let docs = fs::read_to_string("docs/archive.md").expect("the page");
-    let line = docs
+    let shown = run(&commands("How do I get a file back?"));
+    let original = String::from_utf8_lossy(&content[0]);
+    assert!(shown.contains(&*original), "{shown}");
+    assert_eq!(fs::read(world.room(&name)).expect("it is back"), content[0]);
+
+    // The first file of the pack is damaged; the commands give the others back.
+    let mut bytes = fs::read(&pack).expect("a pack");
+    bytes[40] ^= 0x55;
+    fs::write(&pack, bytes).expect("written");
+    let starts = run(commands("damaged").lines().next().expect("a command"));
+    let second = starts
         .lines()
-        .find(|line| line.contains("zstdcat") && line.contains(".path"))
-        .expect("the line");
-    let line = line
-        .trim()
-        .replace("sent/alice/7~x.json", &String::from_utf8_lossy(&path))
-        .replace("2026-11", "*");
-    let output = std::process::Command::new("sh")
-        .args(["-c", &line])
-        .current_dir(world.path())
-        .output()
-        .expect("sh");
-    assert!(output.status.success(), "{line}: {output:?}");
-    assert_eq!(output.stdout, content[0], "{line}");
-    assert!(!packs::log(&world.room("")).is_empty());
+        .nth(1)
+        .and_then(|line| line.split(':').next());
+    let second: usize = second.and_then(|at| at.parse().ok()).expect("an offset");
+    let rest = commands("damaged")
+        .lines()
+        .nth(1)
+        .expect("a command")
+        .to_owned();
+    run(&rest.replace("+12346", &format!("+{}", second + 1)));
+    let (path, content) = files.remove(0);
+    let restored = world.path().join(String::from_utf8_lossy(&path).as_ref());
+    assert_eq!(fs::read(restored).expect("it is back"), content[0]);
 }

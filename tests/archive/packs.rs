@@ -1,6 +1,5 @@
 //! Reads an archive without the program.
 
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -37,25 +36,15 @@ pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> 
     };
     let mut files: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
     for pack in all(room).iter().filter(is_one) {
-        for line in unpacked(pack).split_inclusive(|byte| *byte == b'\n') {
-            let Ok(entry) = serde_json::from_slice::<Value>(line) else {
-                continue;
+        let bytes = unpacked(pack);
+        let mut pack = tar::Archive::new(&bytes[..]);
+        for entry in pack.entries().expect("its beginning") {
+            let Ok(mut entry) = entry else {
+                break;
             };
-            assert!(entry["modified"].is_string(), "{entry}");
-            let text = |field: &str| entry[field].as_str();
-            let raw = |field: &str| {
-                text(field).map(|code| {
-                    data_encoding::BASE64
-                        .decode(code.as_bytes())
-                        .expect("base64")
-                })
-            };
-            let path = raw("path_base64")
-                .or_else(|| Some(text("path")?.into()))
-                .expect("a path");
-            let content = raw("base64")
-                .or_else(|| Some(text("content")?.into()))
-                .expect("a content");
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).expect("bytes in memory");
+            let path = entry.path_bytes().into_owned();
             files.entry(path).or_default().push(content);
         }
     }

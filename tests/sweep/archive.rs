@@ -285,25 +285,41 @@ fn an_archiver_with_failing_calls() -> Done {
 #[test]
 fn a_file_that_changes_while_it_is_packed_stays() -> Done {
     let before = Before::new(44)?;
-    let (_home, room) = before.copy()?;
     let path = before.originals.keys().find(|path| path.starts_with(b"sent/")).expect("an original");
-    let file = room.join(std::ffi::OsStr::from_bytes(path));
-    let packed = RefCell::new(false);
-    let outcome = Tracer::new(&room)?
-        .at_call(|call| {
-            let to = call.paths.last().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-            if call.name.starts_with("rename") && to.contains("/sent-") && !packed.replace(true) {
-                fs::write(&file, "what somebody wrote meanwhile").expect("written");
-            }
-        })
-        .run(archiver(&room), Plan::Count)?;
-    assert_eq!((outcome.end, *packed.borrow()), (End::Exited(0), true), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("it changed while it was packed"), "{}", outcome.stderr);
-    assert_eq!(fs::read_to_string(&file)?, "what somebody wrote meanwhile");
-    succeeded(archiver(&room).output()?)?;
-    assert!(!file.exists());
-    let contents = packs::files(&room, "sent").remove(path).expect("it is packed");
-    assert!(contents.contains(&b"what somebody wrote meanwhile".to_vec()) && contents.contains(&before.originals[path]));
+    let original = &before.originals[path];
+    let longer = [original, &b"and more"[..]].concat();
+    let shorter = &original[..original.len() / 2];
+    // A changed file is not in the pack, or it stays beside the pack.
+    for (moment, content, is_packed) in [
+        ("renameat2", &b"what somebody wrote meanwhile"[..], true),
+        ("renameat2", b"", true),
+        ("read", &longer, false),
+        ("read", shorter, false),
+        ("read", b"", false),
+    ] {
+        let (_home, room) = before.copy()?;
+        let room = room.canonicalize()?;
+        let file = room.join(std::ffi::OsStr::from_bytes(path));
+        let changed = RefCell::new(false);
+        let outcome = Tracer::new(&room)?
+            .at_every_call(|call| {
+                let to = call.paths.last().expect("a path");
+                let is_now = call.name == moment && (*to == file || to.to_string_lossy().contains("/sent-"));
+                if is_now && !changed.replace(true) {
+                    fs::write(&file, content).expect("written");
+                }
+            })
+            .run(archiver(&room), Plan::Count)?;
+        assert_eq!((outcome.end, *changed.borrow()), (End::Exited(0), true), "{moment}: {}", outcome.stderr);
+        let why = if is_packed { "it changed while it was packed" } else { "a program is writing it" };
+        assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+        assert_eq!(fs::read(&file)?, content);
+        assert_eq!(packs::files(&room, "sent").contains_key(path), is_packed);
+        succeeded(archiver(&room).output()?)?;
+        assert!(!file.exists());
+        let contents = packs::files(&room, "sent").remove(path).expect("it is packed");
+        assert!(contents.iter().any(|one| one == content) && contents.contains(original) == is_packed);
+    }
     Ok(())
 }
 

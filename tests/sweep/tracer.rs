@@ -102,6 +102,7 @@ pub(crate) struct Tracer<'a> {
     deadline: Duration,
     at_call: Option<AtCall<'a>>,
     before_kill: Option<BeforeKill<'a>>,
+    looks: bool,
     pipes: bool,
     alone: bool,
 }
@@ -110,7 +111,7 @@ impl<'a> Tracer<'a> {
     /// Watches calls on what lies inside `room`, which has to exist.
     pub(crate) fn new(room: &Path) -> io::Result<Self> {
         let (room, deadline) = (room.canonicalize()?, Duration::from_secs(60));
-        Ok(Tracer { room, deadline, at_call: None, before_kill: None, pipes: false, alone: false })
+        Ok(Tracer { room, deadline, at_call: None, before_kill: None, looks: false, pipes: false, alone: false })
     }
 
     /// A program that has not ended after this long is killed and reported as hung.
@@ -136,6 +137,12 @@ impl<'a> Tracer<'a> {
     pub(crate) fn at_call(mut self, act: impl FnMut(&Call) + 'a) -> Self {
         self.at_call = Some(Box::new(act));
         self
+    }
+
+    /// Like [`Tracer::at_call`], for calls that only look as well.
+    pub(crate) fn at_every_call(mut self, act: impl FnMut(&Call) + 'a) -> Self {
+        self.looks = true;
+        self.at_call(act)
     }
 
     /// Calls this at the chosen moment, just before the kill: the place to cut the power.
@@ -298,8 +305,8 @@ impl<'t, 'a> Run<'t, 'a> {
         let number = decoded.changes.then_some(self.changes);
         let (name, paths, bytes, at) = (decoded.name, decoded.paths.clone(), decoded.bytes, decoded.at);
         let call = Call { number, thread: pid, name, paths, bytes, at, result: None };
-        if let Some(act) = self.tracer.at_call.as_mut().filter(|_| decoded.changes) {
-            act(&call);
+        if decoded.changes || self.tracer.looks {
+            self.tracer.at_call.iter_mut().for_each(|act| act(&call));
         }
         self.calls.push(call);
         let at_exit = match self.plan {

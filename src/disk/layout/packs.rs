@@ -29,9 +29,9 @@ pub fn archived_segment_number(name: &str) -> Option<u32> {
     segment_number(name.strip_prefix("log-")?.strip_suffix(".zst")?)
 }
 
-/// The name of a pack of files of one kind, such as `sent-20261121T103000.123456Z.ndjson.zst`.
+/// The name of a pack of files of one kind, such as `sent-20261121T103000.123456Z.tar.zst`.
 pub fn pack(kind: &str, at: Stamp) -> String {
-    format!("{kind}-{}.ndjson.zst", at.file_name())
+    format!("{kind}-{}.tar.zst", at.file_name())
 }
 
 /// The month and the name in the path of a pack. `None` for another path.
@@ -40,13 +40,13 @@ pub fn read_pack(path: &str) -> Option<(&str, &str)> {
         .strip_prefix(ARCHIVE)?
         .strip_prefix('/')?
         .split_once('/')?;
-    let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".ndjson.zst");
+    let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".tar.zst");
     (is_month(month) && is_pack).then_some((month, name))
 }
 
 /// The time in the name of a pack of files. `None` for another name.
 pub fn pack_time(name: &str) -> Option<Stamp> {
-    let (_, at) = name.strip_suffix(".ndjson.zst")?.split_once('-')?;
+    let (_, at) = name.strip_suffix(".tar.zst")?.split_once('-')?;
     Stamp::read_file_name(at)
 }
 
@@ -90,5 +90,5 @@ pub fn draft(name: &str) -> String {
 
 /// Returns true for a name of [`draft`].
 pub fn is_draft(name: &str) -> bool {
-    name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
+    name.starts_with(".tmp-") && name.ends_with(".zst")
 }

@@ -5,7 +5,7 @@
 //!
 //! A kill can leave the file, the compressed file, or both. If both exist, the next run compares them.
 
-use super::pack::{self, ByteCounter};
+use super::pack::{self, ByteCounter, wrong};
 use super::sources::stamp;
 use super::{ArchiveWriter, PackResult, SkippedFile};
 use crate::base::clock::Stamp;
@@ -176,7 +176,7 @@ impl ArchiveWriter {
                 let (draft, weight) = pack::pack_stream(file, draft, &path, progress)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
-                    return Err(pack::wrong(&path, "its content differs from the file"));
+                    return Err(wrong(&path, "its content differs from the file"));
                 }
                 draft.place(&compressed)?;
                 self.barrier.dir(dir);

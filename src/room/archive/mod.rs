@@ -6,7 +6,7 @@
 //! segment needs no such note, because its archived copy is byte for byte the same.
 
 mod artifacts;
-mod line;
+mod frames;
 mod pack;
 mod sources;
 
@@ -21,7 +21,8 @@ use crate::disk::{Barrier, Dir, DraftFile, Durability, LockFile, file_meta, layo
 use crate::log;
 use crate::log::state::RoomState;
 use crate::room::Room;
-use pack::ByteCounter;
+use frames::{PackEntry, PackReader, PackWriter};
+use pack::{ByteCounter, wrong};
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -105,8 +106,8 @@ impl ArchiveWriter {
         let name = self.name(kind, &month)?;
         let draft = DraftFile::new(&month, &layout::draft(&name))?;
         let path = draft.path();
-        let (draft, members) =
-            pack::pack_files(&self.room, kind, sources, (draft, &path), progress)?;
+        let writer = PackWriter::new(draft, &path)?;
+        let (draft, members) = pack::pack_files(&self.room, kind, sources, writer, progress)?;
         if members.files.is_empty() {
             return Ok(PackResult {
                 left: members.left,
@@ -191,7 +192,7 @@ impl ArchiveWriter {
                 let (draft, weight) = pack::pack_stream(&file, draft, &path, progress)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
-                    return Err(pack::wrong(&path, "its content differs from the segment"));
+                    return Err(wrong(&path, "its content differs from the segment"));
                 }
                 let size = draft.written();
                 draft.place(&name)?;
@@ -315,17 +316,12 @@ impl ArchiveWriter {
         if let Some((month, name)) = text.strip_suffix('\n').and_then(layout::read_pack)
             && let Some(pack) = self.look(&layout::archive(month), name)?
         {
-            self.make_name_durable(&layout::archived(month, name))?;
-            let room = self.room.clone();
-            let barrier = &mut self.barrier;
-            pack::each_entry(
-                pack,
-                &room.at(layout::archived(month, name)),
-                &mut |entry| {
-                    removed += u64::from(remove_packed(&room, entry, barrier)?);
-                    Ok(())
-                },
-            )?;
+            let below = layout::archived(month, name);
+            self.make_name_durable(&below)?;
+            for entry in PackReader::new(pack) {
+                let entry = entry.map_err(|e| wrong(&self.room.at(&below), &e.to_string()))?;
+                removed += u64::from(remove_packed(&self.room, &entry, &mut self.barrier)?);
+            }
             self.barrier.pass()?;
         }
         if !text.is_empty() {
@@ -343,15 +339,10 @@ impl ArchiveWriter {
 }
 
 /// Removes the source of an entry, if it still has the same content.
-fn remove_packed(room: &Dir, entry: line::PackEntry, barrier: &mut Barrier) -> Result<bool> {
-    let Some(path) = entry.path() else {
-        return Ok(false);
-    };
-    let split = layout::split(&path).filter(|(directory, _)| ArchiveKind::of(directory).is_some());
+fn remove_packed(room: &Dir, entry: &PackEntry, barrier: &mut Barrier) -> Result<bool> {
+    let split =
+        layout::split(&entry.path).filter(|(directory, _)| ArchiveKind::of(directory).is_some());
     let Some((directory, name)) = split else {
-        return Ok(false);
-    };
-    let Some(bytes) = entry.into_bytes() else {
         return Ok(false);
     };
     let dir = match room.sub(directory) {
@@ -361,10 +352,10 @@ fn remove_packed(room: &Dir, entry: line::PackEntry, barrier: &mut Barrier) -> R
     let Some(meta) = dir.stat(name)? else {
         return Ok(false);
     };
-    if meta.kind != FileType::RegularFile || meta.size != bytes.len() as u64 {
+    if meta.kind != FileType::RegularFile || meta.size != entry.content.len() as u64 {
         return Ok(false);
     }
-    if dir.read(name, meta.size)?.as_ref() != Some(&bytes) {
+    if dir.read(name, meta.size)?.as_ref() != Some(&entry.content) {
         return Ok(false);
     }
     let removed = dir.remove_if_same(name, &meta)?;
@@ -372,7 +363,7 @@ fn remove_packed(room: &Dir, entry: line::PackEntry, barrier: &mut Barrier) -> R
     Ok(removed)
 }
 
-/// Passes each file in the packs that were made after this time on, with the path of its pack. A pack that cannot be read is
+/// Passes each file in the packs that were made after this time on, with the path of its pack. A damaged part of a pack is
 /// left out with a warning.
 pub fn each_packed(
     room: &Dir,
@@ -398,16 +389,25 @@ pub fn each_packed(
                 continue;
             }
             let below = layout::archived(&month, &name);
-            let read = dir.look(&name).and_then(|pack| {
-                pack::each_entry(pack, &room.at(&below), &mut |entry| {
-                    if let Some(file) = packed_file(entry) {
-                        take(&below, &file);
+            let pack = match dir.look(&name) {
+                Ok(pack) => pack,
+                Err(e) => {
+                    tracing::warn!("{e}; the log is not compared with this pack");
+                    continue;
+                }
+            };
+            for entry in PackReader::new(pack) {
+                match entry.map(packed_file) {
+                    Ok(Some(file)) => take(&below, &file),
+                    Ok(None) => {}
+                    Err(e) => {
+                        let path = room.at(&below);
+                        let path = path.display();
+                        tracing::warn!(
+                            "{path} is damaged: {e}; the log is not compared with this part of it"
+                        );
                     }
-                    Ok(())
-                })
-            });
-            if let Err(e) = read {
-                tracing::warn!("{e}; the log is not compared with the rest of this pack");
+                }
             }
         }
     }
@@ -426,15 +426,14 @@ pub struct PackedFile {
     pub bytes: Vec<u8>,
 }
 
-fn packed_file(entry: line::PackEntry) -> Option<PackedFile> {
-    let path = entry.path()?;
-    let directory = path.parent()?;
+fn packed_file(entry: PackEntry) -> Option<PackedFile> {
+    let directory = entry.path.parent()?;
     let agent = directory.iter().nth(1)?.to_str()?.to_owned();
     Some(PackedFile {
         kind: ArchiveKind::of(directory)?,
         agent,
-        bytes: entry.into_bytes()?,
-        path,
+        path: entry.path,
+        bytes: entry.content,
     })
 }
 
@@ -446,13 +445,8 @@ pub fn weigh_files(
     progress: &mut dyn FnMut(u64),
 ) -> Result<PackResult> {
     let path = room.at(layout::ARCHIVE);
-    let (scales, members) = pack::pack_files(
-        room,
-        kind,
-        sources,
-        (ByteCounter::default(), &path),
-        progress,
-    )?;
+    let writer = PackWriter::new(ByteCounter::default(), &path)?;
+    let (scales, members) = pack::pack_files(room, kind, sources, writer, progress)?;
     let files = members.files.len() as u64;
     Ok(PackResult {
         path: None,

@@ -1,19 +1,16 @@
 //! Writing a pack, reading it back, and comparing it with its sources.
 
-use super::line::PackEntry;
-use super::sources::{ArchiveKind, PackSource, SkippedFile, stamp};
+use super::frames::{PackReader, PackWriter};
+use super::sources::{ArchiveKind, PackSource, SkippedFile};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash, hash_pieces, hash_stream};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, ReadLeaseResult, file_meta, layout, lease};
 use rustix::fs::FileType;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The number of bytes of a pack that are read at a time.
-const PIECE: usize = 1 << 18;
 
 /// The file's metadata at the time of packing.
 pub(super) struct PackMember {
@@ -57,10 +54,9 @@ pub(super) fn pack_files<W: Write>(
     room: &Dir,
     kind: ArchiveKind,
     sources: &[&PackSource],
-    (out, path): (W, &Path),
+    mut pack: PackWriter<W>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(W, PackMembers)> {
-    let mut packer = packer(out).doing("write", path)?;
     let mut members = PackMembers::default();
     let mut open: Option<(Arc<str>, Dir)> = None;
     for source in sources {
@@ -83,12 +79,8 @@ pub(super) fn pack_files<W: Write>(
                 let digest = hash(&bytes);
                 members.bytes += meta.size;
                 progress(meta.size);
-                let entry = PackEntry::new(
-                    &layout::below(&directory, &source.name),
-                    stamp(meta.modified),
-                    bytes,
-                );
-                packer.write_all(&entry.line()).doing("write", path)?;
+                let there = layout::below(&directory, &source.name);
+                pack.add(&there, &meta, &bytes)?;
                 members.files.push(PackMember {
                     agent: source.agent.clone(),
                     name: source.name.clone(),
@@ -104,7 +96,7 @@ pub(super) fn pack_files<W: Write>(
         }
         open = Some((source.agent.clone(), dir));
     }
-    Ok((packer.finish().doing("write", path)?, members))
+    Ok((pack.finish()?, members))
 }
 
 const BUSY: &str = "a program is writing it; the next run packs it";
@@ -140,60 +132,29 @@ fn read(dir: &Dir, source: &PackSource) -> Result<Option<(Meta, Vec<u8>)>, Strin
     Ok(Some((meta, bytes)))
 }
 
-/// Reads a pack back, and compares each line with its source.
+/// Reads a pack back, and compares each file with its source.
 pub(super) fn check_files(
-    pack: impl Read,
+    pack: impl Read + Seek,
     path: &Path,
     kind: ArchiveKind,
     members: &PackMembers,
 ) -> Result<()> {
-    let mut wanted = members.files.iter();
-    each_entry(pack, path, &mut |entry| {
-        let member = wanted
-            .next()
-            .ok_or_else(|| wrong(path, "it has too many lines"))?;
+    let mut entries = PackReader::new(pack);
+    for member in &members.files {
+        let entry = match entries.next() {
+            Some(entry) => entry.map_err(|e| wrong(path, &e.to_string()))?,
+            None => return Err(wrong(path, "it ends too early")),
+        };
         let there = layout::below(&kind.directory(&member.agent), &member.name);
-        let is_it = entry.path().as_ref() == Some(&there)
-            && entry
-                .into_bytes()
-                .is_some_and(|bytes| hash(&bytes) == member.digest);
-        if is_it {
-            Ok(())
-        } else {
-            Err(wrong(
-                path,
-                &format!("its content differs from {}", there.display()),
-            ))
+        if entry.path != there || hash(&entry.content) != member.digest {
+            let what = format!("its content differs from {}", there.display());
+            return Err(wrong(path, &what));
         }
-    })?;
-    match wanted.next() {
-        None => Ok(()),
-        Some(_) => Err(wrong(path, "it ends too early")),
     }
-}
-
-/// Reads every line of a pack.
-pub(super) fn each_entry(
-    pack: impl Read,
-    path: &Path,
-    take: &mut dyn FnMut(PackEntry) -> Result<()>,
-) -> Result<()> {
-    let mut lines = BufReader::with_capacity(PIECE, zstd::Decoder::new(pack).doing("read", path)?);
-    let mut line = Vec::new();
-    // A JSON escape needs six bytes for one.
-    let most = limits::PACK_FILE_BYTES * 6 + 4096;
-    loop {
-        line.clear();
-        if lines
-            .by_ref()
-            .take(most)
-            .read_until(b'\n', &mut line)
-            .map_err(|e| wrong(path, &e.to_string()))?
-            == 0
-        {
-            return Ok(());
-        }
-        take(PackEntry::read(&line).map_err(|e| wrong(path, &e))?)?;
+    match entries.next() {
+        None => Ok(()),
+        Some(Err(e)) => Err(wrong(path, &e.to_string())),
+        Some(Ok(_)) => Err(wrong(path, "it has too many files")),
     }
 }
 
