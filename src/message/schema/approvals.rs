@@ -1,6 +1,6 @@
 //! The rules for messages that ask for a decision.
 
-use super::words::{did_you_mean, quoted};
+use super::words::{CheckedFields, did_you_mean, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
@@ -8,12 +8,10 @@ use crate::base::lookalike::{is_lookalike, skeleton};
 use crate::base::sanitize;
 use crate::message::checked::text_field;
 use crate::message::{APPROVAL, DECISION, decision};
-use serde_json::{Map, Value, json};
-
-type ApprovalFields = Map<String, Value>;
+use serde_json::json;
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
-pub(super) fn check(fields: &ApprovalFields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
+pub(super) fn check(fields: &CheckedFields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
     if kind == DECISION {
         problems.extend(check_decision(fields));
     }
@@ -27,7 +25,7 @@ pub(super) fn check(fields: &ApprovalFields, kind: &str, now: Stamp, problems: &
 }
 
 /// Without `in_reply_to` a chosen option decides nothing, although its sender thinks so.
-fn check_decision(fields: &ApprovalFields) -> Option<Problem> {
+fn check_decision(fields: &CheckedFields) -> Option<Problem> {
     let option = text_field(fields, "option")?;
     if fields.contains_key("in_reply_to") {
         return None;
@@ -81,7 +79,7 @@ fn is_other_number(option: &str, place: usize, count: usize) -> bool {
     number.is_some_and(|number| (1..=count).contains(&number) && number != place + 1)
 }
 
-fn check_deadline(fields: &ApprovalFields, now: Stamp) -> Option<Problem> {
+fn check_deadline(fields: &CheckedFields, now: Stamp) -> Option<Problem> {
     let written = text_field(fields, "deadline")?;
     let what = match decision::deadline(written, now) {
         None => format!(
@@ -101,7 +99,7 @@ fn check_deadline(fields: &ApprovalFields, now: Stamp) -> Option<Problem> {
     Some(problem.example(json!("30m")))
 }
 
-fn check_outcome(fields: &ApprovalFields, options: &[String]) -> Option<Problem> {
+fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> {
     let word = text_field(fields, "on_deadline")?;
     if !fields.contains_key("deadline") {
         let fix = format!(

@@ -1,18 +1,16 @@
 //! The rules for messages that change the ownership of work.
 
-use super::words::{did_you_mean, quoted};
+use super::words::{CheckedFields, did_you_mean, quoted};
 use crate::base::clock;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::checked::{field, text_field};
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, is_offer};
-use serde_json::{Map, Value, json};
-
-type ClaimFields = Map<String, Value>;
+use serde_json::{Value, json};
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
-pub(super) fn check(fields: &ClaimFields, kind: &str, problems: &mut Vec<Problem>) {
+pub(super) fn check(fields: &CheckedFields, kind: &str, problems: &mut Vec<Problem>) {
     if matches!(kind, "accept" | "decline") {
         problems.extend(check_offer(fields, kind));
     }
@@ -44,7 +42,7 @@ pub(super) fn check(fields: &ClaimFields, kind: &str, problems: &mut Vec<Problem
 }
 
 /// A word of prose, such as the type `release` for a new version, must not change the ownership of work.
-fn check_presence(fields: &ClaimFields, kind: &str) -> Option<Problem> {
+fn check_presence(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     let claims = field(fields, "claims").map(|claims| claims.as_array().is_some_and(Vec::is_empty));
     if claims == Some(false) {
         return None;
@@ -76,7 +74,7 @@ fn check_presence(fields: &ClaimFields, kind: &str) -> Option<Problem> {
 }
 
 /// An answer to an offer names the offer, so that `accept` or `decline` in another sense changes nothing.
-fn check_offer(fields: &ClaimFields, kind: &str) -> Option<Problem> {
+fn check_offer(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     if fields.contains_key("in_reply_to") {
         return None;
     }
@@ -92,7 +90,7 @@ fn check_offer(fields: &ClaimFields, kind: &str) -> Option<Problem> {
     )
 }
 
-fn check_lease(fields: &ClaimFields) -> Option<Problem> {
+fn check_lease(fields: &CheckedFields) -> Option<Problem> {
     let text = text_field(fields, "lease")?;
     let (least, most) = (limits::CLAIM_LEASE_LEAST, limits::CLAIM_LEASE_MOST);
     if clock::span(text).is_some_and(|lease| (least..=most).contains(&lease)) {
@@ -111,7 +109,7 @@ fn check_lease(fields: &ClaimFields) -> Option<Problem> {
     )
 }
 
-fn check_recipient(fields: &ClaimFields) -> Option<Problem> {
+fn check_recipient(fields: &CheckedFields) -> Option<Problem> {
     let count = match field(fields, "to") {
         Some(Value::Array(many)) => many.len(),
         Some(_) => 1,

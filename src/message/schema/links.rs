@@ -1,14 +1,14 @@
 //! The rules for messages that change a link to another room.
 
-use super::words::did_you_mean;
+use super::words::{CheckedFields, did_you_mean};
 use crate::base::error::Problem;
 use crate::message::LINK;
 use crate::message::checked::text_field;
 use crate::message::link::ACTIONS;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 /// A violation. A field of the wrong type is skipped, because the schema reports it.
-pub(super) fn check(fields: &Map<String, Value>, kind: &str) -> Option<Problem> {
+pub(super) fn check(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     if kind != LINK {
         return None;
     }

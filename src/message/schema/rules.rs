@@ -1,6 +1,6 @@
 //! The rules for messages that a JSON Schema cannot express, or cannot express well.
 
-use super::words::{did_you_mean, quoted};
+use super::words::{CheckedFields, did_you_mean, quoted};
 use super::{approvals, claims, links};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
@@ -8,9 +8,7 @@ use crate::message::checked::{field, has_to, text_field};
 use crate::message::mentions::mentions;
 use crate::message::status::CopyStatus;
 use crate::message::{goes_to_all, is_acted_on, is_decision, is_offer, may_go_to_channel_alone};
-use serde_json::{Map, Value, json};
-
-type CheckedFields = Map<String, Value>;
+use serde_json::{Value, json};
 
 /// The sender of the message.
 pub(super) struct SenderNames<'a> {

@@ -6,6 +6,9 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
 
+/// The fields of a message that is checked.
+pub(super) type CheckedFields = Map<String, Value>;
+
 /// The expected value of a field, and an example.
 type ExpectedValue = (&'static str, Value);
 
@@ -363,7 +366,7 @@ fn text_of(value: &Value) -> String {
 
 /// A hint at a field that looks like a misspelling of one of `wanted`. Such a field is valid as the sender's own, so
 /// the hint is given only if a wanted field is missing.
-pub(super) fn did_you_mean(fields: &Map<String, Value>, wanted: &[&str]) -> String {
+pub(super) fn did_you_mean(fields: &CheckedFields, wanted: &[&str]) -> String {
     let slip = |key: &String| {
         let lower = key.to_ascii_lowercase();
         let near = |field: &&&str| {
