@@ -10,6 +10,7 @@
 pub mod clock;
 pub mod error;
 pub mod hash;
+pub mod hex_hash;
 pub mod limits;
 pub mod lookalike;
 pub mod markdown;

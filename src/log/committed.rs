@@ -8,24 +8,28 @@
 use super::{LogLines, LogPosition, RawLogLine, START, now, read, read_one, segments};
 use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
+use crate::base::hex_hash;
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, Meta, NoteFile, layout};
 use crate::message::record::Record;
+use serde::{Deserialize, Serialize};
 
 /// A reader that meets a note during a write reads it again.
 const TRIES: usize = 3;
 
-/// The last record of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The last record of the log, or of the part of it that a file covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogTip {
     /// The position of its line.
+    #[serde(rename = "last")]
     pub at: LogPosition,
     /// The position of the next line.
     pub end: LogPosition,
     /// Its number; 0 for an empty log.
     pub seq: u64,
     /// The hash of its line.
+    #[serde(with = "hex_hash")]
     pub hash: Hash,
 }
 
@@ -38,7 +42,7 @@ impl LogTip {
         hash: NO_HASH,
     };
 
-    /// Returns true if the log has this record at this position.
+    /// Returns true if the log has this record at this position. It does not after the log was cut off, or in another room.
     pub fn is_in(&self, room: &Dir) -> Result<bool> {
         let line = read_one(room, self.at)?;
         Ok(line.is_some_and(|line| line.hash() == self.hash && line.end() == self.end))

@@ -1,10 +1,9 @@
 //! `claims.json`: who owns which work, up to a record of the log. A reader that has to be exact adds the records after it.
 
 use super::state::{self, Claims, RoomState};
-use super::{LogPosition, lines, read_one};
+use super::{LogPosition, LogTip, lines};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::hash::{Hash, hex, unhex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::claim::ClaimChange;
@@ -17,59 +16,17 @@ use std::borrow::Cow;
 /// The content of the file.
 #[derive(Serialize, Deserialize)]
 struct ClaimsFile<T> {
+    /// The last record that the file includes.
     #[serde(flatten)]
-    upto: LogCoverage,
+    upto: LogTip,
     #[serde(flatten)]
     claims: T,
-}
-
-/// The last record that the file includes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogCoverage {
-    /// Its number.
-    pub seq: u64,
-    /// Its accept time.
-    at: String,
-    /// The hash of its line, in hexadecimal digits.
-    hash: String,
-    /// The position of its line.
-    last: LogPosition,
-    /// The position of the next line.
-    pub end: LogPosition,
-}
-
-impl LogCoverage {
-    /// The last record of this state.
-    pub fn of(state: &RoomState) -> LogCoverage {
-        let RoomState {
-            seq,
-            at,
-            prev,
-            last,
-            end,
-            ..
-        } = state;
-        LogCoverage {
-            seq: *seq,
-            at: at.to_string(),
-            hash: hex(prev),
-            last: *last,
-            end: *end,
-        }
-    }
-
-    /// Is it a record of this log? It is not after the log was cut off, or in another room.
-    pub fn fits(&self, room: &Dir) -> Result<bool> {
-        let line = read_one(room, self.last)?;
-        let hash: Option<Hash> = unhex(&self.hash);
-        Ok(line.is_some_and(|line| Some(line.hash()) == hash && line.end() == self.end))
-    }
 }
 
 /// The text of the file for this state.
 pub fn text(state: &RoomState) -> Vec<u8> {
     let content = ClaimsFile {
-        upto: LogCoverage::of(state),
+        upto: state.tip(),
         claims: &state.claims,
     };
     let mut text = serde_json::to_vec_pretty(&content).expect("claims have only text keys");
@@ -78,13 +35,13 @@ pub fn text(state: &RoomState) -> Vec<u8> {
 }
 
 /// The last record that the file includes. `None` without a file for this log.
-pub fn written(room: &Dir) -> Result<Option<LogCoverage>> {
+pub fn written(room: &Dir) -> Result<Option<LogTip>> {
     let Some(bytes) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES)? else {
         return Ok(None);
     };
     let content: Option<ClaimsFile<IgnoredAny>> = serde_json::from_slice(&bytes).ok();
     match content {
-        Some(content) if content.upto.fits(room)? => Ok(Some(content.upto)),
+        Some(content) if content.upto.is_in(room)? => Ok(Some(content.upto)),
         _ => Ok(None),
     }
 }
@@ -99,11 +56,11 @@ pub fn owners(room: &Dir) -> Result<Claims> {
         });
     // Parsed twice: a single pass would buffer the whole file.
     let content = bytes.and_then(|bytes| {
-        let upto: LogCoverage = serde_json::from_slice(&bytes).ok()?;
+        let upto: LogTip = serde_json::from_slice(&bytes).ok()?;
         Some((upto, serde_json::from_slice::<Claims>(&bytes).ok()?))
     });
     match content {
-        Some((upto, claims)) if upto.fits(room)? => after(room, claims, upto.end),
+        Some((upto, claims)) if upto.is_in(room)? => after(room, claims, upto.end),
         // A room without changes of ownership has no file.
         _ => Ok(state::committed(room)?.claims),
     }

@@ -1,8 +1,8 @@
 //! The parts of a record about links to other rooms.
 
-use super::hash::hex_hash;
 use super::status::CopyStatus;
 use crate::base::hash::Hash;
+use crate::base::hex_hash;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

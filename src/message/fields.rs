@@ -8,11 +8,11 @@ use super::event::{
     MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
 };
 use super::gap::LogGap;
-use super::hash::{hex_hash, hex_hash_option};
 use super::status::Receipt;
 use super::waking::WakeUpdate;
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
+use crate::base::hex_hash;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ pub(super) struct RecordFields {
     arrived: Option<IncomingItem>,
     from: Option<Arc<str>>,
     id: Option<String>,
-    #[serde(default, deserialize_with = "hex_hash_option::deserialize")]
+    #[serde(default, deserialize_with = "hex_hash::deserialize_option")]
     digest: Option<Hash>,
     #[serde(default)]
     to: Vec<RecipientGroup>,

@@ -1,7 +1,7 @@
 //! Gaps in the log that a person has accepted: records that the log once had and has lost.
 
-use super::hash::hex_hash;
 use crate::base::hash::Hash;
+use crate::base::hex_hash;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

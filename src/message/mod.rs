@@ -20,7 +20,6 @@ pub mod envelope;
 mod event;
 mod fields;
 pub mod gap;
-mod hash;
 mod head;
 pub mod id;
 pub mod link;

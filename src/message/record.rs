@@ -7,12 +7,12 @@ pub use super::event::{
 };
 use super::fields::RecordFields;
 use super::gap::LogGap;
-use super::hash::hex_hash;
 pub use super::head::MessageHead;
 use super::id::{MAILBAG, tag_of};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, NO_HASH};
+use crate::base::hex_hash;
 use crate::message::claim::ClaimChange;
 use crate::message::decision::ApprovalChange;
 use crate::message::status::Receipt;

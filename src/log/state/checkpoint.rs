@@ -15,7 +15,6 @@ use crate::base::error::Result;
 use crate::base::hash::{Hash, hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::log;
 use crate::log::LogPosition;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,14 +135,8 @@ pub(super) fn load(room: &Dir) -> Result<Option<(RoomState, bool)>> {
     let Some(state) = saved(room) else {
         return Ok(None);
     };
-    let fits = fits(room, &state)?;
-    Ok(Some((state, fits)))
-}
-
-/// Returns true if the log has the last record of this state.
-pub(super) fn fits(room: &Dir, state: &RoomState) -> Result<bool> {
-    let last = log::read_one(room, state.last)?;
-    Ok(last.is_some_and(|line| line.hash() == state.prev && line.end() == state.end))
+    let is_in_log = state.tip().is_in(room)?;
+    Ok(Some((state, is_in_log)))
 }
 
 fn read(file: &[u8]) -> Option<RoomState> {

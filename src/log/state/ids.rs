@@ -6,12 +6,11 @@
 
 use super::RoomState;
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::hash::{hex, short_hash};
+use crate::base::hash::short_hash;
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
 use crate::log::{self, LogPosition, LogTip, START};
 use crate::message::record::{EventKind, Record};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -30,22 +29,12 @@ pub struct MessageIndex {
 #[derive(Debug)]
 struct MessageIndexFile {
     room: Dir,
-    covers: IndexCoverage,
+    /// The last record that it covers.
+    covers: LogTip,
     /// `None` if it could not be written.
     file: Option<SortedFile>,
     /// The entries, if the file is missing or damaged.
     entries: OnceLock<Vec<SortedEntry>>,
-}
-
-/// The part of the log that an index covers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct IndexCoverage {
-    /// The last record.
-    last: LogPosition,
-    /// Its end.
-    end: LogPosition,
-    /// Its hash.
-    hash: String,
 }
 
 impl Default for MessageIndex {
@@ -142,12 +131,7 @@ impl MessageIndex {
 
     /// Makes these entries the index. If the file cannot be written, they stay in memory.
     fn put(&mut self, room: &Dir, tip: LogTip, entries: Vec<SortedEntry>) -> Result<()> {
-        let covers = IndexCoverage {
-            last: tip.at,
-            end: tip.end,
-            hash: hex(&tip.hash),
-        };
-        let index = MessageIndexFile::write(room, covers, entries)?;
+        let index = MessageIndexFile::write(room, tip, entries)?;
         self.recent.clear();
         self.indexed = tip.end;
         self.index = OnceLock::from(Arc::new(index));
@@ -194,13 +178,10 @@ impl MessageIndexFile {
         let Ok(file) = SortedFile::open(room, layout::IDS) else {
             return Ok(None);
         };
-        let Ok(covers) = serde_json::from_slice::<IndexCoverage>(file.label()) else {
+        let Ok(covers) = serde_json::from_slice::<LogTip>(file.label()) else {
             return Ok(None);
         };
-        let last = log::read_one(room, covers.last)?;
-        let is_of_log =
-            last.is_some_and(|line| hex(&line.hash()) == covers.hash && line.end() == covers.end);
-        if !is_of_log || covers.end < indexed {
+        if !covers.is_in(room)? || covers.end < indexed {
             return Ok(None);
         }
         Ok(Some(MessageIndexFile {
@@ -211,11 +192,7 @@ impl MessageIndexFile {
         }))
     }
 
-    fn write(
-        room: &Dir,
-        covers: IndexCoverage,
-        entries: Vec<SortedEntry>,
-    ) -> Result<MessageIndexFile> {
+    fn write(room: &Dir, covers: LogTip, entries: Vec<SortedEntry>) -> Result<MessageIndexFile> {
         let label = serde_json::to_vec(&covers).expect("it has only text keys");
         let written = SortedFile::write(room, layout::IDS, &label, &entries)
             .and_then(|()| SortedFile::open(room, layout::IDS).doing("open", room.at(layout::IDS)));

@@ -6,7 +6,7 @@
 
 use super::RoomState;
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::hash::{hex, short_hash};
+use crate::base::hash::{Hash, short_hash};
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, layout};
 use crate::log::{self, LogPosition, LogTip};
@@ -64,17 +64,14 @@ impl Relation<'_> {
 const VERSION: u32 = 2;
 
 /// The part of a segment that a run covers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct RunCoverage {
     version: u32,
     /// The first record.
     from: LogPosition,
     /// The last record.
-    last: LogPosition,
-    /// Its end.
-    end: LogPosition,
-    /// Its hash.
-    hash: String,
+    #[serde(flatten)]
+    tip: LogTip,
 }
 
 /// A file of entries.
@@ -118,7 +115,7 @@ impl RecentRelations {
         let entries = entries(record, head, line.at);
         self.count += entries.len();
         match self.parts.last_mut() {
-            Some(part) if part.covered.end == line.at => part.add(line, entries),
+            Some(part) if part.covered.tip.end == line.at => part.add(line, entries),
             _ => self.parts.push(SegmentRelations::new(line, entries)),
         }
     }
@@ -143,25 +140,21 @@ impl SegmentRelations {
         let covered = RunCoverage {
             version: VERSION,
             from: line.at,
-            last: line.at,
-            end: line.end,
-            hash: hex(&line.hash),
+            tip: *line,
         };
         SegmentRelations { covered, entries }
     }
 
     fn add(&mut self, line: &LogTip, entries: Vec<SortedEntry>) {
-        self.covered.last = line.at;
-        self.covered.end = line.end;
-        self.covered.hash = hex(&line.hash);
+        self.covered.tip = *line;
         self.entries.extend(entries);
     }
 
     fn write(mut self, dir: &Dir) -> Result<()> {
         self.entries.sort_unstable();
         self.entries.dedup();
-        let RunCoverage { from, end, .. } = self.covered;
-        let name = layout::run(from.segment, from.offset, end.offset);
+        let RunCoverage { from, tip, .. } = self.covered;
+        let name = layout::run(from.segment, from.offset, tip.end.offset);
         let label = serde_json::to_vec(&self.covered).expect("it has only text keys");
         SortedFile::write(dir, &name, &label, &self.entries)
     }
@@ -169,19 +162,17 @@ impl SegmentRelations {
 
 impl RelationRun {
     fn name(&self) -> String {
-        let RunCoverage { from, end, .. } = self.covered;
-        layout::run(from.segment, from.offset, end.offset)
+        let RunCoverage { from, tip, .. } = self.covered;
+        layout::run(from.segment, from.offset, tip.end.offset)
     }
 
     /// Returns true if the log has the last record, or if the segment is in the archive, which nothing changes.
     fn is_of_log(&self, room: &Dir) -> Result<bool> {
-        let RunCoverage {
-            last, end, hash, ..
-        } = &self.covered;
-        let line = log::read_live(room, *last)?;
+        let tip = &self.covered.tip;
+        let line = log::read_live(room, tip.at)?;
         Ok(match line {
-            Some(line) => hex(&line.hash()) == *hash && line.end() == *end,
-            None => log::length(room, last.segment)?.is_none(),
+            Some(line) => line.hash() == tip.hash && line.end() == tip.end,
+            None => log::length(room, tip.at.segment)?.is_none(),
         })
     }
 }
@@ -275,10 +266,10 @@ fn chained(room: &Dir, until: LogPosition) -> Result<(Vec<RelationRun>, Vec<Unco
         // The next segment begins with the hash of this one's last record, which can be long.
         let next = hash_before(room, segments.get(n + 1).copied())?;
         for run in all.extract_if(.., |run| run.covered.from.segment == segment) {
-            let is_next = run.covered.from <= at && run.covered.end > at;
-            if is_next && (next.as_ref() == Some(&run.covered.hash) || run.is_of_log(room)?) {
-                at = run.covered.end;
-                hash = Some(run.covered.hash.clone());
+            let is_next = run.covered.from <= at && run.covered.tip.end > at;
+            if is_next && (next == Some(run.covered.tip.hash) || run.is_of_log(room)?) {
+                at = run.covered.tip.end;
+                hash = Some(run.covered.tip.hash);
                 chain.push(run);
             }
         }
@@ -294,12 +285,12 @@ fn chained(room: &Dir, until: LogPosition) -> Result<(Vec<RelationRun>, Vec<Unco
 }
 
 /// The hash of the last record before a segment, which its first record names.
-fn hash_before(room: &Dir, segment: Option<u32>) -> Result<Option<String>> {
+fn hash_before(room: &Dir, segment: Option<u32>) -> Result<Option<Hash>> {
     let Some(segment) = segment else {
         return Ok(None);
     };
     let first = log::read_record(room, LogPosition { segment, offset: 0 })?;
-    Ok(first.map(|record| hex(&record.prev)))
+    Ok(first.map(|record| record.prev))
 }
 
 /// All runs, or the runs of one segment, by their beginning, longer ones first.
@@ -320,7 +311,7 @@ fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<RelationRun>> {
             runs.push(RelationRun { covered, file });
         }
     }
-    runs.sort_unstable_by_key(|run| (run.covered.from, Reverse(run.covered.end)));
+    runs.sort_unstable_by_key(|run| (run.covered.from, Reverse(run.covered.tip.end)));
     Ok(runs)
 }
 
@@ -403,7 +394,7 @@ fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
     while let Some(run) = runs.pop() {
         let is_next = merged
             .last()
-            .is_none_or(|later| later.covered.from == run.covered.end);
+            .is_none_or(|later| later.covered.from == run.covered.tip.end);
         let is_large = count > 0 && run.file.count() > 2 * count;
         if !is_next || is_large && !is_complete {
             break;
@@ -424,7 +415,7 @@ fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
         }
         let covered = RunCoverage {
             from: first.covered.from,
-            ..last.covered.clone()
+            ..last.covered
         };
         SegmentRelations { covered, entries }.write(dir)?;
         for run in &merged {

@@ -67,7 +67,7 @@ pub fn committed(room: &Dir) -> Result<RoomState> {
 /// of that state.
 pub fn committed_after(room: &Dir, before: RoomState) -> Result<RoomState> {
     let end = log::committed(room)?;
-    if before.seq > 0 && before.end <= end && checkpoint::fits(room, &before)? {
+    if before.seq > 0 && before.end <= end && before.tip().is_in(room)? {
         return replay_from(room, Some((before, true)), Some(end)).map(|replayed| replayed.state);
     }
     drop(before);

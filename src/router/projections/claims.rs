@@ -4,7 +4,7 @@
 use super::behind::{ProjectedFile, ProjectionContent};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::owners::{self, LogCoverage};
+use crate::log::{LogTip, owners};
 use crate::router::projections::ProjectionView;
 use std::time::Duration;
 
@@ -18,21 +18,21 @@ impl ProjectionContent for ClaimsContent {
     const NAME: &'static str = layout::CLAIMS;
     const ADVICE: &'static str =
         "To change the owner of work, use `mailbag claim`, `mailbag release` or `mailbag handoff`.";
-    type Coverage = LogCoverage;
+    type Coverage = LogTip;
 
     fn changed_at(view: &ProjectionView<'_>) -> u64 {
         view.state.claims.changed_at()
     }
 
-    fn written(view: &ProjectionView<'_>) -> Option<LogCoverage> {
+    fn written(view: &ProjectionView<'_>) -> Option<LogTip> {
         owners::written(view.config.dir()).unwrap_or_default()
     }
 
-    fn upto(view: &ProjectionView<'_>) -> LogCoverage {
-        LogCoverage::of(view.state)
+    fn upto(view: &ProjectionView<'_>) -> LogTip {
+        view.state.tip()
     }
 
-    fn is_current(upto: &LogCoverage, view: &ProjectionView<'_>) -> bool {
+    fn is_current(upto: &LogTip, view: &ProjectionView<'_>) -> bool {
         let end = view.state.end;
         let grown = if upto.end.segment == end.segment {
             end.offset - upto.end.offset

@@ -20,7 +20,6 @@ use crate::base::limits;
 use crate::disk::{Dir, DraftFile, SharedFileContent, file_meta, layout};
 use crate::log;
 use crate::log::LogPosition;
-use crate::log::owners::LogCoverage;
 use crate::log::state::RoomState;
 use crate::room::registry::Registry;
 use crate::router::projections::{
@@ -290,7 +289,7 @@ impl Worklog {
         } else if is_new {
             self.due = self.next_head;
         }
-        note.upto = LogCoverage::of(target.state);
+        note.upto = target.state.tip();
         let is_behind = self.saved.is_none_or(|saved| {
             saved.segment != note.upto.end.segment
                 || note.upto.end.offset - saved.offset > limits::WORKLOG_BEHIND
@@ -340,7 +339,7 @@ impl Worklog {
         let Some(meta) = target.dir.put_shared(&target.name, text, before)? else {
             return self.retry();
         };
-        let mut note = WorklogNote::new(target.path, &meta, LogCoverage::of(target.state));
+        let mut note = WorklogNote::new(target.path, &meta, target.state.tip());
         (note.entries_at, note.head) = (head.len() as u64, hash);
         note.decisions = decisions;
         self.set_note(target, note, Some(meta.size), true)

@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout, machine};
-use crate::log::owners::LogCoverage;
+use crate::log::LogTip;
 use serde::{Deserialize, Serialize};
 
 /// A worklog as it was written.
@@ -19,7 +19,7 @@ pub(super) struct WorklogNote {
     /// The hash of the text before them.
     pub(super) head: String,
     /// The coverage of the file.
-    pub(super) upto: LogCoverage,
+    pub(super) upto: LogTip,
     /// The newest decisions, as lines of the index.
     pub(super) decisions: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl FileVersion {
 
 impl WorklogNote {
     /// The note about the present file, without its content.
-    pub(super) fn new(path: &str, meta: &Meta, upto: LogCoverage) -> WorklogNote {
+    pub(super) fn new(path: &str, meta: &Meta, upto: LogTip) -> WorklogNote {
         WorklogNote {
             path: path.to_owned(),
             boot: machine::boot(),
@@ -75,7 +75,7 @@ impl WorklogNote {
             .and_then(|spool| spool.read(layout::WORKLOG_NOTE, limits::REGISTRY_BYTES));
         let note: WorklogNote = serde_json::from_slice(&bytes.ok()??).ok()?;
         let is_true = note.path == path && note.boot.is_some() && note.boot == machine::boot();
-        (is_true && note.upto.fits(room).unwrap_or_default()).then_some(note)
+        (is_true && note.upto.is_in(room).unwrap_or_default()).then_some(note)
     }
 
     /// Saves the note for the next router, which compares the whole file if this fails.
