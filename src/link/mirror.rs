@@ -107,7 +107,7 @@ struct ItemSender {
     into: Dir,
     output: FrameWriter,
     /// The stream of `sent` and `flying`.
-    stream: Option<String>,
+    stream: Option<Arc<str>>,
     /// The number of the last item sent.
     sent: u64,
     /// The items sent and not yet committed by the other room, with their sizes in bytes.
@@ -273,7 +273,7 @@ impl ItemSender {
         if since.elapsed() < limits::CARRIER_AGAIN {
             return Ok(());
         }
-        let is_same = |stream: &str| far.out.as_ref().is_some_and(|out| out.stream == stream);
+        let is_same = |stream: &Arc<str>| far.out.as_ref().is_some_and(|out| out.stream == *stream);
         let committed = match &own.came {
             None => 0,
             Some(came) if is_same(&came.stream) => came.n,

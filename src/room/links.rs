@@ -4,10 +4,10 @@
 //! have. It decides nothing: each router judges the state of the other room, and takes only the next item.
 
 use crate::base::error::{Error, Result};
-use crate::base::hash::{Hash, hex, unhex};
+use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::{LinkState, LinkStates};
+use crate::log::state::{IncomingStream, LinkState, LinkStates};
 use crate::message::address::is_display_name;
 use crate::message::id;
 use crate::room::Room;
@@ -30,7 +30,7 @@ pub struct LinkEndState {
     pub room: String,
     /// The items from the other room that it has committed.
     #[serde(rename = "in")]
-    pub came: Option<ReceivedStream>,
+    pub came: Option<IncomingStream>,
     /// The items that it has sent.
     pub out: Option<SentStream>,
     /// Its agents, if it reports them.
@@ -51,55 +51,30 @@ pub struct ReportedAgent {
     pub role: Option<String>,
 }
 
-/// The part of a stream that a room has committed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReceivedStream {
-    /// The id of the stream.
-    pub stream: String,
-    /// The number of the last item.
-    pub n: u64,
-    /// Its digest, in hexadecimal digits.
-    pub digest: String,
-}
-
 /// The stream of items that a room has sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentStream {
     /// The id of the stream.
-    pub stream: String,
+    pub stream: Arc<str>,
     /// The number of the last item.
     pub n: u64,
     /// The number of the last item that the other room has confirmed.
     pub acked: u64,
 }
 
-impl ReceivedStream {
-    /// The digest. `None` if the text is not a digest.
-    pub fn hash(&self) -> Option<Hash> {
-        unhex(&self.digest)
-    }
-}
-
 impl LinkEndState {
     /// The state of this room for one link.
     pub fn of(room: &str, link: Option<&LinkState>, agents: Arc<[ReportedAgent]>) -> LinkEndState {
-        let came = link
-            .and_then(|link| link.came.as_ref())
-            .map(|came| ReceivedStream {
-                stream: came.stream.to_string(),
-                n: came.n,
-                digest: hex(&came.digest),
-            });
         let out = link
             .and_then(|link| link.out.as_ref())
             .map(|out| SentStream {
-                stream: out.stream.to_string(),
+                stream: out.stream.clone(),
                 n: out.n,
                 acked: out.acked,
             });
         LinkEndState {
             room: room.to_owned(),
-            came,
+            came: link.and_then(|link| link.came.clone()),
             out,
             agents,
         }
@@ -183,7 +158,7 @@ pub fn judge(
         }
         (Some(out), Some(came)) => (out, came),
     };
-    if *came.stream != *out.stream {
+    if came.stream != out.stream {
         return stopped(format!(
             "the room {tag} expects the items of another stream"
         ));
@@ -205,7 +180,7 @@ pub fn judge(
         return Ok(RemoteStreamState::Nothing);
     }
     match digest(came.n)? {
-        Some(digest) if Some(digest) == came.hash() => Ok(RemoteStreamState::Acked(came.n)),
+        Some(digest) if digest == came.digest => Ok(RemoteStreamState::Acked(came.n)),
         _ => stopped(format!(
             "item {} in the room {tag} differs from the item that this room sent",
             came.n

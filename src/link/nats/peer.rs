@@ -3,9 +3,11 @@
 //! The servers can deliver a message late, twice, or not at all, and also a message of a carrier that has ended. This is not
 //! an error of the other room: a message that does not fit is dropped, and a later message replaces it.
 
+use crate::base::hash::NO_HASH;
 use crate::base::limits;
 use crate::link::frames::{CarrierFrame, CarrierHello, VERSION};
-use crate::room::links::{LinkEndState, ReceivedStream};
+use crate::log::state::IncomingStream;
+use crate::room::links::LinkEndState;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -76,10 +78,10 @@ impl NatsPeer {
     /// The known state of the other room before its first message: its last state, else the items that it has confirmed.
     pub(super) fn new(own: &LinkEndState, far: Option<LinkEndState>) -> NatsPeer {
         let confirmed = own.out.as_ref().filter(|out| out.acked > 0);
-        let came = confirmed.map(|out| ReceivedStream {
+        let came = confirmed.map(|out| IncomingStream {
             stream: out.stream.clone(),
             n: out.acked,
-            digest: String::new(),
+            digest: NO_HASH,
         });
         let state = far.unwrap_or(LinkEndState {
             room: String::new(),
@@ -269,10 +271,10 @@ mod tests {
     use crate::room::links::SentStream;
 
     fn state(came: u64, sent: u64) -> LinkEndState {
-        let came = (came > 0).then(|| ReceivedStream {
+        let came = (came > 0).then(|| IncomingStream {
             stream: "s".into(),
             n: came,
-            digest: "d".into(),
+            digest: NO_HASH,
         });
         let out = (sent > 0).then(|| SentStream {
             stream: "t".into(),

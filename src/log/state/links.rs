@@ -3,6 +3,7 @@
 use super::clock::ClockShift;
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
+use crate::base::hex_hash;
 use crate::log::LogPosition;
 use crate::message::link::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
 use crate::message::record::Record;
@@ -65,6 +66,7 @@ pub struct IncomingStream {
     /// The number of the last item.
     pub n: u64,
     /// The digest of the last item.
+    #[serde(with = "hex_hash")]
     pub digest: Hash,
 }
 
@@ -113,21 +115,9 @@ impl LinkStates {
     }
 
     fn arrived(&mut self, arrived: &IncomingItem, seq: u64) {
-        let IncomingItem {
-            link,
-            stream,
-            n,
-            digest,
-            seq: origin,
-            ..
-        } = arrived;
-        let link = self.0.entry(link.clone()).or_default();
-        link.came = Some(IncomingStream {
-            stream: stream.clone(),
-            n: *n,
-            digest: *digest,
-        });
-        link.origins.insert(seq, *origin);
+        let link = self.0.entry(arrived.link.clone()).or_default();
+        link.came = Some(IncomingStream::from(arrived));
+        link.origins.insert(seq, arrived.seq);
         if link.origins.len() > ANSWERABLE {
             link.origins.pop_first();
         }
@@ -166,6 +156,11 @@ impl LinkStates {
         self.0.get(tag)
     }
 
+    /// The stream from another room, if there is one.
+    pub fn came(&self, tag: &str) -> Option<&IncomingStream> {
+        self.get(tag)?.came.as_ref()
+    }
+
     /// The stream to another room, if there is one.
     pub fn out(&self, tag: &str) -> Option<&OutgoingStream> {
         self.get(tag)?.out.as_ref()
@@ -198,6 +193,17 @@ impl LinkState {
         let out = self.out.as_ref()?;
         out.waiting
             .get(usize::try_from(n.checked_sub(out.waiting.front()?.n)?).ok()?)
+    }
+}
+
+/// The stream after an item.
+impl From<&IncomingItem> for IncomingStream {
+    fn from(item: &IncomingItem) -> IncomingStream {
+        IncomingStream {
+            stream: item.stream.clone(),
+            n: item.n,
+            digest: item.digest,
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::letter::{BatchMessage, ItemArrival, ReadResult};
 use super::pickup::{FillingBatch, PickedUpFile, PickupStep};
-use super::streams::{StreamPosition, open};
+use super::streams::{is_next, next_item, open};
 use crate::base::error::{Problem, Result};
 use crate::base::hash::Hash;
 use crate::base::limits;
@@ -117,7 +117,7 @@ impl PickupStep<'_> {
         files: &OutboxFiles,
         filling: &mut FillingBatch,
     ) -> Result<()> {
-        let next = StreamPosition::in_log(self.state, tag).next();
+        let next = next_item(self.state.links.came(tag));
         for name in &files.names {
             if layout::read_item(name).is_some_and(|n| n < next) {
                 files.dir.remove(name)?;
@@ -181,8 +181,8 @@ impl PickupStep<'_> {
         if let Some(delay) = self.intake.delay_of(self.config.settings(), agent) {
             return Ok(ItemOutcome::Rest(StopReason::Delay(delay)));
         }
-        let at = filling.place_of(self.state, tag);
-        let name = layout::item(at.next());
+        let stream = filling.stream(self.state, tag);
+        let name = layout::item(next_item(stream));
         let (value, bytes, meta) =
             match self
                 .intake
@@ -205,7 +205,7 @@ impl PickupStep<'_> {
             Err(LinkItemError::Damaged) => return remove_item(dir, &name, tag, "it is damaged"),
             Err(LinkItemError::Invalid(why)) => return remove_item(dir, &name, tag, why),
         };
-        if !at.is_before(&arrival) {
+        if !is_next(stream, &arrival) {
             return remove_item(dir, &name, tag, "it does not follow the items of this room");
         }
         let pieces = vec![FileMessage::One(self.check_size(content, bytes), bytes)];
@@ -224,7 +224,7 @@ impl PickupStep<'_> {
             self.intake.pay(agent, &claim, bill);
         }
         filling.batch.add(1, cut.copies, cut.bytes);
-        filling.set_place(tag, StreamPosition::after(&arrival));
+        filling.take_item(&arrival.arrived);
         let letters = cut
             .pieces
             .into_iter()
@@ -264,8 +264,8 @@ impl PickupStep<'_> {
         };
         let item = LinkItem::read(value).ok();
         let opened = item.map(|item| self.open(item, &tag)).transpose()?;
-        let at = filling.place_of(self.state, &tag);
-        let opened = opened.filter(|(arrival, _)| at.is_before(arrival));
+        let stream = filling.stream(self.state, &tag);
+        let opened = opened.filter(|(arrival, _)| is_next(stream, arrival));
         let Some((arrival, content)) = opened else {
             self.storage.claims().remove(&claim)?;
             self.pending.clear(claim_item(&claim));
@@ -274,7 +274,7 @@ impl PickupStep<'_> {
             return Ok(());
         };
         filling.batch.add(1, 1, 0);
-        filling.set_place(&tag, StreamPosition::after(&arrival));
+        filling.take_item(&arrival.arrived);
         let name =
             layout::read_claim(&claim).map_or_else(String::new, |claim| claim.original.to_owned());
         let content = self.check_size(content, bytes);

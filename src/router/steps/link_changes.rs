@@ -113,7 +113,7 @@ fn unconfirmed_items(config: &RoomConfig, tag: &str, link: &LinkState) -> Result
         .and_then(|dir| LinkEndState::read(&dir).ok().flatten())
         .and_then(|far| far.came);
     let confirmed = far
-        .filter(|came| *came.stream == *out.stream)
+        .filter(|came| came.stream == out.stream)
         .map_or(out.acked, |came| came.n);
     let mut again = Vec::new();
     for line in log::lines(config.dir(), log::START)? {

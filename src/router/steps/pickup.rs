@@ -1,11 +1,11 @@
 //! Step 2: moves files out of the outboxes.
 
 use super::letter::{BatchMessage, ReadResult, SourceLine};
-use super::streams::StreamPosition;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::RoomState;
+use crate::log::state::{IncomingStream, RoomState};
+use crate::message::link::IncomingItem;
 use crate::room::outbox::{
     self, FileContent, FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile,
     SenderTurn,
@@ -46,21 +46,22 @@ pub(in crate::router) struct PickupStep<'a> {
 pub(super) struct FillingBatch {
     pub(super) batch: BatchSpace,
     pub(super) taken: Vec<PickedUpFile>,
-    /// The positions in the streams of other rooms after the taken items.
-    places: HashMap<Arc<str>, StreamPosition>,
+    /// The streams of other rooms after the taken items.
+    streams: HashMap<Arc<str>, IncomingStream>,
 }
 
 impl FillingBatch {
-    /// The position in the stream from another room after the taken items.
-    pub(super) fn place_of(&self, state: &RoomState, tag: &str) -> StreamPosition {
-        self.places
-            .get(tag)
-            .cloned()
-            .unwrap_or_else(|| StreamPosition::in_log(state, tag))
+    /// The stream from another room after the taken items.
+    pub(super) fn stream<'a>(
+        &'a self,
+        state: &'a RoomState,
+        tag: &str,
+    ) -> Option<&'a IncomingStream> {
+        self.streams.get(tag).or_else(|| state.links.came(tag))
     }
 
-    pub(super) fn set_place(&mut self, tag: &Arc<str>, place: StreamPosition) {
-        self.places.insert(tag.clone(), place);
+    pub(super) fn take_item(&mut self, item: &IncomingItem) {
+        self.streams.insert(item.link.clone(), item.into());
     }
 }
 
@@ -106,7 +107,7 @@ impl PickupStep<'_> {
         let mut filling = FillingBatch {
             batch: self.intake.new_batch(),
             taken: Vec::new(),
-            places: HashMap::new(),
+            streams: HashMap::new(),
         };
         loop {
             self.take_claims(&mut filling);

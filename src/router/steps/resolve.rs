@@ -11,7 +11,7 @@ use super::ids::{self, BatchIds, EarlierUse};
 use super::letter::{BatchMessage, CheckedContent, MessageRejection, MessageRuling};
 use super::owners::BatchClaims;
 use super::retries::BatchRetries;
-use super::streams::IncomingPositions;
+use super::streams::JudgedStreams;
 use super::waiting::WaitingReports;
 use super::{ack, border, compose, link_changes, unreached};
 use crate::base::clock::Stamp;
@@ -206,7 +206,7 @@ struct MessageJudge<'a> {
     /// The statuses that acks of this batch have set.
     acks: ack::AckedStatuses,
     /// The positions in the streams of other rooms.
-    streams: IncomingPositions,
+    streams: JudgedStreams,
     channels: NewChannels,
     /// Rejected messages that were sent again.
     retries: BatchRetries<'a>,
@@ -227,7 +227,7 @@ impl<'a> MessageJudge<'a> {
             decisions: BatchApprovals::new(config, state),
             disputes: BatchDisputes::new(config, state),
             acks: HashMap::new(),
-            streams: IncomingPositions::default(),
+            streams: JudgedStreams::default(),
             channels: NewChannels::default(),
             retries: BatchRetries::new(config, state),
             unreached: Vec::new(),
