@@ -4,10 +4,9 @@ use super::carried::{EnclosedFile, IncomingItem, LinkChange};
 use super::claim::ClaimChange;
 use super::decision::ApprovalChange;
 use super::gap::LogGap;
+use super::name::MessageName;
 use super::status::Receipt;
 use crate::base::error::Problem;
-use crate::base::hash::Hash;
-use crate::base::hex_hash;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -125,18 +124,6 @@ pub struct MessageOrigin {
     /// The item of a link that brought it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived: Option<IncomingItem>,
-}
-
-/// The name of a recorded message, and its digest.
-#[derive(Debug, Serialize)]
-pub struct MessageName {
-    /// The sender of the message.
-    pub from: Arc<str>,
-    /// The message's id.
-    pub id: String,
-    /// SHA-256 of the message, from [`crate::message::Message::digest`].
-    #[serde(serialize_with = "hex_hash::serialize")]
-    pub digest: Hash,
 }
 
 /// An accepted message.

@@ -4,10 +4,11 @@ use super::carried::{EnclosedFile, IncomingItem, LinkChange, OutgoingItem, Strea
 use super::claim::ClaimChange;
 use super::decision::ApprovalChange;
 use super::event::{
-    AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageName, MessageOrigin,
+    AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageOrigin,
     MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
 };
 use super::gap::LogGap;
+use super::name::MessageName;
 use super::status::Receipt;
 use super::waking::WakeUpdate;
 use crate::base::error::Problem;

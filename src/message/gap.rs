@@ -1,9 +1,7 @@
 //! Gaps in the log that a person has accepted: records that the log once had and has lost.
 
-use crate::base::hash::Hash;
-use crate::base::hex_hash;
+use super::name::MessageName;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// A range of numbers that the log gives to no other record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,13 +23,9 @@ pub struct LogGap {
 pub struct LostMessage {
     /// The number of its record.
     pub seq: u64,
-    /// Its sender.
-    pub from: Arc<str>,
-    /// Its id.
-    pub id: String,
-    /// Its digest.
-    #[serde(with = "hex_hash")]
-    pub digest: Hash,
+    /// Its name.
+    #[serde(flatten)]
+    pub name: MessageName,
 }
 
 impl LogGap {
@@ -44,6 +38,6 @@ impl LogGap {
     pub fn message(&self, from: &str, id: &str) -> Option<&LostMessage> {
         self.messages
             .iter()
-            .find(|lost| &*lost.from == from && lost.id == id)
+            .find(|lost| &*lost.name.from == from && lost.name.id == id)
     }
 }

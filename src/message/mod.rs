@@ -24,6 +24,7 @@ mod head;
 pub mod id;
 pub mod link;
 pub mod mentions;
+mod name;
 pub(crate) mod print;
 mod priority;
 pub mod record;

@@ -2,13 +2,14 @@
 
 use super::carried::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
 pub use super::event::{
-    AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageName, MessageOrigin,
+    AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageOrigin,
     MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
 };
 use super::fields::RecordFields;
 use super::gap::LogGap;
 pub use super::head::MessageHead;
 use super::id::{MAILBAG, tag_of};
+pub use super::name::MessageName;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, NO_HASH};

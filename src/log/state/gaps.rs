@@ -1,7 +1,6 @@
 //! The gaps of the log that a person has accepted.
 
 use super::RoomState;
-use crate::base::clock::Stamp;
 use crate::log::{LogPosition, LogTip};
 use crate::message::gap::LogGap;
 use crate::message::record::Record;
@@ -11,18 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct AcceptedGaps(Vec<AcceptedGap>);
 
-/// An accepted gap, and the record that accepts it.
+/// An accepted gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedGap {
     /// The first lost record.
     pub from: u64,
     /// The last lost record.
     pub to: u64,
-    /// The number of the record that accepts the gap.
-    pub seq: u64,
-    /// When it was accepted, in microseconds since 1970.
-    pub accepted: i64,
-    /// The position of that record.
+    /// The position of the record that accepts the gap.
     pub at: LogPosition,
 }
 
@@ -32,9 +27,9 @@ impl AcceptedGaps {
         self.0.iter().find(|gap| (gap.from..=gap.to).contains(&seq))
     }
 
-    /// All gaps.
-    pub fn iter(&self) -> impl Iterator<Item = &AcceptedGap> {
-        self.0.iter()
+    /// Returns true if the log has no gap.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     // A gap with many lost messages has several records, one after the other.
@@ -60,15 +55,13 @@ impl RoomState {
         }
     }
 
-    pub(super) fn accept_gap(&mut self, record: &Record, stamp: Stamp, at: LogPosition) {
+    pub(super) fn accept_gap(&mut self, record: &Record, at: LogPosition) {
         let Some(LogGap { from, to, .. }) = record.gap() else {
             return;
         };
         self.gaps.insert(AcceptedGap {
             from: *from,
             to: *to,
-            seq: record.seq,
-            accepted: stamp.micros(),
             at,
         });
         self.ids.add(record, at);

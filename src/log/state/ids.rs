@@ -294,7 +294,7 @@ fn keys(record: &Record) -> Vec<u64> {
         return gap
             .messages
             .iter()
-            .map(|lost| key(&lost.from, &lost.id))
+            .map(|lost| key(&lost.name.from, &lost.name.id))
             .collect();
     }
     let (Some(name), false) = (record.name(), record.kind() == EventKind::Duplicate) else {

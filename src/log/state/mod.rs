@@ -252,7 +252,7 @@ impl RoomState {
             Event::Room { room } => self.room.clone_from(room),
             Event::Receipts { origin: None } | Event::Settled => {}
             Event::Receipts { origin: Some(_) } => self.open_up(record, stamp, at, renamed),
-            Event::Gap { .. } => self.accept_gap(&record, stamp, at),
+            Event::Gap { .. } => self.accept_gap(&record, at),
             Event::Accepted(accepted) => {
                 self.counts.accepted += 1;
                 self.counts.copies += record.recipients().count() as u64;

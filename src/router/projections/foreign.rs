@@ -43,7 +43,7 @@ impl GeneratedFile<'_> {
             return Ok(true);
         }
         let shown = self.shown;
-        let (subject, why) = if state.gaps.iter().next().is_none() {
+        let (subject, why) = if state.gaps.is_empty() {
             (format!("another program or person wrote to {shown}"), "")
         } else {
             let why = " It may show records that the log has lost.";

@@ -6,6 +6,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::gap::LostMessage;
+use crate::message::record::MessageName;
 use crate::message::{Message, dialects, id, schema};
 use crate::room::archive::{ArchiveKind, PackedFile, each_packed};
 use crate::room::outbox::{FileCompleteness, FileContent, read_lines};
@@ -33,7 +34,7 @@ pub(super) fn messages(
             found.extend(copy.and_then(lost_message_of_copy));
         }
     })?;
-    found.retain(|lost: &LostMessage| lost.seq >= from && *lost.from != *id::MAILBAG);
+    found.retain(|lost: &LostMessage| lost.seq >= from && *lost.name.from != *id::MAILBAG);
     for agent in evidence::agents(room, layout::SENT)? {
         originals.read(room, &agent, from)?;
     }
@@ -44,12 +45,12 @@ pub(super) fn messages(
             let paths = copies.map(|name| layout::below(&place, name.as_ref()));
             let lost =
                 paths.filter_map(|path| lost_message_of_copy(evidence::read_copy(room, &path)?));
-            found.extend(lost.filter(|lost| lost.seq >= from && *lost.from != *id::MAILBAG));
+            found.extend(lost.filter(|lost| lost.seq >= from && *lost.name.from != *id::MAILBAG));
         }
     }
     found.sort_unstable();
     let mut known = HashSet::new();
-    found.retain(|lost| known.insert((lost.from.clone(), lost.id.clone())));
+    found.retain(|lost| known.insert((lost.name.from.clone(), lost.name.id.clone())));
     Ok(found)
 }
 
@@ -119,13 +120,7 @@ impl SenderOriginals {
                     if let Ok(message) = checked.map_err(|_| ())
                         && has_id(&value)
                     {
-                        let digest = message.digest();
-                        found.push(LostMessage {
-                            seq: *seq,
-                            from: message.from().into(),
-                            id: message.id().to_owned(),
-                            digest,
-                        });
+                        found.push(lost_message(*seq, &message));
                     }
                 }
             }
@@ -182,10 +177,14 @@ pub fn lost_message_of_copy(copy: Value) -> Option<LostMessage> {
         .get("seq")?
         .as_u64()
         .filter(|seq| *seq <= limits::SEQ_MOST)?;
-    Some(LostMessage {
-        seq,
+    Some(lost_message(seq, &message))
+}
+
+fn lost_message(seq: u64, message: &Message) -> LostMessage {
+    let name = MessageName {
         from: message.from().into(),
         id: message.id().to_owned(),
         digest: message.digest(),
-    })
+    };
+    LostMessage { seq, name }
 }

@@ -64,8 +64,9 @@ impl BatchIds {
 
 /// Judges a message with the id of a delivered message that the log has lost.
 pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> MessageRuling {
-    let LostMessage { seq, id, .. } = lost;
-    if lost.digest == *digest {
+    let LostMessage { seq, name } = lost;
+    let id = &name.id;
+    if name.digest == *digest {
         return MessageRuling::Duplicate {
             of: *seq,
             id: id.clone(),
