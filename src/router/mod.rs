@@ -31,7 +31,7 @@ use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use parts::{
     DecisionDeadlines, DeliveryProgress, Journal, LinkAcknowledgements, MailIntake,
-    NextClaimReview, NoticeQueue, ObservedReceipts, PendingWork, QueuedNotice, RenameRetry,
+    NextClaimReview, NoticeQueue, NoticeText, ObservedReceipts, PendingWork, RenameRetry,
     RoomConfig, RouterStorage, WakeQueue,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
@@ -281,7 +281,7 @@ impl Router {
     fn retry(&mut self) -> Result<bool> {
         let (mut copies, mut reload, mut projections) = (false, false, false);
         for what in &self.pending.take_due() {
-            if let Some(about) = QueuedNotice::about_of(what) {
+            if let Some(about) = NoticeText::about_of(what) {
                 // Messages about claims follow from the state, and the next review finds them again.
                 if !self.notices.is_held(about) {
                     self.pending.clear(what);

@@ -13,17 +13,17 @@ const ITEM: &str = "notice ";
 #[derive(Default)]
 pub(crate) struct NoticeQueue {
     /// Notices for the next batch.
-    queued: Vec<QueuedNotice>,
+    queued: Vec<NoticeText>,
     /// Notices in a batch that is not committed yet.
-    held: Vec<QueuedNotice>,
+    held: Vec<NoticeText>,
 }
 
 /// A message of the router's own.
 #[derive(Clone)]
-pub(crate) struct QueuedNotice {
-    /// Its subject. The log has one notice for each subject.
+pub(crate) struct NoticeText {
+    /// Its subject in the log, which has one notice for each subject.
     pub(crate) about: String,
-    pub(crate) to: Arc<str>,
+    pub(crate) to: Vec<Arc<str>>,
     pub(crate) kind: &'static str,
     pub(crate) subject: String,
     pub(crate) body: String,
@@ -31,16 +31,11 @@ pub(crate) struct QueuedNotice {
     pub(crate) more: Map<String, Value>,
 }
 
-impl QueuedNotice {
-    pub(crate) fn alert(
-        to: Arc<str>,
-        about: String,
-        subject: String,
-        body: String,
-    ) -> QueuedNotice {
-        QueuedNotice {
+impl NoticeText {
+    pub(crate) fn alert(to: Arc<str>, about: String, subject: String, body: String) -> NoticeText {
+        NoticeText {
             about,
-            to,
+            to: vec![to],
             kind: "alert",
             subject,
             body,
@@ -58,7 +53,7 @@ impl QueuedNotice {
         item.strip_prefix(ITEM)
     }
 
-    fn is_same(&self, other: &QueuedNotice) -> bool {
+    fn is_same(&self, other: &NoticeText) -> bool {
         self.about == other.about && self.to == other.to
     }
 }
@@ -79,12 +74,12 @@ impl NoticeQueue {
     ) {
         self.add(
             state,
-            QueuedNotice::alert(id::HUMAN.into(), about, subject, body),
+            NoticeText::alert(id::HUMAN.into(), about, subject, body),
         );
     }
 
     /// Queues a notice, unless the log or the queue has it.
-    pub(crate) fn add(&mut self, state: &RoomState, notice: QueuedNotice) {
+    pub(crate) fn add(&mut self, state: &RoomState, notice: NoticeText) {
         let mut waiting = self.queued.iter().chain(&self.held);
         if !state.notices.contains(&notice.about) && !waiting.any(|other| other.is_same(&notice)) {
             self.queued.push(notice);
@@ -92,7 +87,7 @@ impl NoticeQueue {
     }
 
     /// Takes the notices for a batch. They are held until it is committed.
-    pub(crate) fn take(&mut self) -> Vec<QueuedNotice> {
+    pub(crate) fn take(&mut self) -> Vec<NoticeText> {
         let notices = std::mem::take(&mut self.queued);
         self.held.extend(notices.iter().cloned());
         notices
@@ -102,7 +97,10 @@ impl NoticeQueue {
     pub(crate) fn committed(&mut self, record: &Record) {
         let Some(about) = record.about() else { return };
         self.held.retain(|one| {
-            one.about != about || record.recipients().all(|(agent, _)| *agent != one.to)
+            one.about != about
+                || record
+                    .recipients()
+                    .all(|(agent, _)| !one.to.contains(agent))
         });
     }
 

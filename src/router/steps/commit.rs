@@ -6,8 +6,8 @@ use crate::base::error::{Error, Result};
 use crate::log::state::RoomState;
 use crate::message::record::{Event, EventKind};
 use crate::router::parts::{
-    BatchLines, DeliveryProgress, Journal, LinkAcknowledgements, NoticeQueue, ObservedReceipts,
-    PendingWork, QueuedNotice, RoomConfig, RouterStorage, WakeQueue, claim_item,
+    BatchLines, DeliveryProgress, Journal, LinkAcknowledgements, NoticeQueue, NoticeText,
+    ObservedReceipts, PendingWork, RoomConfig, RouterStorage, WakeQueue, claim_item,
 };
 use crate::router::projections::ProjectedMessage;
 use crate::router::temporary;
@@ -93,7 +93,7 @@ impl CommitStep<'_> {
                 self.pending.clear(claim_item(claim));
             }
             if let Some(about) = record.about() {
-                self.pending.clear(QueuedNotice::item(about));
+                self.pending.clear(NoticeText::item(about));
                 self.notices.committed(&record);
             }
             if !record.settled.is_empty() {
@@ -155,8 +155,7 @@ impl CommitStep<'_> {
                 put_back(self.pending, claim, &e);
             }
             if let Some(about) = record.about() {
-                self.pending
-                    .failed(&QueuedNotice::item(about), e.to_string());
+                self.pending.failed(&NoticeText::item(about), e.to_string());
             }
             self.receipts.unstage(record.receipts);
             self.wakes.unstage(record.wakes);

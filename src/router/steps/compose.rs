@@ -8,6 +8,7 @@ use crate::base::sanitize;
 use crate::message::print::pretty;
 use crate::message::record::{MessageName, RecordedChange, RouterAction};
 use crate::message::{Message, id};
+use crate::router::parts::NoticeText;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -31,18 +32,6 @@ pub(super) fn act(message: &Message) -> Option<RouterAction> {
         _ => return None,
     };
     message.text("topic").map(|topic| act(topic.to_owned()))
-}
-
-/// The content of a notice.
-pub(super) struct NoticeText {
-    /// Its subject in the log.
-    pub(super) about: String,
-    pub(super) kind: &'static str,
-    pub(super) to: Vec<Arc<str>>,
-    pub(super) subject: String,
-    pub(super) body: String,
-    /// Further fields.
-    pub(super) more: Map<String, Value>,
 }
 
 impl NoticeText {

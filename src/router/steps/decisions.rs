@@ -1,6 +1,5 @@
 //! Approvals and decisions, in step 5. Judges them in order, and closes approvals after their deadlines.
 
-use super::compose::NoticeText;
 use super::letter::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::Stamp;
@@ -17,7 +16,7 @@ use crate::message::status::Receipt;
 use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, Priority, id};
 use crate::room::resolve::RecipientRule;
 use crate::room::signature::{self, DecisionKey, SignedText};
-use crate::router::parts::{RoomConfig, is_left_to_human};
+use crate::router::parts::{NoticeText, RoomConfig, is_left_to_human};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Disagreements, in step 5. Counts the rounds of proposals and objections in a thread, asks the supervisor, and then
 //! the human, if the settings say so.
 
-use super::compose::NoticeText;
 use super::letter::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
@@ -14,7 +13,7 @@ use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id};
 use crate::room::resolve::{self, Availability, RecipientRule};
 use crate::room::settings::EscalationSettings;
-use crate::router::parts::{RoomConfig, is_argued_out};
+use crate::router::parts::{NoticeText, RoomConfig, is_argued_out};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;

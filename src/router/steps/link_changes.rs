@@ -1,6 +1,5 @@
 //! Messages of a person that change a link, in step 5.
 
-use super::compose::NoticeText;
 use super::letter::{BatchMessage, MessageEffect, MessageRuling, ResentItem};
 use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
@@ -11,7 +10,7 @@ use crate::message::Message;
 use crate::message::link::LinkChange;
 use crate::message::record::{MessageName, Record, RecordedChange};
 use crate::room::links::LinkEndState;
-use crate::router::parts::RoomConfig;
+use crate::router::parts::{NoticeText, RoomConfig};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;

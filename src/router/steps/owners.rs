@@ -1,7 +1,6 @@
 //! Claims, in step 5. Judges messages about claims in order, each after the changes of earlier messages, and grants
 //! waiting claims as soon as possible.
 
-use super::compose::NoticeText;
 use super::letter::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
@@ -20,7 +19,7 @@ use crate::room::leases::{
 };
 use crate::room::resolve::RecipientRule;
 use crate::room::sessions::SessionCalls;
-use crate::router::parts::RoomConfig;
+use crate::router::parts::{NoticeText, RoomConfig};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;

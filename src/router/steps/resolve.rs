@@ -25,8 +25,8 @@ use crate::message::record::{RecipientGroup, Record, RouterAction};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
 use crate::router::parts::{
-    AgentRename, DecisionDeadlines, MailIntake, NextClaimReview, NoticeQueue, PendingWork,
-    QueuedNotice, RoomConfig, WaitingMail, claim_item,
+    AgentRename, DecisionDeadlines, MailIntake, NextClaimReview, NoticeQueue, NoticeText,
+    PendingWork, RoomConfig, WaitingMail, claim_item,
 };
 use crate::router::temporary;
 use std::collections::{HashMap, HashSet};
@@ -113,7 +113,7 @@ impl ResolveStep<'_> {
             );
             gates.delay_retry(intake);
         }
-        ruled.extend(notices.take().into_iter().map(rule_notice));
+        ruled.extend(notices.take().into_iter().map(NoticeText::letter));
         Ok(AddressedMessages(ruled))
     }
 }
@@ -182,18 +182,6 @@ impl AddressedMessages {
     pub(super) fn into_inner(self) -> Vec<BatchMessage<MessageRuling>> {
         self.0
     }
-}
-
-fn rule_notice(notice: QueuedNotice) -> BatchMessage<MessageRuling> {
-    compose::NoticeText {
-        about: notice.about,
-        kind: notice.kind,
-        to: vec![notice.to],
-        subject: notice.subject,
-        body: notice.body,
-        more: notice.more,
-    }
-    .letter()
 }
 
 /// Decides about the messages of one batch.

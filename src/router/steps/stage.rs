@@ -18,7 +18,7 @@ use crate::room::owners::CopyOwners;
 use crate::room::resolve::RecipientRule;
 use crate::room::settings::AcceptedAddress;
 use crate::router::parts::{
-    DeliveryProgress, PendingWork, PostponedLines, QueuedNotice, RoomConfig, RouterStorage,
+    DeliveryProgress, NoticeText, PendingWork, PostponedLines, RoomConfig, RouterStorage,
     claim_item,
 };
 use std::collections::{HashMap, HashSet};
@@ -414,8 +414,7 @@ impl StageStep<'_> {
             left.claims.insert(claim.clone());
         }
         if let Some(about) = &whole.about {
-            self.pending
-                .failed(&QueuedNotice::item(about), e.to_string());
+            self.pending.failed(&NoticeText::item(about), e.to_string());
             left.own.insert(about.clone());
         }
         let first = entries.iter().position(|entry| whole.has(&entry.record));

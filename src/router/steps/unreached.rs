@@ -1,12 +1,12 @@
 //! Notices to the senders of messages with addresses that reach no agent.
 
-use super::compose::NoticeText;
 use super::letter::{BatchMessage, MessageRuling};
 use super::parties::title;
 use crate::base::error::Problem;
 use crate::log::state::unreached_subject;
 use crate::message::record::RecipientGroup;
 use crate::message::{Message, id};
+use crate::router::parts::NoticeText;
 use serde_json::{Map, json};
 
 /// The notice to the sender of this message, or `None` if each of its addresses reaches an agent.

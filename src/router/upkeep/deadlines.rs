@@ -13,7 +13,7 @@ use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id};
 use crate::room::registry::Agent;
 use crate::router::Router;
-use crate::router::parts::QueuedNotice;
+use crate::router::parts::NoticeText;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -155,9 +155,9 @@ impl Router {
         let about = format!("{EXPIRED} {}", timed.seq);
         self.notices.add(
             self.journal.state(),
-            QueuedNotice {
+            NoticeText {
                 about,
-                to,
+                to: vec![to],
                 kind: "notification",
                 subject,
                 body,
@@ -227,9 +227,9 @@ impl Router {
             let (about, subject) = (about.clone(), subject.clone());
             self.notices.add(
                 self.journal.state(),
-                QueuedNotice {
+                NoticeText {
                     about,
-                    to,
+                    to: vec![to],
                     kind: ESCALATION,
                     subject,
                     body,

@@ -5,7 +5,7 @@ use crate::base::limits;
 use crate::disk::{failpoint, layout};
 use crate::room::outbox::stray;
 use crate::router::Router;
-use crate::router::parts::QueuedNotice;
+use crate::router::parts::NoticeText;
 use std::sync::Arc;
 
 impl Router {
@@ -52,7 +52,7 @@ impl Router {
                 );
                 self.notices.add(
                     state,
-                    QueuedNotice::alert(agent.clone(), about, subject, body),
+                    NoticeText::alert(agent.clone(), about, subject, body),
                 );
             }
         }

@@ -5,7 +5,7 @@ use super::{ChannelFiles, ChannelWriteResult};
 use crate::base::error::Result;
 use crate::disk::layout;
 use crate::message::id;
-use crate::router::parts::QueuedNotice;
+use crate::router::parts::NoticeText;
 use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
@@ -167,7 +167,7 @@ fn report_cut(cut: &RemovedLines, view: &ProjectionView<'_>, report: &mut Projec
     }
     if let Some(writer) = known_writer(cut, view) {
         let about = about_for_writer(&about);
-        let notice = QueuedNotice::alert(writer, about, subject.clone(), how.clone());
+        let notice = NoticeText::alert(writer, about, subject.clone(), how.clone());
         report.notices.add(view.state, notice);
     }
     report.notices.notify_human(view.state, about, subject, how);
