@@ -1,4 +1,4 @@
-//! Modules for all other folders: limits, errors, time, hashes, and text made safe to show.
+//! Modules for all other folders: limits, errors, time, hashes, threads, and text made safe to show.
 //!
 //! In: nothing. Out: constants, error values, instants, hashes, clean strings.
 //!
@@ -16,6 +16,7 @@ pub mod lookalike;
 pub mod markdown;
 pub mod sanitize;
 pub mod text;
+pub mod worker;
 
 /// The value of an environment variable that only test builds read.
 pub fn test_variable(name: &str) -> Option<String> {

@@ -4,11 +4,12 @@ use super::app::{ChangeSignal, WebApp};
 use super::browsers::Browsers;
 use super::connections::ConnectionTable;
 use super::gate::{PageAccess, PageGate};
-use super::keeper::PageUpdater;
+use super::keeper;
 use super::patient::TimeoutStream;
 use super::routes;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
+use crate::base::worker::WorkerThread;
 use crate::disk::machine;
 use crate::room::Room;
 use hyper::Request;
@@ -81,8 +82,10 @@ pub fn serve(
     let (ending, ended) = watch::channel(false);
     machine::at_signals(move || ending.send_replace(true))?;
     let streams = app.streams.clone();
-    let keeper = PageUpdater::start(room, change, move || {
-        streams.available_permits() < limits::WEB_STREAMS
+    let is_watched = move || streams.available_permits() < limits::WEB_STREAMS;
+    let kept = room.clone();
+    let keeper: WorkerThread<()> = WorkerThread::start("room", move |ended| {
+        keeper::keep(&kept, &change, &is_watched, ended)
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -3,14 +3,14 @@
 use super::WatchEvent;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::worker::WorkerThread;
 use crate::commands::wait::StandbyRouter;
 use crate::query::latest::RoomStateCache;
 use crate::query::pending::PendingList;
 use crate::query::status::{self, RoomCounters};
 use crate::query::who::KnownAgents;
 use crate::room::Room;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Minimum time between two looks.
@@ -26,34 +26,8 @@ pub(super) struct RoomSnapshot {
     pub(super) everybody: Option<KnownAgents>,
 }
 
-/// A thread of its own, so that a slow look does not delay the view.
-pub(super) struct RoomMonitor {
-    pokes: Option<Sender<RefreshReason>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl RoomMonitor {
-    /// Starts to look, and sends each result to `wakes`. `latest` reads the pending items and the agents.
-    pub(super) fn start(
-        room: Room,
-        reader: String,
-        latest: Option<RoomStateCache>,
-        wakes: Sender<WatchEvent>,
-    ) -> RoomMonitor {
-        let (pokes, poked) = channel();
-        let thread = std::thread::spawn(move || keep(&room, &reader, latest, &wakes, &poked));
-        RoomMonitor {
-            pokes: Some(pokes),
-            thread: Some(thread),
-        }
-    }
-
-    /// Asks for a look.
-    pub(super) fn poke(&self, poke: RefreshReason) {
-        // The thread ends only with the view.
-        let _ = self.pokes.as_ref().map(|pokes| pokes.send(poke));
-    }
-}
+/// A thread that looks at the room: a slow look does not delay the view. A call asks for a look.
+pub(super) type RoomMonitor = WorkerThread<RefreshReason>;
 
 /// The reason for a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +38,9 @@ pub(super) enum RefreshReason {
     Sent,
 }
 
-fn keep(
+/// Looks at the room and sends each result to `wakes`, until a channel is closed. `latest` reads the pending items and the
+/// agents.
+pub(super) fn keep(
     room: &Room,
     reader: &str,
     mut latest: Option<RoomStateCache>,
@@ -116,14 +92,4 @@ fn look(
         looked.everybody = Some(latest.everybody()?);
     }
     Ok(looked)
-}
-
-impl Drop for RoomMonitor {
-    fn drop(&mut self) {
-        // The thread ends when the channel closes, and then stops delivering after the current batch.
-        self.pokes = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }

@@ -134,7 +134,10 @@ fn keep_awake(
     wakes: &Sender<WatchEvent>,
     cx: &CommandContext,
 ) -> Result<RoomMonitor> {
-    let keeper = RoomMonitor::start(room.clone(), reader.to_owned(), latest, wakes.clone());
+    let (monitored, who, looks) = (room.clone(), reader.to_owned(), wakes.clone());
+    let keeper = RoomMonitor::start("looks", move |poked| {
+        keeper::keep(&monitored, &who, latest, &looks, poked)
+    })?;
     let grown = wakes.clone();
     let watch = Timeline::notify(room, move || {
         // The receiver is gone only when the program ends.
@@ -190,7 +193,7 @@ fn follow(
         }
         entries = timeline.read()?;
         if !entries.is_empty() {
-            keeper.poke(RefreshReason::Grown);
+            keeper.call(RefreshReason::Grown);
         }
     }
 }

@@ -43,15 +43,15 @@ pub(super) fn show(
         for wake in std::iter::once(first).chain(woken.try_iter()) {
             match wake {
                 WatchEvent::End => return Ok(()),
-                WatchEvent::Grown => keeper.poke(RefreshReason::Grown),
+                WatchEvent::Grown => keeper.call(RefreshReason::Grown),
                 WatchEvent::Looked(looked) => view.looked(looked),
                 WatchEvent::Answered(answered) => {
                     view.answered(answered);
-                    keeper.poke(RefreshReason::Sent);
+                    keeper.call(RefreshReason::Sent);
                 }
                 WatchEvent::Typed(typed) => match view.typed(typed) {
                     KeyResult::Shown => {}
-                    KeyResult::Sent => keeper.poke(RefreshReason::Sent),
+                    KeyResult::Sent => keeper.call(RefreshReason::Sent),
                     KeyResult::Answers(answering) => answer(answering, wakes.clone()),
                     KeyResult::Quit => return Ok(()),
                 },

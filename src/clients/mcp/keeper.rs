@@ -1,35 +1,13 @@
 //! Delivers mail while the server runs, if no router does.
 
 use super::session::McpSession;
-use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::commands::wait::StandbyRouter;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-/// Delivers until it is dropped. The drop waits for the end of the current batch.
-pub(super) struct DeliveryThread {
-    end: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// Starts to check regularly whether a router runs.
-pub(super) fn start(session: Arc<McpSession>) -> Result<DeliveryThread> {
-    let (end, ended) = channel();
-    let keep = move || keep(&session, &ended);
-    let thread = std::thread::Builder::new()
-        .name("keeper".into())
-        .spawn(keep)
-        .doing("start", "a thread")?;
-    Ok(DeliveryThread {
-        end: Some(end),
-        thread: Some(thread),
-    })
-}
-
-fn keep(session: &McpSession, ended: &Receiver<()>) {
+/// Checks regularly whether a router runs, and delivers if none does, until the channel is closed.
+pub(super) fn keep(session: &McpSession, ended: &Receiver<()>) {
     let mut routing: Option<(PathBuf, StandbyRouter)> = None;
     let mut said = None;
     loop {
@@ -56,12 +34,5 @@ fn keep(session: &McpSession, ended: &Receiver<()>) {
         if ended.recv_timeout(limits::TAKE_OVER) != Err(RecvTimeoutError::Timeout) {
             return;
         }
-    }
-}
-
-impl Drop for DeliveryThread {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        let _ = self.thread.take().map(JoinHandle::join);
     }
 }

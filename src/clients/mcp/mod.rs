@@ -15,6 +15,7 @@ mod words;
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
+use crate::base::worker::WorkerThread;
 use crate::disk::machine;
 use crate::room::sessions::CallingSession;
 use receipts::UnconfirmedMail;
@@ -50,7 +51,9 @@ pub fn serve(options: McpOptions) -> Result<()> {
     machine::at_signals(move || asked.send_replace(true))?;
     let receipts = Arc::new(UnconfirmedMail::default());
     session.begin();
-    let keeper = keeper::start(session.clone())?;
+    let kept = session.clone();
+    let keeper: WorkerThread<()> =
+        WorkerThread::start("keeper", move |ended| keeper::keep(&kept, ended))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(limits::TOOL_THREADS)
