@@ -29,7 +29,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use waiting::DependencyWaitEnd;
 
 /// Signals that are forwarded to the command. All others have their default effect.
 const SIGNALS: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
@@ -98,8 +97,7 @@ fn live(
     report: &dyn Fn(ExecMessage),
 ) -> Result<CommandEnd> {
     if !others.is_empty()
-        && let DependencyWaitEnd::Signal(signal) =
-            waiting::wait(session, others, request.timeout, events, report)?
+        && let Some(signal) = waiting::wait(session, others, request.timeout, events, report)?
     {
         return Ok(CommandEnd::Signal(signal));
     }

@@ -16,14 +16,6 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Why the wait ended.
-pub(super) enum DependencyWaitEnd {
-    /// All agents have completed, or an answer ended the wait.
-    Over,
-    /// A signal asks to end.
-    Signal(i32),
-}
-
 /// A wait.
 struct DependencyWait<'s> {
     session: &'s ExecSession,
@@ -42,14 +34,15 @@ struct DependencyWait<'s> {
     released_by: Option<String>,
 }
 
-/// Waits until these agents have completed. The last status message of each counts, however old it is.
+/// Waits until these agents have completed, or an answer ends the wait. The last status message of each counts, however
+/// old it is. Returns the signal that ended the wait.
 pub(super) fn wait(
     session: &ExecSession,
     others: &[String],
     timeout: Option<Duration>,
     events: &mut RunEventQueue,
     report: &dyn Fn(ExecMessage),
-) -> Result<DependencyWaitEnd> {
+) -> Result<Option<i32>> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     if let Err(e) = follow::refresh(&session.room, limits::READER_WAIT) {
         report(ExecMessage::Warning(format!(
@@ -63,12 +56,12 @@ pub(super) fn wait(
         let _ = grown.send(RunEvent::Grown);
     });
     let Some(mut wait) = DependencyWait::begin(session, others, report)? else {
-        return Ok(DependencyWaitEnd::Over);
+        return Ok(None);
     };
     let waited = wait.until(deadline, timeout, events, report);
     let why_not = match &waited {
-        Ok(DependencyWaitEnd::Over) => return waited,
-        Ok(DependencyWaitEnd::Signal(signal)) => not_started(*signal),
+        Ok(None) => return waited,
+        Ok(Some(signal)) => not_started(*signal),
         Err(e) => format!("not started: {e}"),
     };
     // The wait has ended, so the log must not show it any longer.
@@ -129,22 +122,22 @@ impl<'s> DependencyWait<'s> {
         timeout: Option<Duration>,
         events: &mut RunEventQueue,
         report: &dyn Fn(ExecMessage),
-    ) -> Result<DependencyWaitEnd> {
+    ) -> Result<Option<i32>> {
         loop {
             self.look(report)?;
             let missing = self.missing();
             if let Some(by) = self.released_by.take() {
                 let them = missing.join(", ");
                 report(ExecMessage::Note(format!("{by} ended the wait for {them}")));
-                return Ok(DependencyWaitEnd::Over);
+                return Ok(None);
             }
             if missing.is_empty() {
-                return Ok(DependencyWaitEnd::Over);
+                return Ok(None);
             }
             match events.next(self.session, deadline, report) {
                 None => return Err(too_late(&missing, timeout.unwrap_or_default())),
                 Some(RunEvent::Signal { number, .. }) => {
-                    return Ok(DependencyWaitEnd::Signal(number));
+                    return Ok(Some(number));
                 }
                 Some(_) => {}
             }
