@@ -5,6 +5,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::clients::bindings::{self, HelperLanguage};
+use clap::builder::PossibleValue;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -18,15 +19,26 @@ functions: send, reply, inbox, wait, ack, share_artifact, broadcast_to_role,
 request_from_role. It reads and writes plain files. The comment at its top says
 how to use it.";
 
-/// The languages.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum HelperLanguageArg {
-    /// Python 3.9 or later
-    Python,
-    /// TypeScript for Node 20 or later
-    Typescript,
-    /// Any POSIX shell, with coreutils
-    Shell,
+impl clap::ValueEnum for HelperLanguage {
+    fn value_variants<'a>() -> &'a [HelperLanguage] {
+        &[
+            HelperLanguage::Python,
+            HelperLanguage::TypeScript,
+            HelperLanguage::Shell,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            HelperLanguage::Python => PossibleValue::new("python").help("Python 3.9 or later"),
+            HelperLanguage::TypeScript => {
+                PossibleValue::new("typescript").help("TypeScript for Node 20 or later")
+            }
+            HelperLanguage::Shell => {
+                PossibleValue::new("shell").help("Any POSIX shell, with coreutils")
+            }
+        })
+    }
 }
 
 /// Write a helper library for a programming language
@@ -34,18 +46,14 @@ enum HelperLanguageArg {
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Language
-    language: HelperLanguageArg,
+    language: HelperLanguage,
     /// Output file; default: standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
-    let language = match args.language {
-        HelperLanguageArg::Python => HelperLanguage::Python,
-        HelperLanguageArg::Typescript => HelperLanguage::TypeScript,
-        HelperLanguageArg::Shell => HelperLanguage::Shell,
-    };
+    let language = args.language;
     let Some(file) = args.output else {
         cx.out.bytes(bindings::source(language).as_bytes())?;
         return Ok(Exit::Ok);

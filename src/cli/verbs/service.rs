@@ -7,6 +7,7 @@ use crate::cli::context::CommandContext;
 use crate::cli::show::output::{BOLD, CommandOutput};
 use crate::commands::service::{RouterService, ServiceChange, ServiceManager, ServiceStatus};
 use clap::Subcommand;
+use clap::builder::PossibleValue;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +46,7 @@ enum ServiceCommand {
             requires = "dry_run",
             hide = true
         )]
-        manager: Option<ServiceManagerArg>,
+        manager: Option<ServiceManager>,
     },
     /// Show whether the service is installed and runs
     #[command(after_help = "Example:\n  mailbag service status --json")]
@@ -55,21 +56,16 @@ enum ServiceCommand {
     Uninstall,
 }
 
-/// A service manager by its name.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum ServiceManagerArg {
-    /// The systemd of the user
-    Systemd,
-    /// The launchd of the user
-    Launchd,
-}
+impl clap::ValueEnum for ServiceManager {
+    fn value_variants<'a>() -> &'a [ServiceManager] {
+        &[ServiceManager::Systemd, ServiceManager::Launchd]
+    }
 
-impl From<ServiceManagerArg> for ServiceManager {
-    fn from(named: ServiceManagerArg) -> ServiceManager {
-        match named {
-            ServiceManagerArg::Systemd => ServiceManager::Systemd,
-            ServiceManagerArg::Launchd => ServiceManager::Launchd,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            ServiceManager::Systemd => "systemd",
+            ServiceManager::Launchd => "launchd",
+        }))
     }
 }
 
@@ -80,11 +76,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             dry_run: true,
             manager,
         } => {
-            let planned = RouterService::of(
-                &room,
-                manager.map_or_else(ServiceManager::here, ServiceManager::from),
-            )?
-            .plan()?;
+            let planned =
+                RouterService::of(&room, manager.unwrap_or_else(ServiceManager::here))?.plan()?;
             cx.out.show(&planned, |out| plan(&planned, out))?;
         }
         ServiceCommand::Install { .. } => {
