@@ -7,6 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{self, Barrier, CopyResult, Dir, Durability, RoomReaders, layout};
+use crate::room::archive::SkippedFile;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, pause};
 use crate::router::daemon;
 use rustix::fs::FileType;
@@ -28,16 +29,7 @@ pub struct BackupReport {
     /// Their size in bytes.
     pub bytes: u64,
     /// Skipped files, with the reason.
-    pub left: Vec<SkippedBackupFile>,
-}
-
-/// A skipped file.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SkippedBackupFile {
-    /// Its path in the room.
-    pub path: PathBuf,
-    /// Why.
-    pub why: &'static str,
+    pub left: Vec<SkippedFile>,
 }
 
 /// Copies a room into a new or empty directory. The copy is durable when this returns. An incomplete copy
@@ -279,13 +271,13 @@ impl BackupRun<'_> {
                 CopyResult::Gone => {}
                 // The router recreates conversation files.
                 CopyResult::NoFile if below.starts_with(layout::CHANNELS) => {}
-                CopyResult::NoFile => self.report.left.push(SkippedBackupFile {
+                CopyResult::NoFile => self.report.left.push(SkippedFile {
                     path,
-                    why: "not a regular file",
+                    why: "not a regular file".into(),
                 }),
-                CopyResult::Writer => self.report.left.push(SkippedBackupFile {
+                CopyResult::Writer => self.report.left.push(SkippedFile {
                     path,
-                    why: "a process was still writing it",
+                    why: "a process was still writing it".into(),
                 }),
             }
         }
