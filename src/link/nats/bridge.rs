@@ -15,6 +15,7 @@ use async_nats::jetstream::message::{Acker, Message};
 use futures_util::StreamExt;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::os::fd::OwnedFd;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
@@ -25,13 +26,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 pub(super) struct PipeEnds {
     pub(super) to_room: OwnedFd,
     pub(super) from_room: OwnedFd,
-}
-
-/// The decision after a step.
-enum BridgeControl {
-    On,
-    /// End: this room has ended the connection.
-    End,
 }
 
 /// The kind of a message in transit to the servers.
@@ -96,25 +90,31 @@ impl NatsBridge {
             room: room.unwrap_or_else(|| NOT_HEARD.to_owned()),
         };
         let mut next = write_frame(&mut to, &CarrierFrame::Hello(hello)).await;
-        if let (BridgeControl::On, 0) = (&next, self.servers.waiting) {
+        if next.is_continue() && self.servers.waiting == 0 {
             next = self.repeat_state(&mut to).await;
         }
         let mut beat = interval_at(Instant::now() + limits::CARRIER_BEAT, limits::CARRIER_BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while let BridgeControl::On = next {
+        while next.is_continue() {
             let takes = self.flying.len() < limits::NATS_FLYING;
             next = tokio::select! {
                 biased;
                 Some(why) = self.servers.over.recv() => return Err(why),
-                Some(done) = self.flying.join_next() => self.confirmed(done.unwrap_or_else(|e| Err(e.to_string()))?).await?,
+                Some(done) = self.flying.join_next() => {
+                    self.confirmed(done.unwrap_or_else(|e| Err(e.to_string()))?).await?;
+                    Continue(())
+                }
                 line = lines.next_line(), if takes => match line {
-                    Ok(Some(line)) => self.forward(line).await?,
-                    _ => BridgeControl::End,
+                    Ok(Some(line)) => {
+                        self.forward(line).await?;
+                        Continue(())
+                    }
+                    _ => Break(()),
                 },
                 message = self.servers.heard.next() => match message {
                     Some(Ok(message)) => match self.receive(message, &mut to).await? {
-                        BridgeControl::On => self.count_waiting(&mut to).await,
-                        BridgeControl::End => BridgeControl::End,
+                        Continue(()) => self.count_waiting(&mut to).await,
+                        Break(()) => Break(()),
                     },
                     Some(Err(e)) => return Err(format!("cannot read the messages to this room: {e}")),
                     None => return Err("the servers ended the stream of this room".to_owned()),
@@ -128,7 +128,7 @@ impl NatsBridge {
     }
 
     /// Forwards a frame of this room.
-    async fn forward(&mut self, line: String) -> Result<BridgeControl, String> {
+    async fn forward(&mut self, line: String) -> Result<(), String> {
         match serde_json::from_str(&line).map_err(|e| e.to_string())? {
             CarrierFrame::State(state) => self.forward_state(state).await?,
             CarrierFrame::Item(item) => {
@@ -157,7 +157,7 @@ impl NatsBridge {
             // The connection to the servers has its own start and end.
             CarrierFrame::Hello(_) | CarrierFrame::Bye(_) => {}
         }
-        Ok(BridgeControl::On)
+        Ok(())
     }
 
     /// Sends the states one after the other, so that they cannot overtake each other.
@@ -213,12 +213,12 @@ impl NatsBridge {
         Ok(())
     }
 
-    async fn confirmed(&mut self, sent: TransitMessageKind) -> Result<BridgeControl, String> {
+    async fn confirmed(&mut self, sent: TransitMessageKind) -> Result<(), String> {
         if let TransitMessageKind::State = sent {
             self.is_telling = false;
             self.send_state().await?;
         }
-        Ok(BridgeControl::On)
+        Ok(())
     }
 
     /// Handles a message of the other room.
@@ -226,12 +226,12 @@ impl NatsBridge {
         &mut self,
         message: Message,
         to: &mut pipe::Sender,
-    ) -> Result<BridgeControl, String> {
+    ) -> Result<ControlFlow<()>, String> {
         let is_now = message
             .info()
             .is_ok_and(|info| info.published >= self.servers.since);
         let (message, acker) = message.split();
-        let mut next = BridgeControl::On;
+        let mut next = Continue(());
         match self.names.kind(&message.subject) {
             // A valid sender does not send later items.
             Some(NatsMessageKind::Item { n, part, of })
@@ -267,42 +267,44 @@ impl NatsBridge {
         bytes: &[u8],
         is_now: bool,
         to: &mut pipe::Sender,
-    ) -> Result<BridgeControl, String> {
+    ) -> Result<ControlFlow<()>, String> {
         let heard = self.peer.hear(bytes, self.said.room(), is_now)?;
         if heard == MessageTreatment::Old {
-            return Ok(BridgeControl::On);
+            return Ok(Continue(()));
         }
         Ok(match self.repeat_state(to).await {
-            BridgeControl::On if heard == MessageTreatment::Begun => self.request_again(to).await,
+            Continue(()) if heard == MessageTreatment::Begun => self.request_again(to).await,
             next => next,
         })
     }
 
     /// Counts the messages that the servers had at the start of the connection. The other room's state is used only after the
     /// last of them, because they can contain a reason why the rooms cannot communicate.
-    async fn count_waiting(&mut self, to: &mut pipe::Sender) -> BridgeControl {
+    async fn count_waiting(&mut self, to: &mut pipe::Sender) -> ControlFlow<()> {
         let waiting = self.servers.waiting;
         self.servers.waiting = waiting.saturating_sub(1);
         match waiting {
             1 => self.repeat_state(to).await,
-            _ => BridgeControl::On,
+            _ => Continue(()),
         }
     }
 
     /// Sends the other room's state to this room. The other room counts as connected while the servers are connected.
-    async fn repeat_state(&self, to: &mut pipe::Sender) -> BridgeControl {
+    async fn repeat_state(&self, to: &mut pipe::Sender) -> ControlFlow<()> {
         write_frame(to, &CarrierFrame::State(self.peer.state().clone())).await
     }
 
-    async fn beat(&mut self, to: &mut pipe::Sender) -> BridgeControl {
-        match self.repeat_state(to).await {
-            BridgeControl::On if self.peer.is_stuck(self.last) => self.request_again(to).await,
-            next => next,
+    async fn beat(&mut self, to: &mut pipe::Sender) -> ControlFlow<()> {
+        self.repeat_state(to).await?;
+        if self.peer.is_stuck(self.last) {
+            self.request_again(to).await
+        } else {
+            Continue(())
         }
     }
 
     /// Requests from this room all items that the other room has not committed.
-    async fn request_again(&self, to: &mut pipe::Sender) -> BridgeControl {
+    async fn request_again(&self, to: &mut pipe::Sender) -> ControlFlow<()> {
         write_frame(to, &CarrierFrame::Again(self.peer.has() + 1, u64::MAX)).await
     }
 
@@ -335,10 +337,10 @@ fn number(item: &ItemText) -> Option<u64> {
         .map(|ItemNumber { n }| n)
 }
 
-async fn write_frame(to: &mut pipe::Sender, frame: &CarrierFrame) -> BridgeControl {
+async fn write_frame(to: &mut pipe::Sender, frame: &CarrierFrame) -> ControlFlow<()> {
     match to.write_all(&frame.line()).await {
-        Ok(()) => BridgeControl::On,
-        Err(_) => BridgeControl::End,
+        Ok(()) => Continue(()),
+        Err(_) => Break(()),
     }
 }
 
