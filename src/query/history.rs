@@ -9,8 +9,10 @@ use crate::log::{LogPosition, START, find, lookup};
 use crate::message::address::quoted;
 use crate::message::{TYPES, id};
 use crate::query::identity::{self, mailbox};
+use crate::query::time;
 use crate::room::registry::Registry;
 use crate::room::{Room, inbox};
+use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
@@ -19,30 +21,34 @@ pub fn message(room: &Room, seq: u64) -> Result<LoggedMessage> {
     lookup::one_of(&room.dir, &Viewer::ALL, &format!("#{seq}"))
 }
 
-/// A message filter as the user wrote it.
-#[derive(Debug, Clone, Default)]
+/// A message filter as the user wrote it. In the query of a web address, it has the names of the options of `mailbag list`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct MessageCriteria {
     /// Id of the agent that asks.
+    #[serde(skip)]
     pub asker: Option<String>,
     /// From this sender.
     pub from: Option<String>,
     /// Delivered to this agent.
     pub to: Option<String>,
     /// Of this type.
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// In this channel.
     pub channel: Option<String>,
     /// Accepted at this time or later.
-    pub since: Option<Stamp>,
+    pub since: Option<String>,
     /// Accepted before this time.
-    pub until: Option<Stamp>,
+    pub until: Option<String>,
     /// Still unread by `to`, or by the asker.
+    #[serde(skip)]
     pub unread: bool,
     /// The sender expects an answer.
+    #[serde(skip)]
     pub requires_response: bool,
 }
 
-/// A message filter with every name resolved.
+/// A message filter with every name and time resolved.
 #[derive(Debug, Clone)]
 pub struct MessageFilter {
     viewer: Viewer,
@@ -57,10 +63,11 @@ pub struct MessageFilter {
 }
 
 impl MessageFilter {
-    /// Resolves the names. An unknown name is an error, because the filter would never match.
+    /// Resolves the names and times. An unknown name is an error, because the filter would never match.
     pub fn new(room: &Room, asked: MessageCriteria) -> Result<MessageFilter> {
         let registry = room.registry()?;
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
+        let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
         let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);
         let mut unread = None;
         if asked.unread {
@@ -83,8 +90,8 @@ impl MessageFilter {
             to: to.map(|to| Viewer::only(&to).formerly(registry.former(&to))),
             kind: asked.kind.map(known_type).transpose()?,
             channel: asked.channel,
-            since: asked.since,
-            until: asked.until,
+            since: time(asked.since)?,
+            until: time(asked.until)?,
             unread,
             requires_response: asked.requires_response,
         })

@@ -13,7 +13,6 @@ use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::newest::last_of;
 use crate::query::search::SearchPattern;
 use crate::query::{self, identity, time};
-use crate::room::Room;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -27,30 +26,12 @@ pub(super) struct ListQuery {
     regex: Option<String>,
     #[serde(default)]
     ignore_case: bool,
-    from: Option<String>,
-    to: Option<String>,
-    r#type: Option<String>,
-    channel: Option<String>,
-    since: Option<String>,
-    until: Option<String>,
     last: Option<usize>,
+    #[serde(flatten)]
+    criteria: MessageCriteria,
 }
 
 impl ListQuery {
-    fn filter(&self, room: &Room) -> Result<MessageFilter> {
-        let time = |text: &Option<String>| text.as_deref().map(time::past).transpose();
-        let criteria = MessageCriteria {
-            from: self.from.clone(),
-            to: self.to.clone(),
-            kind: self.r#type.clone(),
-            channel: self.channel.clone(),
-            since: time(&self.since)?,
-            until: time(&self.until)?,
-            ..MessageCriteria::default()
-        };
-        MessageFilter::new(room, criteria)
-    }
-
     fn most(&self) -> usize {
         self.last
             .unwrap_or(limits::API_MESSAGES)
@@ -102,8 +83,9 @@ pub(super) async fn list(
     Query(asked): Query<ListQuery>,
 ) -> Response {
     let work = move |app: &WebApp| {
-        let filter = asked.filter(&app.room)?;
-        let messages = query::list::list(&app.room, filter, Some(asked.most()))?;
+        let most = asked.most();
+        let filter = MessageFilter::new(&app.room, asked.criteria)?;
+        let messages = query::list::list(&app.room, filter, Some(most))?;
         Ok(json!({ "messages": messages.collect::<Result<Vec<_>>>()? }))
     };
     answer(&app, work).await
@@ -124,8 +106,9 @@ pub(super) async fn search(
                 });
             }
         };
-        let filter = asked.filter(&app.room)?;
-        let hits = query::search::newest(&app.room, pattern, filter, asked.most())?;
+        let most = asked.most();
+        let filter = MessageFilter::new(&app.room, asked.criteria)?;
+        let hits = query::search::newest(&app.room, pattern, filter, most)?;
         Ok(json!({ "messages": hits }))
     };
     let work = move |app: &WebApp| {
@@ -181,10 +164,15 @@ pub(super) async fn events(
     Query(asked): Query<ListQuery>,
 ) -> Response {
     let work = move |app: &WebApp| {
-        let since = asked.since.as_deref().map(time::past).transpose()?;
+        let since = asked
+            .criteria
+            .since
+            .as_deref()
+            .map(time::past)
+            .transpose()?;
         let filter = query::events::EventFilter {
             since,
-            kind: asked.r#type.clone(),
+            kind: asked.criteria.kind.clone(),
         };
         let events = query::events::LogEventReader::of(&app.room, filter)?;
         let all = events

@@ -8,8 +8,8 @@ use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::output::CommandOutput;
 use crate::cli::show::{row, waiting};
 use crate::query::history::{MessageCriteria, MessageFilter};
+use crate::query::list;
 use crate::query::view::MessageView;
-use crate::query::{list, time};
 use crate::room::Room;
 use std::time::Duration;
 
@@ -94,15 +94,14 @@ pub(crate) struct MessageFilterArgs {
 impl MessageFilterArgs {
     /// The filter, with times and names resolved.
     pub(crate) fn filter(self, room: &Room, cx: &CommandContext) -> Result<MessageFilter> {
-        let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
         let criteria = MessageCriteria {
             asker: self.identity.looker(cx, room)?,
             from: self.from,
             to: self.to,
             kind: self.kind,
             channel: self.channel,
-            since: time(self.since)?,
-            until: time(self.until)?,
+            since: self.since,
+            until: self.until,
             unread: self.unread,
             requires_response: self.requires_response,
         };

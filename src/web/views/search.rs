@@ -7,7 +7,6 @@ use crate::base::text::count_of;
 use crate::message::TYPES;
 use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::search::{SearchHit, SearchPattern, newest};
-use crate::query::time;
 use crate::web::app::WebApp;
 use crate::web::reply::RequestFailure;
 use axum::extract::{Query, State};
@@ -24,10 +23,8 @@ pub(in crate::web) struct SearchForm {
     q: String,
     /// Whether `q` is a regular expression.
     regex: Option<String>,
-    from: String,
-    to: String,
-    r#type: String,
-    since: String,
+    #[serde(flatten)]
+    criteria: MessageCriteria,
 }
 
 pub(in crate::web) async fn show(
@@ -66,16 +63,16 @@ fn form(asked: &SearchForm) -> Markup {
             details open[asked.has_filters()] {
                 summary { "Filters" }
                 div .filters {
-                    label { "From" input name="from" value=(asked.from) autocomplete="off"; }
-                    label { "To" input name="to" value=(asked.to) autocomplete="off"; }
+                    label { "From" input name="from" value=[&asked.criteria.from] autocomplete="off"; }
+                    label { "To" input name="to" value=[&asked.criteria.to] autocomplete="off"; }
                     label {
                         "Type"
                         select name="type" {
                             option value="" { "all" }
-                            @for kind in TYPES { option value=(kind) selected[asked.r#type == *kind] { (words(kind)) } }
+                            @for kind in TYPES { option value=(kind) selected[asked.criteria.kind.as_deref() == Some(*kind)] { (words(kind)) } }
                         }
                     }
-                    label { "Since" input name="since" value=(asked.since) placeholder="7d, yesterday" autocomplete="off"; }
+                    label { "Since" input name="since" value=[&asked.criteria.since] placeholder="7d, yesterday" autocomplete="off"; }
                     label .check {
                         input type="checkbox" name="regex" value="true" checked[asked.regex.is_some()];
                         "Regular expression"
@@ -96,8 +93,22 @@ impl SearchForm {
     }
 
     fn has_filters(&self) -> bool {
-        let texts = [&self.from, &self.to, &self.r#type, &self.since];
-        self.regex.is_some() || texts.iter().any(|text| !text.is_empty())
+        self.regex.is_some() || self.given() != MessageCriteria::default()
+    }
+
+    /// The filters without the empty fields of the form.
+    fn given(&self) -> MessageCriteria {
+        let given = |text: &Option<String>| {
+            let text = text.as_deref().map(str::trim);
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        MessageCriteria {
+            from: given(&self.criteria.from),
+            to: given(&self.criteria.to),
+            kind: given(&self.criteria.kind),
+            since: given(&self.criteria.since),
+            ..MessageCriteria::default()
+        }
     }
 }
 
@@ -108,22 +119,8 @@ fn found(app: &WebApp, asked: &SearchForm) -> Result<Vec<SearchHit>> {
     } else {
         SearchPattern::words(&asked.q, None)?
     };
-    let criteria = MessageCriteria {
-        from: given(&asked.from),
-        to: given(&asked.to),
-        kind: given(&asked.r#type),
-        since: given(&asked.since)
-            .map(|since| time::past(&since))
-            .transpose()?,
-        ..MessageCriteria::default()
-    };
-    let filter = MessageFilter::new(&app.room, criteria)?;
+    let filter = MessageFilter::new(&app.room, asked.given())?;
     newest(&app.room, pattern, filter, limits::PAGE_FOUND)
-}
-
-fn given(text: &str) -> Option<String> {
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }
 
 fn problem(failure: &RequestFailure) -> Markup {
