@@ -10,6 +10,7 @@ use crate::log::state::claims::OwnedClaim;
 use crate::log::state::{self, OpenQuestion};
 use crate::message::envelope::Envelope;
 use crate::message::record::{EventKind, Record};
+use crate::query::context::MessageSummary;
 use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,17 +27,17 @@ pub struct LogDigest {
     /// Its end: now.
     pub until: String,
     /// Decisions.
-    pub decisions: LimitedList<DigestEvent>,
+    pub decisions: LimitedList<MessageSummary>,
     /// Milestones.
-    pub milestones: LimitedList<DigestEvent>,
+    pub milestones: LimitedList<MessageSummary>,
     /// Escalations, and claims that ended against their owner's will.
-    pub escalations: LimitedList<DigestEvent>,
+    pub escalations: LimitedList<MessageSummary>,
     /// Questions without an answer, from any time.
     pub questions: LimitedList<OpenQuestion>,
     /// The present claims.
     pub owners: LimitedList<OwnedClaim>,
-    /// Rejected messages.
-    pub rejected: LimitedList<DigestRejection>,
+    /// Rejected messages, each with its first problem.
+    pub rejected: LimitedList<MessageSummary>,
     /// Numbers of sent and received messages by agent; the agent with the most messages first.
     pub agents: LimitedList<AgentMailCounts>,
 }
@@ -75,35 +76,6 @@ impl<T> LimitedList<T> {
             more: all.count(),
         }
     }
-}
-
-/// An event.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DigestEvent {
-    /// The number of its record.
-    pub seq: u64,
-    /// Its time.
-    pub at: String,
-    /// The agent; `mailbag` for the router.
-    pub from: String,
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its text.
-    pub text: String,
-}
-
-/// A rejected message.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DigestRejection {
-    /// The number of its record.
-    pub seq: u64,
-    /// Its time.
-    pub at: String,
-    /// The sender.
-    pub from: String,
-    /// The first problem.
-    pub problem: String,
 }
 
 /// The mail of one agent.
@@ -150,10 +122,10 @@ pub fn digest(room: &Room, since: Stamp) -> Result<LogDigest> {
 /// The events of the period, from the records.
 #[derive(Default)]
 struct PeriodEvents {
-    decisions: LimitedList<DigestEvent>,
-    milestones: LimitedList<DigestEvent>,
-    escalations: LimitedList<DigestEvent>,
-    rejected: LimitedList<DigestRejection>,
+    decisions: LimitedList<MessageSummary>,
+    milestones: LimitedList<MessageSummary>,
+    escalations: LimitedList<MessageSummary>,
+    rejected: LimitedList<MessageSummary>,
     counts: BTreeMap<Arc<str>, AgentMailCounts>,
 }
 
@@ -176,12 +148,13 @@ impl PeriodEvents {
                     .first()
                     .map(|problem| problem.what.clone())
                     .unwrap_or_default();
-                let (seq, at) = (record.seq, record.at.clone());
-                self.rejected.push(DigestRejection {
-                    seq,
-                    at,
+                self.rejected.push(MessageSummary {
+                    seq: record.seq,
+                    at: record.at.clone(),
                     from: from.to_string(),
-                    problem,
+                    kind: record.kind().as_str().to_owned(),
+                    about: problem,
+                    text: None,
                 });
             }
             _ => {}
@@ -195,20 +168,13 @@ impl PeriodEvents {
             () if event.is_escalation() => &mut self.escalations,
             () => return,
         };
-        let text = event.text();
-        let Envelope {
-            seq,
-            at,
-            kind,
-            actor: from,
-            ..
-        } = event;
-        part.push(DigestEvent {
-            seq,
-            at,
-            from,
-            kind,
-            text,
+        part.push(MessageSummary {
+            about: event.text(),
+            seq: event.seq,
+            at: event.at,
+            from: event.actor,
+            kind: event.kind,
+            text: None,
         });
     }
 

@@ -129,7 +129,7 @@ fn the_digest_has_what_happened_and_what_is_open() {
         "{text}"
     );
     let json: serde_json::Value = serde_json::from_str(&digest(&world, &["--json"])).expect("JSON");
-    assert_eq!(json["milestones"]["items"][0]["text"], "Half of it");
+    assert_eq!(json["milestones"]["items"][0]["about"], "Half of it");
     assert_eq!(json["decisions"]["more"], 0);
 }
 

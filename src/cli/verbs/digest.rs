@@ -7,7 +7,8 @@ use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN};
 use crate::cli::show::table;
-use crate::query::digest::{self, DigestEvent, LimitedList, LogDigest};
+use crate::query::context::MessageSummary;
+use crate::query::digest::{self, LimitedList, LogDigest};
 use crate::query::time;
 
 const EXAMPLES: &str = "\
@@ -85,7 +86,7 @@ fn show(digest: &LogDigest, out: &mut CommandOutput) -> Result<()> {
     })?;
     part(out, "Rejected mail", &digest.rejected, |one, out| {
         let (at, from) = (out.time(&one.at), text(&one.from, out));
-        format!("#{} {at} {from}: {}", one.seq, text(&one.problem, out))
+        format!("#{} {at} {from}: {}", one.seq, text(&one.about, out))
     })?;
     out.line("")?;
     heading(2, "Messages", out)?;
@@ -97,13 +98,13 @@ fn show(digest: &LogDigest, out: &mut CommandOutput) -> Result<()> {
     more(out, &digest.agents)
 }
 
-fn happened(one: &DigestEvent, out: &CommandOutput) -> String {
+fn happened(one: &MessageSummary, out: &CommandOutput) -> String {
     let (at, from) = (out.time(&one.at), text(&one.from, out));
     format!(
         "#{} {at} {from} · {} · {}",
         one.seq,
         one.kind,
-        text(&one.text, out)
+        text(&one.about, out)
     )
 }
 

@@ -35,19 +35,19 @@ pub struct OpenThread {
     pub messages: Vec<MessageSummary>,
 }
 
-/// A message in few words.
+/// A message, or an event of the router, in few words.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct MessageSummary {
     /// Its record number.
     pub seq: u64,
     /// The accept time.
     pub at: String,
-    /// The sender.
+    /// The sender; `mailbag` for the router.
     pub from: String,
-    /// The type.
+    /// The type; `rejected` for a rejected message.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its change of claims, and its title.
+    /// Its change of claims, and its title. In a digest: its whole text, or the first problem.
     pub about: String,
     /// The beginning of the body, if the message also has a subject.
     #[serde(skip_serializing_if = "Option::is_none")]
