@@ -281,19 +281,14 @@ const JOINS: &[(&str, &str, &str)] = &[
         "the room that a person names",
     ),
     (
-        "src/commands/rejected/listing.rs",
+        "src/query/rejected.rs",
         "directory.join(name)",
         "only shown, and read below the room: a refused file",
     ),
     (
-        "src/commands/rejected/mod.rs",
+        "src/commands/rejected.rs",
         "layout::outbox(&rejected.agent).join(name)",
         "only shown: where the file was put",
-    ),
-    (
-        "src/query/status/mod.rs",
-        "layout::rejected(agent).join(name)",
-        "only shown: a refused file",
     ),
     (
         "src/query/trace/mod.rs",

@@ -29,6 +29,7 @@ pub mod pending;
 pub mod programs;
 pub mod reach;
 pub mod records;
+pub mod rejected;
 pub mod search;
 pub mod activity;
 pub mod candidates;

@@ -323,7 +323,7 @@ fn pending(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
                 "",
                 format!("#{} {}", rejection.seq, rejection.what),
             )?;
-            cure(out, &rejection.cure)?;
+            cure(out, &format!("mailbag rejected show {}", rejection.seq))?;
         }
     }
     Ok(())

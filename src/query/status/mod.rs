@@ -9,10 +9,10 @@ pub use unloaded::{UnloadedAgent, UnloadedSessionState};
 
 use super::links::{self, LinkStatus};
 use super::programs::{self, ProgramTrust};
+use super::rejected::{self, ListedRejection};
 use super::{claims, pending};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::disk::layout;
 use crate::log::state::{self, MessageCounts, RoomState};
 use crate::message::id;
@@ -25,7 +25,6 @@ use crate::router::recover::evidence;
 use blocked::blocked;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -112,22 +111,7 @@ pub struct AgentRejections {
     /// Number of files.
     pub files: usize,
     /// The newest files, newest first.
-    pub newest: Vec<RejectionSummary>,
-}
-
-/// One rejected file.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct RejectionSummary {
-    /// Its record number, which `mailbag rejected` takes.
-    pub seq: u64,
-    /// The explanation file, relative to the room.
-    pub file: PathBuf,
-    /// Code of the first problem.
-    pub code: String,
-    /// Text of the first problem.
-    pub what: String,
-    /// The command that shows all problems and how to fix them.
-    pub cure: String,
+    pub newest: Vec<ListedRejection>,
 }
 
 /// A pending copy in the spool.
@@ -174,7 +158,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<RoomCounters> {
     let unread = unread(room)?;
     let mut rejected = 0;
     for agent in room.directories(layout::REJECTED)? {
-        rejected += explanations(room, &agent).len();
+        rejected += rejected::count(room, &agent).unwrap_or_default();
     }
     Ok(RoomCounters {
         router: room
@@ -393,65 +377,21 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
         .collect())
 }
 
-/// The names of the explanation files beside an agent's rejected files.
-fn explanations(room: &Room, agent: &str) -> Vec<String> {
-    let names = files(room, &layout::rejected(agent))
-        .into_iter()
-        .filter_map(|name| name.into_string().ok());
-    names
-        .filter(|name| name.ends_with(layout::EXPLAINED))
-        .collect()
-}
-
 fn rejected(room: &Room) -> Result<Vec<AgentRejections>> {
     let mut all = Vec::new();
     for agent in room.directories(layout::REJECTED)? {
-        let mut names = explanations(room, &agent);
-        names.sort_by_key(|name| std::cmp::Reverse(layout::read_retired(name)));
-        let newest = names
-            .iter()
-            .take(NEWEST)
-            .map(|name| rejection(room, &agent, name))
-            .collect();
-        if !names.is_empty() {
+        // An unreadable directory counts as empty.
+        let (files, mut newest) = rejected::newest(room, &agent, NEWEST).unwrap_or_default();
+        newest.reverse();
+        if files > 0 {
             all.push(AgentRejections {
                 agent,
-                files: names.len(),
+                files,
                 newest,
             });
         }
     }
     Ok(all)
-}
-
-fn rejection(room: &Room, agent: &str, name: &str) -> RejectionSummary {
-    let file = layout::rejected(agent).join(name);
-    let bytes = room
-        .dir
-        .read(&file, limits::MESSAGE_BYTES_MOST)
-        .ok()
-        .flatten()
-        .unwrap_or_default();
-    let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let first = value
-        .get("problems")
-        .and_then(|problems| problems.get(0))
-        .unwrap_or(&value);
-    let text = |field: &str| {
-        first
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let seq = layout::read_retired(name).unwrap_or_default();
-    RejectionSummary {
-        seq,
-        file,
-        code: text("code"),
-        what: text("what"),
-        cure: format!("mailbag rejected show {seq}"),
-    }
 }
 
 fn undelivered(room: &Room, state: &RoomState, again: &str) -> Result<Vec<UndeliveredCopy>> {

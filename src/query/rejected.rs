@@ -1,20 +1,58 @@
 //! Lists an agent's rejected files: matches files with explanations, and lines with the file that contains them.
 
-use super::ListedRejection;
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::find;
 use crate::message::record::{Event, Record};
-use crate::query::identity;
 use crate::room::Room;
-use crate::room::actor::require_person;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// A rejected file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ListedRejection {
+    /// Number of the record that rejected it.
+    pub seq: u64,
+    /// Sender.
+    pub agent: String,
+    /// Original file name.
+    pub name: String,
+    /// The file, relative to the room; `None` if it was removed.
+    pub file: Option<PathBuf>,
+    /// Its explanation, relative to the room; `None` if it was removed.
+    pub explanation: Option<PathBuf>,
+    /// The line, for a file with one message per line. The explanation then has the line's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The code of the first problem.
+    pub code: String,
+    /// The first problem.
+    pub what: String,
+    /// When it was rejected.
+    pub rejected_at: String,
+    /// All problems.
+    #[serde(skip)]
+    pub problems: Vec<Problem>,
+    /// For a line: its text in the explanation.
+    #[serde(skip)]
+    pub text: Option<String>,
+    /// For a line: the file that contains it, if none of its lines was accepted. It is removed with the last of its lines.
+    #[serde(skip)]
+    pub kept_in: Option<PathBuf>,
+}
+
+impl ListedRejection {
+    /// Returns true if both are the same rejection.
+    pub fn is_same(&self, other: &ListedRejection) -> bool {
+        (self.seq, &self.agent) == (other.seq, &other.agent)
+    }
+}
+
 /// The file that contains a rejected line, if it is the last of its rejected lines.
-pub(super) fn last_of_file(room: &Room, refused: &ListedRejection) -> Result<Option<PathBuf>> {
+pub fn last_of_file(room: &Room, refused: &ListedRejection) -> Result<Option<PathBuf>> {
     let Some(kept) = &refused.kept_in else {
         return Ok(None);
     };
@@ -29,7 +67,7 @@ pub(super) fn last_of_file(room: &Room, refused: &ListedRejection) -> Result<Opt
 }
 
 /// The text of a rejected line: from its file if that still exists, else from the explanation.
-pub(super) fn line_of(room: &Room, refused: &ListedRejection) -> Result<Option<Vec<u8>>> {
+pub fn line_of(room: &Room, refused: &ListedRejection) -> Result<Option<Vec<u8>>> {
     let (Some(text), None) = (&refused.text, &refused.file) else {
         return Ok(None);
     };
@@ -48,22 +86,24 @@ pub(super) fn line_of(room: &Room, refused: &ListedRejection) -> Result<Option<V
     Ok(Some(line.unwrap_or_else(|| text.clone().into_bytes())))
 }
 
-/// Lists one agent's directory. A rejected file and its explanation share a record number.
-pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<ListedRejection>> {
+/// The number of an agent's rejected files.
+pub fn count(room: &Room, agent: &str) -> Result<usize> {
+    Ok(names_by_seq(&room.dir.sub(layout::rejected(agent))?)?.len())
+}
+
+/// The rejected files of an agent, oldest first.
+pub fn of(room: &Room, agent: &str) -> Result<Vec<ListedRejection>> {
+    newest(room, agent, usize::MAX).map(|(_, all)| all)
+}
+
+/// The number of an agent's rejected files, and at most `most` of them, the newest last.
+pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(usize, Vec<ListedRejection>)> {
     let directory = layout::rejected(agent);
     let dir = room.dir.sub(&directory)?;
-    let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    for entry in dir.list()? {
-        let Ok(name) = entry?.name.into_string() else {
-            continue;
-        };
-        if let Some(seq) = layout::read_retired(&name)
-            && !name.starts_with('.')
-        {
-            by_seq.entry(seq).or_default().push(name);
-        }
-    }
-    let each = by_seq.into_iter().map(|(seq, names)| {
+    let by_seq = names_by_seq(&dir)?;
+    let files = by_seq.len();
+    let by_seq = by_seq.into_iter().skip(files.saturating_sub(most));
+    let each = by_seq.map(|(seq, names)| {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
         let why = why
@@ -100,7 +140,23 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<ListedRejection>> {
     });
     let mut all: Vec<ListedRejection> = each.collect();
     join_lines(room, &mut all)?;
-    Ok(all)
+    Ok((files, all))
+}
+
+/// The names in a directory by record number. A rejected file and its explanation share one.
+fn names_by_seq(dir: &Dir) -> Result<BTreeMap<u64, Vec<String>>> {
+    let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for entry in dir.list()? {
+        let Ok(name) = entry?.name.into_string() else {
+            continue;
+        };
+        if let Some(seq) = layout::read_retired(&name)
+            && !name.starts_with('.')
+        {
+            by_seq.entry(seq).or_default().push(name);
+        }
+    }
+    Ok(by_seq)
 }
 
 /// If no line of a file was accepted, the file is next to the explanation of its first line. It belongs to all its lines.
@@ -125,12 +181,12 @@ fn join_lines(room: &Room, all: &mut [ListedRejection]) -> Result<()> {
 }
 
 /// The name of the file in `spool/claim` for a rejection. The lines of one file share it.
-pub(super) fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
+pub fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
     Ok(record_of(room, seq)?.and_then(|record| record.claim().map(str::to_owned)))
 }
 
 /// The record with this number.
-pub(super) fn record_of(room: &Room, seq: u64) -> Result<Option<Record>> {
+pub fn record_of(room: &Room, seq: u64) -> Result<Option<Record>> {
     let line = find::by_seq(&room.dir, seq)?;
     Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
 }
@@ -215,18 +271,4 @@ fn explain(dir: &Dir, name: &str) -> Option<ParsedExplanation> {
         .map(|problem| problem.what.clone())
         .unwrap_or_default();
     Some(ParsedExplanation { what, ..why })
-}
-
-/// Only a person may change the rejected files of other agents.
-pub(super) fn check_owners(room: &Room, all: &[ListedRejection]) -> Result<()> {
-    let who = identity::who(None, || Ok(room.clone())).ok();
-    let registry = room.registry()?;
-    let own = who.as_ref().and_then(|who| registry.find(&who.name));
-    match all
-        .iter()
-        .find(|one| own.is_none_or(|own| *own.id != *one.agent))
-    {
-        None => Ok(()),
-        Some(other) => require_person(&format!("change the rejected files of {}", other.agent)),
-    }
 }

@@ -1,7 +1,5 @@
 //! Rejected files: list them, show why, send them again, or remove them.
 
-mod listing;
-
 use super::follow::{follow, poll};
 use super::{attach, files};
 use crate::base::error::{Error, Problem, Result};
@@ -11,9 +9,11 @@ use crate::message::address::quoted;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
 use crate::query::identity;
+pub use crate::query::rejected::ListedRejection;
+use crate::query::rejected::{claim_of, last_of_file, line_of, of, record_of};
 use crate::room::Room;
+use crate::room::actor::require_person;
 use crate::room::settings::SenderAdmission;
-use listing::{check_owners, claim_of, last_of_file, line_of, of, record_of};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,44 +21,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// A rejected file.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ListedRejection {
-    /// Number of the record that rejected it.
-    pub seq: u64,
-    /// Sender.
-    pub agent: String,
-    /// Original file name.
-    pub name: String,
-    /// The file, relative to the room; `None` if it was removed.
-    pub file: Option<PathBuf>,
-    /// Its explanation, relative to the room; `None` if it was removed.
-    pub explanation: Option<PathBuf>,
-    /// The line, for a file with one message per line. The explanation then has the line's text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// The code of the first problem.
-    pub code: String,
-    /// The first problem.
-    pub what: String,
-    /// When it was rejected.
-    pub rejected_at: String,
-    /// All problems.
-    #[serde(skip)]
-    pub problems: Vec<Problem>,
-    #[serde(skip)]
-    text: Option<String>,
-    /// For a line: the file that contains it, if none of its lines was accepted. It is removed with the last of its lines.
-    #[serde(skip)]
-    kept_in: Option<PathBuf>,
-}
-
-impl ListedRejection {
-    fn is_same(&self, other: &ListedRejection) -> bool {
-        (self.seq, &self.agent) == (other.seq, &other.agent)
-    }
-}
 
 /// Selects rejected files.
 #[derive(Debug, Clone)]
@@ -499,5 +461,19 @@ fn remove(dir: &Dir, path: &Path) -> Result<()> {
             ),
             cure: "remove it by hand".into(),
         }),
+    }
+}
+
+/// Only a person may change the rejected files of other agents.
+fn check_owners(room: &Room, all: &[ListedRejection]) -> Result<()> {
+    let who = identity::who(None, || Ok(room.clone())).ok();
+    let registry = room.registry()?;
+    let own = who.as_ref().and_then(|who| registry.find(&who.name));
+    match all
+        .iter()
+        .find(|one| own.is_none_or(|own| *own.id != *one.agent))
+    {
+        None => Ok(()),
+        Some(other) => require_person(&format!("change the rejected files of {}", other.agent)),
     }
 }
