@@ -58,14 +58,14 @@ pub fn share(
     who: &AgentIdentity,
     request: ShareRequest,
 ) -> Result<(SharedArtifact, OutboxMessage)> {
-    let opened = match Actor::of_this_process() {
+    let (name, file) = match Actor::of_this_process() {
         Actor::Person => open(&request.file)?,
         _ => {
             let permitted = permitted::open(room, &room.settings()?, &request.file)?;
             (permitted.name, permitted.file)
         }
     };
-    share_opened(room, who, request, opened)
+    share_opened(room, who, request, name, file)
 }
 
 /// As [`share`], for an open file and its name.
@@ -73,7 +73,8 @@ pub fn share_opened(
     room: &Room,
     who: &AgentIdentity,
     request: ShareRequest,
-    opened: (String, File),
+    name: String,
+    source: File,
 ) -> Result<(SharedArtifact, OutboxMessage)> {
     let ShareRequest {
         category,
@@ -89,7 +90,6 @@ pub fn share_opened(
                 .into(),
         });
     }
-    let (name, source) = opened;
     let draft = MessageDraft {
         to: if to.is_empty() {
             vec!["all".into()]

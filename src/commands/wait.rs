@@ -43,6 +43,7 @@ pub enum WaitResult<T> {
 /// Waits for changes of one inbox. Create it before reading the inbox, so that no change is missed.
 pub struct InboxWaiter {
     room: Room,
+    agent: String,
     watch: InboxWatch,
     /// None in a server, which delivers mail by itself all the time.
     routing: Option<StandbyRouter>,
@@ -64,6 +65,7 @@ impl InboxWaiter {
         let hold = SessionHold::of_waiting(room, agent);
         Ok(InboxWaiter {
             room: room.clone(),
+            agent: agent.to_owned(),
             watch,
             routing: Some(StandbyRouter::new(room)),
             next_look,
@@ -78,6 +80,7 @@ impl InboxWaiter {
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
         Ok(InboxWaiter {
             room: room.clone(),
+            agent: agent.to_owned(),
             watch,
             routing: None,
             next_look,
@@ -155,6 +158,24 @@ impl InboxWaiter {
         }
     }
 
+    /// Waits for unread mail that matches: the oldest `most` messages that are there at that time.
+    pub fn mail(
+        &mut self,
+        filter: &WaitFilter,
+        most: usize,
+        deadline: Option<Instant>,
+        trouble: &dyn Fn(&Error),
+    ) -> Result<WaitResult<Vec<InboxMessage>>> {
+        let (room, agent) = (self.room.clone(), self.agent.clone());
+        let mut new_mail = NewMailTracker::default();
+        let mut look = || {
+            let heads = new_mail.look_for(&room, &agent, filter, most)?;
+            let mails = inbox::whole(&room, &heads)?;
+            Ok((!mails.is_empty()).then_some(mails))
+        };
+        self.until(deadline, &mut look, trouble)
+    }
+
     /// Ends the process as the signal would have done, after this process has finished its deliveries.
     pub fn end_by(self, signal: i32) -> Result<()> {
         drop(self);
@@ -212,24 +233,6 @@ impl StandbyRouter {
         }
         Ok(())
     }
-}
-
-/// Waits for unread mail that matches: the oldest, or with `all` everything that is there at that time.
-pub fn mail(
-    waiter: &mut InboxWaiter,
-    (room, agent): (&Room, &str),
-    (filter, all): (&WaitFilter, bool),
-    deadline: Option<Instant>,
-    trouble: &dyn Fn(&Error),
-) -> Result<WaitResult<Vec<InboxMessage>>> {
-    let mut new_mail = NewMailTracker::default();
-    let mut look = || {
-        let most = if all { usize::MAX } else { 1 };
-        let heads = new_mail.look_for(room, agent, filter, most)?;
-        let mails = inbox::whole(room, &heads)?;
-        Ok((!mails.is_empty()).then_some(mails))
-    };
-    waiter.until(deadline, &mut look, trouble)
 }
 
 /// Keeps an agent, or the agent of this session, present and its session's as long as the result lives.

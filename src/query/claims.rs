@@ -12,7 +12,7 @@ use crate::log::state::claims::{Claims, ConflictingClaim};
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::leases::{ActivitySigns, ClaimLifetime, life};
-use crate::room::repository::{RepositoryBase, subject_of};
+use crate::room::repository::{RepositoryBase, RepositoryPath, subject_of};
 use crate::room::sessions::SessionCalls;
 use memchr::memmem;
 use schemars::JsonSchema;
@@ -162,7 +162,17 @@ pub fn paths(
     let ground = RepositoryBase::of(room);
     words
         .iter()
-        .map(|word| ownership(&claims, (room, &ground, from), agent, word))
+        .map(|word| {
+            let subject = subject_of_word(room, from, word)?;
+            // A file can have further names, such as the name of a link.
+            let file = layout::below(from, word.as_ref());
+            let places = if crate::disk::git::exists(&file) {
+                ground.places(&file)
+            } else {
+                Vec::new()
+            };
+            Ok(ownership(&claims, &subject, &places, agent, word))
+        })
         .collect()
 }
 
@@ -175,13 +185,9 @@ pub fn unknown(e: &Error) -> Error {
     }
 }
 
-fn ownership(
-    claims: &Claims,
-    (room, ground, from): (&Room, &RepositoryBase, &Path),
-    agent: Option<&str>,
-    word: &str,
-) -> Result<Ownership> {
-    let subject = subject_of(room, from, word).map_err(|e| match e {
+/// The subject of a word, as [`subject_of`], with an error about the word.
+fn subject_of_word(room: &Room, from: &Path, word: &str) -> Result<ClaimSubject> {
+    subject_of(room, from, word).map_err(|e| match e {
         Error::Rejected(problems) => {
             let what = problems
                 .iter()
@@ -199,16 +205,18 @@ fn ownership(
             }
         }
         e => e,
-    })?;
-    // A file can have further names, such as the name of a link.
-    let file = crate::disk::layout::below(from, word.as_ref());
-    let places = if crate::disk::git::exists(&file) {
-        ground.places(&file)
-    } else {
-        Vec::new()
-    };
+    })
+}
+
+fn ownership(
+    claims: &Claims,
+    subject: &ClaimSubject,
+    places: &[RepositoryPath],
+    agent: Option<&str>,
+    word: &str,
+) -> Ownership {
     let concerns = |held: &&OwnedClaim| {
-        held.subject.conflicts(&subject)
+        held.subject.conflicts(subject)
             || places.iter().any(|place| {
                 held.subject
                     .covers(place.repository.as_deref(), &place.path)
@@ -222,12 +230,12 @@ fn ownership(
     } else {
         WorkStatus::Owned
     };
-    Ok(Ownership {
+    Ownership {
         path: word.to_owned(),
         subject: subject.to_string(),
         status,
         claims,
-    })
+    }
 }
 
 /// The first claims of other agents that conflict with an agent's subjects, in one line.

@@ -37,21 +37,21 @@ pub fn list(
     filter: MessageFilter,
     last: Option<usize>,
 ) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
-    let span = filter.span(&room.dir)?;
+    let (begin, end) = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
     let Some(last) = last else {
-        return Ok(Box::new(scan(room, &filter, span)?.values()));
+        return Ok(Box::new(scan(room, &filter, begin, end)?.values()));
     };
     let mut size = TAIL;
     loop {
         // The newest messages are at the end of the range: the end of the log, unless `--until` sets another.
-        let from = if span.1.is_some() {
-            span.0
+        let from = if end.is_some() {
+            begin
         } else {
-            span.0.max(log::before_end(&room.dir, size)?)
+            begin.max(log::before_end(&room.dir, size)?)
         };
-        let newest = last_of(scan(room, &filter, (from, span.1))?.values(), last)?;
-        if newest.len() >= last || from == span.0 {
+        let newest = last_of(scan(room, &filter, from, end)?.values(), last)?;
+        if newest.len() >= last || from == begin {
             return Ok(Box::new(newest.into_iter().map(Ok)));
         }
         size = size.saturating_mul(8);
@@ -61,11 +61,12 @@ pub fn list(
 fn scan(
     room: &Room,
     filter: &Arc<MessageFilter>,
-    span: (LogPosition, Option<LogPosition>),
+    from: LogPosition,
+    end: Option<LogPosition>,
 ) -> Result<LogScan<LoggedMessage>> {
     let filter = filter.clone();
     let sieve = LineFilter::of(&Vec::from_iter(filter.sieve()))?;
-    find::scan(&room.dir, span.0, span.1, sieve, move |line| {
+    find::scan(&room.dir, from, end, sieve, move |line| {
         LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))
     })
 }

@@ -19,7 +19,7 @@ use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -147,14 +147,19 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let until = deadline(timeout);
     cx.refresh(&room, Freshness::Complete);
     let mut answers: Vec<InboxMessage> = Vec::new();
-    let ended = wait(
-        &room,
-        &mut question,
-        &mut answers,
-        all,
-        (&mut waiter, until),
-        cx,
-    )?;
+    // Collect answers until there are enough or the question is rejected.
+    let mut look = || {
+        for answer in question.look(&room)? {
+            if !answers.iter().any(|other| other.from == answer.from) {
+                answers.push(answer);
+            }
+            if !all || question.missing(&answers).is_empty() {
+                return Ok(Some(()));
+            }
+        }
+        Ok(None)
+    };
+    let ended = waiter.until(until, &mut look, &|e| cx.trouble(e))?;
     let missing = if all || answers.is_empty() {
         question.missing(&answers)
     } else {
@@ -230,29 +235,6 @@ fn approve(args: Args, who: &AgentIdentity, room: &Room, cx: &mut CommandContext
             Ok(if is_first { Exit::Ok } else { Exit::Error })
         }
     }
-}
-
-/// Collects answers until there are enough or the question is rejected.
-fn wait(
-    room: &Room,
-    question: &mut SentQuestion,
-    answers: &mut Vec<InboxMessage>,
-    all: bool,
-    (waiter, until): (&mut InboxWaiter, Option<Instant>),
-    cx: &CommandContext,
-) -> Result<WaitResult<()>> {
-    let mut look = || {
-        for answer in question.look(room)? {
-            if !answers.iter().any(|other| other.from == answer.from) {
-                answers.push(answer);
-            }
-            if !all || question.missing(answers).is_empty() {
-                return Ok(Some(()));
-            }
-        }
-        Ok(None)
-    };
-    waiter.until(until, &mut look, &|e| cx.trouble(e))
 }
 
 fn show(

@@ -7,7 +7,7 @@ use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::read as reading;
-use crate::commands::wait::{self, InboxWaiter, WaitResult, deadline};
+use crate::commands::wait::{InboxWaiter, WaitResult, deadline};
 use crate::query::wait::WaitFilter;
 use std::time::Duration;
 
@@ -61,10 +61,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let filter = WaitFilter::new(&room, &agent, &args.from, args.thread, args.kinds)?;
     let mut waiter = InboxWaiter::new(&room, &agent)?;
     cx.refresh(&room, Freshness::Complete);
-    let asked = (&filter, args.all);
-    let mails = match wait::mail(&mut waiter, (&room, &agent), asked, until, &|e| {
-        cx.trouble(e)
-    })? {
+    let most = if args.all { usize::MAX } else { 1 };
+    let mails = match waiter.mail(&filter, most, until, &|e| cx.trouble(e))? {
         WaitResult::Found(mails) => mails,
         WaitResult::Signal(signal) => return waiting::end_by(signal, waiter),
         WaitResult::TimedOut => {

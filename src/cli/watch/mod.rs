@@ -102,8 +102,8 @@ pub(super) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         };
         let keeper = keep_awake(&room, id::HUMAN, None, &wakes, cx)?;
         let _hold = wait::hold(&room, viewer.as_deref());
-        let timeline = Timeline::open(&room, channels, args.last)?;
-        return follow(timeline, &woken, &keeper, cx);
+        let (timeline, entries) = Timeline::open(&room, channels, args.last)?;
+        return follow(timeline, entries, &woken, &keeper, cx);
     }
     let who = args.identity.who(cx)?;
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
@@ -169,12 +169,12 @@ fn keep_awake(
 
 /// Prints one line per entry immediately, until a signal or a closed pipe.
 fn follow(
-    (mut timeline, entries): (Timeline, Vec<TimelineEntry>),
+    mut timeline: Timeline,
+    mut entries: Vec<TimelineEntry>,
     woken: &Receiver<WatchEvent>,
     keeper: &RoomMonitor,
     cx: &mut CommandContext,
 ) -> Result<Exit> {
-    let mut entries = entries;
     let mut said = None;
     loop {
         for entry in &entries {

@@ -80,28 +80,17 @@ pub fn exec(
     let others = session::others(&room.registry()?, &request.after)?;
     let mut events = RunEventQueue::listen(room)?;
     let session = Arc::new(ExecSession::begin(room, request)?);
-    let ended = live(&session, (request, &others), out, &mut events, report);
+    let waited = waiting::wait(&session, &others, request.timeout, &mut events, report);
+    let ended = waited.and_then(|signal| match signal {
+        Some(signal) => Ok(CommandEnd::Signal(signal)),
+        None => run::run(&session, request, out, &mut events, report),
+    });
     events.finishing.store(true, Ordering::Relaxed);
     drop(events);
     // Deliver the last messages before releasing the agent: another command that waits for it must not use an older message.
     warn_on_error(follow::route(room, limits::WRITER_WAIT), report);
     warn_on_error(session.end(), report);
     ended
-}
-
-fn live(
-    session: &Arc<ExecSession>,
-    (request, others): (&ExecRequest, &[String]),
-    out: Box<dyn Write + Send>,
-    events: &mut RunEventQueue,
-    report: &dyn Fn(ExecMessage),
-) -> Result<CommandEnd> {
-    if !others.is_empty()
-        && let Some(signal) = waiting::wait(session, others, request.timeout, events, report)?
-    {
-        return Ok(CommandEnd::Signal(signal));
-    }
-    run::run(session, request, out, events, report)
 }
 
 /// A signal's name, such as `SIGTERM`.

@@ -287,7 +287,8 @@ impl ExecSession {
                 &self.room,
                 &self.who,
                 request,
-                (permitted.name, permitted.file),
+                permitted.name,
+                permitted.file,
             )
             .map(drop);
         };

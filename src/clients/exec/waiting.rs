@@ -43,6 +43,9 @@ pub(super) fn wait(
     events: &mut RunEventQueue,
     report: &dyn Fn(ExecMessage),
 ) -> Result<Option<i32>> {
+    if others.is_empty() {
+        return Ok(None);
+    }
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     if let Err(e) = follow::refresh(&session.room, limits::READER_WAIT) {
         report(ExecMessage::Warning(format!(

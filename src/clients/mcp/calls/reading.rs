@@ -7,7 +7,7 @@ use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::wait::{InboxWaiter, WaitResult};
-use crate::commands::{announce, read, wait};
+use crate::commands::{announce, read};
 use crate::query::inbox::{self, InboxMessage};
 use crate::query::view::MessageView;
 use crate::query::wait::WaitFilter;
@@ -73,13 +73,7 @@ pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let mut waiter = InboxWaiter::of_server(&room, &agent)?;
     call.stop.wakes(waiter.stopper());
     let trouble = route(&room);
-    let mut text = match wait::mail(
-        &mut waiter,
-        (&room, &agent),
-        (&filter, false),
-        Some(deadline),
-        &|_| {},
-    )? {
+    let mut text = match waiter.mail(&filter, 1, Some(deadline), &|_| {})? {
         WaitResult::Found(mails) => {
             let part = BodyRange {
                 from: 0,
