@@ -76,38 +76,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         Ok(_) => {}
     }
     let mut waiter = waiter.map_or_else(|| InboxWaiter::new(&room, asked.agent()), Ok)?;
-    let ended = wait(
-        &room,
-        &mut asked,
-        &subjects,
-        (&mut waiter, args.timeout),
-        cx,
-    )?;
-    match ended {
-        WaitResult::Found(decided) => report(&decided, cx),
-        WaitResult::TimedOut => Err(not_yet(
-            &room,
-            &mut asked,
-            &subjects,
-            args.timeout.unwrap_or_default(),
-        )?),
-        WaitResult::Signal(signal) => interrupted(asked, &who, &subjects, (waiter, signal), cx),
-    }
-}
-
-/// Delivers a message about claims, waits for the decision and shows it.
-pub(crate) fn decide(mut asked: SentClaimMessage, cx: &mut CommandContext) -> Result<Exit> {
-    let decided = asked.decided(cx.writer_wait())?;
-    report(&decided, cx)
-}
-
-fn wait(
-    room: &Room,
-    asked: &mut SentClaimMessage,
-    subjects: &[ClaimSubject],
-    (waiter, timeout): (&mut InboxWaiter, Option<Duration>),
-    cx: &CommandContext,
-) -> Result<WaitResult<ClaimDecision>> {
     let mut is_told = false;
     let mut look = || match asked.look()? {
         Some(decided) if decided.status != ClaimOutcome::Waiting => Ok(Some(decided.clone())),
@@ -115,14 +83,33 @@ fn wait(
             is_told = true;
             cx.out.note(&format!(
                 "waiting for {}: {}",
-                list(subjects),
-                claims::blockers(room, asked.agent(), subjects)?
+                list(&subjects),
+                claims::blockers(&room, asked.agent(), &subjects)?
             ));
             Ok(None)
         }
         _ => Ok(None),
     };
-    waiter.until(timeout.and_then(deadline), &mut look, &|e| cx.trouble(e))
+    let until = args.timeout.and_then(deadline);
+    match waiter.until(until, &mut look, &|e| cx.trouble(e))? {
+        WaitResult::Found(decided) => report(&decided, cx),
+        WaitResult::TimedOut => Err(not_yet(
+            &room,
+            &mut asked,
+            &subjects,
+            args.timeout.unwrap_or_default(),
+        )?),
+        WaitResult::Signal(signal) => match withdraw(asked, &who, &subjects, cx)? {
+            Some(granted) => report(&granted, cx),
+            None => waiting::end_by(signal, waiter),
+        },
+    }
+}
+
+/// Delivers a message about claims, waits for the decision and shows it.
+pub(crate) fn decide(mut asked: SentClaimMessage, cx: &mut CommandContext) -> Result<Exit> {
+    let decided = asked.decided(cx.writer_wait())?;
+    report(&decided, cx)
 }
 
 /// The error of a claim that was not granted in time.
@@ -147,25 +134,22 @@ fn not_yet(
     })
 }
 
-/// Withdraws the claim, unless it was granted in the same moment.
-fn interrupted(
+/// Withdraws the claim of an interrupted wait. Returns the decision if it was granted before.
+fn withdraw(
     mut asked: SentClaimMessage,
     who: &AgentIdentity,
     subjects: &[ClaimSubject],
-    (waiter, signal): (InboxWaiter, i32),
-    cx: &mut CommandContext,
-) -> Result<Exit> {
-    match asked.look()? {
-        Some(decided) if decided.status == ClaimOutcome::Granted => {
-            let decided = decided.clone();
-            return report(&decided, cx);
-        }
-        _ => {}
+    cx: &CommandContext,
+) -> Result<Option<ClaimDecision>> {
+    if let Some(decided) = asked.look()?
+        && decided.status == ClaimOutcome::Granted
+    {
+        return Ok(Some(decided.clone()));
     }
     asked.withdraw(who, subjects)?;
     cx.out
         .note(&format!("withdrawn: {} ({})", list(subjects), asked.name()));
-    waiting::end_by(signal, waiter)
+    Ok(None)
 }
 
 /// Shows the router's decision.
