@@ -2,7 +2,7 @@
 
 use crate::approvals::{approval, steps};
 use crate::world::{World, skip};
-use mailbag::disk::lineage::ProcessAncestry;
+use mailbag::disk::process_ancestry::ProcessAncestry;
 use mailbag::room::sessions::KNOWN;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;

@@ -196,17 +196,17 @@ const JOINS: &[(&str, &str, &str)] = &[
         "where a new room goes",
     ),
     (
-        "src/room/near.rs",
+        "src/room/nearby_room.rs",
         ".join(layout::ROOM)",
         "discovery looks for a room",
     ),
     (
-        "src/room/near.rs",
+        "src/room/nearby_room.rs",
         "main.join(\".git/worktrees\")",
         "discovery reads outside any room",
     ),
     (
-        "src/room/near.rs",
+        "src/room/nearby_room.rs",
         "listed.at(&entry.name).join(file)",
         "discovery reads outside any room",
     ),
@@ -216,7 +216,7 @@ const JOINS: &[(&str, &str, &str)] = &[
         "only shown: the file of a failed operation",
     ),
     (
-        "src/room/near.rs",
+        "src/room/nearby_room.rs",
         "from.join(name)",
         "discovery reads outside any room",
     ),

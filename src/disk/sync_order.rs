@@ -1,7 +1,7 @@
 //! The order of the syncs of a batch, which depends on the file system.
 
 use super::failpoint::{self, Failpoint};
-use super::{Dir, can_sync_all, keeps};
+use super::{Dir, can_sync_all, power_cut_safety};
 use std::fs::read_to_string;
 use std::path::Path;
 
@@ -34,7 +34,7 @@ struct JournalRule {
 /// The file systems where [`SyncOrder::Journal`] is known to hold. The same table is in `docs/reliability.md`.
 const JOURNAL_RULES: [JournalRule; 2] = [
     JournalRule {
-        magic: keeps::EXT,
+        magic: power_cut_safety::EXT,
         options: |device| read_to_string(format!("/proc/fs/ext4/{}/options", device.name)).ok(),
         required: &["data=ordered", "barrier"],
         refused: &[
@@ -46,7 +46,7 @@ const JOURNAL_RULES: [JournalRule; 2] = [
         is_usual: |device| has_internal_journal(device) && has_no_fast_commits(device),
     },
     JournalRule {
-        magic: keeps::XFS,
+        magic: power_cut_safety::XFS,
         options: BlockDevice::mount_options,
         required: &[],
         refused: &["rtdev", "logdev", "nobarrier", "dax"],
@@ -86,7 +86,7 @@ fn is_journal_enough(room: &Dir, others: [&Dir; 3]) -> Option<bool> {
             return Some(false);
         }
     }
-    let magic = keeps::magic(room)?;
+    let magic = power_cut_safety::magic(room)?;
     let rule = JOURNAL_RULES.iter().find(|rule| rule.magic == magic)?;
     let device = BlockDevice::new(number)?;
     let options = (rule.options)(&device)?;
@@ -110,8 +110,8 @@ impl JournalRule {
 
 impl BlockDevice {
     fn new(number: u64) -> Option<BlockDevice> {
-        let numbers = keeps::device_numbers(number);
-        let name = keeps::device_name(number)?;
+        let numbers = power_cut_safety::device_numbers(number);
+        let name = power_cut_safety::device_name(number)?;
         Some(BlockDevice { numbers, name })
     }
 
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_order_by_the_journal_needs_the_usual_options() {
         // P560
-        let (ext4, xfs) = (rule(keeps::EXT), rule(keeps::XFS));
+        let (ext4, xfs) = (rule(power_cut_safety::EXT), rule(power_cut_safety::XFS));
         assert!(ext4.allows(EXT4));
         for other in [
             "journal_async_commit",

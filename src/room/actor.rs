@@ -4,7 +4,7 @@ use super::sessions::{self, HOLD, KNOWN, KnownClient, SHELLS};
 use super::{Room, find, named_by_environment};
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize, test_variable};
-use crate::disk::lineage::{ParentProcess, ProcessAncestry};
+use crate::disk::process_ancestry::{ParentProcess, ProcessAncestry};
 use crate::disk::{machine, terminal};
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Explains which room commands in a directory use.
 
-use super::near::identity;
+use super::nearby_room::identity;
 use super::open::find;
 use crate::disk::git::{Worktree, main_worktree, resolved};
 use crate::disk::layout;

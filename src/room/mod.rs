@@ -21,7 +21,7 @@ pub mod key_file;
 pub mod leases;
 pub mod links;
 mod lock;
-mod near;
+mod nearby_room;
 mod open;
 pub mod outbox;
 pub mod owners;
@@ -41,7 +41,7 @@ mod whole;
 pub use begun::RoomRemoval;
 pub use choice::{CompetingRoom, reason};
 pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode};
-pub use near::{NearbyRoom, identity, near};
+pub use nearby_room::{NearbyRoom, identity, near};
 pub use open::{
     FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_not_a_link,
     default_place, find, find_room, is_room, named_by_environment,

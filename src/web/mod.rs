@@ -20,7 +20,7 @@ mod gate;
 mod guard;
 mod keeper;
 mod live;
-mod patient;
+mod timeout_stream;
 mod reply;
 mod routes;
 mod server;

@@ -6,7 +6,7 @@
 mod arguments;
 mod calls;
 mod keeper;
-mod letter;
+mod tool_message;
 mod receipts;
 mod server;
 mod session;

@@ -3,11 +3,11 @@
 //! Messages that arrive close together cause one wake. An agent is not woken if it reads the mail, if the mail was
 //! announced, or if the agent is working: its next hook announces the mail.
 
-mod company;
+mod waking_observer;
 pub(in crate::clients) mod codex;
 pub(in crate::clients) mod program;
 
-pub use company::WakingObserver;
+pub use waking_observer::WakingObserver;
 
 use super::briefing::{self, Briefing, SessionMoment};
 use crate::base::error::{Error, ErrorContext, Result};

@@ -5,10 +5,10 @@
 //! last line marks the end of the log.
 
 mod scan;
-mod sieve;
+mod line_filter;
 
+pub use line_filter::LineFilter;
 pub use scan::{CandidateLine, LogScan, ScannedBlock, scan};
-pub use sieve::LineFilter;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;

@@ -1,6 +1,6 @@
 //! Reading much of the log fast: several segments in parallel, in large blocks, with only the matching lines parsed.
 
-use super::sieve::LineFilter;
+use super::line_filter::LineFilter;
 use crate::base::error::{ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};

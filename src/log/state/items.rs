@@ -2,9 +2,9 @@
 //! state of their own.
 
 use super::answers::EscalatedMessage;
-use super::asked_index::{ReplyIndex, owes};
 use super::clock::ClockShift;
 use super::renames;
+use super::reply_index::{ReplyIndex, owes};
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};

@@ -2,7 +2,7 @@
 
 mod activity;
 mod answers;
-mod asked_index;
+mod reply_index;
 pub mod approvals;
 mod checkpoint;
 pub mod claims;

@@ -2,9 +2,9 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that all answers have arrived.
 
-use super::asked_index::{ReplyIndex, owes};
 use super::clock::ClockShift;
 use super::renames;
+use super::reply_index::{ReplyIndex, owes};
 use crate::base::clock::Stamp;
 use crate::log::LogPosition;
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};

@@ -6,7 +6,7 @@ mod empty;
 mod lines;
 mod look;
 mod names;
-mod patience;
+mod unready_files;
 mod request;
 mod strays;
 
@@ -17,9 +17,9 @@ pub use content::{
 pub use empty::EmptyOutboxes;
 pub use lines::read as read_lines;
 pub use look::look;
-pub use patience::UnreadyFiles;
 pub use request::PassRequest;
 pub use strays::{StrayFile, cure_beside, stray, strays_in};
+pub use unready_files::UnreadyFiles;
 
 use crate::base::error::Result;
 use crate::base::limits;

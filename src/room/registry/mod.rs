@@ -7,7 +7,7 @@
 mod edit;
 mod groups;
 mod read;
-mod twice;
+mod unique_keys;
 mod wake;
 
 pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings};

@@ -5,7 +5,7 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::twice::{DUPLICATE_KEY, UniqueKeys};
+use super::unique_keys::{DUPLICATE_KEY, UniqueKeys};
 use super::{Agent, AgentStatus, NameHolder, Registry, RegistryIndex, WakeSettings};
 use crate::base::error::Problem;
 use crate::base::limits;

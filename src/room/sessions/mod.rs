@@ -7,7 +7,7 @@
 mod calls;
 mod client;
 mod edits;
-mod fired;
+mod hook_runs;
 mod holds;
 mod losses;
 mod memory;
@@ -19,8 +19,8 @@ pub use client::{
     CODEX, CallingSession, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables,
 };
 pub use edits::note_edits;
-pub use fired::{HookRun, WAKE, fired, note};
 pub use holds::{SessionHold, SessionIdentity, is_held, is_waiting, is_watched};
+pub use hook_runs::{HookRun, WAKE, fired, note};
 pub use losses::{LossNotification, LostSession, loss, notified_of_loss};
 pub use memory::SessionLock;
 pub use told::{first_time, first_time_within};

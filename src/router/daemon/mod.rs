@@ -1,17 +1,17 @@
 //! Runs a router: lock, recovery, loop and signals. Also the single pass of a command when no router runs.
 
-mod alongside;
-mod known;
-mod onlooker;
+mod background_router;
+mod watched_directories;
+mod router_observer;
 mod pass;
 mod requests;
 mod signals;
 
-pub use self::alongside::{BackgroundRouter, alongside};
-use self::known::WatchedDirectories;
-pub use self::onlooker::RouterObserver;
+pub use self::background_router::{BackgroundRouter, alongside};
 pub use self::pass::{PassResult, pass, pass_by};
 use self::requests::PassRequests;
+pub use self::router_observer::RouterObserver;
+use self::watched_directories::WatchedDirectories;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;

@@ -1,11 +1,11 @@
 //! Mail waiting for pickup: files in outboxes, claims without a record, and each sender's share and budgets.
 
+use super::batch_size::{
+    self, BatchSize, BatchSpace, FileMessage, FileSlice, PostponedLines, SenderSpace,
+};
 use super::budget::{BudgetAccounts, BudgetBill, MessageDelay};
 use super::config::RoomConfig;
 use super::pending::{PendingWork, claim_item};
-use super::share::{
-    self, BatchSize, BatchSpace, FileMessage, FileSlice, PostponedLines, SenderSpace,
-};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::SearchLimiter;
@@ -156,7 +156,7 @@ impl MailIntake {
         pieces: Vec<FileMessage>,
         space: SenderSpace<'_>,
     ) -> FileSlice {
-        share::cut(config, &self.budgets, agent, pieces, space)
+        batch_size::cut(config, &self.budgets, agent, pieces, space)
     }
 
     /// Applies the bill of a claim.

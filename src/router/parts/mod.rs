@@ -3,7 +3,7 @@
 mod budget;
 mod charter;
 mod config;
-mod gates;
+mod decision_deadlines;
 mod progress;
 mod intake;
 mod journal;
@@ -13,15 +13,21 @@ mod notices;
 mod pending;
 mod receipts;
 mod renames;
-mod share;
+mod batch_size;
 mod storage;
 mod wakes;
 
 pub use journal::RouterTotals;
 
+pub(super) use batch_size::{
+    BatchSpace, FileMessage, FileSlice, ParsedMessage, PostponedLines, SenderSpace, StopReason,
+    UnrankedAvailability,
+};
 pub(super) use budget::MessageDelay;
 pub(super) use config::RoomConfig;
-pub(super) use gates::{DecisionDeadlines, WaitingMail, is_argued_out, is_left_to_human};
+pub(super) use decision_deadlines::{
+    DecisionDeadlines, WaitingMail, is_argued_out, is_left_to_human,
+};
 pub(super) use intake::MailIntake;
 pub(super) use journal::{BatchLines, Journal};
 pub(super) use leases::NextClaimReview;
@@ -31,9 +37,5 @@ pub(super) use pending::{PendingWork, claim_item};
 pub(super) use progress::DeliveryProgress;
 pub(super) use receipts::ObservedReceipts;
 pub(super) use renames::{AgentRename, RenameRetry};
-pub(super) use share::{
-    BatchSpace, FileMessage, FileSlice, ParsedMessage, PostponedLines, SenderSpace, StopReason,
-    UnrankedAvailability,
-};
 pub(super) use storage::RouterStorage;
 pub(super) use wakes::WakeQueue;

@@ -1,7 +1,7 @@
 //! `claims.json`, written when the ownership of work has changed, and when readers would have to read too much of the
 //! log.
 
-use super::behind::{ProjectedFile, ProjectionContent};
+use super::projected_file::{ProjectedFile, ProjectionContent};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::log::{LogTip, owners};

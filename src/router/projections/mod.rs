@@ -3,7 +3,7 @@
 //!
 //! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 
-mod behind;
+mod projected_file;
 pub mod channels;
 mod claims;
 mod foreign;

@@ -1,6 +1,6 @@
 //! `pending.json`: the pending items of each agent.
 
-use super::behind::{self, ProjectedFile};
+use super::projected_file::{self, ProjectedFile};
 use super::roster;
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -367,7 +367,7 @@ fn late_tags(view: &ProjectionView<'_>) -> Vec<Arc<str>> {
     late(view.state).map(|(tag, ..)| tag.clone()).collect()
 }
 
-impl behind::ProjectionContent for PendingContent {
+impl projected_file::ProjectionContent for PendingContent {
     const NAME: &'static str = layout::PENDING;
     const ADVICE: &'static str =
         "To act on an item, use the command that `mailbag pending` shows for it.";

@@ -5,7 +5,7 @@ pub mod evidence;
 mod gap;
 mod leftovers;
 mod lost;
-mod twice;
+mod twice_named;
 
 pub use gap::{LogLoss, accept_gap, find_loss};
 pub use lost::lost_message_of_copy;
@@ -56,10 +56,10 @@ pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<R
     }
     clear_stage(&spool, &state)?;
     leftovers::remove_leftovers(&room)?;
-    twice::finish(&room.dir, &spool, &state)?;
+    twice_named::finish(&room.dir, &spool, &state)?;
     let mut is_index_damaged = false;
     if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
-        twice::finish_moves_of_recipients(&room.dir, &state)?;
+        twice_named::finish_moves_of_recipients(&room.dir, &state)?;
         // An empty log has no checkpoint.
         is_index_damaged = state.seq > 0 && !state.relations_are_whole(&room.dir);
     }

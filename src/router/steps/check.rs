@@ -1,6 +1,6 @@
 //! Step 4: checks dialect, schema and rules.
 
-use super::letter::{BatchMessage, CheckedContent, MessageRejection, ReadResult};
+use super::batch_message::{BatchMessage, CheckedContent, MessageRejection, ReadResult};
 use super::read::ReadMessages;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;

@@ -1,6 +1,6 @@
 //! Texts of the router: explanations of rejections, bounces and notices.
 
-use super::letter::{BatchMessage, MessageRejection, MessageRuling, SourceLine};
+use super::batch_message::{BatchMessage, MessageRejection, MessageRuling, SourceLine};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::Hash;

@@ -1,6 +1,6 @@
 //! Approvals and decisions, in step 5. Judges them in order, and closes approvals after their deadlines.
 
-use super::letter::{BatchMessage, MessageEffect, MessageRuling};
+use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};

@@ -3,7 +3,7 @@
 //! The state shows which messages are open, and it does not have the messages of the batch. The batch ends before such a
 //! message, so that its effect is the same in one pass as in two.
 
-use super::letter::{BatchMessage, CheckedContent};
+use super::batch_message::{BatchMessage, CheckedContent};
 use crate::log::state::RoomState;
 use crate::message::Message;
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyReferences};

@@ -1,7 +1,7 @@
 //! Disagreements, in step 5. Counts the rounds of proposals and objections in a thread, asks the supervisor, and then
 //! the human, if the settings say so.
 
-use super::letter::{BatchMessage, MessageEffect, MessageRuling};
+use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::text::listed;

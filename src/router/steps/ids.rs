@@ -1,6 +1,6 @@
 //! Ids that are used more than once in a batch.
 
-use super::letter::{BatchMessage, MessageRejection, MessageRuling};
+use super::batch_message::{BatchMessage, MessageRejection, MessageRuling};
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::message::gap::LostMessage;

@@ -3,7 +3,7 @@
 //! Only the next item is taken: its number, its stream and the digest of the item before it must match the log.
 //! Another item is removed or waits for the items before it. Its sender keeps it until it is committed here.
 
-use super::letter::{BatchMessage, ItemArrival, ReadResult};
+use super::batch_message::{BatchMessage, ItemArrival, ReadResult};
 use super::pickup::{FillingBatch, PickedUpFile, PickupStep};
 use super::streams::{is_next, next_item, open};
 use crate::base::error::{Problem, Result};

@@ -1,6 +1,6 @@
 //! Messages of a person that change a link, in step 5.
 
-use super::letter::{BatchMessage, MessageEffect, MessageRuling, ResentItem};
+use super::batch_message::{BatchMessage, MessageEffect, MessageRuling, ResentItem};
 use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
 use crate::disk::{failpoint, layout};

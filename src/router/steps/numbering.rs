@@ -1,6 +1,6 @@
 //! The numbers of the items that a batch sends by links, in step 7, when all records of the batch are known.
 
-use super::letter::ResentItem;
+use super::batch_message::ResentItem;
 use super::stage;
 use crate::base::error::Result;
 use crate::base::hash::Hash;

@@ -1,7 +1,7 @@
 //! Claims, in step 5. Judges messages about claims in order, each after the changes of earlier messages, and grants
 //! waiting claims as soon as possible.
 
-use super::letter::{BatchMessage, MessageEffect, MessageRuling};
+use super::batch_message::{BatchMessage, MessageEffect, MessageRuling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;

@@ -1,6 +1,6 @@
 //! Step 2: moves files out of the outboxes.
 
-use super::letter::{BatchMessage, ReadResult, SourceLine};
+use super::batch_message::{BatchMessage, ReadResult, SourceLine};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};

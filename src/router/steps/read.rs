@@ -1,6 +1,6 @@
 //! Step 3: keeps the content that was read before the pickup if the claim is the same unchanged file.
 
-use super::letter::{BatchMessage, ReadResult};
+use super::batch_message::{BatchMessage, ReadResult};
 use super::pickup::{PickedUpFile, PickedUpFiles};
 use crate::disk::Meta;
 use crate::router::parts::{MailIntake, RouterStorage};

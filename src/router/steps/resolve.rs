@@ -1,14 +1,14 @@
 //! Step 5: detects duplicates and resolves recipients.
 
+use super::batch_availability::BatchAvailability;
+use super::batch_message::{BatchMessage, CheckedContent, MessageRejection, MessageRuling};
 use super::channels::NewChannels;
 use super::check::{CheckedMessages, dropped_at};
-use super::crowd::BatchAvailability;
 use super::decisions::{BatchApprovals, DroppedMessage};
 use super::dependent::leave_dependent;
 use super::disputes::BatchDisputes;
 use super::enclose::enclose;
 use super::ids::{self, BatchIds, EarlierUse};
-use super::letter::{BatchMessage, CheckedContent, MessageRejection, MessageRuling};
 use super::owners::BatchClaims;
 use super::retries::BatchRetries;
 use super::streams::JudgedStreams;

@@ -1,6 +1,6 @@
 //! Rejected messages that were sent again. At most one of a rejection's retries is accepted.
 
-use super::letter::{BatchMessage, MessageRejection, MessageRuling};
+use super::batch_message::{BatchMessage, MessageRejection, MessageRuling};
 use crate::base::error::{Problem, Result};
 use crate::base::hash::Hash;
 use crate::disk::failpoint::{self, Failpoint};

@@ -1,8 +1,8 @@
 //! Step 6: gives records their numbers and times, and writes a file for each recipient.
 
-use super::letter::{BatchMessage, MessageRejection, MessageRuling, ResentItem, SourceLine};
+use super::batch_message::{BatchMessage, MessageRejection, MessageRuling, ResentItem, SourceLine};
 use super::resolve::AddressedMessages;
-use super::whole::{StagingUnit, UnstagedMessages, has_cause};
+use super::staging_unit::{StagingUnit, UnstagedMessages, has_cause};
 use super::{ack, compose};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};

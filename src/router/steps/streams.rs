@@ -1,6 +1,6 @@
 //! The streams of other rooms.
 
-use super::letter::ItemArrival;
+use super::batch_message::ItemArrival;
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
 use crate::log::state::{IncomingStream, RoomState};

@@ -1,6 +1,6 @@
 //! Notices to the senders of messages with addresses that reach no agent.
 
-use super::letter::{BatchMessage, MessageRuling};
+use super::batch_message::{BatchMessage, MessageRuling};
 use super::parties::title;
 use crate::base::error::Problem;
 use crate::log::state::unreached_subject;

@@ -1,6 +1,6 @@
 //! Draws the view: the timeline or the help, the items, the numbers, an answer, and the line.
 
-use super::reading::ApprovalReader;
+use super::approval_reader::ApprovalReader;
 use super::{WatchView, side};
 use crate::base::sanitize;
 use crate::cli::show::row::cut;

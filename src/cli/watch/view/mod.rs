@@ -1,10 +1,10 @@
 //! The content of the screen and the effect of keys, independent of the terminal.
 
 mod drawing;
-mod reading;
+mod approval_reader;
 mod side;
 
-use self::reading::ApprovalReader;
+use self::approval_reader::ApprovalReader;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::watch::board::ItemBoard;

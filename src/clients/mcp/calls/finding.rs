@@ -1,6 +1,6 @@
 //! Tools that find agents, messages and conversations, and the tool that registers the caller.
 
-use super::super::letter::{BodyRange, NAMES, ToolMessage};
+use super::super::tool_message::{BodyRange, NAMES, ToolMessage};
 use super::{ToolCall, ToolResult};
 use crate::base::error::Result;
 use crate::base::text::count_of;

@@ -1,7 +1,7 @@
 //! The tools that read mail: unread messages, and the wait for new ones.
 
-use super::super::letter::{BodyRange, ToolMessage};
 use super::super::receipts::ResponseMessage;
+use super::super::tool_message::{BodyRange, ToolMessage};
 use super::{ToolCall, ToolResult, route};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};

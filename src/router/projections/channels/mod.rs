@@ -4,14 +4,14 @@
 //! the router compares its end with the log: missing lines are written again, and foreign lines are kept elsewhere
 //! and cut out. Nothing is synced, because everything can be rebuilt.
 
-mod behind;
+mod incomplete_channel;
 mod foreign;
 mod holes;
 mod line;
 mod projection;
 mod tail;
 
-pub use behind::{IncompleteChannel, behind};
+pub use incomplete_channel::{IncompleteChannel, behind};
 pub use line::{ChannelLine, line, of_record};
 
 use crate::base::error::{Error, ErrorContext, Result};

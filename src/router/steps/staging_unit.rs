@@ -1,6 +1,6 @@
 //! Records that are staged together or not at all.
 
-use super::letter::{BatchMessage, MessageRuling};
+use super::batch_message::{BatchMessage, MessageRuling};
 use crate::message::record::Record;
 use std::collections::HashSet;
 
