@@ -15,7 +15,7 @@ const TAIL: u64 = 1 << 20;
 /// The matching messages, in log order; with `last`, only the newest `last`.
 ///
 /// ```
-/// use mailbag::query::history::{Criteria, Filter};
+/// use mailbag::query::history::{MessageCriteria, MessageFilter};
 /// use mailbag::query::list::list;
 /// use mailbag::room::Room;
 /// use mailbag::router::daemon;
@@ -27,7 +27,7 @@ const TAIL: u64 = 1 << 20;
 ///     std::fs::write(path, format!(r#"{{"to": "human", "body": "note {n}"}}"#))?;
 ///     daemon::pass(&room)?;
 /// }
-/// let newest = list(&room, Filter::new(&room, Criteria::default())?, Some(2))?;
+/// let newest = list(&room, MessageFilter::new(&room, MessageCriteria::default())?, Some(2))?;
 /// let previews: Result<Vec<_>, _> = newest.map(|message| message.map(|message| message.preview)).collect();
 /// assert_eq!(previews?, [Some("note 2".to_owned()), Some("note 3".to_owned())]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

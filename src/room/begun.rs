@@ -39,14 +39,14 @@ impl Room {
     /// As [`Room::init`]. A room that did not exist gets a mark, so that [`Room::take_back`] can remove it.
     ///
     /// ```
-    /// use mailbag::room::{Removal, Room};
+    /// use mailbag::room::{Room, RoomRemoval};
     ///
     /// let home = tempfile::tempdir()?;
     /// let path = home.path().join(".mailbag");
     /// Room::begin(&path)?;
-    /// assert_eq!(Room::take_back(&path)?, Removal::Removed);
+    /// assert_eq!(Room::take_back(&path)?, RoomRemoval::Removed);
     /// Room::init(&path)?;
-    /// assert!(matches!(Room::take_back(&path)?, Removal::Kept(_)), "another program's room");
+    /// assert!(matches!(Room::take_back(&path)?, RoomRemoval::Kept(_)), "another program's room");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin(path: &Path) -> Result<(Room, RoomCreation)> {

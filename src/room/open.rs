@@ -86,12 +86,12 @@ impl Room {
     /// have created inboxes and outboxes before. It can be repeated at any time, for example after a kill.
     ///
     /// ```
-    /// use mailbag::room::{Made, Room};
+    /// use mailbag::room::{Room, RoomCreation};
     ///
     /// let home = tempfile::tempdir()?;
     /// let (_, first) = Room::init(home.path())?;
     /// let (_, second) = Room::init(home.path())?;
-    /// assert_eq!((first, second), (Made::New, Made::Already));
+    /// assert_eq!((first, second), (RoomCreation::New, RoomCreation::Already));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn init(path: &Path) -> Result<(Room, RoomCreation)> {

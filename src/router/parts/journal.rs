@@ -31,12 +31,12 @@ pub(crate) struct Journal {
 ///
 /// ```
 /// use mailbag::room::Room;
-/// use mailbag::router::daemon::{Passed, pass};
+/// use mailbag::router::daemon::{PassResult, pass};
 ///
 /// let home = tempfile::tempdir()?;
 /// let (room, _) = Room::init(home.path())?;
 /// std::fs::write(home.path().join("outbox/human/note.json"), r#"{"to": "human", "body": "a note to myself"}"#)?;
-/// let Passed::Routed(tally) = pass(&room)? else { unreachable!("no other router runs") };
+/// let PassResult::Routed(tally) = pass(&room)? else { unreachable!("no other router runs") };
 /// assert_eq!((tally.accepted, tally.copies), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
