@@ -34,6 +34,42 @@ fn room() -> World {
 }
 
 #[test]
+fn a_command_without_an_item_lists_the_items_that_it_settles() {
+    let world = room();
+    say(
+        &world,
+        0,
+        "bob",
+        json!({"to": "bbo", "body": "a wrong address"}),
+    );
+    let listed = |command| run_at(&world, 1, &[command, "--as", "bob"]);
+    assert_eq!(listed("reply"), "no item of bob needs `mailbag reply`\n");
+    assert_eq!(listed("decide"), "no item of bob needs `mailbag decide`\n");
+    say(
+        &world,
+        2,
+        "alice",
+        json!({"to": "bob", "type": "question", "body": "Which port?"}),
+    );
+    say(
+        &world,
+        3,
+        "alice",
+        approval("a", json!("bob"), json!({"subject": "Deploy?"})),
+    );
+    assert_eq!(pending(&world, 4, "bob").len(), 3);
+    let (replies, decisions) = (listed("reply"), listed("decide"));
+    assert!(
+        replies.contains("Which port?") && replies.lines().count() == 2,
+        "{replies}"
+    );
+    assert!(
+        decisions.contains("Deploy?") && !decisions.contains("Which port?"),
+        "{decisions}"
+    );
+}
+
+#[test]
 fn an_item_of_higher_priority_comes_first_and_a_deadline_before_it() {
     // P137
     let world = room();

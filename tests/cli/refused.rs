@@ -263,7 +263,7 @@ fn status_names_the_command_that_fixes_each_problem() {
     world.drop_file("alice", "waits.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["status"]);
     for said in [
-        "pending     1 in outboxes, 1 in unregistered outboxes\n",
+        "undelivered 1 in outboxes, 1 in unregistered outboxes\n",
         "rejected    2 files of alice, newest first:",
         "-> mailbag agent add stranger",
         &format!("-> mailbag rejected show {}", seq(&world, "two.json")),
@@ -271,7 +271,7 @@ fn status_names_the_command_that_fixes_each_problem() {
         assert!(text.contains(said), "{said}: {text}");
     }
     let calm = World::with(&["alice"]);
-    assert!(calm.ok(&["status"]).contains("pending     none"));
+    assert!(calm.ok(&["status"]).contains("undelivered none"));
 }
 
 #[test]

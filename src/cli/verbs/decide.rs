@@ -6,7 +6,7 @@ use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::commands::approval::{self, DecisionRequest};
-use crate::message::{APPROVAL, id};
+use crate::message::id;
 use crate::query::displayed::DisplayedApproval;
 use crate::room::actor::{DECIDE, require_person};
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         ..
     } = args;
     let Some(approval) = approval else {
-        return pending::list_open(&room, &args.identity, APPROVAL, cx);
+        return pending::list_settled_by("mailbag decide", &room, &args.identity, cx);
     };
     let Some(option) = option else {
         let displayed = DisplayedApproval::read(&room, &approval)?;

@@ -39,29 +39,30 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     } else {
         pending::pending(&room, &agent)
     }?;
-    cx.out.show(&list, |out| show(&list, out))?;
+    let nothing = format!("nothing needs {agent}");
+    cx.out.show(&list, |out| show(&list, nothing, out))?;
     Ok(Exit::Ok)
 }
 
-/// Lists the open items of the caller that a command without an argument can mean; all items if the kind is empty.
-pub(super) fn list_open(
+/// Lists the open items of the caller that this command settles, for a command line without an item.
+pub(super) fn list_settled_by(
+    command: &str,
     room: &Room,
     identity: &IdentityArgs,
-    kind: &str,
     cx: &mut CommandContext,
 ) -> Result<Exit> {
     let agent = identity.mailbox(cx, room)?;
     let mut list = pending::pending(room, &agent)?;
-    list.items
-        .retain(|item| kind.is_empty() || item.kind == kind);
-    cx.out.show(&list, |out| show(&list, out))?;
+    list.items.retain(|item| item.command.starts_with(command));
+    let nothing = format!("no item of {agent} needs `{command}`");
+    cx.out.show(&list, |out| show(&list, nothing, out))?;
     Ok(Exit::Ok)
 }
 
-fn show(list: &PendingList, out: &mut CommandOutput) -> Result<()> {
+fn show(list: &PendingList, nothing: String, out: &mut CommandOutput) -> Result<()> {
     out.page();
     if list.items.is_empty() {
-        return out.done(format!("nothing needs {}", list.agent));
+        return out.done(nothing);
     }
     list.items.iter().try_for_each(|item| tell(item, out))
 }

@@ -26,7 +26,7 @@ what `mailbag send` prints; with -q only the id of the reply.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Message to answer, as #12, 12, ID or SENDER/ID; default: list the open items
+    /// Message to answer, as #12, 12, ID or SENDER/ID; default: list the open questions
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Body; - for standard input
@@ -45,7 +45,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.fresh_room(Freshness::Messages)?;
     let Some(id) = args.id else {
-        return pending::list_open(&room, &args.identity, "", cx);
+        return pending::list_settled_by("mailbag reply", &room, &args.identity, cx);
     };
     let draft = args.fields.draft(args.body, &cx.out)?;
     let ReplyDraft {

@@ -159,7 +159,7 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             format!("{total}: {}", each.join(", "))
         },
     )?;
-    say(out, BOLD, "pending", held_up(status))
+    say(out, BOLD, "undelivered", held_up(status))
 }
 
 /// The numbers of files and copies that are not delivered, by reason.
@@ -170,7 +170,7 @@ fn held_up(status: &RoomStatus) -> String {
             "in outboxes",
         ),
         (status.picked_up, "picked up"),
-        (status.undelivered.len(), "undelivered"),
+        (status.undelivered.len(), "copies"),
         (
             status.links.iter().map(|link| link.waiting).sum(),
             "for other rooms",
@@ -286,7 +286,7 @@ fn pending(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
         say(
             out,
             PLAIN,
-            "pending",
+            "undelivered",
             format!(
                 "{count} in outbox/{}, first {}",
                 waiting.agent, waiting.first

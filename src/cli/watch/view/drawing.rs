@@ -152,7 +152,7 @@ impl WatchView {
             glance.unread
         ));
         parts.push(format!("rejected {}", glance.rejected));
-        parts.push(format!("pending {}", glance.waiting + glance.blocked));
+        parts.push(format!("undelivered {}", glance.waiting + glance.blocked));
         if self.below > 0 {
             parts.insert(0, format!("↓ {} new", self.news));
         }
