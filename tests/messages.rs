@@ -318,6 +318,14 @@ fn a_refusal_repeats_no_more_of_a_large_message_than_is_of_use() {
 }
 
 #[test]
+fn the_example_for_an_ack_without_refs_has_the_message_of_in_reply_to() {
+    let ack = json!({"type": "ack", "in_reply_to": "2", "status": "actioned"});
+    let problems = check(ack).expect_err("no refs");
+    let wanted = json!({"type": "ack", "refs": ["2"], "status": "actioned"});
+    assert_eq!(problems[0].example, Some(wanted));
+}
+
+#[test]
 fn a_registry_is_checked_field_by_field() {
     let good = json!({"version": 1, "note": "kept", "agents": [
         {"id": "planner", "role": "planner", "name": "Sintra", "instance": 1, "description": "d", "capabilities": ["a"],

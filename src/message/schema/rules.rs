@@ -110,7 +110,9 @@ fn check_expiry(fields: &CheckedFields, now: Stamp) -> Option<Problem> {
 }
 
 fn check_ack(fields: &CheckedFields, problems: &mut Vec<Problem>) {
-    let example = json!({"type": "ack", "refs": ["msg_1"], "status": "actioned"});
+    let meant = field(fields, "in_reply_to").cloned();
+    let meant = meant.unwrap_or_else(|| json!("msg_1"));
+    let example = json!({"type": "ack", "refs": [meant], "status": "actioned"});
     if field(fields, "refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
         let fix = format!(
             "put the ids of the acknowledged messages in refs{}",
