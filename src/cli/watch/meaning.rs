@@ -278,7 +278,7 @@ pub(super) fn preview(meaning: &InputMeaning<'_>, is_shown: bool) -> Option<Stri
                 ItemAction::Accept => "accepts".to_owned(),
                 ItemAction::Decline => "declines".to_owned(),
                 ItemAction::SendAgain => "sends again:".to_owned(),
-                ItemAction::Release(_) => "releases what is in the way of the".to_owned(),
+                ItemAction::Release(_) => "releases the work that blocks the".to_owned(),
                 ItemAction::Dismiss => "dismisses".to_owned(),
             };
             Some(format!("Enter {does} {}", slot.name()))

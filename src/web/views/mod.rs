@@ -120,7 +120,7 @@ pub(super) fn failed(app: &WebApp, failure: &RequestFailure) -> Response {
 
 /// Any other address.
 pub(super) async fn missing(State(app): State<Arc<WebApp>>) -> Response {
-    failed(&app, &RequestFailure::not_found("there is no such page"))
+    failed(&app, &RequestFailure::not_found("the page does not exist"))
 }
 
 const HTML: &str = "text/html; charset=utf-8";
