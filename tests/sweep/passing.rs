@@ -161,7 +161,7 @@ fn run(world: &mut World, plan: Plan, cache: &mut Cache) -> io::Result<Outcome> 
         End::Killed => {}
         End::Exited(0) => {}
         End::Exited(code) if code != 101 && matches!(plan, Plan::Fail { .. }) => {}
-        end => world.complain(format!("{plan:?}: the router ended as {end:?}: {}", outcome.stderr)),
+        end => world.complain(format!("{plan:?}: the router ended as {end:?} {}: {}", world.stands(), outcome.stderr)),
     }
     Ok(outcome)
 }

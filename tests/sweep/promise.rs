@@ -4,7 +4,7 @@ use super::controls::powered;
 use super::device::Kind;
 use super::ledger::Figures;
 use super::letters::seed_with_lines;
-use super::scenario::{BATCH_COPIES, PROGRAM, STAGE_MS, Setting, World};
+use super::scenario::{BATCH_COPIES, PROGRAM, RECEIPTS_OF_RECORD, STAGE_MS, Setting, World};
 use super::story::Ground;
 use super::sweeps::{Done, Points, cuts, devices, full, green, kills, kills_in_a_row, sides, sweep, unordered_cuts};
 use super::tracer::{End, Outcome, Plan, Tracer};
@@ -58,7 +58,7 @@ fn killed_and_cut_while_an_agent_gets_another_name() -> Done {
 
 #[test]
 fn killed_while_the_log_rotates() -> Done {
-    let env = vec![("MAILBAG_TEST_SEGMENT_BYTES", "20000".to_owned())];
+    let env = vec![("MAILBAG_TEST_SEGMENT_BYTES", "20000".to_owned()), (RECEIPTS_OF_RECORD, "1".to_owned())];
     let setting = Setting { seed: 4, stays: true, env, ..Setting::default() };
     let points = Points::count(&setting)?.choose(8, 4);
     green("kills with a log that rotates", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 4))?)
@@ -76,7 +76,7 @@ fn killed_while_files_of_lines_go_in_several_batches() -> Done {
 
 #[test]
 fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
-    let env = vec![(BATCH_COPIES, "3".to_owned())];
+    let env = vec![(BATCH_COPIES, "3".to_owned()), (RECEIPTS_OF_RECORD, "1".to_owned())];
     let setting = Setting { seed: 9, stays: true, power: true, unordered: true, env, ..Setting::default() };
     let points = Points::count(&setting)?.choose(12, 9);
     green("unordered power cuts between them", &sweep(Ground::directory, &setting, unordered_cuts(&points, 9))?)

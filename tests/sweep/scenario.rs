@@ -5,7 +5,7 @@
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, HEIR, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
-pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
+pub(crate) use super::setting::{BATCH_COPIES, RECEIPTS_OF_RECORD, STAGE_MS, Setting};
 use super::{entries, originals, ptrace, receipts, relations, shown};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -241,14 +241,16 @@ impl World {
         if self.setting.squatters {
             done = done.and(self.squat(call));
         }
+        // An idle router writes receipts or the roster. After a batch of duplicates it only touches its lock.
         let is_roster = |path: &PathBuf| path.to_string_lossy().contains("roster.json");
-        if self.stays && call.paths.iter().any(|path| path.starts_with(&self.log) || is_roster(path)) {
+        let is_of_an_idle_router = |path: &PathBuf| path.starts_with(&self.log) || is_roster(path) || path.ends_with("spool/lock");
+        if self.stays && call.paths.iter().any(is_of_an_idle_router) {
             done = done.and(self.end_when_done(call));
         }
         done
     }
 
-    /// When nothing waits and the router writes receipts or the roster, it is idle: on with the next wave, or the end.
+    /// When nothing waits, the router is idle: on with the next wave, or the end.
     fn end_when_done(&mut self, call: &Call) -> io::Result<()> {
         let waits = |left: Vec<String>| left.iter().any(|path| !path.contains(DRAFT));
         if waits(self.left_over()?) {

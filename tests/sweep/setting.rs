@@ -2,6 +2,8 @@
 
 /// Makes batches so small that the lines of a file don't fit into one.
 pub(crate) const BATCH_COPIES: &str = "MAILBAG_TEST_BATCH_COPIES";
+/// Reduces the receipts of a record.
+pub(crate) const RECEIPTS_OF_RECORD: &str = "MAILBAG_TEST_RECEIPTS_OF_RECORD";
 /// The time limit for writing the copies of a batch.
 pub(crate) const STAGE_MS: &str = "MAILBAG_TEST_STAGE_MS";
 
