@@ -175,6 +175,12 @@ pub fn receipts_of_item() -> usize {
         .map_or(crate::base::limits::RECEIPTS_OF_ITEM, |n| n as usize)
 }
 
+/// The most receipts of a record. Test builds can reduce it.
+pub fn receipts_of_record() -> usize {
+    shrunk("MAILBAG_TEST_RECEIPTS_OF_RECORD")
+        .map_or(crate::base::limits::RECEIPTS_OF_RECORD, |n| n as usize)
+}
+
 /// The time that the peer of a carrier may be silent. Test builds can reduce it.
 pub fn carrier_silence() -> std::time::Duration {
     shrunk("MAILBAG_TEST_SILENCE_MS").map_or(

@@ -4,7 +4,7 @@
 use super::{statuses, wait_for_status};
 use crate::town::Town;
 use crate::world::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
 /// The records of these events, as `mailbag log` gives them.
@@ -122,4 +122,45 @@ fn a_receipt_without_a_following_message_gets_its_own_record() {
     town.stop();
     assert_eq!(records(&town, "receipts").len(), 1);
     town.verify();
+}
+
+#[test]
+fn more_receipts_than_a_record_can_have_are_in_several_records_after_the_messages() {
+    // P115
+    let world = World::with(&["alice", "bob", "cleo"]);
+    for n in 0..3 {
+        world.send("alice", "*", &format!("{n}"));
+    }
+    for agent in ["bob", "cleo"] {
+        for name in world.names(&format!("inbox/{agent}")) {
+            let _ = std::fs::remove_file(world.room(&format!("inbox/{agent}/{name}")));
+        }
+    }
+    world.drop_file("alice", "next.json", r#"{"to": "bob", "body": "next"}"#);
+    world
+        .run_with(&["run", "--once"], |command| {
+            command.env("MAILBAG_TEST_RECEIPTS_OF_RECORD", "2");
+        })
+        .ok(&["run"]);
+    let log = std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("a log");
+    let records = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let with_receipts: Vec<Value> = records
+        .filter(|record| record["receipts"].is_array())
+        .map(|record| {
+            let receipts = record["receipts"].as_array().into_iter().flatten();
+            let copies = receipts.map(|receipt| json!([receipt["agent"], receipt["seqs"]]));
+            json!([record["seq"], record["event"], copies.collect::<Vec<_>>()])
+        })
+        .collect();
+    assert_eq!(
+        with_receipts,
+        [
+            json!([5, "accepted", [["bob", [2, 3]]]]),
+            json!([6, "receipts", [["bob", [4]], ["cleo", [2]]]]),
+            json!([7, "receipts", [["cleo", [3, 4]]]]),
+        ]
+    );
+    world.ok(&["log", "verify"]);
 }

@@ -175,6 +175,8 @@ pub const FOLLOW: Duration = Duration::from_millis(100);
 pub const IDLE: Duration = Duration::from_secs(1);
 /// The router collects observed receipts for this time before it records them together.
 pub const RECEIPTS: Duration = Duration::from_millis(40);
+/// The most receipts of a record. Each command that needs the state reads the record that the checkpoint ends with.
+pub const RECEIPTS_OF_RECORD: usize = 10_000;
 /// The largest accepted difference between the file system's clock and the machine's clock.
 pub const CLOCKS_APART: Duration = Duration::from_secs(10);
 /// The shortest interval between two equal warnings of the router.

@@ -2,7 +2,7 @@
 
 use super::storage::RouterStorage;
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, failpoint, layout};
 use crate::log::state::RoomState;
 use crate::message::status::{CopyStatus, Receipt};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -105,10 +105,11 @@ impl ObservedReceipts {
         }
     }
 
-    /// Takes the receipts for a record of the next batch. The batch's barrier makes the departure of the copies
-    /// durable.
-    pub(crate) fn stage(&mut self, room: &Dir, storage: &mut RouterStorage) -> Vec<Receipt> {
-        let mut receipts = Vec::new();
+    /// Takes the receipts for the records of the next batch, and splits them so that no record is long. The batch's
+    /// barrier makes the departure of the copies durable.
+    pub(crate) fn stage(&mut self, room: &Dir, storage: &mut RouterStorage) -> Vec<Vec<Receipt>> {
+        let (mut records, mut receipts) = (Vec::new(), Vec::new());
+        let mut most = failpoint::receipts_of_record();
         for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed) {
             seqs.sort_unstable();
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
@@ -116,15 +117,24 @@ impl ObservedReceipts {
                     storage.sync(&dir);
                 }
             }
-            receipts.push(Receipt {
-                status,
-                agent,
-                seqs,
-                by: None,
-            });
+            while !seqs.is_empty() {
+                let later = seqs.split_off(seqs.len().min(most));
+                most -= seqs.len();
+                receipts.push(Receipt {
+                    status,
+                    agent: agent.clone(),
+                    seqs: std::mem::replace(&mut seqs, later),
+                    by: None,
+                });
+                if most == 0 {
+                    records.push(std::mem::take(&mut receipts));
+                    most = failpoint::receipts_of_record();
+                }
+            }
         }
         self.since = None;
-        receipts
+        records.extend((!receipts.is_empty()).then_some(receipts));
+        records
     }
 
     /// Keeps the receipts of an uncommitted record for the next batch.
@@ -136,7 +146,9 @@ impl ObservedReceipts {
             ..
         } in receipts
         {
-            self.observed.insert((agent, status as u8), (status, seqs));
+            let observed = self.observed.entry((agent, status as u8));
+            let (_, known) = observed.or_insert_with(|| (status, Vec::new()));
+            known.extend(seqs);
             self.since = Some(Instant::now());
         }
     }

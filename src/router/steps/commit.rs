@@ -124,13 +124,15 @@ impl CommitStep<'_> {
         Ok(committed)
     }
 
-    fn prepare(&mut self, entries: &mut [StagedRecord]) -> Result<BatchLines> {
+    fn prepare(&mut self, entries: &mut Vec<StagedRecord>) -> Result<BatchLines> {
         let room = self.journal.check_room(self.config.room())?;
         if let Some(Event::Room { room: of }) =
             entries.first_mut().map(|entry| &mut entry.record.event)
         {
             *of = room;
         }
+        let receipts = self.receipts.stage(self.config.dir(), self.storage);
+        let mut receipts = receipts.into_iter();
         // Settled records, receipts and the steps of wakes are part of the first record, so that messages have
         // consecutive numbers.
         if let Some(first) = entries
@@ -138,9 +140,18 @@ impl CommitStep<'_> {
             .find(|entry| entry.record.kind() != EventKind::Room)
         {
             first.record.settled = self.progress.to_settle();
-            first.record.receipts = self.receipts.stage(self.config.dir(), self.storage);
+            first.record.receipts = receipts.next().unwrap_or_default();
             first.record.wakes = self.wakes.stage();
             first.record.acked = self.links.stage();
+        }
+        // The files of the messages are staged with their numbers, so further records come last.
+        for receipts in receipts {
+            let last = entries.last().expect("a batch is not empty");
+            let event = Event::Receipts { origin: None };
+            let (seq, at) = (last.record.seq + 1, last.at.next());
+            let mut entry = StagedRecord::new(self.journal.state(), event, seq, at);
+            entry.record.receipts = receipts;
+            entries.push(entry);
         }
         numbering::number(self.config.dir(), self.journal.state(), entries)?;
         self.journal

@@ -52,6 +52,19 @@ pub(in crate::router) struct StageStep<'a> {
     pub(in crate::router) pending: &'a mut PendingWork,
 }
 
+impl StagedRecord {
+    /// A record without a message.
+    pub(super) fn new(state: &RoomState, event: Event, seq: u64, at: Stamp) -> StagedRecord {
+        StagedRecord {
+            record: state.begin_record(event, seq, at),
+            at,
+            message: None,
+            staged: Vec::new(),
+            again: Vec::new(),
+        }
+    }
+}
+
 impl StagedBatch {
     /// Takes the lines that were left to a later batch.
     pub(in crate::router) fn take_late(&mut self) -> Vec<PostponedLines> {
@@ -144,19 +157,9 @@ impl StageStep<'_> {
         let mut entries = Vec::new();
         for event in events {
             (seq, at) = (seq + 1, at.next());
-            entries.push(self.begin(event, seq, at));
+            entries.push(StagedRecord::new(self.state, event, seq, at));
         }
         entries
-    }
-
-    fn begin(&self, event: Event, seq: u64, at: Stamp) -> StagedRecord {
-        StagedRecord {
-            record: self.state.begin_record(event, seq, at),
-            at,
-            message: None,
-            staged: Vec::new(),
-            again: Vec::new(),
-        }
     }
 
     fn stage_one(
@@ -167,7 +170,7 @@ impl StageStep<'_> {
         readers: &mut CopyOwners,
     ) -> Result<StagedRecord> {
         let (mut letter, ruling) = letter.split();
-        let mut entry = self.begin(Event::Receipts { origin: None }, seq, at);
+        let mut entry = StagedRecord::new(self.state, Event::Receipts { origin: None }, seq, at);
         let event = &mut entry.record.event;
         let written = match ruling {
             MessageRuling::Duplicate { of, id, digest } => {
