@@ -1,7 +1,6 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
 mod actor;
-mod addresses;
 mod approvals;
 mod archive;
 mod backup;
@@ -13,7 +12,6 @@ mod claims;
 mod cli;
 mod containers;
 mod context;
-mod dialects;
 mod docs;
 mod documents;
 mod doctor;
@@ -33,7 +31,6 @@ mod integrity;
 mod licences;
 mod links;
 mod mcp;
-mod messages;
 mod model;
 mod outputs;
 mod presence;
@@ -53,7 +50,6 @@ mod skipping;
 mod soak;
 mod surroundings;
 mod sweep;
-mod suggestions;
 mod tidy;
 mod town;
 mod trust;

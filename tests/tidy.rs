@@ -313,8 +313,9 @@ impl Source {
     fn read(path: &Path) -> Source {
         let text = fs::read_to_string(path).expect("a source file");
         let mut code = Vec::new();
+        let is_test = path.ends_with("tests.rs");
         for (n, line) in text.lines().enumerate() {
-            if line == "#[cfg(test)]" {
+            if is_test || line.starts_with("mod tests {") {
                 break;
             }
             if !line.trim_start().starts_with("//") {

@@ -315,3 +315,42 @@ fn mended(problem: Problem, parts: &[String]) -> Problem {
         _ => problem.fix("run `mailbag agent list` to list the registered agents"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_addresses_in_one_text_are_suggested_as_an_array() {
+        for text in [
+            "@bob, @carol",
+            "bob,carol",
+            "bob; carol",
+            "@bob @carol",
+            "bob and carol",
+            "@bob & @carol",
+            "[\"bob\", \"carol\"]",
+            "@bob, all_engineers, #auth-module",
+            " bob ",
+            "@bob*",
+            "@#auth-module",
+            "@@bob",
+        ] {
+            let problem = Address::parse(text).expect_err(text);
+            let example = problem
+                .example
+                .clone()
+                .unwrap_or_else(|| panic!("{text}: {problem:#?}"));
+            let all = example.as_array().cloned().unwrap_or_else(|| vec![example]);
+            for one in &all {
+                Address::parse(one.as_str().expect("a text"))
+                    .unwrap_or_else(|e| panic!("{text}: {one}: {e:#?}"));
+            }
+            assert_eq!(
+                all.len() > 1,
+                text.contains("carol") || text.contains("engineers"),
+                "{text}: {all:?}"
+            );
+        }
+    }
+}

@@ -8,6 +8,8 @@
 
 mod recipients;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use table::{PAYLOAD_FIELD, published};
 

@@ -10,11 +10,13 @@ mod parse;
 mod parsed;
 mod repair;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use outputs::{OUTPUTS, output};
 pub use parse::parse;
-pub use parsed::{DEPTH, ParsedFile};
+pub use parsed::ParsedFile;
 pub use repair::corrected;
 pub use rules::EXPIRED_ALREADY;
 
@@ -256,102 +258,4 @@ fn not_an_object(value: &Value) -> Problem {
     .example(repair::accepted_or_least(
         json!({"to": "bob", "body": value.as_str()}),
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use jsonschema::{PatternOptions, ValidationError, Validator};
-    use std::collections::BTreeSet;
-
-    fn compile(schema: &str) -> Validator {
-        jsonschema::options()
-            .with_pattern_options(PatternOptions::regex())
-            .with_format("mailbag-time", is_time)
-            .should_validate_formats(true)
-            .build(&serde_json::from_str(schema).expect("JSON"))
-            .expect("a schema")
-    }
-
-    fn shown<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> BTreeSet<String> {
-        errors
-            .map(|error| format!("{} {error} {}", error.instance_path(), error.schema_path()))
-            .collect()
-    }
-
-    #[test]
-    fn the_generated_code_and_the_compiled_schema_agree_on_each_value_of_each_field() {
-        let compiled = compile(message_schema());
-        let schema: Value = serde_json::from_str(message_schema()).expect("JSON");
-        let texts = [
-            "", "a", "-a", "a b", "a\n", "a/b", "#1", "/a", "../a", "urgent", "x-a", "x-", "ack",
-            "a/b/c", "€",
-        ];
-        let long = [
-            64, 65, 128, 129, 193, 194, 255, 256, 257, 1000, 1001, 1024, 1025,
-        ]
-        .map(|n| Value::from("a".repeat(n)));
-        let times = [
-            "2026-11-21T10:30:00Z",
-            "2026-13-01T00:00:00Z",
-            "2026-11-21T10:30:00",
-        ]
-        .map(Value::from);
-        let others = [
-            json!(null),
-            json!(true),
-            json!(1),
-            json!(1.5),
-            json!([]),
-            json!({}),
-            json!([1]),
-            json!([["a"]]),
-        ];
-        let one: Vec<Value> = texts
-            .map(Value::from)
-            .into_iter()
-            .chain(long)
-            .chain(times)
-            .chain(others)
-            .collect();
-        let lists = one.iter().map(|value| json!([value, "a"]));
-        let fields = ["path", "sha256", "media_type", "name", "content"];
-        let attached = one.iter().flat_map(|value| {
-            fields
-                .map(|field| json!([{"path": "a", field: value}]))
-                .into_iter()
-                .chain([json!([{"name": value, "content": value}])])
-        });
-        let values: Vec<Value> = one.iter().cloned().chain(lists).chain(attached).collect();
-        let properties = schema["properties"].as_object().expect("properties");
-        let (mut valid, mut invalid) = (0, 0);
-        for field in properties.keys() {
-            for value in &values {
-                for mut message in [
-                    json!({}),
-                    json!({"body": "x"}),
-                    json!({"type": "ack"}),
-                    json!({"type": 1, "subject": 2}),
-                ] {
-                    message[field] = value.clone();
-                    let problems = shown(MessageValidator::iter_errors(&message));
-                    assert_eq!(problems, shown(compiled.iter_errors(&message)), "{message}");
-                    assert_eq!(
-                        MessageValidator::is_valid(&message),
-                        problems.is_empty(),
-                        "{message}"
-                    );
-                    if problems.is_empty() {
-                        valid += 1
-                    } else {
-                        invalid += 1
-                    }
-                }
-            }
-        }
-        assert!(
-            valid > 500 && invalid > 500,
-            "{valid} valid, {invalid} invalid"
-        );
-    }
 }

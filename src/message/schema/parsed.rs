@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The deepest nesting of a message. It is less than serde_json's limit, because a log record and the `metadata` of
 /// dialects add a few levels.
-pub const DEPTH: usize = limits::JSON_DEPTH - 16;
+pub(super) const DEPTH: usize = limits::JSON_DEPTH - 16;
 const _: () = assert!(DEPTH < limits::JSON_DEPTH);
 
 /// The result of parsing a file.

@@ -7,6 +7,8 @@
 mod edit;
 mod groups;
 mod read;
+#[cfg(test)]
+mod tests;
 mod unique_keys;
 mod wake;
 

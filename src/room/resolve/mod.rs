@@ -7,9 +7,11 @@
 mod border;
 mod explain;
 mod expand;
+#[cfg(test)]
+mod tests;
 mod unreached;
 
-pub use explain::{AddressExplanation, RecipientExplanation, UnreachedAgent, explain};
+pub use explain::{AddressExplanation, RecipientExplanation, explain};
 pub use unreached::resolve_message;
 
 use crate::base::clock::Stamp;

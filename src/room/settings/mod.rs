@@ -8,6 +8,8 @@ mod nats;
 mod problems;
 mod ssh;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use links::{AcceptedAddress, Carrier, LinkBudget, LinkSettings, LinkTags, is_tag};
@@ -446,50 +448,5 @@ fn write_worklog<S: Serializer>(path: &Option<String>, serializer: S) -> Result<
         None => serializer.serialize_bool(false),
         Some(WORKLOG) => serializer.serialize_bool(true),
         Some(path) => serializer.serialize_str(path),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_that_leads_out_is_reset_and_listed() {
-        // P301
-        let text = "attach_from = [\"/etc\"]\ncontext = \"a/../../b\"\nworklog = \"a/README.md\"\n";
-        let mut settings = Settings::parse(text).expect("settings");
-        settings.withhold(|_| false);
-        let withheld = settings.withheld.iter().map(|one| one.key.as_str());
-        assert_eq!(
-            withheld.collect::<Vec<_>>(),
-            ["context", "attach_from", "worklog"]
-        );
-        assert!(KEYS.iter().all(|key| !(key.leads_out)(&settings)));
-        assert_eq!(settings.values(), Settings::default().values());
-    }
-
-    #[test]
-    fn the_listing_of_the_defaults_is_valid_and_equal_to_them() {
-        let mut text = String::new();
-        for setting in Settings::default().listing() {
-            let mark = if setting.value.is_empty() { "#" } else { "" };
-            text += &format!("{mark}{} = {}\n", setting.key, setting.value);
-        }
-        let again = Settings::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-        assert_eq!(again.values(), Settings::default().values());
-        assert!(KEYS.len() <= 18);
-    }
-
-    #[test]
-    fn the_worklog_is_off_or_has_a_path() {
-        for (value, path) in [
-            ("false", None),
-            ("true", Some("WORKLOG.md")),
-            ("\"docs/W.md\"", Some("docs/W.md")),
-        ] {
-            let settings = Settings::parse(&format!("worklog = {value}\n")).expect(value);
-            assert_eq!(settings.worklog.as_deref(), path);
-            assert_eq!(to_toml(&settings.values()["worklog"]), value);
-        }
     }
 }

@@ -1,12 +1,10 @@
-//! Other forms of a message: accepted, contradictory and rejected ones. The cases are in
+//! Other forms of a message: accepted, contradictory and rejected ones. More cases are in
 //! `fixtures/messages/valid/spelling_*` and beside them.
 
-use mailbag::base::clock::Stamp;
-use mailbag::base::error::Problem;
-use mailbag::message::Message;
-use mailbag::message::dialects::{self, ConvertedMessage};
-use mailbag::message::schema;
-use serde_json::{Value, json};
+use super::*;
+use crate::base::clock::Stamp;
+use crate::message::Message;
+use crate::message::schema;
 use std::fs;
 
 fn check(value: Value) -> Result<Message, Vec<Problem>> {
@@ -85,7 +83,7 @@ fn a_null_target_means_all_unless_another_field_contradicts_it() {
 fn the_table_of_spellings_is_published_and_true() {
     // P21, P383
     let protocol = fs::read_to_string("docs/protocol.md").expect("the protocol");
-    let table = dialects::published();
+    let table = published();
     assert!(
         protocol.contains(&table),
         "write this table to docs/protocol.md:\n{table}"
@@ -103,7 +101,7 @@ fn the_table_of_spellings_is_published_and_true() {
             let fields = json!({name: "bob"}).as_object().expect("an object").clone();
             let ConvertedMessage {
                 origins, problems, ..
-            } = dialects::spell(fields);
+            } = spell(fields);
             let read = origins
                 .iter()
                 .find(|(_, place)| *place == format!("/{name}"));

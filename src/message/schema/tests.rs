@@ -1,0 +1,541 @@
+//! Checking messages and registries: the fixtures in `fixtures/messages`, which a client in any language can also run,
+//! the suggestions of rejections, and the published schemas.
+//!
+//! `valid/<case>.json` is a dropped file, and `<case>.expected.json` the canonical message, without `id` if the router
+//! creates it. `invalid/<case>.json` is the raw file, which need not be JSON, and `<case>.expected.json` names the
+//! sender and the problems, by code and place. The time is always 2026-11-21T10:30:00Z, and the default sender is alice.
+
+use super::*;
+use crate::message::{FIELDS, TYPES};
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use std::collections::BTreeSet;
+use std::fs;
+
+/// A fixture: a file, and its result.
+struct Case {
+    name: String,
+    bytes: Vec<u8>,
+    expected: Value,
+}
+
+fn cases(folder: &str) -> Vec<Case> {
+    let folder = format!("fixtures/messages/{folder}");
+    let mut cases = Vec::new();
+    for file in fs::read_dir(&folder).expect("a folder").flatten() {
+        let file_name = file.file_name().into_string().expect("a name");
+        if let Some(name) = file_name.strip_suffix(".json")
+            && !name.ends_with(".expected")
+        {
+            let expected = fs::read(file.path().with_extension("expected.json")).expect(name);
+            cases.push(Case {
+                name: name.to_owned(),
+                bytes: fs::read(file.path()).expect(name),
+                expected: serde_json::from_slice(&expected).expect(name),
+            });
+        }
+    }
+    assert!(cases.len() > 10, "only {} cases in {folder}", cases.len());
+    cases
+}
+
+/// Parses and checks as the router does.
+fn read(bytes: &[u8], sender: &str) -> Result<Message, Vec<Problem>> {
+    match parse(bytes) {
+        ParsedFile::Value(value) => super::check(value, sender, now()),
+        ParsedFile::Unfinished(problem) | ParsedFile::Bad(problem) => Err(vec![problem]),
+    }
+}
+
+fn check(value: Value) -> Result<Message, Vec<Problem>> {
+    super::check(value, "alice", now())
+}
+
+fn now() -> Stamp {
+    Stamp::parse("2026-11-21T10:30:00Z").expect("a time")
+}
+
+fn code_of_bad_file(text: &str) -> String {
+    match parse(text.as_bytes()) {
+        ParsedFile::Bad(problem) => problem.code,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_valid_message_becomes_canonical_and_stays_unchanged_when_it_is_sent_again() {
+    for Case {
+        name,
+        bytes,
+        expected,
+    } in cases("valid")
+    {
+        let message = read(&bytes, "alice").unwrap_or_else(|p| panic!("{name}: {p:#?}"));
+        let again = check(message.fields().clone().into()).expect(&name);
+        assert_eq!(message.digest(), again.digest(), "{name}");
+        assert_eq!(message.addresses(), again.addresses(), "{name}");
+        let mut fields = message.fields().clone();
+        if expected.get("id").is_none() {
+            let id = fields.remove("id").unwrap_or_default();
+            assert_eq!(id.as_str().map(str::len), Some(36), "{name}");
+        }
+        assert_eq!(Value::Object(fields), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_invalid_message_is_rejected_with_all_its_problems() {
+    let mut wrong = Vec::new();
+    for case in cases("invalid") {
+        let sender = case.expected["sender"].as_str().expect("a sender");
+        let problems = read(&case.bytes, sender).expect_err(&case.name);
+        let seen: Value = problems
+            .iter()
+            .map(|p| json!({"code": p.code, "where": p.place}))
+            .collect();
+        if seen != case.expected["problems"] {
+            wrong.push(format!("{}: {seen} {problems:#?}", case.name));
+        }
+        for problem in problems {
+            assert!(
+                !problem.what.is_empty() && !problem.fix.is_empty(),
+                "{}: {problem:?}",
+                case.name
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// P114: `valid/nulls_are_absent.json` and `valid/spelling_*` have the other cases.
+#[test]
+fn null_is_absent_in_every_known_field() {
+    for field in FIELDS {
+        let mut message = json!({"to": "bob", "body": "x", "type": "message"});
+        message[field] = Value::Null;
+        let wanted = match *field {
+            "to" => vec!["no_recipient"],
+            "body" => vec!["no_content"],
+            _ => Vec::new(),
+        };
+        let problems = check(message).err().unwrap_or_default();
+        let codes: Vec<&str> = problems.iter().map(|p| p.code.as_str()).collect();
+        assert_eq!(codes, wanted, "{field}");
+    }
+}
+
+#[test]
+fn the_fixtures_cover_every_field_and_every_type() {
+    let valid = cases("valid");
+    let wrong_types: Vec<String> = cases("invalid")
+        .into_iter()
+        .filter(|case| case.name.starts_with("wrong_types"))
+        .map(|case| String::from_utf8(case.bytes).expect("UTF-8"))
+        .collect();
+    let schema: Value = serde_json::from_str(message_schema()).expect("JSON");
+    let properties = schema["properties"].as_object().expect("properties");
+    assert_eq!(properties.keys().collect::<Vec<_>>(), FIELDS);
+    for field in FIELDS {
+        let has_valid = valid.iter().any(|case| case.expected.get(field).is_some());
+        assert!(has_valid, "no valid fixture has {field}");
+        let key = format!("{field:?}:");
+        let has_wrong = wrong_types.iter().any(|text| text.contains(&key));
+        assert!(has_wrong, "no fixture wrong_types* has {field}");
+    }
+    for kind in TYPES {
+        let message = json!({"to": "bob", "type": kind, "body": "x", "refs": ["a"], "status": "actioned", "topic": "t",
+            "claims": ["a"], "in_reply_to": "a", "link": "po", "action": "probe", "key": "5a".repeat(32),
+            "signature": "required"});
+        assert!(check(message).is_ok(), "{kind} is rejected");
+    }
+}
+
+#[test]
+fn every_property_of_the_schemas_has_a_title_a_description_and_examples_that_fit() {
+    let fits_message = |value: &Value| check(value.clone()).is_ok();
+    let fits_registry = |value: &Value| check_registry(value).is_empty();
+    assert_described(
+        message_schema(),
+        &fits_message,
+        &json!({"to": "bob", "body": "x"}),
+        "from",
+    );
+    assert_described(
+        registry_schema(),
+        &fits_registry,
+        &json!({"agents": []}),
+        "agents",
+    );
+}
+
+/// Checks a schema and its examples. The examples of each property but `except` are checked in `message`.
+fn assert_described(schema: &str, fits: &dyn Fn(&Value) -> bool, message: &Value, except: &str) {
+    let schema: Value = serde_json::from_str(schema).expect("JSON");
+    assert_has_descriptions(&schema);
+    for example in schema["examples"].as_array().expect("examples") {
+        assert!(fits(example), "{example} does not fit");
+    }
+    for (field, property) in schema["properties"].as_object().expect("properties") {
+        for example in property["examples"].as_array().expect("examples") {
+            let mut message = message.clone();
+            message[field] = example.clone();
+            assert!(field == except || fits(&message), "{message} does not fit");
+        }
+    }
+}
+
+fn assert_has_descriptions(schema: &Value) {
+    for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+        for word in ["title", "description", "examples"] {
+            assert!(property.get(word).is_some(), "{field} has no {word}");
+        }
+        assert_has_descriptions(property);
+        assert_has_descriptions(&property["items"]);
+    }
+}
+
+#[test]
+fn the_published_schemas_are_of_the_draft_they_name_and_agree_with_the_program() {
+    let schema: Value = serde_json::from_str(message_schema()).expect("JSON");
+    let registry: Value = serde_json::from_str(registry_schema()).expect("JSON");
+    assert!(jsonschema::draft202012::meta::is_valid(&schema));
+    assert!(jsonschema::draft202012::meta::is_valid(&registry));
+    let published = jsonschema::draft202012::new(&schema).expect("a schema");
+    for case in cases("valid") {
+        assert!(published.is_valid(&case.expected), "{}", case.name);
+    }
+    for name in [
+        "id_slash",
+        "wrong_types",
+        "attachment_paths",
+        "attachment_shapes",
+        "unknown_type",
+        "bad_references",
+    ] {
+        let bytes = fs::read(format!("fixtures/messages/invalid/{name}.json")).expect(name);
+        let value = serde_json::from_slice(&bytes).expect(name);
+        assert!(!published.is_valid(&value), "{name}");
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_is_unfinished_and_never_bad() {
+    let whole = r#"{"to":["bob"],"body":"é😀 \ud83d\ude00 \\ \n","metadata":{"a":-1.5e-10,"b":[true,false,null,12]}}"#;
+    for cut in 0..whole.len() {
+        let parsed = parse(&whole.as_bytes()[..cut]);
+        assert!(
+            matches!(parsed, ParsedFile::Unfinished(_)),
+            "cut at {cut}: {parsed:?}"
+        );
+    }
+    assert!(matches!(parse(whole.as_bytes()), ParsedFile::Value(_)));
+}
+
+#[test]
+fn numbers_are_kept_as_written() {
+    let text =
+        r#"{"a":12345678901234567890,"b":1.10,"c":1E5,"d":-0,"e":0.1234567890123456789012345}"#;
+    let ParsedFile::Value(value) = parse(text.as_bytes()) else {
+        panic!("{text}")
+    };
+    // serde_json normalises only an exponent.
+    assert_eq!(value.to_string(), text.replace("1E5", "1e+5"));
+}
+
+#[test]
+fn deep_nesting_is_rejected_and_accepted_depths_fit_the_log() {
+    let nested = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    for depth in [parsed::DEPTH + 1, 128, 100_000] {
+        let text = format!("{{\"a\":{}}}", nested(depth));
+        assert_eq!(code_of_bad_file(&text), "too_deep", "{depth} levels");
+    }
+    let payload = nested(parsed::DEPTH - 2);
+    let text = format!(r#"{{"to":"bob","payload":{{"x":{payload}}}}}"#);
+    let message = read(text.as_bytes(), "alice").expect("deep, but not too deep");
+    let record = json!({"record": {"message": message.fields()}}).to_string();
+    assert!(serde_json::from_str::<Value>(&record).is_ok());
+}
+
+#[test]
+fn a_private_key_of_the_json_library_is_rejected_at_any_depth() {
+    for value in ["\"12\"", "\"\\u0031\"", "12", "null", "{}"] {
+        for key in [
+            "$serde_json::private::Number",
+            "\\u0024serde_json::private::Number",
+            "$serde_json::private::RawValue",
+        ] {
+            for text in [
+                format!("{{\"{key}\":{value}}}"),
+                format!("{{\"a\":[{{\"b\":1,\"{key}\":{value}}}]}}"),
+            ] {
+                assert_eq!(code_of_bad_file(&text), "reserved_key", "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_display_name_may_stand_in_from_and_becomes_the_id() {
+    let value = json!({"from": "@sintra", "to": "bob", "body": "x"});
+    let message = check_as(value.clone(), "alice", &["Sintra"], now()).expect("her own name");
+    assert_eq!(message.from(), "alice");
+    assert_eq!(
+        check(value).expect_err("not her name")[0].code,
+        "spoofed_sender"
+    );
+}
+
+#[test]
+fn the_nearest_type_is_named() {
+    let problems =
+        check(json!({"to": "bob", "body": "x", "type": "quesiton"})).expect_err("a type");
+    assert!(
+        problems[0].fix.starts_with("did you mean question?"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn a_rejection_has_a_limited_number_of_problems_and_repeats_no_large_message() {
+    let refs: Vec<String> = (0..1000).map(|n| format!("no\nreference {n}")).collect();
+    let problems = check(json!({"to": "bob", "body": "x", "refs": refs})).expect_err("references");
+    assert_eq!(problems.len(), limits::PROBLEMS);
+    let large = "x".repeat(100_000);
+    let short = json!({"to": "bob", "body": "short"});
+    for (value, example) in [
+        (json!([short]), Some(short.clone())),
+        (json!([{"to": "bob", "body": large}]), None),
+        (json!({"to": vec!["bob"; 10_000]}), None),
+    ] {
+        assert_eq!(check(value).expect_err("a list")[0].example, example);
+    }
+}
+
+#[test]
+fn the_example_for_an_ack_without_refs_has_the_message_of_in_reply_to() {
+    let ack = json!({"type": "ack", "in_reply_to": "2", "status": "actioned"});
+    let wanted = json!({"type": "ack", "refs": ["2"], "status": "actioned"});
+    assert_eq!(check(ack).expect_err("no refs")[0].example, Some(wanted));
+}
+
+/// Pastes the suggestion of each problem, and returns the number of suggestions.
+fn paste(name: &str, bytes: &[u8], sender: &str) -> usize {
+    let mut count = 0;
+    for problem in read(bytes, sender).err().unwrap_or_default() {
+        let Some(example) = &problem.example else {
+            continue;
+        };
+        count += 1;
+        let text = String::from_utf8_lossy(bytes);
+        let fixed = corrected(&text, std::slice::from_ref(&problem)).expect("a suggestion");
+        let mut again = read(fixed.as_bytes(), sender).err().unwrap_or_default();
+        // A value fixes its field. The other fields can still be wrong.
+        if serde_json::from_str::<Value>(&fixed).expect("JSON") != *example {
+            again.retain(|other| other.place == problem.place);
+        }
+        assert!(
+            again.is_empty(),
+            "{name}: {problem:#?} suggests {example}: {again:#?}"
+        );
+    }
+    count
+}
+
+#[test]
+fn each_suggestion_works_when_it_is_pasted() {
+    // P388
+    let mut count = 0;
+    for case in cases("invalid") {
+        let sender = case.expected["sender"].as_str().expect("a sender");
+        count += paste(&case.name, &case.bytes, sender);
+    }
+    assert!(count > 60, "{count} suggestions");
+}
+
+#[test]
+fn a_file_that_is_nearly_json_is_understood() {
+    let meant = json!({"to": "bob", "body": "say \"hi\""});
+    let plain = r#"{"to": "bob", "body": "say \"hi\""}"#;
+    let simple = r#"{"to": "bob", "body": "hi"}"#;
+    let numbered = |joint: &str| {
+        format!(
+            "     1{joint}{{\n     2{joint}  \"to\": \"bob\",\n     3{joint}  \"body\": \"hi\"\n     4{joint}}}\n"
+        )
+    };
+    let hi = json!({"to": "bob", "body": "hi"});
+    for (text, what, example) in [
+        (numbered("\t"), "number", hi.clone()),
+        (numbered("→"), "number", hi.clone()),
+        (format!("     1\t```json\n     2\t{simple}\n     3\t```\n"), "number", hi.clone()),
+        (format!("Here it is:\n```json\n{plain}\n```\n"), "fence", meant.clone()),
+        (simple.replace('"', "\u{201d}"), "typographic", hi.clone()),
+        (
+            "{\u{201c}to\u{201d}: \u{201c}bob\u{201d}, \u{201c}body\u{201d}: \u{201c}it\u{2019}s me\u{201d}}"
+                .to_owned(),
+            "typographic",
+            json!({"to": "bob", "body": "it's me"}),
+        ),
+        (simple.replace('"', "\\\""), "escaped", hi.clone()),
+        (json!(plain).to_string(), "inside of a string", meant),
+        (
+            "# Report\n\n- all tests pass\n".to_owned(),
+            "Markdown",
+            json!({"to": "bob", "body": "# Report\n\n- all tests pass"}),
+        ),
+        ("All tests pass".to_owned(), "neither { nor [", json!({"to": "bob", "body": "All tests pass"})),
+    ] {
+        let problem = read(text.as_bytes(), "alice").expect_err(&text).remove(0);
+        assert!(problem.what.contains(what), "{text}: {problem:#?}");
+        assert_eq!(problem.example, Some(example), "{text}");
+        paste("a text", text.as_bytes(), "alice");
+    }
+}
+
+#[test]
+fn a_rejection_lists_the_cause_and_nothing_that_follows_from_it() {
+    // P442
+    for (message, codes) in [
+        (
+            json!({"to_agent": null, "routing": "direct", "content": "x"}),
+            ["conflicting_fields"].as_slice(),
+        ),
+        (json!({"cc": 5, "body": "x"}), &["wrong_type"]),
+        (
+            json!({"reciever": "carol", "body": "x"}),
+            &["misnamed_field"],
+        ),
+        (
+            json!({"too": "carol", "bodyy": "x"}),
+            &["no_recipient", "misnamed_field"],
+        ),
+        (json!({"to": "bob", "boddy": "x"}), &["misnamed_field"]),
+        (
+            json!({"typee": "ack", "refs": ["m-1"], "status": "resolved"}),
+            &["misnamed_field"],
+        ),
+        (
+            json!({"to_role": "engineer", "body": "x"}),
+            &["misnamed_field"],
+        ),
+        (
+            json!({"body": "x", "text": "y"}),
+            &["conflicting_fields", "no_recipient"],
+        ),
+        (json!({"bcc": null, "to": "bob", "body": "x"}), &[]),
+    ] {
+        let mut found: Vec<String> = check(message.clone())
+            .err()
+            .into_iter()
+            .flatten()
+            .map(|problem| problem.code)
+            .collect();
+        let mut codes = codes.to_vec();
+        found.sort();
+        codes.sort_unstable();
+        assert_eq!(found, codes, "{message}");
+    }
+}
+
+#[test]
+fn one_reference_is_read_as_a_list_with_this_reference() {
+    // P383
+    for (refs, wanted) in [
+        (json!("\u{2014}"), json!(["\u{2014}"])),
+        (json!("docs/a.md"), json!(["docs/a.md"])),
+        (json!(12), json!(["12"])),
+        (json!(["Riff #221", 7]), json!(["Riff #221", "7"])),
+    ] {
+        let message = check(json!({"to": "bob", "body": "x", "refs": refs}));
+        assert_eq!(message.expect("it is valid").fields()["refs"], wanted);
+    }
+}
+
+fn compile(schema: &str) -> Validator {
+    jsonschema::options()
+        .with_pattern_options(PatternOptions::regex())
+        .with_format("mailbag-time", is_time)
+        .should_validate_formats(true)
+        .build(&serde_json::from_str(schema).expect("JSON"))
+        .expect("a schema")
+}
+
+fn shown<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> BTreeSet<String> {
+    errors
+        .map(|error| format!("{} {error} {}", error.instance_path(), error.schema_path()))
+        .collect()
+}
+
+#[test]
+fn the_generated_code_and_the_compiled_schema_agree_on_each_value_of_each_field() {
+    let compiled = compile(message_schema());
+    let schema: Value = serde_json::from_str(message_schema()).expect("JSON");
+    let texts = [
+        "", "a", "-a", "a b", "a\n", "a/b", "#1", "/a", "../a", "urgent", "x-a", "x-", "ack",
+        "a/b/c", "€",
+    ];
+    let long = [
+        64, 65, 128, 129, 193, 194, 255, 256, 257, 1000, 1001, 1024, 1025,
+    ]
+    .map(|n| Value::from("a".repeat(n)));
+    let times = [
+        "2026-11-21T10:30:00Z",
+        "2026-13-01T00:00:00Z",
+        "2026-11-21T10:30:00",
+    ]
+    .map(Value::from);
+    let others = [
+        json!(null),
+        json!(true),
+        json!(1),
+        json!(1.5),
+        json!([]),
+        json!({}),
+        json!([1]),
+        json!([["a"]]),
+    ];
+    let one: Vec<Value> = texts
+        .map(Value::from)
+        .into_iter()
+        .chain(long)
+        .chain(times)
+        .chain(others)
+        .collect();
+    let lists = one.iter().map(|value| json!([value, "a"]));
+    let fields = ["path", "sha256", "media_type", "name", "content"];
+    let attached = one.iter().flat_map(|value| {
+        fields
+            .map(|field| json!([{"path": "a", field: value}]))
+            .into_iter()
+            .chain([json!([{"name": value, "content": value}])])
+    });
+    let values: Vec<Value> = one.iter().cloned().chain(lists).chain(attached).collect();
+    let properties = schema["properties"].as_object().expect("properties");
+    let (mut valid, mut invalid) = (0, 0);
+    for field in properties.keys() {
+        for value in &values {
+            for mut message in [
+                json!({}),
+                json!({"body": "x"}),
+                json!({"type": "ack"}),
+                json!({"type": 1, "subject": 2}),
+            ] {
+                message[field] = value.clone();
+                let problems = shown(MessageValidator::iter_errors(&message));
+                assert_eq!(problems, shown(compiled.iter_errors(&message)), "{message}");
+                assert_eq!(
+                    MessageValidator::is_valid(&message),
+                    problems.is_empty(),
+                    "{message}"
+                );
+                if problems.is_empty() {
+                    valid += 1
+                } else {
+                    invalid += 1
+                }
+            }
+        }
+    }
+    assert!(
+        valid > 500 && invalid > 500,
+        "{valid} valid, {invalid} invalid"
+    );
+}

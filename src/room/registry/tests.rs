@@ -1,0 +1,237 @@
+//! Reading and editing a registry.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::room::settings::Settings;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+proptest! {
+    #[test]
+    fn reading_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), text: String) {
+        let _ = Registry::parse(&bytes);
+        let _ = Registry::parse(text.as_bytes());
+        let _ = Settings::parse(&text);
+    }
+}
+
+fn problems(text: &str) -> Vec<Problem> {
+    Registry::parse(text.as_bytes()).expect_err(text)
+}
+
+#[test]
+fn a_bad_registry_says_where() {
+    let cases = [
+        ("", "not_json", ""),
+        ("  \n", "not_json", ""),
+        (
+            "{\"agents\": [\n{\"id\": \"a\"",
+            "not_json",
+            "line 2 column 10",
+        ),
+        ("{\"agents\": [}", "not_json", "line 1 column 13"),
+        ("\u{feff}{}", "not_json", "line 1 column 1"),
+        ("[]", "wrong_type", ""),
+        ("{}", "missing_field", "/agents"),
+        (r#"{"version": 2, "agents": []}"#, "bad_version", "/version"),
+        (r#"{"agents": {}}"#, "wrong_type", "/agents"),
+        (r#"{"agents": [7]}"#, "wrong_type", "/agents/0"),
+        (
+            r#"{"agents": [{"role": "x"}]}"#,
+            "missing_field",
+            "/agents/0",
+        ),
+        (r#"{"agents": [{"id": ".."}]}"#, "bad_name", "/agents/0/id"),
+        (r#"{"agents": [{"id": "a/b"}]}"#, "bad_name", "/agents/0/id"),
+        (r#"{"agents": [{"id": 5}]}"#, "wrong_type", "/agents/0/id"),
+        (
+            r#"{"agents": [{"id": "a", "name": "R2D2"}]}"#,
+            "bad_name",
+            "/agents/0/name",
+        ),
+        (
+            r#"{"agents": [{"id": "a", "status": "bussy"}]}"#,
+            "bad_status",
+            "/agents/0/status",
+        ),
+        (
+            r#"{"agents": [{"id": "a", "uid": -1}]}"#,
+            "wrong_type",
+            "/agents/0/uid",
+        ),
+        (
+            r#"{"agents": [{"id": "a", "uid": 1000.0}]}"#,
+            "wrong_type",
+            "/agents/0/uid",
+        ),
+        (
+            r#"{"agents": [{"id": "a", "wake": {"by": "post"}}]}"#,
+            "bad_wake",
+            "/agents/0/wake",
+        ),
+        (
+            r#"{"agents": [{"id": "a", "wake": {"argv": ["x"], "every": "soon"}}]}"#,
+            "bad_wake",
+            "/agents/0/wake",
+        ),
+        (
+            r#"{"agents": [{"id": "a", "topics": ["a b"]}]}"#,
+            "bad_name",
+            "/agents/0/topics/0",
+        ),
+        (
+            r#"{"agents": [{"id": "ALL"}]}"#,
+            "reserved_name",
+            "/agents/0/id",
+        ),
+        (
+            r#"{"agents": [{"id": "any_x"}]}"#,
+            "reserved_name",
+            "/agents/0/id",
+        ),
+        (
+            r#"{"agents": [{"id": "Human"}]}"#,
+            "reserved_name",
+            "/agents/0/id",
+        ),
+        (
+            r#"{"agents": [{"id": "human", "status": "retired"}]}"#,
+            "reserved_name",
+            "/agents/0/status",
+        ),
+        (
+            r#"{"agents": [], "aliases": {"mailbag": "x"}}"#,
+            "reserved_name",
+            "/aliases/mailbag",
+        ),
+        (
+            r#"{"agents": [], "aliases": {"x": []}}"#,
+            "wrong_type",
+            "/aliases/x",
+        ),
+        (
+            r#"{"agents": [], "aliases": {"x": "no one"}}"#,
+            "bad_address",
+            "/aliases/x",
+        ),
+        (
+            r#"{"agents": [], "agents": []}"#,
+            "duplicate_key",
+            "line 1 column 23",
+        ),
+        (
+            r#"{"agents": [{"id": "a", "id": "b"}]}"#,
+            "duplicate_key",
+            "line 1 column 28",
+        ),
+    ];
+    for (text, code, place) in cases {
+        let found = problems(text);
+        let found: Vec<_> = found
+            .iter()
+            .map(|p| (p.code.as_str(), p.place.as_str()))
+            .collect();
+        assert_eq!(found, [(code, place)], "{text}");
+    }
+}
+
+#[test]
+fn all_problems_of_a_registry_are_reported() {
+    let good = json!({"version": 1, "note": "kept", "agents": [
+        {"id": "planner", "role": "planner", "name": "Sintra", "instance": 1, "description": "d", "capabilities": ["a"],
+         "topics": ["t"], "status": "busy", "uid": 1000, "supervisor": "human", "wake": {"argv": ["x"]}, "mine": null}],
+        "aliases": {"web-owner": "cap:web", "leads": ["planner", "human"]}});
+    assert!(Registry::parse(good.to_string().as_bytes()).is_ok());
+    let bad = r#"{"version": 2, "agents": [{"role": "a b"},
+        {"id": "..", "name": "Sintra2", "status": "asleep", "uid": -1}], "aliases": {"a b": "x", "c": []}}"#;
+    let found: BTreeSet<String> = problems(bad)
+        .iter()
+        .map(|p| format!("{} {}", p.code, p.place))
+        .collect();
+    let expected = [
+        "bad_version /version",
+        "missing_field /agents/0",
+        "bad_name /agents/0/role",
+        "bad_name /agents/1/id",
+        "bad_name /agents/1/name",
+        "bad_status /agents/1/status",
+        "wrong_type /agents/1/uid",
+        "bad_name /aliases/a b",
+        "wrong_type /aliases/c",
+    ];
+    assert_eq!(found, expected.map(str::to_owned).into());
+}
+
+#[test]
+fn a_collision_names_both() {
+    let two = problems(
+        r#"{"agents": [{"id": "a", "name": "Bob"}, {"id": "bob"}], "aliases": {"A": "bob"}}"#,
+    );
+    assert!(
+        two[0]
+            .what
+            .starts_with("agents/0 \"Bob\" and agents/1 \"bob\""),
+        "{two:?}"
+    );
+    assert!(
+        two[1].what.starts_with("agents/0 \"a\" and aliases \"A\""),
+        "{two:?}"
+    );
+    assert!(Registry::parse(br#"{"agents": [{"id": "sintra", "name": "Sintra"}]}"#).is_ok());
+}
+
+#[test]
+fn registry_edits_keep_unknown_fields() {
+    let text = r#"{"z": 1e400, "agents": [{"x": 20123456789012345678901, "id": "bob", "name": "Porto"}], "version": 1}"#;
+    let registry = Registry::parse(text.as_bytes()).unwrap();
+    let change = Map::from_iter([
+        ("role".to_owned(), json!("lead")),
+        ("name".to_owned(), Value::Null),
+    ]);
+    let edited = registry
+        .set("bob", &change)
+        .unwrap()
+        .subscribe("human", "news")
+        .unwrap();
+    let squeezed: String = edited.to_json().split_whitespace().collect();
+    let wanted = r#"{"z":1e+400,"agents":[{"x":20123456789012345678901,"id":"bob","role":"lead"},{"id":"human","topics":["news"]}],"version":1}"#;
+    assert_eq!(squeezed.replace("1e400", "1e+400"), wanted);
+    assert!(registry.unsubscribe("bob", "news").is_ok());
+    assert_eq!(
+        registry
+            .retire("bob")
+            .unwrap()
+            .remove("bob")
+            .unwrap()
+            .agents()
+            .len(),
+        1
+    );
+    for problems in [
+        registry.retire("human"),
+        registry.remove("human"),
+        registry.remove("bo"),
+        registry.add(Agent::new("..")),
+    ] {
+        assert!(problems.is_err());
+    }
+    let pool = ["Porto".to_owned(), "Sintra".to_owned()];
+    assert_eq!(registry.next_free_name(&pool), Some("Sintra"));
+}
+
+#[test]
+fn an_open_room_reads_roles_from_ids() {
+    let of = |id| Registry::admit(id).role.unwrap_or_default();
+    assert_eq!(of("agent_engineer_1_abc123"), "engineer");
+    assert_eq!(of("agent_data_engineer_2_abc"), "data_engineer");
+    assert_eq!(
+        (of("agent__1_x"), of("planner"), of("agent_1_x")),
+        ("".into(), "".into(), "".into())
+    );
+    assert!(
+        Registry::empty()
+            .add(Registry::admit("agent_engineer_1_abc123"))
+            .is_ok()
+    );
+}
