@@ -108,18 +108,6 @@ pub fn directory() -> Option<PathBuf> {
     std::env::current_dir().ok()
 }
 
-/// The login session of this process, which all commands in one terminal share.
-///
-/// Its number is 0 if the session began outside of this process's namespace, as in a container. `rustix` has no process
-/// number 0, so this uses `nix`.
-pub fn terminal_session() -> String {
-    let session = nix::unistd::getsid(None).map_or(0, nix::unistd::Pid::as_raw);
-    let namespace = namespace()
-        .map(|namespace| format!(" in namespace {namespace}"))
-        .unwrap_or_default();
-    format!("terminal:{session}{namespace}")
-}
-
 /// The id of the system's current boot. `None` if the system does not report it.
 pub fn boot() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

@@ -20,7 +20,7 @@ pub mod state;
 
 pub use append::{Log, cut, rewrite};
 pub use chain::LogChain;
-pub use committed::{CommitNote, CommittedLines, LogTip, committed, lines};
+pub use committed::{CommitNote, LogTip, committed, lines};
 pub use lines::{
     LogLines, LogPosition, RawLogLine, RecordReader, START, before_end, length, next_line, now,
     read, read_live, read_one, read_record, read_whole, segments,

@@ -60,17 +60,6 @@ pub struct IncomingItem {
     pub receipts: Vec<RemoteReceipt>,
 }
 
-impl LinkChange {
-    /// The tag of the other room.
-    pub fn link(&self) -> &Arc<str> {
-        match self {
-            LinkChange::Probed { link }
-            | LinkChange::Removed { link }
-            | LinkChange::Rebound { link } => link,
-        }
-    }
-}
-
 /// In a record: the position that the other room has committed in the outgoing stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamAcknowledgement {

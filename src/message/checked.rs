@@ -4,7 +4,6 @@ use crate::base::hash::Hasher;
 use crate::message::mentions::mentions;
 use crate::message::types::{
     APPROVAL, CLAIM_TYPES, DECISION, PIN, QUESTION, ROUTER_TYPES, is_acted_on,
-    may_go_to_channel_alone,
 };
 use serde_json::{Map, Value};
 
@@ -149,16 +148,6 @@ impl Message {
     /// All fields in the sender's order.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
-    }
-
-    /// All fields, without a copy.
-    pub fn into_fields(self) -> Map<String, Value> {
-        self.fields
-    }
-
-    /// Returns true without recipients if the type needs only a channel.
-    pub fn is_for_channel_alone(&self) -> bool {
-        self.addresses.is_empty() && may_go_to_channel_alone(self.kind())
     }
 
     /// Returns true for a type that the router acts on and that no conversation shows.
@@ -433,26 +422,7 @@ mod tests {
             (&["@bob".to_owned()][..], true)
         );
         let m = message(r#"{"id":"1","from":"a","type":"ack","body":"@bob, look"}"#);
-        assert_eq!(
-            (
-                m.addresses().len(),
-                m.is_for_router(),
-                m.is_for_channel_alone()
-            ),
-            (0, true, false)
-        );
-    }
-
-    #[test]
-    fn status_and_session_events_need_no_recipient() {
-        let alone = |kind| {
-            message(&format!(
-                r#"{{"id":"1","from":"a","type":"{kind}","body":"x"}}"#
-            ))
-            .is_for_channel_alone()
-        };
-        assert!(alone("status") && alone("task.claimed") && alone("agent_complete"));
-        assert!(!alone("message") && !alone("x-mine") && !alone("x-my.own") && !alone("ack"));
+        assert_eq!((m.addresses().len(), m.is_for_router()), (0, true));
     }
 
     #[test]

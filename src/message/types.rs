@@ -192,4 +192,14 @@ mod tests {
         assert_eq!(senders_of_type("x-mine"), TypeSenders::Everyone);
         assert_eq!(senders_of_type(LINK), TypeSenders::Human);
     }
+
+    #[test]
+    fn status_and_session_events_may_go_to_a_channel_alone() {
+        for kind in ["status", "task.claimed", "agent_complete"] {
+            assert!(may_go_to_channel_alone(kind), "{kind}");
+        }
+        for kind in ["message", "x-mine", "x-my.own", "ack"] {
+            assert!(!may_go_to_channel_alone(kind), "{kind}");
+        }
+    }
 }

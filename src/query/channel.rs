@@ -26,22 +26,13 @@ pub struct Channel {
     pub last: String,
 }
 
-/// A line of a conversation: raw text and parsed value.
+/// A line of a conversation.
 pub struct ConversationLine {
-    /// The line without its newline.
-    pub text: String,
     /// The parsed line; `null` if the line is not JSON.
     pub value: Value,
 }
 
 impl ConversationLine {
-    fn of(text: &str) -> ConversationLine {
-        ConversationLine {
-            text: text.to_owned(),
-            value: serde_json::from_str(text).unwrap_or_default(),
-        }
-    }
-
     /// The number of the record that the line shows.
     pub fn seq(&self) -> Option<u64> {
         self.value
@@ -275,7 +266,7 @@ impl<'a> ConversationReader<'a> {
             };
             offset += read as u64;
             let text = String::from_utf8_lossy(text);
-            let seq = ConversationLine::of(&text).seq().unwrap_or(u64::MAX);
+            let seq = parse_line(&text).seq().unwrap_or(u64::MAX);
             if seq > self.seq {
                 self.seq = if seq == u64::MAX { self.seq } else { seq };
                 each(&text)?;
@@ -286,5 +277,7 @@ impl<'a> ConversationReader<'a> {
 
 /// Parses a line of a conversation.
 pub fn parse_line(line: &str) -> ConversationLine {
-    ConversationLine::of(line)
+    ConversationLine {
+        value: serde_json::from_str(line).unwrap_or_default(),
+    }
 }

@@ -3,7 +3,6 @@
 use super::Room;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::base::limits;
 use crate::disk::{LockFile, layout};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -62,13 +61,5 @@ impl Room {
         self.dir
             .make_loose(layout::link(tag))?
             .show(layout::CARRIER, text.as_bytes())
-    }
-
-    /// The last note of a link's carrier. `None` without a note, or if the note is damaged.
-    pub fn carrier(&self, tag: &str) -> Result<Option<CarrierNote>> {
-        let note = self
-            .dir
-            .read(layout::carrier(tag), limits::LINK_STATE_MOST)?;
-        Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 }

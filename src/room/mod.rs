@@ -46,6 +46,5 @@ pub use open::{
     FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_not_a_link,
     default_place, find, find_room, is_room, named_by_environment,
 };
-pub use place::CopiedRoom;
 pub use progress::StalledRouter;
-pub use turn::{PausedRoom, RoomTurn, pause};
+pub use turn::{RoomTurn, pause};

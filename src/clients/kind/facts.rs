@@ -381,19 +381,4 @@ impl AbilityKind {
         AbilityKind::Server,
         AbilityKind::Unasked,
     ];
-
-    /// In one or two words, as the head of a column.
-    pub fn short(self) -> &'static str {
-        match self {
-            AbilityKind::Start => "start",
-            AbilityKind::Prompt => "prompt",
-            AbilityKind::Tools => "tools",
-            AbilityKind::Stop => "stop",
-            AbilityKind::Guard => "guard",
-            AbilityKind::Permission => "permission",
-            AbilityKind::Wake => "wake",
-            AbilityKind::Server => "MCP",
-            AbilityKind::Unasked => "unasked",
-        }
-    }
 }

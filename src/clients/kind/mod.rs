@@ -8,7 +8,8 @@ mod gemini;
 mod kimi;
 mod opencode;
 mod qwen;
-mod table;
+#[cfg(test)]
+mod tests;
 
 pub use facts::{
     AbilityKind, AbilitySupport, AllowRules, ClientAbility, ClientFacts, ClientFile, ClientHook,
@@ -18,7 +19,6 @@ pub use facts::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-pub use table::{limits, summary};
 
 /// A client program for agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -178,66 +178,4 @@ const fn abilities(can: [AbilitySupport; 9]) -> [ClientAbility; 9] {
         at += 1;
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::room::sessions::KNOWN;
-
-    #[test]
-    fn each_client_is_found_by_its_word_and_says_each_ability_once() {
-        for client in Client::ALL {
-            let facts = client.facts();
-            assert_eq!(Client::parse(facts.word), Ok(client));
-            assert_eq!(
-                facts.abilities.each_ref().map(|ability| ability.what),
-                AbilityKind::ALL
-            );
-            assert!(
-                facts
-                    .project
-                    .iter()
-                    .any(|file| file.parts.contains(&InstallPart::Section))
-            );
-        }
-        assert!(Client::parse("git").is_err());
-    }
-
-    #[test]
-    fn each_client_can_be_recognised_by_its_program() {
-        for client in Client::ALL {
-            let known = KNOWN.iter().find(|known| known.name == client.as_str());
-            assert!(
-                known.is_some_and(|known| known.programs.contains(&client.facts().program)),
-                "{}",
-                client.name()
-            );
-        }
-    }
-
-    #[test]
-    fn what_needs_a_hook_has_one() {
-        for client in Client::ALL {
-            let facts = client.facts();
-            let can = |what: AbilityKind| {
-                facts
-                    .abilities
-                    .iter()
-                    .any(|one| one.what == what && !matches!(one.can, AbilitySupport::No(_)))
-            };
-            assert_eq!(
-                can(AbilityKind::Permission),
-                facts.approval.is_some(),
-                "{}",
-                client.name()
-            );
-            assert_eq!(
-                can(AbilityKind::Guard),
-                facts.events.iter().any(|hook| hook.matcher.is_some()),
-                "{}",
-                client.name()
-            );
-        }
-    }
 }

@@ -4,8 +4,8 @@ mod change;
 mod probe;
 mod table;
 
-pub use change::{RebindResult, RecordedLinkChange, rebind, remove, to_rebind};
-pub use probe::{ProbeResult, ProbeStage, ProbeStageTime, probe};
+pub use change::{RecordedLinkChange, rebind, remove, to_rebind};
+pub use probe::{ProbeResult, ProbeStage, probe};
 
 use super::trust;
 use crate::base::error::{Error, ErrorContext, Result};

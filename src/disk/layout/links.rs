@@ -27,11 +27,6 @@ pub fn link(tag: &str) -> PathBuf {
     Path::new(LINKS).join(tag)
 }
 
-/// The state of its carrier.
-pub fn carrier(tag: &str) -> PathBuf {
-    link(tag).join(CARRIER)
-}
-
 /// Items from the other room that wait for pickup.
 pub fn link_in(tag: &str) -> PathBuf {
     link(tag).join("in")

@@ -252,11 +252,6 @@ impl Approvals {
         &self.open
     }
 
-    /// The last closed approvals, in the order of their decisions.
-    pub fn decided(&self) -> impl DoubleEndedIterator<Item = &ClosedApproval> {
-        self.decided.iter()
-    }
-
     /// The open approval that a reference names.
     pub fn find(&self, reference: &str) -> ReferenceResolution<&OpenApproval> {
         named(
@@ -275,15 +270,6 @@ impl Approvals {
                 .iter()
                 .map(|one| (one.approval.as_str(), one.asked, one)),
         )
-    }
-
-    /// The next deadline.
-    pub fn next_deadline(&self) -> Option<Stamp> {
-        self.open
-            .iter()
-            .filter_map(|open| open.terms.deadline)
-            .min()
-            .map(Stamp::from_micros)
     }
 
     /// Records in `at` a status of a copy.

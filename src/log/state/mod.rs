@@ -30,10 +30,10 @@ pub use checkpoint::saved;
 pub use claims::Claims;
 pub use counts::{ChannelCounts, MessageCounts};
 pub use disputes::Disputes;
-pub use gaps::{AcceptedGap, AcceptedGaps};
+pub use gaps::AcceptedGaps;
 pub use ids::{MessageIndex, line_of_retry};
 pub use items::OpenItems;
-pub use links::{IncomingStream, LinkState, LinkStates, OutgoingStream, UnconfirmedItem};
+pub use links::{IncomingStream, LinkState, LinkStates, UnconfirmedItem};
 pub use loops::{LOOP, LoopDetector};
 pub use mailboxes::Mailboxes;
 pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
@@ -43,9 +43,9 @@ pub use replay::{
     BatchDamage, LastBatch, ReplayedLog, committed, committed_after, damage_after, replay,
     replay_durable,
 };
-pub use timers::{MessageDeadline, MessageDeadlines, MissingAnswers};
+pub use timers::{MessageDeadline, MessageDeadlines};
 pub use waits::WaitReason;
-pub use wakes::{FailedWake, LastWake, WakeStates};
+pub use wakes::{LastWake, WakeStates};
 
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};

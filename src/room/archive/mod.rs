@@ -10,7 +10,7 @@ mod frames;
 mod pack;
 mod sources;
 
-pub use artifacts::{ContextFile, artifacts, weigh_artifact};
+pub use artifacts::{artifacts, weigh_artifact};
 pub use sources::{ArchiveKind, PackSource, SkippedFile, each};
 
 use crate::base::clock::Stamp;

@@ -1,0 +1,109 @@
+//! The facts about each client are complete, and the docs show them.
+
+use super::{AbilityKind, AbilitySupport, Client, InstallPart};
+use crate::room::sessions::KNOWN;
+
+#[test]
+fn each_client_is_found_by_its_word_and_says_each_ability_once() {
+    for client in Client::ALL {
+        let facts = client.facts();
+        assert_eq!(Client::parse(facts.word), Ok(client));
+        assert_eq!(
+            facts.abilities.each_ref().map(|ability| ability.what),
+            AbilityKind::ALL
+        );
+        assert!(
+            facts
+                .project
+                .iter()
+                .any(|file| file.parts.contains(&InstallPart::Section))
+        );
+    }
+    assert!(Client::parse("git").is_err());
+}
+
+#[test]
+fn each_client_can_be_recognised_by_its_program() {
+    for client in Client::ALL {
+        let known = KNOWN.iter().find(|known| known.name == client.as_str());
+        assert!(
+            known.is_some_and(|known| known.programs.contains(&client.facts().program)),
+            "{}",
+            client.name()
+        );
+    }
+}
+
+#[test]
+fn what_needs_a_hook_has_one() {
+    for client in Client::ALL {
+        let facts = client.facts();
+        let can = |what: AbilityKind| {
+            facts
+                .abilities
+                .iter()
+                .any(|one| one.what == what && !matches!(one.can, AbilitySupport::No(_)))
+        };
+        assert_eq!(
+            can(AbilityKind::Permission),
+            facts.approval.is_some(),
+            "{}",
+            client.name()
+        );
+        assert_eq!(
+            can(AbilityKind::Guard),
+            facts.events.iter().any(|hook| hook.matcher.is_some()),
+            "{}",
+            client.name()
+        );
+    }
+}
+
+/// The README and the guide show for each ability whether a client has it, and the reason if it lacks a part.
+#[test]
+fn the_tables_of_client_features_in_the_docs_match_the_source() {
+    let mut head = String::from("| client |");
+    for ability in AbilityKind::ALL {
+        head += &format!(" {} |", short(ability));
+    }
+    let mut summary = format!(
+        "{head}\n|{}\n",
+        "---|".repeat(head.matches('|').count() - 1)
+    );
+    let mut limits = String::from("| client | what | why |\n|---|---|---|\n");
+    for client in Client::ALL {
+        summary += &format!("| {} |", client.name());
+        for ability in &client.facts().abilities {
+            let (word, why) = match ability.can {
+                AbilitySupport::Yes => ("yes", None),
+                AbilitySupport::Partly(why) => ("partly", Some(why)),
+                AbilitySupport::No(why) => ("no", Some(why)),
+            };
+            summary += &format!(" {word} |");
+            if let Some(why) = why {
+                let (name, what) = (client.name(), short(ability.what));
+                limits += &format!("| {name} | {what}: {word} | {why} |\n");
+            }
+        }
+        summary += "\n";
+    }
+    for (page, name, table) in [
+        ("README.md", "abilities", &summary),
+        ("docs/agents.md", "abilities", &summary),
+        ("docs/agents.md", "limits", &limits),
+    ] {
+        let text = std::fs::read_to_string(page).expect(page);
+        assert!(
+            text.contains(&format!("<!-- {name} -->\n{table}<!-- {name} end -->")),
+            "{page} must have these {name}:\n{table}"
+        );
+    }
+}
+
+/// The head of a column.
+fn short(what: AbilityKind) -> String {
+    match what {
+        AbilityKind::Server => "MCP".to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
