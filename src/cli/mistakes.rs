@@ -309,6 +309,8 @@ fn texts(error: &clap::Error, kind: ContextKind) -> &[String] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::args::Cli;
+    use clap::FromArgMatches;
 
     #[test]
     fn each_answer_begins_with_a_command_and_no_command_is_in_the_table() {
@@ -320,6 +322,186 @@ mod tests {
                 command.starts_with("--") || known.find_subcommand(command).is_some(),
                 "{word}: {form}"
             );
+        }
+    }
+
+    /// The words of a line with quoted words.
+    fn shell_words(line: &str) -> Vec<OsString> {
+        let mut words = Vec::new();
+        for (at, part) in line.split('\'').enumerate() {
+            if at % 2 == 1 {
+                words.push(part.into());
+            } else {
+                words.extend(part.split_whitespace().map(OsString::from));
+            }
+        }
+        words
+    }
+
+    /// Reads a line as clap does, without [`crate::cli::words`].
+    fn read_plain(line: &str) -> Result<Cli, clap::Error> {
+        Cli::from_arg_matches(&command().try_get_matches_from(shell_words(line))?)
+    }
+
+    #[test]
+    fn typical_mistakes_have_the_meaning_of_the_correct_form() {
+        // P531
+        for (mistake, correct) in [
+            ("send bob '- item one'", "send bob -- '- item one'"),
+            ("send bob '-- all done'", "send bob -- '-- all done'"),
+            ("send bob '--all is done'", "send bob -- '--all is done'"),
+            (
+                "send bob '--port=80 is taken'",
+                "send bob -- '--port=80 is taken'",
+            ),
+            ("send bob '-q is quiet'", "send bob -- '-q is quiet'"),
+            (
+                "send bob x --subject '- s u'",
+                "send bob x '--subject=- s u'",
+            ),
+            (
+                "send bob x '--subject=- s u'",
+                "send bob x '--subject=- s u'",
+            ),
+            (
+                "send bob x --subject '-5 degrees'",
+                "send bob x '--subject=-5 degrees'",
+            ),
+            ("--json send bob '- x y'", "send bob --json -- '- x y'"),
+            ("send bob '- x y' --json", "send bob --json -- '- x y'"),
+            ("reply 2 '- a b'", "reply 2 -- '- a b'"),
+            ("ack 2 --note '- seen it'", "ack 2 '--note=- seen it'"),
+            (
+                "claim src/n --note '- my note'",
+                "claim src/n '--note=- my note'",
+            ),
+            ("claim src/n -m 'my note'", "claim src/n --note 'my note'"),
+            (
+                "release src/n --note '- a b'",
+                "release src/n '--note=- a b'",
+            ),
+            ("send --to bob --body hi", "send bob hi"),
+            ("send --to=bob '--body=hi there'", "send bob 'hi there'"),
+            ("send --to bob hi", "send bob hi"),
+            ("send bob -m '- hi you'", "send bob -- '- hi you'"),
+            (
+                "send bob --message hi --from alice",
+                "send bob hi --as alice",
+            ),
+            ("send bob hi --title x", "send bob hi --subject x"),
+            ("send bob hi --prio high", "send bob hi --priority high"),
+            ("send bob hi -p P1", "send bob hi --priority P1"),
+            (
+                "send bob hi --kind task --agent alice",
+                "send bob hi --type task --as alice",
+            ),
+            ("reply --id 2 --body eighty", "reply 2 eighty"),
+            ("reply 2 -m eighty", "reply 2 eighty"),
+            ("inbox bob -n 1", "inbox bob --limit 1"),
+            ("inbox bob --last 1", "inbox bob --limit 1"),
+            ("list -n 1", "list --last 1"),
+            ("list --limit 1", "list --last 1"),
+            ("list --count=1", "list --last 1"),
+            ("search which -n 1", "search which --last 1"),
+            ("search which --limit 1", "search which --last 1"),
+            ("search --query which", "search which"),
+            ("trace --id 2", "trace 2"),
+        ] {
+            let read = Cli::read(shell_words(&format!("mailbag {mistake}"))).expect(mistake);
+            let correct = read_plain(&format!("mailbag {correct}")).expect(correct);
+            assert_eq!(format!("{read:?}"), format!("{correct:?}"), "{mistake}");
+        }
+    }
+
+    #[test]
+    fn typical_mistakes_are_answered_with_a_correct_form_that_can_be_pasted() {
+        // P531
+        for (mistake, expected) in [
+            (
+                "sned bob hi",
+                "`sned` is not a command; did you mean `mailbag send`?",
+            ),
+            (
+                "frobnicate",
+                "`frobnicate` is not a command; `mailbag help --all` lists all commands",
+            ),
+            (
+                "msg bob 'hi there' --as alice",
+                "run `mailbag send bob 'hi there' --as alice`",
+            ),
+            (
+                "milestone 'all done'",
+                "run `mailbag send 'all done' --type milestone`",
+            ),
+            ("answer 2 eighty", "run `mailbag reply 2 eighty`"),
+            ("approve 3", "run `mailbag decide 3 yes`"),
+            ("show 2", "run `mailbag read 2`"),
+            ("whoami", "run `mailbag agent show`"),
+            (
+                "wait --timeout x",
+                "`x` is not valid for `--timeout <TIME>`: \"x\" is not a duration",
+            ),
+            (
+                "send bob hi --metadata x",
+                "`x` is not valid for `--metadata <KEY=VALUE>`: expected KEY=VALUE; for example",
+            ),
+            ("web --port x", "`--port <PORT>`: a number is needed"),
+            ("install claud", "did you mean `claude`?"),
+            (
+                "inbox bob --as alice",
+                "cannot be used together; usage: mailbag inbox",
+            ),
+            ("follow", "run `mailbag list --follow`"),
+            (
+                "agent create zoe",
+                "`create` is not a command of `mailbag agent`; run `mailbag agent add zoe`",
+            ),
+            ("agent remvoe bob", "did you mean `mailbag agent remove`?"),
+            (
+                "channel send main bob x",
+                "run `mailbag send --channel main bob x`",
+            ),
+            ("topic join news", "run `mailbag topic subscribe news`"),
+            (
+                "send bob x --subjct y",
+                "`--subjct` is not an option of `mailbag send`; did you mean `--subject`?",
+            ),
+            (
+                "send bob x --frobnicate",
+                "`mailbag help send` lists its options",
+            ),
+            ("send bob -item", "text that begins with `-` follows `--`"),
+            ("agent add zoe --roel x", "did you mean `--role`?"),
+            (
+                "who extra",
+                "`extra` is one argument too many for `mailbag who`; usage: mailbag who",
+            ),
+            (
+                "claim",
+                "`mailbag claim` needs <SUBJECT>...; for example `mailbag claim",
+            ),
+            (
+                "trace",
+                "`mailbag trace` needs <ID>; for example `mailbag trace",
+            ),
+        ] {
+            let words = shell_words(&format!("mailbag {mistake}"));
+            let error = Cli::read(words.clone()).expect_err(mistake);
+            let answer = answer(&error, &words).expect(mistake).to_string();
+            assert!(answer.contains(expected), "{mistake}: {answer}");
+            for odd in ["-- --", "tip:"] {
+                assert!(!answer.contains(odd), "{mistake}: {answer}");
+            }
+            for form in answer.split('`').skip(1).step_by(2) {
+                if form.starts_with("mailbag ") {
+                    let kind = read_plain(form).err().map(|error| error.kind());
+                    let is_wrong = matches!(
+                        kind,
+                        Some(ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument)
+                    );
+                    assert!(!is_wrong, "{mistake}: {form}: {kind:?}");
+                }
+            }
         }
     }
 }
