@@ -1,7 +1,6 @@
 //! Changes to the files by the person or the client between installation and removal.
 
 use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
-use serde_json::{Value, json};
 use std::fs;
 
 #[test]
@@ -36,37 +35,6 @@ fn uninstall_keeps_a_changed_line_and_restores_the_rest() {
             assert_eq!(after, change(&before), "{fixture}");
             assert!(backups(&desk.world).is_empty(), "{fixture}");
         }
-    }
-}
-
-#[test]
-fn uninstall_removes_only_mailbag_s_entries_from_a_rewritten_file() {
-    for fixture in fixtures("").iter().filter(|name| name.ends_with(".json")) {
-        let desk = Desk::with(fixture);
-        let before = meaning(&desk.text(place(fixture)));
-        desk.ok(&["install", client(fixture)]);
-        let mut rewritten = meaning(&desk.text(place(fixture)));
-        rewritten["added"] = json!(true);
-        desk.write(
-            place(fixture),
-            serde_json::to_string_pretty(&rewritten).expect("JSON"),
-        );
-        desk.ok(&["uninstall", client(fixture)]);
-        let mut after = meaning(&desk.text(place(fixture)));
-        assert_eq!(after["added"].take(), json!(true));
-        let without_empty = |value: &Value| {
-            let mut value = value.clone();
-            if let Some(events) = value["hooks"].as_object_mut() {
-                events
-                    .retain(|_, groups| groups.as_array().is_some_and(|groups| !groups.is_empty()));
-            }
-            value
-                .as_object_mut()
-                .expect("an object")
-                .retain(|_, value| !value.is_null() && *value != json!({}));
-            value
-        };
-        assert_eq!(without_empty(&after), without_empty(&before), "{fixture}");
     }
 }
 

@@ -16,6 +16,8 @@ mod sections;
 pub mod has_tools;
 mod servers;
 mod status;
+#[cfg(test)]
+mod tests;
 mod toml;
 mod toml_hooks;
 mod whole;
