@@ -45,8 +45,8 @@ pub struct RejectedDetails {
     pub problems: Vec<Problem>,
 }
 
-/// The result for a file that was sent again.
-#[derive(Debug, Serialize, JsonSchema)]
+/// The result for a file that was sent again, or for one of its lines.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RetryResult {
     /// Number of the record that rejected it before.
     pub seq: u64,
@@ -54,6 +54,9 @@ pub struct RetryResult {
     pub agent: String,
     /// The new file, relative to the room.
     pub file: PathBuf,
+    /// The line, if the new file has one message per line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// `accepted`, `rejected` or `duplicate`; `None` if it is still pending.
     pub became: Option<EventKind>,
     /// Number of the new record.
@@ -360,11 +363,11 @@ fn put_back(
             .iter()
             .try_for_each(|path| remove(&dir, path))?;
     }
-    let kept = original_name(
-        old.and_then(|name| layout::read_original(name.to_str()?))
-            .unwrap_or("mended.json"),
-    );
-    let name = move_to_free_name(&from.0, &from.1, &outbox, rejected.seq, kept)?;
+    let kept = match old.and_then(|name| layout::read_original(name.to_str()?)) {
+        Some(kept) => original_name(kept).to_owned(),
+        None => name_of_line(rejected),
+    };
+    let name = move_to_free_name(&from.0, &from.1, &outbox, rejected.seq, &kept)?;
     // Sync the source directory first, as in every move.
     from.0.sync()?;
     outbox.sync()?;
@@ -387,11 +390,18 @@ fn put_back(
         seq: rejected.seq,
         agent: rejected.agent.clone(),
         file: layout::outbox(&rejected.agent).join(name),
+        line: None,
         became: None,
         record: None,
         recipients: Vec::new(),
         problems: Vec::new(),
     })
+}
+
+/// The name of the file for a rejected line, which is one message.
+fn name_of_line(rejected: &ListedRejection) -> String {
+    let stem = rejected.name.rsplit_once('.');
+    layout::message_file(stem.map_or(&*rejected.name, |(stem, _)| stem))
 }
 
 /// The name before earlier retries.
@@ -420,24 +430,35 @@ fn move_to_free_name(
     Ok(name)
 }
 
-/// Copies the results from the records.
-fn note(retried: &mut [RetryResult], records: Vec<Record>) {
+/// Copies the results from the records. A file with one message per line has a result for each line.
+fn note(retried: &mut Vec<RetryResult>, records: Vec<Record>) {
     for record in records {
         let Some(claim) = record.claim().and_then(layout::read_claim) else {
             continue;
         };
-        let is_it = |one: &&mut RetryResult| {
-            one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original)
+        let is_it =
+            |one: &RetryResult| one.agent == claim.agent && one.is_claimed_as(claim.original);
+        let Some(last) = retried.iter().rposition(is_it) else {
+            continue;
         };
-        if let Some(one) = retried.iter_mut().find(is_it) {
-            (one.became, one.record) = (Some(record.kind()), Some(record.seq));
-            if record.kind() == EventKind::Accepted {
-                one.recipients = record
-                    .recipients()
-                    .map(|(agent, _)| agent.to_string())
-                    .collect();
-            }
-            one.problems = record.problems().to_vec();
+        let recipients = match record.kind() {
+            EventKind::Accepted => record
+                .recipients()
+                .map(|(agent, _)| agent.to_string())
+                .collect(),
+            _ => Vec::new(),
+        };
+        let result = RetryResult {
+            line: record.origin().and_then(|origin| origin.line),
+            became: Some(record.kind()),
+            record: Some(record.seq),
+            recipients,
+            problems: record.problems().to_vec(),
+            ..retried[last].clone()
+        };
+        match retried[last].became {
+            None => retried[last] = result,
+            Some(_) => retried.insert(last + 1, result),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::claim::ClaimChange;
 use super::decision::ApprovalChange;
 use super::event::{
     AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageOrigin,
-    MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
+    MessageTimes, RecipientGroup, RecordedChange, RetriedRejection, RouterAction, RouterNotice,
 };
 use super::gap::LogGap;
 use super::name::MessageName;
@@ -35,7 +35,7 @@ pub(super) struct RecordFields {
     line: Option<u32>,
     #[serde(default)]
     more: bool,
-    retries: Option<u64>,
+    retries: Option<RetriedRejection>,
     arrived: Option<IncomingItem>,
     from: Option<Arc<str>>,
     id: Option<String>,

@@ -3,7 +3,7 @@
 use super::carried::{IncomingItem, LinkChange, OutgoingItem, StreamAcknowledgement};
 pub use super::event::{
     AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageOrigin,
-    MessageTimes, RecipientGroup, RecordedChange, RouterAction, RouterNotice,
+    MessageTimes, RecipientGroup, RecordedChange, RetriedRejection, RouterAction, RouterNotice,
 };
 use super::fields::RecordFields;
 use super::gap::LogGap;

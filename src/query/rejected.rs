@@ -18,7 +18,7 @@ pub struct ListedRejection {
     pub seq: u64,
     /// Sender.
     pub agent: String,
-    /// Original file name.
+    /// Name of the dropped file. A retry has the name of the first rejected file.
     pub name: String,
     /// The file, relative to the room; `None` if it was removed.
     pub file: Option<PathBuf>,

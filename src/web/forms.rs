@@ -351,10 +351,12 @@ pub(super) async fn fix(
             });
         }
         let content = form.text.replace("\r\n", "\n").into_bytes();
-        let retried = rejected::retry(&app.room, &which, Some(content), limits::WRITER_WAIT)?.pop();
-        Ok(retried.map_or_else(
+        let retried = rejected::retry(&app.room, &which, Some(content), limits::WRITER_WAIT)?;
+        let is_rejected = |one: &&RetryResult| one.became == Some(EventKind::Rejected);
+        let shown = retried.iter().find(is_rejected).or(retried.last());
+        Ok(shown.map_or_else(
             || FormResult::stay("it is in the outbox again".to_owned()),
-            |one| sent_again(&one),
+            sent_again,
         ))
     })
     .await

@@ -273,3 +273,61 @@ fn a_retry_in_another_form_of_file_is_a_duplicate() {
     }
     assert_eq!(world.bodies("carl"), ["one"]);
 }
+
+#[test]
+fn a_line_that_was_rejected_in_a_retry_of_its_file_is_delivered_once() {
+    // P290
+    let lines = [("bob", "one"), ("carl", "two")]
+        .map(|(to, body)| format!("{{\"to\": \"{to}\", \"body\": \"{body}\"}}\n"))
+        .concat();
+    for whole_file_first in [true, false] {
+        let world = World::with(&["alice", "bob"]).settings("message_bytes = 1024\n");
+        world.drop_file("alice", "m.ndjson", "x".repeat(2000));
+        world.ok(&["run", "--once"]);
+        let whole = world.items(&["rejected", "list"])[0]["seq"].to_string();
+        let fixed = replacement(&world, "fixed.ndjson", &lines);
+        restored(&world, |world| {
+            drop(world.fails(65, &["rejected", "retry", &whole, &fixed]))
+        });
+        let line = world.items(&["rejected", "list"])[0]["seq"].to_string();
+        world.ok(&["agent", "add", "carl"]);
+        let retry = |number: &str| match number == whole {
+            true => world.items(&["rejected", "retry", number, &fixed]),
+            false => world.items(&["rejected", "retry", number]),
+        };
+        let order = if whole_file_first {
+            [&whole, &line]
+        } else {
+            [&line, &whole]
+        };
+        let retried = order.map(|number| retry(number));
+        world.ok(&["run", "--once"]);
+        assert_eq!(
+            (world.bodies("bob"), world.bodies("carl")),
+            (vec!["one".to_owned()], vec!["two".to_owned()]),
+            "{retried:?}"
+        );
+        assert_eq!(world.items(&["rejected", "list"]), json!([]));
+    }
+}
+
+#[test]
+fn a_retry_is_listed_by_the_name_of_the_first_file() {
+    let world = World::with(&["alice"]);
+    for (name, lines) in [("m.ndjson", 2), ("one.json", 1)] {
+        world.drop_file("alice", name, "{\"to\": \"bbo\"}\n".repeat(lines));
+    }
+    world.ok(&["run", "--once"]);
+    for _ in 0..2 {
+        world.fails(65, &["rejected", "retry", "--all"]);
+    }
+    let listed = world.items(&["rejected", "list"]);
+    let mut names: Vec<&Value> = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| &one["name"])
+        .collect();
+    names.sort_by_key(|name| name.to_string());
+    assert_eq!(names, ["m.json", "m.json", "one.json"]);
+}

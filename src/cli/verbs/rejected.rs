@@ -88,7 +88,7 @@ enum RejectedCommand {
         name: Option<String>,
         /// Corrected file to send instead
         #[arg(value_name = "FILE", requires = "name")]
-        mended: Option<PathBuf>,
+        corrected: Option<PathBuf>,
         #[command(flatten)]
         many: RejectedSelectionArgs,
     },
@@ -134,9 +134,11 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             cx,
         ),
         RejectedCommand::Show { name } => show(&name, cx),
-        RejectedCommand::Retry { name, mended, many } => {
-            retry(&many.or(name.into_iter().collect()), mended, cx)
-        }
+        RejectedCommand::Retry {
+            name,
+            corrected,
+            many,
+        } => retry(&many.or(name.into_iter().collect()), corrected, cx),
         RejectedCommand::Drop { names, many, yes } => drop_all(&many.or(names), yes, cx),
     }
 }
@@ -247,16 +249,17 @@ fn problems(problems: &[Problem], out: &mut CommandOutput) -> Result<()> {
 
 fn retry(
     which: &RejectedSelection,
-    mended: Option<PathBuf>,
+    corrected: Option<PathBuf>,
     cx: &mut CommandContext,
 ) -> Result<Exit> {
-    let content = mended.as_deref().map(rejected::corrected).transpose()?;
+    let content = corrected.as_deref().map(rejected::corrected).transpose()?;
     let retried = rejected::retry(&cx.room()?, which, content, cx.writer_wait())?;
     if !retried.is_empty() {
-        let names: Vec<String> = retried
+        let mut names: Vec<String> = retried
             .iter()
             .map(|one| one.file.display().to_string())
             .collect();
+        names.dedup();
         cx.out.did(
             format!("put back as {}", names.join(", ")),
             "don't retry it; `mailbag status` and `mailbag rejected` show the result",
@@ -284,7 +287,10 @@ fn retry(
 }
 
 fn became(one: &RetryResult) -> String {
-    let head = format!("#{} of {}", one.seq, one.agent);
+    let mut head = format!("#{} of {}", one.seq, one.agent);
+    if let Some(line) = one.line {
+        head.push_str(&format!(", line {line}"));
+    }
     let record = one.record.unwrap_or_default();
     match one.became {
         Some(EventKind::Accepted) if one.recipients.is_empty() => {

@@ -1,6 +1,6 @@
 //! Names of messages that mailbag itself drops into an outbox, and of their drafts.
 
-use super::{is_message_file, outbox, read_claim};
+use super::{is_message_file, kept, outbox, read_claim};
 use std::path::PathBuf;
 
 /// The lock for moving files out of `rejected/`.
@@ -18,9 +18,10 @@ pub fn dropped(agent: &str, id: &str) -> PathBuf {
     outbox(agent).join(message_file(id))
 }
 
-/// The name of a rejected message that is sent again: the record of its rejection, and its original name.
+/// The name of a rejected message that is sent again: the record of its rejection, and the kept part of its original
+/// name.
 pub fn retry(rejection: u64, original: &str) -> String {
-    format!("{RETRY}{rejection}~{original}")
+    format!("{RETRY}{rejection}~{}", kept(original))
 }
 
 /// The record of the rejection, and the original name, in a name of [`retry`].

@@ -10,7 +10,7 @@ use crate::base::hash::short_hash;
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
 use crate::log::{self, LogPosition, LogTip, START};
-use crate::message::record::{EventKind, Record};
+use crate::message::record::{EventKind, Record, RetriedRejection};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -69,13 +69,8 @@ impl MessageIndex {
     }
 
     /// The positions of records that may be the accepted retry of a rejection.
-    pub fn retries(
-        &self,
-        sender: &str,
-        rejection: u64,
-        line: Option<u32>,
-    ) -> Result<Vec<LogPosition>> {
-        self.places(sender, &retry_key(rejection, line))
+    pub fn retries(&self, sender: &str, rejection: RetriedRejection) -> Result<Vec<LogPosition>> {
+        self.places(sender, &retry_key(rejection))
     }
 
     /// Returns true if the next checkpoint moves entries into the index.
@@ -304,19 +299,14 @@ fn keys(record: &Record) -> Vec<u64> {
     if let Some(origin) = record.accepted().map(|accepted| &accepted.origin)
         && let Some(rejection) = origin.retries
     {
-        keys.push(key(&name.from, &retry_key(rejection, origin.line)));
+        keys.push(key(&name.from, &retry_key(rejection)));
     }
     keys
 }
 
 /// No message has an id with this character.
-fn retry_key(rejection: u64, line: Option<u32>) -> String {
-    format!("~{rejection}~{}", line_of_retry(line))
-}
-
-/// The line of a message in its file. A file with one message has one line, whatever the form of its name.
-pub fn line_of_retry(line: Option<u32>) -> u32 {
-    line.unwrap_or(1)
+fn retry_key(rejection: RetriedRejection) -> String {
+    format!("~{}~{}", rejection.seq, rejection.line())
 }
 
 fn key(sender: &str, id: &str) -> u64 {

@@ -31,7 +31,7 @@ pub use claims::Claims;
 pub use counts::{ChannelCounts, MessageCounts};
 pub use disputes::Disputes;
 pub use gaps::AcceptedGaps;
-pub use ids::{MessageIndex, line_of_retry};
+pub use ids::MessageIndex;
 pub use items::OpenItems;
 pub use links::{IncomingStream, LinkState, LinkStates, UnconfirmedItem};
 pub use loops::{LOOP, LoopDetector};

@@ -19,6 +19,7 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::Hash;
 use crate::disk::Dir;
 use crate::disk::failpoint::{self, Failpoint};
+use crate::disk::layout;
 use crate::log::state::RoomState;
 use crate::log::{self, find};
 use crate::message::record::{RecipientGroup, Record, RouterAction};
@@ -253,6 +254,11 @@ impl<'a> MessageJudge<'a> {
         verdict: CheckedContent,
     ) -> Result<Option<MessageRuling>> {
         letter.retries = self.retries.find(letter)?;
+        if letter.retries.is_some()
+            && let Some((_, name)) = layout::read_retry(&letter.original)
+        {
+            letter.original = name.to_owned();
+        }
         self.streams.take(self.state, letter.arrival.as_deref())?;
         let (message, digest) = match verdict {
             Ok(Some(checked)) => checked,

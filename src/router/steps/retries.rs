@@ -7,9 +7,9 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::layout;
 use crate::log;
 use crate::log::find;
-use crate::log::state::{RoomState, line_of_retry};
+use crate::log::state::RoomState;
 use crate::message::Message;
-use crate::message::record::{AcceptedMessage, Event, Record};
+use crate::message::record::{AcceptedMessage, Event, Record, RetriedRejection};
 use crate::router::parts::RoomConfig;
 use std::collections::HashSet;
 
@@ -17,8 +17,8 @@ use std::collections::HashSet;
 pub(super) struct BatchRetries<'a> {
     config: &'a RoomConfig,
     state: &'a RoomState,
-    /// The rejections with a retry that this batch accepts, and the line of the retry.
-    accepted: HashSet<(u64, u32)>,
+    /// The rejections with a retry that this batch accepts.
+    accepted: HashSet<RetriedRejection>,
 }
 
 impl<'a> BatchRetries<'a> {
@@ -30,9 +30,9 @@ impl<'a> BatchRetries<'a> {
         }
     }
 
-    /// The number of the first rejection, if this message is a retry. A sender can choose any file name, so the log
-    /// must have the rejection. A line that was rejected again is the first rejection of its own retries.
-    pub(super) fn find(&self, letter: &BatchMessage<()>) -> Result<Option<u64>> {
+    /// The first rejection, if this message is a retry. A sender can choose any file name, so the log must have the
+    /// rejection.
+    pub(super) fn find(&self, letter: &BatchMessage<()>) -> Result<Option<RetriedRejection>> {
         let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else {
             return Ok(None);
         };
@@ -46,10 +46,13 @@ impl<'a> BatchRetries<'a> {
         };
         let claim = layout::read_claim(&rejected.origin.claim);
         let is_own = claim.is_some_and(|claim| claim.agent == &*letter.agent);
-        let first = match rejected.origin.line {
-            None => rejected.origin.retries.unwrap_or(seq),
-            Some(_) => seq,
-        };
+        let mut first = rejected.origin.retries.unwrap_or(RetriedRejection {
+            seq,
+            line: rejected.origin.line,
+        });
+        first.line = first
+            .line
+            .or(letter.source.as_ref().map(|source| source.line));
         Ok(is_own.then_some(first))
     }
 
@@ -64,13 +67,14 @@ impl<'a> BatchRetries<'a> {
         let Some(rejection) = letter.retries else {
             return Ok(None);
         };
-        let line = letter.source.as_ref().map(|source| source.line);
-        if self.accepted.contains(&(rejection, line_of_retry(line))) {
+        if self.accepted.contains(&rejection) {
             // A line cannot wait without the other lines of its file.
-            let again = line.map(|_| reject(rejection, "in the same moment", message));
-            return Ok(Some(again));
+            let is_line = letter.source.is_some();
+            return Ok(Some(
+                is_line.then(|| reject(rejection, "in the same moment", message)),
+            ));
         }
-        for place in self.state.ids.retries(&letter.agent, rejection, line)? {
+        for place in self.state.ids.retries(&letter.agent, rejection)? {
             let Some(found) = log::read_live(self.config.dir(), place)? else {
                 continue;
             };
@@ -81,9 +85,7 @@ impl<'a> BatchRetries<'a> {
                 record
                     .accepted()
                     .is_some_and(|AcceptedMessage { origin, name, .. }| {
-                        name.from == letter.agent
-                            && origin.retries == letter.retries
-                            && line_of_retry(origin.line) == line_of_retry(line)
+                        name.from == letter.agent && origin.retries == letter.retries
                     });
             if !is_it {
                 continue;
@@ -109,8 +111,7 @@ impl<'a> BatchRetries<'a> {
     /// Notes an accepted retry.
     pub(super) fn ruled(&mut self, letter: &BatchMessage<()>, ruling: &MessageRuling) {
         if let (Some(rejection), MessageRuling::Accept { .. }) = (letter.retries, ruling) {
-            let line = letter.source.as_ref().map(|source| source.line);
-            self.accepted.insert((rejection, line_of_retry(line)));
+            self.accepted.insert(rejection);
         }
     }
 }
@@ -126,9 +127,10 @@ fn has_same_content(record: &Record, message: &Message) -> bool {
     before == now
 }
 
-fn reject(rejection: u64, accepted: &str, message: &Message) -> MessageRuling {
+fn reject(rejection: RetriedRejection, accepted: &str, message: &Message) -> MessageRuling {
     let what = format!(
-        "the rejected message #{rejection} was sent again before, with other content, {accepted}"
+        "the rejected message #{} was sent again before, with other content, {accepted}",
+        rejection.seq
     );
     let problem =
         Problem::new("retried", what).fix("to send this message as well, drop it as a new file");
