@@ -3,7 +3,6 @@
 mod commands;
 mod file;
 mod leases;
-mod model;
 pub(crate) mod ledger;
 mod rules;
 mod showing;

@@ -1,10 +1,11 @@
 //! The rules of ownership, and a model test over random requests.
 
-use super::{ChangeSource, ClaimRequest, Claims, OwnedClaim};
+use super::{ChangeSource, ClaimOffer, ClaimRequest, Claims, OwnedClaim};
 use crate::base::clock::Stamp;
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
 use crate::message::subject::ClaimSubject;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 fn name(text: &str) -> Arc<str> {
@@ -231,45 +232,302 @@ fn what_is_released_can_no_longer_be_accepted_and_no_part_of_a_glob_is_given_up(
     );
 }
 
-fn asks() -> impl Strategy<Value = (usize, u8, Vec<&'static str>, bool)> {
-    let texts = [
-        "a", "a/b", "a/*", "**/c", "b", "b/{c,d}", "task:x", "lane:y",
+const AGENTS: [&str; 4] = ["alice", "bob", "carol", "dave"];
+/// Subjects with the cells that each covers.
+const SUBJECTS: [(&str, &[u8]); 10] = [
+    ("a", &[0, 1, 2]),
+    ("a/b", &[1]),
+    ("a/*", &[1, 2]),
+    ("c/**", &[3, 4]),
+    ("c/d.rs", &[4]),
+    ("b", &[7, 8]),
+    ("b/{c,d}", &[7]),
+    ("**/d.rs", &[0, 1, 2, 3, 4, 7, 8]),
+    ("task:x", &[5]),
+    ("lane:x", &[6]),
+];
+
+type SubjectNumbers = Vec<usize>;
+
+#[derive(Debug, Clone)]
+enum ClaimAct {
+    Claim {
+        subjects: SubjectNumbers,
+        wait: bool,
+    },
+    Release,
+    Offer {
+        to: usize,
+    },
+    Accept,
+    Decline,
+}
+
+fn acts() -> impl Strategy<Value = (usize, ClaimAct)> {
+    let some = || proptest::sample::subsequence((0..SUBJECTS.len()).collect::<Vec<_>>(), 1..3);
+    let act = prop_oneof![
+        4 => (some(), any::<bool>()).prop_map(|(subjects, wait)| ClaimAct::Claim { subjects, wait }),
+        2 => Just(ClaimAct::Release),
+        1 => (0..AGENTS.len()).prop_map(|to| ClaimAct::Offer { to }),
+        1 => Just(ClaimAct::Accept),
+        1 => Just(ClaimAct::Decline),
     ];
-    (
-        0..4usize,
-        0..6u8,
-        proptest::sample::subsequence(texts.to_vec(), 1..3),
-        any::<bool>(),
-    )
+    (0..AGENTS.len(), act)
+}
+
+/// The model's knowledge: owners of subjects, waiting claims, and offers.
+#[derive(Default)]
+struct ClaimModel {
+    held: Vec<(usize, usize)>,
+    waiting: Vec<(usize, SubjectNumbers)>,
+    offers: Vec<(usize, usize, SubjectNumbers)>,
+}
+
+fn meet(one: usize, other: usize) -> bool {
+    SUBJECTS[one]
+        .1
+        .iter()
+        .any(|cell| SUBJECTS[other].1.contains(cell))
+}
+
+impl ClaimModel {
+    fn owns(&self, agent: usize, subject: usize) -> bool {
+        self.held.contains(&(agent, subject))
+    }
+
+    fn of(&self, agent: usize) -> SubjectNumbers {
+        self.held
+            .iter()
+            .filter(|(owner, _)| *owner == agent)
+            .map(|(_, subject)| *subject)
+            .collect()
+    }
+
+    /// The agents in the way of these subjects, including the first waiting claims up to `before`.
+    fn in_the_way(&self, agent: usize, subjects: &[usize], before: usize) -> BTreeSet<usize> {
+        let meets = |other: usize| subjects.iter().any(|own| meet(*own, other));
+        let held = self
+            .held
+            .iter()
+            .filter(|(owner, subject)| *owner != agent && meets(*subject));
+        let waiting = self.waiting[..before]
+            .iter()
+            .filter(|(other, theirs)| *other != agent && theirs.iter().any(|s| meets(*s)));
+        held.map(|(owner, _)| *owner)
+            .chain(waiting.map(|(other, _)| *other))
+            .collect()
+    }
+
+    fn waits_for(&self, agent: usize, other: usize) -> bool {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![agent]);
+        while let Some(one) = next.pop() {
+            if one == other {
+                return true;
+            }
+            if seen.insert(one) {
+                let waiting = self
+                    .waiting
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, (who, _))| *who == one);
+                next.extend(
+                    waiting.flat_map(|(n, (_, subjects))| self.in_the_way(one, subjects, n)),
+                );
+            }
+        }
+        false
+    }
+
+    fn has_circle(&self) -> bool {
+        self.waiting.iter().enumerate().any(|(n, (who, subjects))| {
+            self.in_the_way(*who, subjects, n)
+                .into_iter()
+                .any(|other| self.waits_for(other, *who))
+        })
+    }
+
+    /// The code of the rejection; empty if the act is accepted.
+    fn act(&mut self, agent: usize, act: &ClaimAct) -> &'static str {
+        let became = self.judge(agent, act);
+        while let Some(n) = (0..self.waiting.len()).find(|n| {
+            let (who, subjects) = &self.waiting[*n];
+            self.in_the_way(*who, subjects, *n).is_empty()
+        }) {
+            let (who, subjects) = self.waiting.remove(n);
+            self.own(who, &subjects);
+        }
+        became
+    }
+
+    fn judge(&mut self, agent: usize, act: &ClaimAct) -> &'static str {
+        match act {
+            ClaimAct::Claim { subjects, wait } => {
+                let new: SubjectNumbers = subjects
+                    .iter()
+                    .copied()
+                    .filter(|s| !self.owns(agent, *s))
+                    .collect();
+                let others = self.in_the_way(agent, &new, self.waiting.len());
+                if others.is_empty() {
+                    self.own(agent, subjects);
+                    return "";
+                }
+                if !wait {
+                    return "claimed";
+                }
+                if self
+                    .waiting
+                    .iter()
+                    .any(|(who, same)| *who == agent && *same == new)
+                {
+                    return "";
+                }
+                if others.into_iter().any(|other| self.waits_for(other, agent)) {
+                    return "circular_wait";
+                }
+                self.waiting.push((agent, new));
+                ""
+            }
+            ClaimAct::Release => {
+                let had = self.of(agent).len()
+                    + self.waiting.iter().filter(|(who, _)| *who == agent).count();
+                self.waiting.retain(|(who, _)| *who != agent);
+                self.free(agent, &self.of(agent));
+                if had == 0 { "not_owned" } else { "" }
+            }
+            ClaimAct::Offer { to } => {
+                let offered = self.of(agent);
+                if offered.is_empty() {
+                    return "not_owned";
+                }
+                self.offers.push((agent, *to, offered));
+                ""
+            }
+            ClaimAct::Accept => {
+                let open: Vec<usize> = (0..self.offers.len())
+                    .filter(|n| self.offers[*n].1 == agent)
+                    .collect();
+                let [n] = open[..] else { return "no_offer" };
+                let (giver, _, offered) = self.offers[n].clone();
+                let keeps = self
+                    .of(giver)
+                    .into_iter()
+                    .filter(|s| !offered.contains(s))
+                    .collect::<SubjectNumbers>();
+                if keeps
+                    .iter()
+                    .any(|kept| offered.iter().any(|s| meet(*kept, *s)))
+                {
+                    return "overlap_kept";
+                }
+                let before = (self.held.clone(), self.offers.clone());
+                self.offers.remove(n);
+                self.free(giver, &offered);
+                self.own(agent, &offered);
+                if self.has_circle() {
+                    (self.held, self.offers) = before;
+                    return "circular_wait";
+                }
+                ""
+            }
+            ClaimAct::Decline => {
+                let open: Vec<usize> = (0..self.offers.len())
+                    .filter(|n| self.offers[*n].1 == agent || self.offers[*n].0 == agent)
+                    .collect();
+                let [n] = open[..] else { return "no_offer" };
+                self.offers.remove(n);
+                ""
+            }
+        }
+    }
+
+    fn own(&mut self, agent: usize, subjects: &[usize]) {
+        for subject in subjects {
+            if !self.owns(agent, *subject) {
+                self.held.push((agent, *subject));
+            }
+        }
+    }
+
+    fn free(&mut self, agent: usize, subjects: &[usize]) {
+        self.held
+            .retain(|(owner, subject)| *owner != agent || !subjects.contains(subject));
+        let held = self.held.clone();
+        self.offers
+            .retain(|(from, _, offered)| offered.iter().all(|s| held.contains(&(*from, *s))));
+    }
+}
+
+impl ClaimAct {
+    /// The request of an agent. An answer names its only open offer.
+    fn request(&self, room: &ClaimRoom, agent: usize) -> ClaimRequest {
+        let only_offer = |has_agent: &dyn Fn(&ClaimOffer) -> bool| {
+            let mut offers = room.0.offered().iter().filter(|offer| has_agent(offer));
+            match (offers.next(), offers.next()) {
+                (Some(only), None) => only.offer.clone(),
+                _ => "none".to_owned(),
+            }
+        };
+        let agent = AGENTS[agent];
+        match self {
+            ClaimAct::Claim { subjects, wait } => {
+                let texts: Vec<&str> = subjects.iter().map(|n| SUBJECTS[*n].0).collect();
+                claim(&texts, *wait)
+            }
+            ClaimAct::Release => ClaimRequest::Release {
+                of: name(agent),
+                subjects: Vec::new(),
+            },
+            ClaimAct::Offer { to } => ClaimRequest::Offer {
+                to: name(AGENTS[*to]),
+                subjects: Vec::new(),
+            },
+            ClaimAct::Accept => ClaimRequest::Accept(only_offer(&|offer| *offer.to == *agent)),
+            ClaimAct::Decline => ClaimRequest::Decline(only_offer(&|offer| {
+                *offer.to == *agent || *offer.from == *agent
+            })),
+        }
+    }
 }
 
 proptest! {
+    /// A subject of the model is a set of cells, so that the model needs no test of conflicts.
     #[test]
-    fn no_subject_has_two_owners_and_no_claim_waits_for_nothing(asks in proptest::collection::vec(asks(), 1..60)) {
-        let agents = ["alice", "bob", "carol", "dave"];
-        let mut room = ClaimRoom::default();
-        for (who, what, texts, wait) in asks {
-            let agent = agents[who];
-            let offer = room.0.offered().last().map(|offer| offer.offer.clone()).unwrap_or_default();
-            let ask = match what {
-                0..=2 => claim(&texts, wait),
-                3 => ClaimRequest::Release { of: name(agent), subjects: Vec::new() },
-                4 => ClaimRequest::Offer { to: name(agents[(who + 1) % 4]), subjects: Vec::new() },
-                _ => ClaimRequest::Accept(offer),
-            };
-            let _ = room.say(agent, ask);
-            for one in room.0.held() {
-                for two in room.0.held() {
-                    prop_assert!(one.owner == two.owner || !one.subject.conflicts(&two.subject));
-                }
+    fn the_claims_are_those_of_a_model(acts in proptest::collection::vec(acts(), 1..60)) {
+        let (mut room, mut model) = (ClaimRoom::default(), ClaimModel::default());
+        for (agent, act) in acts {
+            if matches!(act, ClaimAct::Offer { to } if to == agent) {
+                continue;
             }
+            let request = act.request(&room, agent);
+            let rejection = room.say(AGENTS[agent], request).err().unwrap_or_default();
+            prop_assert_eq!(rejection, model.act(agent, &act), "{:?} by {}", act, AGENTS[agent]);
+            let mut held: Vec<(usize, usize)> = room
+                .0
+                .held()
+                .iter()
+                .map(|held| (number(&AGENTS, &held.owner), number_of_subject(&held.subject)))
+                .collect();
+            let mut wanted = model.held.clone();
+            held.sort();
+            wanted.sort();
+            prop_assert_eq!(held, wanted, "after {:?} by {}", act, AGENTS[agent]);
+            let waiting: Vec<&str> = room.0.waiting().iter().map(|one| &*one.agent).collect();
+            let wanted: Vec<&str> = model.waiting.iter().map(|one| AGENTS[one.0]).collect();
+            prop_assert_eq!(waiting, wanted, "after {:?} by {}", act, AGENTS[agent]);
+            prop_assert_eq!(room.0.offered().len(), model.offers.len());
             prop_assert!(room.0.grantable().is_none());
-            for (n, one) in room.0.waiting().iter().enumerate() {
-                prop_assert!(room.0.in_the_way(&one.agent, &one.subjects, n).next().is_some());
-            }
             prop_assert!(!room.0.has_circle());
         }
     }
+}
+
+fn number(names: &[&str], name: &str) -> usize {
+    names.iter().position(|one| *one == name).expect(name)
+}
+
+fn number_of_subject(subject: &ClaimSubject) -> usize {
+    number(&SUBJECTS.map(|(text, _)| text), &subject.to_string())
 }
 
 /// Paths, globs, alternatives, other repositories, tasks and lanes over few names. Many of them conflict.
