@@ -171,7 +171,8 @@ fn a_block_of_an_agent_becomes_a_message_once() {
 #[test]
 fn a_block_that_may_not_become_a_message_is_kept() {
     // P342
-    for text in [
+    let world = room();
+    let rejected = [
         block("mallory", "carol", "msg", "not registered"),
         block("human", "carol", "msg", "the person"),
         block("mailbag", "carol", "msg", "the router"),
@@ -187,22 +188,17 @@ fn a_block_that_may_not_become_a_message_is_kept() {
         "\n## from:alice · to:carol · type:msg · priority:urgent\nan unknown field\n".to_owned(),
         "\n## from:alice · from:bob · to:carol · type:msg\ntwo senders\n".to_owned(),
         "\n## to:carol · type:msg\nno sender\n".to_owned(),
-    ] {
-        let world = room();
-        append(&world, "queue/to-bob.md", &text);
-        pass(&world);
-        pass(&world);
-        assert_eq!(
-            (world.inbox("carol").len(), notices(&world)),
-            (0, 1),
-            "{text}"
-        );
-        assert!(
-            kept(&world, "queue/to-bob.md")
-                .iter()
-                .all(|kept| kept.contains(&text)),
-            "{text}"
-        );
+    ];
+    let good = block("alice", "carol", "msg", "sent");
+    append(&world, "queue/to-bob.md", &(rejected.concat() + &good));
+    pass(&world);
+    pass(&world);
+    assert_eq!(world.bodies("carol"), ["sent"]);
+    assert_eq!(notices(&world), 1);
+    let kept = kept(&world, "queue/to-bob.md");
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    for text in rejected {
+        assert!(kept[0].contains(&text), "{text} in {}", kept[0]);
     }
 }
 
