@@ -21,16 +21,17 @@ pub fn block(text: &str) -> Cow<'_, str> {
 }
 
 /// Parts of one line, sanitized together, because markup can begin in one part and end in another.
-pub fn pieces<const N: usize>(pieces: [&str; N]) -> [String; N] {
+pub fn pieces(pieces: &[&str]) -> Vec<String> {
     let whole = pieces.concat();
     let (mut end, mut before) = (0, None);
-    pieces.map(|piece| {
+    let mut shown = Vec::new();
+    for piece in pieces {
         let from = end;
         end += piece.len();
-        let shown = show(&whole, from..end, before, |_| false).into_owned();
+        shown.push(show(&whole, from..end, before, |_| false).into_owned());
         before = piece.chars().next_back().or(before);
-        shown
-    })
+    }
+    shown
 }
 
 /// For JSON on a terminal. Hidden characters occur only in its strings, where an escape has the same meaning.
@@ -387,11 +388,11 @@ mod tests {
     #[test]
     fn no_markup_is_put_together_from_pieces() {
         assert_eq!(
-            pieces(["a <", "system", "-reminder>"]).concat(),
+            pieces(&["a <", "system", "-reminder>"]).concat(),
             "a \\u{3c}system-reminder>"
         );
         assert_eq!(
-            pieces(["a\u{200d}", "\u{200d}b", ""]),
+            pieces(&["a\u{200d}", "\u{200d}b", ""]),
             ["a\\u{200d}", "\\u{200d}b", ""]
         );
     }

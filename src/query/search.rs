@@ -12,8 +12,9 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use std::ops::Range;
 
-/// Context shown on each side of a match, in characters.
+/// Context before and after the first match of an excerpt, in characters.
 const AROUND: usize = 40;
 /// A pattern without a literal of at least this length is searched by parsing every line.
 const SHORTEST: usize = 2;
@@ -24,21 +25,34 @@ pub struct SearchHit {
     /// The message.
     #[serde(flatten)]
     pub past: LoggedMessage,
-    /// The first match in each field that has one.
+    /// The fields with a match, each with an excerpt.
     pub matches: Vec<SearchMatch>,
 }
 
-/// A match, and the text around it.
+/// A field with a match, and its text around the first match.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SearchMatch {
     /// The field, such as `body` or `metadata.file`.
     pub field: String,
-    /// Text before the match.
-    pub before: String,
-    /// The matching text.
+    /// The text in pieces. `…` marks missing text before and after it.
+    pub excerpt: Vec<ExcerptPiece>,
+}
+
+/// A piece of an excerpt: a match, or text between matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ExcerptPiece {
+    /// Its text.
     pub text: String,
-    /// Text after the match.
-    pub after: String,
+    /// Whether it is a match.
+    #[serde(rename = "match")]
+    pub is_match: bool,
+}
+
+impl SearchMatch {
+    /// The excerpt as plain text.
+    pub fn text(&self) -> String {
+        self.excerpt.iter().map(|piece| &*piece.text).collect()
+    }
 }
 
 /// The terms of a search. Each must occur in a field of the message.
@@ -98,7 +112,7 @@ impl SearchPattern {
         })
     }
 
-    /// The first match in each field, if the message has all terms.
+    /// The fields with a match, if the message has all terms.
     fn matches(&self, message: &LoggedMessage) -> Vec<SearchMatch> {
         let texts = self.texts_of(message);
         let has_term = |term: &Regex| texts.iter().any(|(_, text)| term.is_match(text));
@@ -107,11 +121,12 @@ impl SearchPattern {
         }
         let mut found: Vec<SearchMatch> = Vec::new();
         for (field, text) in &texts {
-            let hits = self.terms.iter().filter_map(|term| term.find(text));
-            if let Some(first) = hits.min_by_key(regex::Match::start)
-                && !found.iter().any(|other| other.field == *field)
-            {
-                found.push(around(field, text, first));
+            if found.iter().any(|other| other.field == *field) {
+                continue;
+            }
+            if let Some(excerpt) = excerpt(text, &self.terms) {
+                let field = field.clone();
+                found.push(SearchMatch { field, excerpt });
             }
         }
         found
@@ -214,24 +229,72 @@ pub fn newest(
     last_of(search(room, pattern, filter)?.values(), most)
 }
 
-fn around(field: &str, text: &str, hit: regex::Match<'_>) -> SearchMatch {
-    let before = &text[..hit.start()];
-    let from = before
-        .char_indices()
-        .rev()
-        .nth(AROUND - 1)
-        .map_or(0, |(at, _)| at);
-    let after = &text[hit.end()..];
+/// The text around the first match, with all matches in it. `None` without a match.
+fn excerpt(text: &str, terms: &[Regex]) -> Option<Vec<ExcerptPiece>> {
+    let hits = terms.iter().filter_map(|term| term.find(text));
+    let first = hits.min_by_key(regex::Match::start)?;
+    let before = text[..first.start()].char_indices().rev();
+    let from = before.map(|(at, _)| at).nth(AROUND - 1).unwrap_or(0);
+    let mut after = text[first.end()..].char_indices();
     let to = after
-        .char_indices()
         .nth(AROUND)
-        .map_or(after.len(), |(at, _)| at);
-    let cut = |is_cut: bool| if is_cut { "…" } else { "" };
-    SearchMatch {
-        field: field.to_owned(),
-        before: format!("{}{}", cut(from > 0), &before[from..]),
-        text: hit.as_str().to_owned(),
-        after: format!("{}{}", &after[..to], cut(to < after.len())),
+        .map_or(text.len(), |(at, _)| first.end() + at);
+    let mut marks: Vec<Range<usize>> = Vec::new();
+    for term in terms {
+        let found = term.find_iter(text).map(|found| found.range());
+        marks.extend(found.take_while(|found| found.start < to));
+    }
+    marks.sort_by_key(|mark| mark.start);
+    let mut pieces = Vec::new();
+    if from > 0 {
+        add_text(&mut pieces, "…");
+    }
+    let mut end = from;
+    for mark in marks {
+        if mark.start > end {
+            add_text(&mut pieces, &text[end..mark.start]);
+            end = mark.start;
+        }
+        if mark.end > end {
+            add_match(&mut pieces, &text[end..mark.end]);
+            end = mark.end;
+        }
+    }
+    if end < to {
+        add_text(&mut pieces, &text[end..to]);
+        end = to;
+    }
+    if end < text.len() {
+        add_text(&mut pieces, "…");
+    }
+    Some(pieces)
+}
+
+fn add_text(pieces: &mut Vec<ExcerptPiece>, text: &str) {
+    add_piece(
+        pieces,
+        ExcerptPiece {
+            text: text.to_owned(),
+            is_match: false,
+        },
+    );
+}
+
+fn add_match(pieces: &mut Vec<ExcerptPiece>, text: &str) {
+    add_piece(
+        pieces,
+        ExcerptPiece {
+            text: text.to_owned(),
+            is_match: true,
+        },
+    );
+}
+
+/// Adds a piece. Overlapping matches are one piece.
+fn add_piece(pieces: &mut Vec<ExcerptPiece>, piece: ExcerptPiece) {
+    match pieces.last_mut() {
+        Some(last) if last.is_match == piece.is_match => last.text += &piece.text,
+        _ => pieces.push(piece),
     }
 }
 
@@ -283,6 +346,21 @@ mod tests {
 
     fn passes(sieve: &LineFilter, line: &str) -> bool {
         sieve.candidates(line.as_bytes()).from(0).is_some()
+    }
+
+    /// The excerpt with its matches in brackets.
+    fn marked(text: &str, words: &str) -> String {
+        let pattern = SearchPattern::words(words, None).expect("words");
+        let pieces = excerpt(text, &pattern.terms).expect("a match");
+        let mut marked = String::new();
+        for piece in pieces {
+            if piece.is_match {
+                marked += &format!("[{}]", piece.text);
+            } else {
+                marked += &piece.text;
+            }
+        }
+        marked
     }
 
     fn sieve_of(pattern: &str, ignore_case: bool) -> Option<LineFilter> {
@@ -366,16 +444,31 @@ mod tests {
 
     #[test]
     fn the_context_of_a_match_is_cut_between_characters() {
-        let text = format!("{}x{}", "ä".repeat(100), "ö".repeat(100));
-        let hit = around(
-            "body",
-            &text,
-            Regex::new("x")
-                .expect("a pattern")
-                .find(&text)
-                .expect("it is there"),
+        let (before, after) = ("ä".repeat(AROUND), "ö".repeat(AROUND));
+        let text = format!("ä{before}x{after}ö");
+        assert_eq!(marked(&text, "x"), format!("…{before}[x]{after}…"));
+    }
+
+    #[test]
+    fn an_excerpt_marks_all_words_in_it() {
+        let cases = [
+            (
+                "server port",
+                "Which port does the test server use?",
+                "Which [port] does the test [server] use?",
+            ),
+            ("port", "a port, a PORT", "a [port], a [PORT]"),
+            ("port ports", "two ports", "two [ports]"),
+            ("ser erve", "a server", "a [serve]r"),
+        ];
+        for (words, text, wanted) in cases {
+            assert_eq!(marked(text, words), wanted);
+        }
+        // A word at the end of the excerpt is whole. A later one is outside.
+        let text = format!("port {}server {} server", "x".repeat(36), "y".repeat(80));
+        assert_eq!(
+            marked(&text, "server port"),
+            format!("[port] {}[server]…", "x".repeat(36))
         );
-        assert_eq!(hit.before, format!("…{}", "ä".repeat(AROUND)));
-        assert_eq!(hit.after, format!("{}…", "ö".repeat(AROUND)));
     }
 }

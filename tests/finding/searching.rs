@@ -124,7 +124,11 @@ fn search_shows_each_match_in_one_line_with_its_surroundings() {
     );
     assert!(shown.contains("mood.deep: needle\n"), "{shown}");
     let hits = world.items(&["search", "taken"]);
-    let wanted = json!([{"field": "body", "before": "port 8080 is\t", "text": "taken", "after": " by \"nginx\""}]);
+    let wanted = json!([{"field": "body", "excerpt": [
+        {"text": "port 8080 is\t", "match": false},
+        {"text": "taken", "match": true},
+        {"text": " by \"nginx\"", "match": false},
+    ]}]);
     assert_eq!(hits[0]["matches"], wanted);
     let long = format!("{}needle{}", "ä".repeat(500), "ö".repeat(500));
     drop_all(

@@ -89,6 +89,10 @@ fn each_page_shows_its_part_of_the_room() {
         "/search?q=bob+port&type=question",
         &["<mark>port</mark>", "/thread/3"],
     );
+    shows(
+        "/search?q=port+which",
+        &["<mark>Which</mark> <mark>port</mark>"],
+    );
     assert!(!page.get("/search?q=port&type=task").body.contains("<mark>"));
     shows(
         "/search?q=port+(&regex=true",

@@ -144,8 +144,9 @@ impl CommandOutput {
     }
 
     /// A line of styled pieces, which may come from anywhere. It is cut at the width of the terminal.
-    pub(crate) fn pieces<const N: usize>(&mut self, pieces: [(Style, &str); N]) -> Result<()> {
-        let texts = sanitize::pieces(pieces.map(|(_, text)| text));
+    pub(crate) fn pieces(&mut self, pieces: &[(Style, &str)]) -> Result<()> {
+        let texts: Vec<&str> = pieces.iter().map(|(_, text)| *text).collect();
+        let texts = sanitize::pieces(&texts);
         let mut left = self.width().unwrap_or(usize::MAX);
         let mut line = String::new();
         for ((style, _), text) in pieces.iter().zip(&texts) {

@@ -145,7 +145,7 @@ fn part<T>(
     }
     for one in &part.items {
         let line = line(one, out);
-        out.pieces([(PLAIN, "- "), (PLAIN, &line)])?;
+        out.pieces(&[(PLAIN, "- "), (PLAIN, &line)])?;
     }
     more(out, part)
 }

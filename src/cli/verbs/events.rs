@@ -93,7 +93,7 @@ fn print(events: &LogEventReader, event: Envelope, cx: &mut CommandContext) -> R
     }
     let (at, seq) = (cx.out.time(&event.at), event.seq);
     let text = sanitize::brief(&event.text(), limits::WORKLOG_TEXT);
-    cx.out.pieces([
+    cx.out.pieces(&[
         (DIM, &at),
         (PLAIN, "  "),
         (BOLD, &event.actor),

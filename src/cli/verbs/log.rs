@@ -146,7 +146,7 @@ fn show_records(
             cx.out.json_text(&json())?;
         } else {
             let line = line(&entry.record, &cx.out);
-            cx.out.pieces([(PLAIN, &line)])?;
+            cx.out.pieces(&[(PLAIN, &line)])?;
         }
     }
     Ok(Exit::Ok)

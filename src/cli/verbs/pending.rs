@@ -88,7 +88,7 @@ fn tell(item: &PendingItem, out: &mut CommandOutput) -> Result<()> {
     } else {
         format!(" [{}]", item.options.join(", "))
     };
-    out.pieces([
+    out.pieces(&[
         (DIM, &format!("{number:>6}  ")),
         (colour, &format!("{:<10} ", item.kind)),
         (BOLD, &item.from),
@@ -96,5 +96,5 @@ fn tell(item: &PendingItem, out: &mut CommandOutput) -> Result<()> {
         (PLAIN, &item.title),
         (PLAIN, &options),
     ])?;
-    out.pieces([(PLAIN, &format!("        {}", item.command))])
+    out.pieces(&[(PLAIN, &format!("        {}", item.command))])
 }

@@ -120,18 +120,17 @@ fn show_newest(found: &[SearchHit], cx: &mut CommandContext) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Prints a message in one line, with its first match.
+/// Prints a message in one line, with the excerpt of its first field with a match.
 fn show(hit: &SearchHit, cx: &mut CommandContext) -> Result<()> {
     let head = head(&MessageView::from(&hit.past), &cx.out);
     let Some(found) = hit.matches.first() else {
-        return cx.out.pieces([(PLAIN, &head)]);
+        return cx.out.pieces(&[(PLAIN, &head)]);
     };
     let field = format!("  {}: ", found.field);
-    cx.out.pieces([
-        (PLAIN, &head),
-        (PLAIN, &field),
-        (PLAIN, &found.before),
-        (FOUND, &found.text),
-        (PLAIN, &found.after),
-    ])
+    let mut pieces = vec![(PLAIN, &*head), (PLAIN, &*field)];
+    pieces.extend(found.excerpt.iter().map(|piece| {
+        let style = if piece.is_match { FOUND } else { PLAIN };
+        (style, &*piece.text)
+    }));
+    cx.out.pieces(&pieces)
 }

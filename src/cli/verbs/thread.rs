@@ -69,7 +69,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) -> Result<()> {
     let view = MessageView::from(past);
     let head = head(&view, out);
-    out.pieces([(BOLD, &head)])?;
+    out.pieces(&[(BOLD, &head)])?;
     let waits = if view.requires_response {
         "  requires a response"
     } else {

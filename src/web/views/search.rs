@@ -161,7 +161,9 @@ fn row(hit: &SearchHit) -> Markup {
             @for found in &hit.matches {
                 p .found {
                     @if found.field != "body" { span .field { (text(&found.field)) ":" } " " }
-                    (text(&found.before)) mark { (text(&found.text)) } (text(&found.after))
+                    @for piece in &found.excerpt {
+                        @if piece.is_match { mark { (text(&piece.text)) } } @else { (text(&piece.text)) }
+                    }
                 }
             }
         }

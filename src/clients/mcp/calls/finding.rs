@@ -10,7 +10,7 @@ use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::identity;
 use crate::query::links::KnownRemoteAgent;
 use crate::query::newest::last_of;
-use crate::query::search::{SearchHit, SearchMatch, SearchPattern, search as searched};
+use crate::query::search::{SearchHit, SearchPattern, search as searched};
 use crate::query::thread as conversation;
 use crate::query::view::MessageView;
 use crate::query::who::{self, AgentPresence, KnownAgents};
@@ -192,7 +192,7 @@ fn hit_line(hit: &SearchHit) -> String {
     let found = hit
         .matches
         .first()
-        .map(|found| format!("; {}: {}", found.field, around(found)))
+        .map(|found| format!("; {}: {}", found.field, found.text()))
         .unwrap_or_default();
     let to = view.recipients(NAMES).join(", ");
     let head = format!(
@@ -210,7 +210,7 @@ fn hit_fields(hit: &SearchHit) -> Value {
     let found = hit
         .matches
         .first()
-        .map(|found| format!("{}: {}", found.field, around(found)))
+        .map(|found| format!("{}: {}", found.field, found.text()))
         .unwrap_or_default();
     json!({
         "seq": view.seq,
@@ -220,10 +220,6 @@ fn hit_fields(hit: &SearchHit) -> Value {
         "type": sanitize::line(view.kind),
         "found": sanitize::line(&found),
     })
-}
-
-fn around(found: &SearchMatch) -> String {
-    format!("{}{}{}", found.before, found.text, found.after)
 }
 
 pub(super) fn thread(mut call: ToolCall<'_>) -> Result<ToolResult> {
