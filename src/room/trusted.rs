@@ -32,6 +32,12 @@ impl Room {
         })
     }
 
+    /// Fails if the room was removed, moved away, or replaced by another directory.
+    pub fn check_place(&self) -> Result<()> {
+        self.still_exists()?;
+        self.identity().map(drop)
+    }
+
     /// The identity of the room, which another room at the same path does not have.
     pub fn identity(&self) -> Result<RoomIdentity> {
         let path = self

@@ -23,11 +23,7 @@ pub(super) fn keep(
     loop {
         // The page shows undelivered messages with the reason.
         let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
-        let gone = room
-            .still_exists()
-            .and_then(|()| room.identity().map(drop))
-            .err()
-            .map(|e| e.to_string());
+        let gone = room.check_place().err().map(|e| e.to_string());
         presence = if is_watched() {
             presence.take().or_else(|| hold(room, Some(id::HUMAN)))
         } else {

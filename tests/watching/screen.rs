@@ -324,3 +324,43 @@ fn the_human_is_online_while_watch_runs() {
         assert_eq!(presence(), "offline", "{view:?}");
     }
 }
+
+#[test]
+fn the_help_is_complete_on_a_small_screen_with_many_items() {
+    let world = world();
+    for n in 0..8 {
+        let question = format!("Question {n}?");
+        world.ok(&[
+            "send", "human", &question, "--as", "alice", "--type", "question",
+        ]);
+    }
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+        return;
+    };
+    terminal.wait("the items", |screen| screen.contains("- 1 question"));
+    terminal.text("?");
+    terminal.wait("the whole help", |screen| {
+        screen.contains("1 yes, 1y") && screen.contains("? closes this help")
+    });
+    terminal.text("?");
+    terminal.wait("the items again", |screen| screen.contains("- 1 question"));
+}
+
+#[test]
+fn a_room_that_is_moved_away_is_reported_until_it_is_back() {
+    let world = world();
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+        return;
+    };
+    terminal.resize(20, 24);
+    terminal.wait("the end of the hint", |screen| screen.contains("here."));
+    terminal.resize(200, 24);
+    let (room, away) = (world.path().join(".mailbag"), world.path().join("away"));
+    std::fs::rename(&room, &away).expect("it is moved");
+    let is_reported = |screen: &str| screen.contains("cannot find ");
+    terminal.wait("the report", is_reported);
+    std::fs::rename(&away, &room).expect("it is back");
+    terminal.wait("no report", |screen| !is_reported(screen));
+    world.ok(&["send", "bob", "it is back", "--as", "alice"]);
+    terminal.wait("the message", |screen| screen.contains("it is back"));
+}

@@ -60,6 +60,31 @@ fn paging_up_and_home_show_older_messages_and_end_the_newest() {
 }
 
 #[test]
+fn another_width_keeps_the_entry_at_the_top_of_the_screen() {
+    let world = world();
+    let body = "word ".repeat(30);
+    let lines: Vec<String> = (0..60)
+        .map(|n| format!(r#"{{"to": "writer", "body": "number {n:03} {body}"}}"#))
+        .collect();
+    world.drop_file("planner", "all.ndjson", lines.join("\n") + "\n");
+    world.ok(&["run", "--once"]);
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+        return;
+    };
+    terminal.keys(&["Home"]);
+    terminal.wait("the first", |screen| screen.contains("number 000"));
+    let whole = format!("    number 000 {}", body.trim_end());
+    terminal.resize(220, 24);
+    terminal.wait("a message in one line", |screen| {
+        screen.lines().any(|line| line.starts_with(&whole))
+    });
+    terminal.resize(80, 24);
+    terminal.wait("the first, in several lines", |screen| {
+        screen.contains("number 000") && !screen.contains(&whole)
+    });
+}
+
+#[test]
 fn equal_reports_of_the_router_are_one_row_as_on_the_page() {
     let world = world();
     for n in 0..4 {

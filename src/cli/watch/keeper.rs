@@ -81,6 +81,7 @@ fn look(
     routing: &mut StandbyRouter,
     latest: Option<&mut RoomStateCache>,
 ) -> Result<RoomSnapshot> {
+    room.check_place()?;
     routing.tend()?;
     let mut looked = RoomSnapshot {
         glance: status::glance(room, reader)?,

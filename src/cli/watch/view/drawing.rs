@@ -23,14 +23,14 @@ impl WatchView {
         let area = frame.area();
         let width = usize::from(area.width);
         let side_width = side::width(width);
-        if width - side_width != self.width {
-            self.width = width - side_width;
-            self.fold_all();
-        }
         let note = self.note(width);
-        let panel = self
-            .board
-            .panel(width, usize::from(area.height), self.palette);
+        // The help needs the whole screen.
+        let panel = if self.helps {
+            Vec::new()
+        } else {
+            let height = usize::from(area.height);
+            self.board.panel(width, height, self.palette)
+        };
         let [timeline, items, status, answer, line] = Layout::vertical([
             Constraint::Min(0),
             Constraint::Length(panel.len() as u16),
@@ -64,13 +64,18 @@ impl WatchView {
         if let Some(reading) = &mut self.reading {
             return reading.draw(frame, area);
         }
-        self.page = usize::from(area.height).max(1);
+        let (width, page) = (usize::from(area.width), usize::from(area.height).max(1));
+        if width != self.width {
+            self.fold_again(width, page);
+        }
+        self.page = page;
         self.turn(self.below);
         let end = self.lines.len() - self.below;
         let shown = self.lines[end.saturating_sub(self.page)..end].to_vec();
         if shown.is_empty() {
             let hint = "  No messages yet. Messages sent in this room appear here.";
-            frame.render_widget(Paragraph::new(Span::styled(hint, DIM)), area);
+            let hint = lines::fold(hint, width).join("\n");
+            return frame.render_widget(Paragraph::new(hint).style(DIM), area);
         }
         frame.render_widget(Paragraph::new(shown), area);
     }

@@ -66,6 +66,8 @@ pub(in crate::cli::watch) struct WatchView {
     everybody: Option<KnownAgents>,
     /// The entries' lines at the width of the screen.
     lines: Vec<Line<'static>>,
+    /// The first line of each entry.
+    starts: Vec<usize>,
     width: usize,
     /// Number of lines below the screen.
     below: usize,
@@ -113,6 +115,7 @@ impl WatchView {
             older: None,
             everybody: None,
             lines: Vec::new(),
+            starts: Vec::new(),
             width: 0,
             below: 0,
             news: 0,
@@ -175,6 +178,7 @@ impl WatchView {
         if self.width == 0 {
             return;
         }
+        self.starts.push(self.lines.len());
         let day = |entry: &TimelineEntry| lines::local(entry).date_naive();
         if self.entries.back().map(day) != Some(day(entry)) {
             let rule = format!("  {} ", lines::local(entry).format("%A %Y-%m-%d"));
@@ -187,8 +191,22 @@ impl WatchView {
             .extend(lines::entry(entry, self.width, self.palette));
     }
 
+    /// Folds the entries to another width. The entry at the top of the screen stays there.
+    fn fold_again(&mut self, width: usize, page: usize) {
+        let top = self.lines.len().saturating_sub(self.below + self.page);
+        let entry = self.starts.partition_point(|start| *start <= top);
+        self.width = width;
+        self.fold_all();
+        if self.below > 0
+            && let Some(start) = self.starts.get(entry.saturating_sub(1))
+        {
+            self.below = self.lines.len().saturating_sub(start + page);
+        }
+    }
+
     fn fold_all(&mut self) {
         self.lines.clear();
+        self.starts.clear();
         for entry in std::mem::take(&mut self.entries) {
             self.fold(&entry);
             self.entries.push_back(entry);
