@@ -39,10 +39,8 @@ impl PendingList {
     pub fn add_texts(&mut self, room: &Room) -> Result<()> {
         let mut outcome = Ok(());
         for item in &mut self.items {
-            let Some(digest) = &item.digest else { continue };
-            match DisplayedApproval::of_record(room, item.seq, digest) {
-                Ok(displayed) => item.text = Some(displayed.text),
-                Err(e) => outcome = Err(e),
+            if let Err(e) = add_text(item, room) {
+                outcome = Err(e);
             }
         }
         outcome
@@ -55,6 +53,14 @@ impl PendingList {
             oldest: self.items.iter().map(|item| item.since.clone()).min(),
         }
     }
+}
+
+/// Adds the complete text of an approval.
+pub fn add_text(item: &mut PendingItem, room: &Room) -> Result<()> {
+    if let Some(digest) = &item.digest {
+        item.text = Some(DisplayedApproval::of_record(room, item.seq, digest)?.text);
+    }
+    Ok(())
 }
 
 /// Counts the pending items of this agent in this state, if there is one.

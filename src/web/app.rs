@@ -7,7 +7,7 @@ use crate::base::limits;
 use crate::message::id;
 use crate::query::identity::AgentIdentity;
 use crate::query::latest::{RoomStateCache, WaitReason};
-use crate::query::pending::PendingList;
+use crate::query::pending::{PendingItem, PendingList, add_text};
 use crate::query::who::KnownAgents;
 use crate::room::Room;
 use std::collections::BTreeMap;
@@ -87,18 +87,14 @@ impl WebApp {
         }
     }
 
-    /// The items that need the person. An approval without its text cannot be displayed, so the page cannot decide it.
+    /// The items that need the person, without the texts of approvals.
     pub(super) fn pending(&self) -> Result<PendingList> {
-        let mut list = held(&self.latest).pending(id::HUMAN)?;
-        let _ = list
-            .add_texts(&self.room)
-            .inspect_err(|e| tracing::warn!("{e}"));
-        Ok(list)
+        held(&self.latest).pending(id::HUMAN)
     }
 
-    /// The number of items that need the person.
-    pub(super) fn needs(&self) -> Result<usize> {
-        Ok(held(&self.latest).pending(id::HUMAN)?.items.len())
+    /// Adds the text of an approval. Without it, the approval cannot be displayed, so the page cannot decide it.
+    pub(super) fn add_text(&self, item: &mut PendingItem) {
+        let _ = add_text(item, &self.room).inspect_err(|e| tracing::warn!("{e}"));
     }
 
     /// All known agents.

@@ -16,8 +16,9 @@ let isEarly;
 /** May nothing in this part move now? */
 export function isHeld(part) {
   if (part.contains(document.activeElement) && !document.activeElement.matches("[tabindex='-1']")) return true;
+  if (!pointer) return false;
   const { left, right, top, bottom } = part.getBoundingClientRect();
-  return !!pointer && pointer.x >= left && pointer.x <= right && pointer.y >= top && pointer.y <= bottom;
+  return pointer.x >= left && pointer.x <= right && pointer.y >= top && pointer.y <= bottom;
 }
 
 /** Begins to hold the parts still. `released` is called when one may move again. */
@@ -81,7 +82,7 @@ export async function update(part, tell) {
   tell(fresh);
   if (!isHeld(part)) return apply(part);
   const [there, shown] = [keys(fresh), keys(part)];
-  for (const item of rows(part)) if (item.matches(".item") && !there.has(item.dataset.key)) settle(item, "settled");
+  for (const item of rows(part)) if (item.matches(".item:not(.settled)") && !there.has(item.dataset.key)) settle(item, "settled");
   const count = [...there].filter((key) => !shown.has(key)).length;
   const button = part.querySelector(".news");
   if (!button) return;
@@ -115,12 +116,11 @@ function apply(old) {
   settleDown(fresh);
 }
 
-/** Marks an item as settled, without moving anything. */
+/** Marks an item as settled, without moving anything. The stream can report this before the answer of the person has arrived. */
 function settle(item, outcome) {
-  if (item.classList.contains("settled")) return;
   item.classList.add("settled");
   for (const control of item.querySelectorAll("button, textarea")) control.disabled = true;
-  const text = document.createElement("p");
+  const text = item.querySelector(".outcome") ?? document.createElement("p");
   text.className = "outcome";
   text.setAttribute("role", "status");
   text.textContent = outcome;

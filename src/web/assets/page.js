@@ -25,8 +25,9 @@ async function refresh(part) {
   if (part.id === "side") countNeeds();
 }
 
+const PAUSE = 50; // ms between two refreshes
 let refreshing, again;
-/** Refreshes all parts, once for many changes. */
+/** Refreshes all parts, once for many changes. At least two thirds of the time are for other requests. */
 async function refreshAll() {
   if (refreshing) {
     again = true;
@@ -35,9 +36,11 @@ async function refreshAll() {
   refreshing = true;
   do {
     again = false;
+    const begun = performance.now();
     const parts = [...document.querySelectorAll("[data-live^='/']")];
     await Promise.all(parts.map((part) => refresh(part).catch(() => {})));
-    await new Promise((done) => setTimeout(done, 400));
+    const pause = Math.max(PAUSE, 2 * (performance.now() - begun));
+    await new Promise((done) => setTimeout(done, pause));
   } while (again);
   refreshing = false;
 }
@@ -199,9 +202,10 @@ function words(at) {
 
 /** Says how long ago everything was, in the page or in new rows. */
 function tell(within = document) {
+  // Determined before the first change: after a change, it would need the layout of the whole page again.
+  const held = [...document.querySelectorAll(".still")].filter(needs.isHeld);
   for (const time of within.querySelectorAll("time[datetime]")) {
-    const part = time.isConnected && time.closest(".still");
-    if (part && needs.isHeld(part)) continue; // another length could move the list
+    if (held.includes(time.closest(".still"))) continue; // another length could move the list
     const at = new Date(time.dateTime);
     const text = words(at);
     if (time.textContent !== text) time.textContent = text;

@@ -24,7 +24,6 @@ use super::reply::{RequestFailure, typed};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::to_the_second;
 use crate::query::pending::rough;
 use axum::extract::State;
 use axum::response::Response;
@@ -208,6 +207,8 @@ fn head(title: &str) -> Markup {
             link rel="icon" href="/icon.svg";
             link rel="stylesheet" href="/style.css";
             script type="module" src="/page.js" {}
+            // Without this, the browser finds them only when it has read `page.js`.
+            @for module in ["/browser.js", "/needs.js"] { link rel="modulepreload" href=(module); }
         }
     }
 }
@@ -262,7 +263,7 @@ pub(super) fn words(name: &str) -> String {
     text(name).replace('_', " ")
 }
 
-/// A time, relative; the exact one on hover.
+/// A relative time. The script adds the exact one, which is shown on hover.
 pub(super) fn time(at: &str) -> Markup {
     let Some(stamp) = Stamp::parse(at) else {
         return html! { span { (text(at)) } };
@@ -273,7 +274,7 @@ pub(super) fn time(at: &str) -> Markup {
     } else {
         format!("{} ago", rough(micros))
     };
-    html! { time datetime=(at) title=(to_the_second(at)) { (words) } }
+    html! { time datetime=(at) { (words) } }
 }
 
 /// An agent's name, which leads to its mail.

@@ -52,28 +52,28 @@ fn rows(app: &WebApp, list: &PendingList) -> Markup {
     for row in grouped(&items) {
         let row = match row {
             PendingRow::Group(equal) => group(&equal),
-            PendingRow::One(one) => match shown_text(&app.room, one) {
-                Some(shown) if rows.len() < limits::PAGE_WHOLE => item(one, &shown),
-                _ if one.seq > 0 => brief(one),
-                _ => item(one, ""),
-            },
+            PendingRow::One(one) if one.seq > 0 && rows.len() >= limits::PAGE_WHOLE => brief(one),
+            PendingRow::One(one) => with_text(app, one),
         };
         rows += &row.into_string();
     }
     PreEscaped(rows)
 }
 
-/// The text of an item that the list shows. `None` if it is too long for a list.
-fn shown_text(room: &Room, item: &PendingItem) -> Option<String> {
-    let shown = match item.kind {
-        "approval" => match displayed(item) {
-            Some(shown) => shown.to_owned(),
-            None => return Some(String::new()),
-        },
-        "question" | "escalation" => body(room, item.seq),
+/// An item with its text. A text that is too long for a list is in the item's conversation.
+fn with_text(app: &WebApp, one: &PendingItem) -> Markup {
+    let mut one = one.clone();
+    app.add_text(&mut one);
+    let body = match one.kind {
+        "question" | "escalation" => body(&app.room, one.seq),
         _ => String::new(),
     };
-    (shown.len() <= limits::PAGE_ITEM_TEXT).then_some(shown)
+    let length = displayed(&one).map_or(body.len(), str::len);
+    if length > limits::PAGE_ITEM_TEXT {
+        brief(&one)
+    } else {
+        item(&one, &body)
+    }
 }
 
 /// The body of a message; empty if it cannot be read.

@@ -46,7 +46,7 @@ const MORE: &str = "/more";
 impl SidebarContent {
     pub(super) fn of(app: &WebApp) -> Result<SidebarContent> {
         let glance = status::glance(&app.room, id::HUMAN)?;
-        let (needs, everybody) = (app.needs()?, app.everybody()?);
+        let (needs, everybody) = (app.pending()?.items.len(), app.everybody()?);
         let agents = everybody.roster.agents.iter();
         let claims = agents.map(|agent| agent.owns.len() + agent.owns_more).sum();
         let counts = VIEWS.map(|(place, _)| match place {

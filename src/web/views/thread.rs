@@ -89,6 +89,9 @@ fn conversation(app: &WebApp, found: u64, place: &str) -> Result<Markup> {
     let subject = messages.iter().find_map(|past| past.subject.as_deref());
     let mut items = app.pending()?.items;
     items.retain(|item| messages.iter().any(|past| past.seq == item.seq));
+    for item in &mut items {
+        app.add_text(item);
+    }
     let last = messages
         .iter()
         .rev()
