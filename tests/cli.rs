@@ -95,28 +95,10 @@ fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
         ),
         (Some("usage"), Some(2))
     );
+    assert_eq!(error["error"]["cure"], "did you mean `mailbag send`?");
     let error = world.fails(3, &["agent", "show", "bob", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
     assert_eq!(error["error"]["code"], "not_found");
-}
-
-#[test]
-fn every_command_has_help_with_an_example() {
-    fn check(command: &clap::Command) {
-        let help = command
-            .get_after_help()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        assert!(
-            help.contains("mailbag "),
-            "`{}` has no example",
-            command.get_name()
-        );
-        command.get_subcommands().for_each(check);
-    }
-    let command = mailbag::cli::command();
-    command.clone().debug_assert();
-    check(&command);
 }
 
 #[test]

@@ -126,3 +126,108 @@ fn list_text(command: &clap::Command, lines: Vec<(&'static str, String)>) -> Str
 fn paint(style: &Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+    use clap::Command;
+
+    /// Every command and verb, with the words that call it.
+    fn commands() -> Vec<(String, Command)> {
+        fn collect(command: &Command, before: &str, all: &mut Vec<(String, Command)>) {
+            for verb in command.get_subcommands() {
+                let words = format!("{before}{} ", verb.get_name());
+                all.push((words.trim_end().to_owned(), verb.clone()));
+                collect(verb, &words, all);
+            }
+        }
+        let mut all = Vec::new();
+        collect(&command(), "", &mut all);
+        all
+    }
+
+    #[test]
+    fn a_command_says_in_one_short_line_what_it_does() {
+        for (name, command) in commands() {
+            let line = command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                !line.is_empty() && line.chars().count() <= 60 && !line.contains('\n'),
+                "{name}: {line}"
+            );
+            assert!(
+                line.starts_with(|c: char| c.is_ascii_uppercase()) && !line.ends_with('.'),
+                "{name}: {line}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_option_has_help_and_as_has_the_same_name_everywhere() {
+        for (name, command) in commands() {
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let id = arg.get_id();
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(
+                    help.starts_with(|c: char| !c.is_ascii_lowercase()),
+                    "{name} {id}: {help}"
+                );
+                if arg.get_long() == Some("as") {
+                    assert_eq!(arg.get_value_names().map(<[_]>::len), Some(1), "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_that_is_understood() {
+        let root = command();
+        root.clone().debug_assert();
+        let mut all = commands();
+        all.push(("mailbag".to_owned(), root.clone()));
+        let mut seen = 0;
+        for (name, command) in all {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            assert!(
+                help.starts_with("Example") && help.contains("mailbag "),
+                "{name}: {help}"
+            );
+            for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
+                if let Some(words) = words_of(line) {
+                    seen += 1;
+                    let read = root.clone().try_get_matches_from(words);
+                    assert!(read.is_ok(), "{name}: {line}: {read:?}");
+                }
+            }
+        }
+        assert!(seen > 100, "only {seen} examples were found");
+    }
+
+    /// The words of the first call of mailbag in a line of a shell; empty without a call.
+    fn words_of(line: &str) -> Option<Vec<String>> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(q), _) if q == c => quote = None,
+                (Some(_), _) => word.get_or_insert_default().push(c),
+                (None, '\'' | '"') => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                (None, '#') if word.is_none() => break,
+                (None, '|' | ';' | '>') if words.iter().any(|word| word == "mailbag") => break,
+                (None, ' ' | '|' | ';' | '>') => words.extend(word.take()),
+                _ => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        // `claude mcp add mailbag` is a call of another program.
+        let is_setting = |word: &str| word.contains('=') || word.starts_with('{');
+        let at = words.iter().position(|word| word == "mailbag")?;
+        let pipes = line[..line.find("mailbag")?].trim_end().ends_with('|');
+        (pipes || words[..at].iter().all(|word| is_setting(word))).then(|| words.split_off(at))
+    }
+}
