@@ -6,12 +6,16 @@ use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
+/// The valid accept times in microseconds since 1970. The last one leaves a year of valid file names, so that accept
+/// times can still increase.
+const CLOCK: std::ops::RangeInclusive<i64> = 1_000..=253_370_764_800_000_000;
+
 /// An instant in UTC, in whole microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Stamp(i64);
 
 impl Stamp {
-    /// The current time, limited to [`limits::CLOCK`]: a time outside this range becomes the nearest time in it. If
+    /// The current time, limited to [`CLOCK`]: a time outside this range becomes the nearest time in it. If
     /// `MAILBAG_TEST_NOW` (RFC 3339) is set, test builds return its value.
     pub fn now() -> Stamp {
         let fixed = test_variable("MAILBAG_TEST_NOW").and_then(|time| Stamp::parse(&time));
@@ -26,7 +30,7 @@ impl Stamp {
     }
 
     fn within(self) -> Stamp {
-        Stamp(self.0.clamp(*limits::CLOCK.start(), *limits::CLOCK.end()))
+        Stamp(self.0.clamp(*CLOCK.start(), *CLOCK.end()))
     }
 
     /// The current time, or `self` plus one microsecond if the clock has not advanced. The result always increases.
@@ -178,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_stamp_in_a_file_name_reads_back_and_is_what_chrono_writes() {
-        let (first, last) = limits::CLOCK.into_inner();
+        let (first, last) = CLOCK.into_inner();
         let between = (0..1000).map(|nth| first + (last - first) / 1000 * nth + nth);
         for stamp in between.chain([last]).map(Stamp) {
             let written = stamp.file_name();

@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The number of similar names in an error.
+const SUGGESTIONS: usize = 3;
+
 /// The result of an operation that can fail with an [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -384,7 +387,7 @@ pub fn in_words(place: &str) -> Cow<'_, str> {
 }
 
 /// The candidates most similar to `word`, best first, for a "did you mean" hint; at most
-/// [`limits::SUGGESTIONS`]. Letter case is ignored. A candidate matches if it differs in at most a third
+/// three. Letter case is ignored. A candidate matches if it differs in at most a third
 /// of the letters, or if one word contains the other.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_ascii_lowercase();
@@ -403,7 +406,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.dedup();
     scored
         .into_iter()
-        .take(limits::SUGGESTIONS)
+        .take(SUGGESTIONS)
         .map(|(_, c)| c)
         .collect()
 }

@@ -133,7 +133,7 @@ impl CommandContext {
     }
 
     /// Warns that this process cannot deliver pending messages.
-    pub(super) fn trouble(&self, e: &crate::base::error::Error) {
+    pub(super) fn warn_undelivered(&self, e: &crate::base::error::Error) {
         self.out
             .warn(&format!("cannot deliver pending messages: {e}"));
     }
@@ -175,11 +175,11 @@ impl CommandContext {
             }
         };
         if let Err(e) = refreshed {
-            self.trouble(&e);
+            self.warn_undelivered(&e);
         }
     }
 
-    /// Has a message delivered that was just written.
+    /// Delivers a message that was just written.
     pub(super) fn deliver(&mut self, room: &Room, sent: OutboxMessage) -> Result<SendResult> {
         self.out.did(sent.written(), WRITTEN);
         let mut posted = post::delivery(room, sent, self.writer_wait())?;

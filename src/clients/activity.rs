@@ -10,6 +10,9 @@ use crate::room::sessions::SessionLease;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+/// The number of bytes at the end of a transcript that show the end of the last turn.
+const TRANSCRIPT_END: u64 = 64 << 10;
+
 /// The variable that gives a background waiter the transcript of its session.
 pub(super) const TRANSCRIPT: &str = "MAILBAG_TRANSCRIPT";
 
@@ -51,7 +54,7 @@ fn session_file(client: Client, lease: &SessionLease) -> Option<bool> {
 fn last_event(path: &Path, events: &[&str]) -> Option<String> {
     let end = Dir::open(path.parent()?)
         .ok()?
-        .read_end(path.file_name()?, limits::TRANSCRIPT_END)
+        .read_end(path.file_name()?, TRANSCRIPT_END)
         .ok()?;
     let lines = end
         .rsplit(|byte| *byte == b'\n')
@@ -73,7 +76,7 @@ mod tests {
         };
         let events = ["task_started", "task_complete"];
         assert_eq!(last_event(&path, &events), None);
-        let long = line(&"x".repeat(2 * limits::TRANSCRIPT_END as usize));
+        let long = line(&"x".repeat(2 * TRANSCRIPT_END as usize));
         std::fs::write(&path, long + &line("task_complete") + &line("token_count"))
             .expect("a transcript");
         assert_eq!(last_event(&path, &events).as_deref(), Some("task_complete"));

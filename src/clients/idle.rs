@@ -18,6 +18,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The time limit for a client to read a line that wakes its session.
+const WAKE_SOCKET: Duration = Duration::from_secs(5);
 
 /// The socket of a session, and the token that proves that the session has started this process.
 struct SessionSocket {
@@ -143,8 +147,8 @@ impl SessionSocket {
     /// Writes the text as a message to the session, and waits until the client has read it.
     fn send(&self, session: Option<&str>, text: &str) -> std::io::Result<()> {
         let mut stream = UnixStream::connect(&self.path)?;
-        stream.set_write_timeout(Some(limits::WAKE_SOCKET))?;
-        stream.set_read_timeout(Some(limits::WAKE_SOCKET))?;
+        stream.set_write_timeout(Some(WAKE_SOCKET))?;
+        stream.set_read_timeout(Some(WAKE_SOCKET))?;
         let proof = json!({"msgV": 1, "type": "auth", "token": self.token});
         let mut message = json!({
             "msgV": 1,

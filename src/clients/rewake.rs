@@ -15,6 +15,13 @@ use crate::room::sessions::{self, CallingSession, SessionLease, Takeover};
 use std::fs::TryLockError;
 use std::time::{Duration, Instant};
 
+/// The time that the background hook of a new session waits for the end of the previous session's hook in the same
+/// process.
+const WAITER_HANDOVER: Duration = Duration::from_secs(6);
+const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * limits::WAITER_CHECK.as_secs());
+/// The interval between two checks of a session that called recently, by a background waiter with mail.
+const WAITER_LOOK: Duration = Duration::from_millis(400);
+
 /// Waits for mail for one idle session. Only one process does so for each agent.
 pub struct IdleWait {
     room: Room,
@@ -56,7 +63,7 @@ impl IdleWait {
         };
         // The waiter of a session that was replaced by this one ends in a moment.
         let patience = if hook_events::begins(event) {
-            limits::WAITER_HANDOVER
+            WAITER_HANDOVER
         } else {
             Duration::ZERO
         };
@@ -75,7 +82,7 @@ impl IdleWait {
             lease.directory.clone(),
         );
         let patience = if is_new(&lease) {
-            limits::WAITER_HANDOVER
+            WAITER_HANDOVER
         } else {
             Duration::ZERO
         };
@@ -215,7 +222,7 @@ impl IdleWait {
         if activity::has_ended_turn(lease) {
             Ok(None)
         } else {
-            Ok(Some(left.min(limits::WAITER_LOOK)))
+            Ok(Some(left.min(WAITER_LOOK)))
         }
     }
 

@@ -3,12 +3,15 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{ErrorContext, Result};
-use crate::base::limits;
 use crate::query::claims;
 use crate::room::Room;
 use crate::room::sessions::{self, SessionHold, SessionLease};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The interval of checks whether the session must still be watched.
+const WATCH_CHECK: Duration = Duration::from_secs(10);
 
 /// Starts the process for the session of this lease, if its agent owns claims, its client is known, and no process
 /// watches it yet.
@@ -47,7 +50,7 @@ pub fn watch(room: &Room, agent: &str) -> Result<()> {
     }
     let mut hold = SessionHold::take_lasting(room, agent, &lease.named())?;
     // A process of another namespace cannot be seen from here.
-    while client.runs_for(limits::WATCH_CHECK) == Some(true) {
+    while client.runs_for(WATCH_CHECK) == Some(true) {
         let is_ours = sessions::of(room, agent)?.is_some_and(|now| now.named().is(&lease.named()));
         if !is_ours || !claims::may_own(&room.dir, agent) {
             return Ok(());

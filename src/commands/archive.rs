@@ -3,7 +3,6 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, hex};
-use crate::base::limits;
 use crate::disk::{failpoint, layout};
 use crate::log;
 use crate::log::state::{self, RoomState};
@@ -17,6 +16,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
+
+/// The most skipped files in the list of one archiver run.
+const PACK_LEFT: usize = 20;
 
 /// The report's name for shared files.
 const CONTEXT: &str = "context";
@@ -341,7 +343,7 @@ impl ArchiveRun<'_> {
     }
 
     fn leave(&mut self, left: SkippedFile) {
-        if self.report.left.len() < limits::PACK_LEFT {
+        if self.report.left.len() < PACK_LEFT {
             self.report.left.push(left)
         } else {
             self.report.left_more += 1

@@ -18,6 +18,14 @@ use crate::room::{Room, inbox};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// The time that the name of an ended session is kept for it while the pool has other names.
+const NAME_KEPT: Duration = Duration::from_secs(86_400);
+/// The number of agents that a session start searches open threads for.
+const NAMES_SEARCHED: usize = 2;
+/// How often a session that starts tries another name, because a session took the name in this moment.
+const NAMES_TRIED: usize = 16;
 
 /// The variable that gives sessions without a name a role.
 pub const ROLE: &str = "MAILBAG_ROLE";
@@ -50,7 +58,7 @@ pub fn give(
     let role = role.map(str::to_owned).or(from_environment);
     let mut registry = room.registry()?;
     let mut pool = NamePool::look(room, &settings, &registry)?;
-    for _ in 0..limits::NAMES_TRIED {
+    for _ in 0..NAMES_TRIED {
         let choice = pool.choose(&registry, caller, role.as_deref())?;
         if let Some(changed) = pool.registered(&registry, &choice, &key, role.as_deref())? {
             save(room, &changed)?;
@@ -280,7 +288,7 @@ impl<'r> NamePool<'r> {
             .filter(|agent| agent.session.is_some())
             .collect();
         left.sort_by_key(|agent| self.last(agent));
-        let kept = Stamp::from_micros(Stamp::now().micros() - limits::NAME_KEPT.as_micros() as i64);
+        let kept = Stamp::from_micros(Stamp::now().micros() - NAME_KEPT.as_micros() as i64);
         for agent in left
             .iter()
             .filter(|agent| self.last(agent).is_none_or(|last| last < kept))
@@ -394,7 +402,7 @@ impl<'r> NamePool<'r> {
         }
         // The search reads the end of the log.
         self.searched += 1;
-        Ok(self.searched <= limits::NAMES_SEARCHED && !context::has_open_thread(self.room, id)?)
+        Ok(self.searched <= NAMES_SEARCHED && !context::has_open_thread(self.room, id)?)
     }
 
     fn is_refused(&self, agent: &Agent) -> bool {

@@ -17,6 +17,9 @@ use crate::query::trace::{self, RecipientTrace};
 use crate::room::Room;
 use std::ffi::OsStr;
 
+/// The number of messages in an ack about messages that were read in a read-only inbox.
+const SEEN_REFS: usize = 100;
+
 /// Selects messages to read.
 pub enum ReadSelection {
     /// The oldest unread message.
@@ -196,7 +199,7 @@ fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
         name: agent.to_owned(),
         source: "the inbox",
     };
-    for raw_refs in refs.chunks(limits::SEEN_REFS).map(<[String]>::to_vec) {
+    for raw_refs in refs.chunks(SEEN_REFS).map(<[String]>::to_vec) {
         let status = Some(CopyStatus::Seen.as_str().to_owned());
         send::send(
             room,

@@ -10,6 +10,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::path::PathBuf;
 
+/// The largest number of files that are written back one by one before the log is synced. For more, the whole file
+/// system is synced.
+const WRITE_BACK_ONE_BY_ONE: usize = 16;
+
 /// The events that a room's files survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -177,7 +181,7 @@ impl Barrier {
                 self.many_dirs = true;
                 self.dirs.clear();
             }
-            if files > limits::WRITE_BACK_ONE_BY_ONE {
+            if files > WRITE_BACK_ONE_BY_ONE {
                 self.many = true;
                 self.files.clear();
             }

@@ -4,7 +4,7 @@
 
 use super::{Dir, layout};
 use crate::base::error::{ErrorContext, Result};
-use crate::base::{limits, test_variable};
+use crate::base::test_variable;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::File;
@@ -12,6 +12,9 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+
+/// The interval of checks whether the client of a watched session still runs, if the system does not report its end.
+const WATCH_CLIENT: Duration = Duration::from_millis(500);
 
 /// The free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,13 +240,13 @@ fn wait_for_end(pid: u32, time: Duration) {
             let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&time));
         }
         // Kernels before 5.3, and some sandboxes, have no such files.
-        _ => std::thread::sleep(limits::WATCH_CLIENT.min(time)),
+        _ => std::thread::sleep(WATCH_CLIENT.min(time)),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn wait_for_end(_: u32, time: Duration) {
-    std::thread::sleep(limits::WATCH_CLIENT.min(time));
+    std::thread::sleep(WATCH_CLIENT.min(time));
 }
 
 /// The parent processes, nearest first, each with its name: at most `most`. Empty if the system does not report them.

@@ -6,13 +6,15 @@
 use super::failpoint::{self, Failpoint};
 use super::{Dir, LockFile, Meta, file_meta, system};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::limits;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// The time that a command waits for another command that records consent.
+const TRUST_WAIT: Duration = Duration::from_secs(5);
 
 /// Write permission for the group or for other users.
 const BY_OTHERS: u32 = 0o022;
@@ -162,7 +164,7 @@ impl UserDirectory {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR);
         let file = LockFile::from(File::from(fd.doing_in("open", self.dir.path(), name)?));
-        let deadline = Instant::now() + limits::TRUST_WAIT;
+        let deadline = Instant::now() + TRUST_WAIT;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),

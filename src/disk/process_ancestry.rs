@@ -1,10 +1,12 @@
 //! The parent processes of this process, up to init: their programs, arguments, directories and variables.
 
 use super::machine::{self, Process};
-use crate::base::limits;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The most parent processes that are read. Further parents count as hidden.
+const LINEAGE: usize = 256;
 
 /// A parent process, as far as the system reports it to this user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl ProcessAncestry {
             return ProcessAncestry::hidden_by("/proc does not show this process");
         };
         while child.process.pid != INIT {
-            let parent = if lineage.parents.len() < limits::LINEAGE {
+            let parent = if lineage.parents.len() < LINEAGE {
                 machine::stat_of(child.parent)
             } else {
                 None
@@ -127,7 +129,7 @@ fn parse_ps(listing: &str, own: &str) -> ProcessAncestry {
     let mut lineage = ProcessAncestry::default();
     let mut pid = own;
     while pid.parse() != Ok(INIT) {
-        let parent = if lineage.parents.len() < limits::LINEAGE {
+        let parent = if lineage.parents.len() < LINEAGE {
             rows.get(pid)
                 .and_then(|(parent, _)| rows.get_key_value(*parent))
         } else {

@@ -15,6 +15,11 @@ use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// `mailbag link run --once` gives up if nothing crossed a link for this time.
+const ONCE_PATIENCE: Duration = Duration::from_secs(60);
+/// `mailbag link run --once` gives up after this time if a link has stopped. Before, a router can read a newer state.
+const ONCE_STOPPED: Duration = Duration::from_secs(2);
+
 /// A request to threads to end.
 #[derive(Default)]
 pub(super) struct StopRequest(Mutex<bool>, Condvar);
@@ -191,11 +196,11 @@ impl ConnectionPolicy for ConnectingEnd<'_> {
         if !self.keeper.once {
             return Ok(true);
         }
-        if self.moved.elapsed() > limits::ONCE_STOPPED {
+        if self.moved.elapsed() > ONCE_STOPPED {
             self.check_stopped()?;
         }
-        if self.moved.elapsed() > limits::ONCE_PATIENCE {
-            let waited = count(limits::ONCE_PATIENCE.as_secs(), "second");
+        if self.moved.elapsed() > ONCE_PATIENCE {
+            let waited = count(ONCE_PATIENCE.as_secs(), "second");
             return Err(Error::Timeout {
                 what: format!(
                     "nothing crossed the link {} for {waited}",

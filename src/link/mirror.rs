@@ -20,12 +20,21 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The interval of a carrier's checks of the files of its link if no event reports a change.
+const CARRIER_LOOK: Duration = Duration::from_millis(500);
+/// An item that is missing for this time is asked for again.
+const CARRIER_AGAIN: Duration = Duration::from_secs(10);
+/// The number of bytes of frames that are collected before they are written to the peer.
+const HELD_SAYING: usize = 64 << 10;
+/// The number of bytes in one write to a peer that can read: a pipe accepts them without a wait.
+const SAID_AT_ONCE: usize = 4096;
+
 /// Decides when a connection ends.
 pub(super) trait ConnectionPolicy {
     /// Called when the first state of the other room has arrived.
     fn connected(&mut self) {}
 
-    /// Returns false to end the connection. Called at least every [`limits::CARRIER_LOOK`].
+    /// Returns false to end the connection. Called at least every [`CARRIER_LOOK`].
     fn continues(&mut self, progress: &LinkProgress) -> Result<bool>;
 }
 
@@ -175,7 +184,7 @@ impl ItemSender {
             })? {
                 return Ok(());
             }
-            watch.wait(limits::CARRIER_LOOK);
+            watch.wait(CARRIER_LOOK);
         }
     }
 
@@ -270,7 +279,7 @@ impl ItemSender {
     /// Requests items that arrived, are not committed, and no longer exist in `in/`.
     fn request_missing(&mut self, own: &LinkEndState, far: &LinkEndState, got: u64) -> Result<()> {
         let (known, since) = self.missing;
-        if since.elapsed() < limits::CARRIER_AGAIN {
+        if since.elapsed() < CARRIER_AGAIN {
             return Ok(());
         }
         let is_same = |stream: &Arc<str>| far.out.as_ref().is_some_and(|out| out.stream == *stream);
@@ -321,7 +330,7 @@ impl FrameWriter {
 
     fn wait_until_ready(&self) -> std::io::Result<()> {
         let begun = Instant::now();
-        while !self.is_ready(limits::CARRIER_LOOK)? {
+        while !self.is_ready(CARRIER_LOOK)? {
             if self.told.is_over() || begun.elapsed() > failpoint::carrier_silence() {
                 return Err(std::io::ErrorKind::TimedOut.into());
             }
@@ -345,7 +354,7 @@ impl FrameWriter {
 impl Write for FrameWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.held.extend_from_slice(bytes);
-        if self.held.len() >= limits::HELD_SAYING {
+        if self.held.len() >= HELD_SAYING {
             self.flush()?;
         }
         Ok(bytes.len())
@@ -353,7 +362,7 @@ impl Write for FrameWriter {
 
     fn flush(&mut self) -> std::io::Result<()> {
         let held = std::mem::take(&mut self.held);
-        for part in held.chunks(limits::SAID_AT_ONCE) {
+        for part in held.chunks(SAID_AT_ONCE) {
             self.wait_until_ready()?;
             self.to.write_all(part)?;
         }

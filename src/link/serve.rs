@@ -2,13 +2,16 @@
 
 use super::mirror::{ConnectionPolicy, LinkProgress, mirror};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::limits;
 use crate::commands::wait::StandbyRouter;
 use crate::room::Room;
 use crate::room::settings::Carrier;
 use crate::router::daemon;
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// The time that the far end of a connection waits for the end of the previous connection.
+const SERVE_WAIT: Duration = Duration::from_secs(5);
 
 /// Serves one link over standard input and output, until the peer ends the connection. Routes mail if no router runs.
 pub fn serve(room: &Room, tag: &str) -> Result<()> {
@@ -35,7 +38,7 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
         Some(Carrier::Ssh | Carrier::None) => {}
     }
     // The process of an earlier connection can need some time to notice its end.
-    let _held = room.lock_link(tag, limits::SERVE_WAIT)?;
+    let _held = room.lock_link(tag, SERVE_WAIT)?;
     // The first state that the peer gets must be the present one.
     daemon::pass(room)?;
     let (from, to) = (std::io::stdin(), std::io::stdout());

@@ -10,7 +10,13 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use std::time::Instant;
+
+/// The size of the SSH client's messages that is kept.
+const SAID_BYTES: usize = 4 << 10;
+/// The time limit for the end of the SSH client after its input was closed.
+const SSH_END: Duration = Duration::from_secs(1);
 
 const SSH: &str = "ssh";
 /// No questions, no terminal, no forwarding, no shared connection, and an end when the other machine does not answer.
@@ -87,7 +93,7 @@ impl SshClient {
 
     /// Ends the client after its input was closed. Returns the last line of its or the other end's error output.
     pub(super) fn end(mut self) -> String {
-        let deadline = Instant::now() + limits::SSH_END;
+        let deadline = Instant::now() + SSH_END;
         let is_over = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
         // A program started by the client can keep the pipe open.
         while Instant::now() < deadline
@@ -114,13 +120,13 @@ impl Drop for SshClient {
     }
 }
 
-/// Reads the error output to its end, and keeps the last [`limits::SAID_BYTES`].
+/// Reads the error output to its end, and keeps the last [`SAID_BYTES`].
 fn keep_last_lines(mut errors: ChildStderr, said: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 1024];
     while let Ok(got @ 1..) = errors.read(&mut chunk) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         said.extend_from_slice(&chunk[..got]);
-        let surplus = said.len().saturating_sub(limits::SAID_BYTES);
+        let surplus = said.len().saturating_sub(SAID_BYTES);
         said.drain(..surplus);
     }
 }

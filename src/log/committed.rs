@@ -15,6 +15,9 @@ use crate::disk::{Dir, Meta, NoteFile, layout};
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 
+/// The number of bytes that are read first to find the end of the committed log in a room without `spool/committed`.
+const COMMITTED_LOOK: u64 = 64 << 10;
+
 /// A reader that meets a note during a write reads it again.
 const TRIES: usize = 3;
 
@@ -164,7 +167,7 @@ pub fn committed(room: &Dir) -> Result<LogPosition> {
             None => break,
         }
     }
-    let mut back = limits::COMMITTED_LOOK;
+    let mut back = COMMITTED_LOOK;
     loop {
         let from = super::before_end(room, back)?;
         match ends(room, first_batch(room, from)?)? {

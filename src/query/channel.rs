@@ -15,6 +15,9 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
+/// The number of bytes at the end of a conversation that are searched for its last lines. For more lines, all of it is read.
+const CONVERSATION_END: u64 = 16 << 20;
+
 /// A channel.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Channel {
@@ -210,7 +213,7 @@ impl<'a> ConversationReader<'a> {
         let mut file = dir.look(layout::CONVERSATION)?;
         let meta = file_meta(&file).doing_in("look at", dir.path(), layout::CONVERSATION)?;
         let mut length = limits::TAIL_LOOK;
-        while length < meta.size.min(limits::CONVERSATION_END) {
+        while length < meta.size.min(CONVERSATION_END) {
             let from = meta.size - length;
             let mut end = vec![0; length as usize];
             // A conversation that became shorter is read from its beginning.

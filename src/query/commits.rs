@@ -11,6 +11,12 @@ use crate::room::registry::Registry;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The number of the newest commits that `who` searches for agents' names.
+const PREFIX_COMMITS: usize = 200;
+/// The time limit of this search. After it, `who` shows only recorded commits.
+const PREFIX_TIME: Duration = Duration::from_millis(200);
 
 /// The newest commit of each agent.
 pub type Commits = BTreeMap<Arc<str>, AgentCommit>;
@@ -49,7 +55,7 @@ pub fn by_prefix(room: &Room, registry: &Registry) -> Commits {
 }
 
 fn log(top: &Path) -> Result<Option<Vec<u8>>> {
-    let count = format!("--max-count={}", limits::PREFIX_COMMITS);
+    let count = format!("--max-count={}", PREFIX_COMMITS);
     let args = [
         "log",
         "--branches",
@@ -62,7 +68,7 @@ fn log(top: &Path) -> Result<Option<Vec<u8>>> {
         RepositorySelection::Around,
         top,
         &args,
-        limits::PREFIX_TIME,
+        PREFIX_TIME,
         limits::GIT_BYTES,
     )
 }

@@ -2,7 +2,6 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::disk::layout;
 use crate::log;
 use crate::log::find;
@@ -16,6 +15,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+/// The most items in a part of the digest.
+const DIGEST: usize = 100;
 
 /// The digest from a time on.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -63,7 +65,7 @@ impl<T> Default for LimitedList<T> {
 impl<T> LimitedList<T> {
     fn push(&mut self, item: T) {
         self.items.push_back(item);
-        if self.items.len() > limits::DIGEST {
+        if self.items.len() > DIGEST {
             self.items.pop_front();
             self.more += 1;
         }
@@ -72,7 +74,7 @@ impl<T> LimitedList<T> {
     fn first(all: impl IntoIterator<Item = T>) -> LimitedList<T> {
         let mut all = all.into_iter();
         LimitedList {
-            items: all.by_ref().take(limits::DIGEST).collect(),
+            items: all.by_ref().take(DIGEST).collect(),
             more: all.count(),
         }
     }

@@ -9,6 +9,9 @@ use crate::log::LogPosition;
 use crate::message::record::Record;
 use crate::room::Room;
 
+/// The bytes of records that a follower of the log reads in one step; more only for a single record.
+const FOLLOWED_BYTES: usize = 256 << 10;
+
 /// A reader at the end of the log.
 pub struct LogFollower {
     room: Dir,
@@ -87,7 +90,7 @@ impl LogFollower {
             self.at = line.end();
             size += line.bytes.len();
             new.push(record);
-            if size >= limits::FOLLOWED_BYTES {
+            if size >= FOLLOWED_BYTES {
                 break;
             }
         }

@@ -4,13 +4,16 @@ use super::commits::{self, Commits};
 use super::pending::{self, PendingList};
 use super::who::{self, KnownAgents};
 use crate::base::error::Result;
-use crate::base::limits;
 pub use crate::log::state::WaitReason;
 use crate::log::state::{self, RoomState};
 use crate::room::Room;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
+
+/// The time that a program with a continuous display uses the result of that search.
+const COMMITS_LOOK: Duration = Duration::from_secs(10);
 
 /// The state of a room at the last look.
 pub struct RoomStateCache {
@@ -41,7 +44,7 @@ impl RoomStateCache {
         let asked = self
             .commits
             .take()
-            .filter(|(at, _)| at.elapsed() < limits::COMMITS_LOOK);
+            .filter(|(at, _)| at.elapsed() < COMMITS_LOOK);
         let commits = match asked {
             Some(asked) => asked,
             None => (Instant::now(), commits::by_prefix(&room, &room.registry()?)),

@@ -6,17 +6,21 @@
 //!
 //! This does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
 
+pub mod activity;
+pub mod candidates;
 pub mod channel;
 pub mod charter;
 pub mod claims;
-pub mod committer;
 pub mod commits;
+pub mod committer;
 pub mod connections;
 pub mod context;
 pub mod digest;
 pub mod displayed;
 pub mod events;
 pub mod explain;
+pub mod follow;
+pub mod guard;
 pub mod head;
 pub mod history;
 pub mod identity;
@@ -31,11 +35,7 @@ pub mod reach;
 pub mod records;
 pub mod rejected;
 pub mod search;
-pub mod activity;
-pub mod candidates;
 pub mod status;
-pub mod follow;
-pub mod guard;
 pub mod thread;
 pub mod time;
 pub mod timeline;

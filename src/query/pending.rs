@@ -3,7 +3,6 @@
 use super::displayed::DisplayedApproval;
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::room::Room;
@@ -13,6 +12,9 @@ pub use crate::router::projections::pending::{PendingItem, PendingItemKey};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
+
+/// The smallest number of equal reports that become one row.
+const PAGE_GROUP: usize = 3;
 
 /// The pending items of an agent.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -131,7 +133,7 @@ pub fn grouped<'i>(items: &[&'i PendingItem]) -> Vec<PendingRow<'i>> {
         let equal: Vec<&PendingItem> = equal
             .filter(|other| other.kind == item.kind && is_report(other))
             .collect();
-        if equal.len() >= limits::PAGE_GROUP {
+        if equal.len() >= PAGE_GROUP {
             rows.push(PendingRow::Group(equal));
         } else {
             rows.extend(equal.into_iter().map(PendingRow::One));

@@ -16,6 +16,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A sending command reports the way of delivery for at most this number of recipients.
+const REACHED: usize = 100;
+
 /// A recipient of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExpectedRecipient {
@@ -162,7 +165,7 @@ pub fn reach<'r>(
     let reached = recipients
         .enumerate()
         .map(|(n, (agent, via))| ExpectedRecipient {
-            reach: if n >= limits::REACHED {
+            reach: if n >= REACHED {
                 None
             } else if *agent == *sender {
                 Some(AnnouncementTime::Never.change(look.reach_of(&agent)))

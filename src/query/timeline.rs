@@ -3,7 +3,6 @@
 use super::follow::LogFollower;
 use super::history::LoggedMessage;
 use crate::base::error::{Error, Problem, Result};
-use crate::base::limits;
 use crate::disk::layout;
 use crate::log;
 use crate::message::address::quoted;
@@ -16,6 +15,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The number of records that are read for one part of the timeline.
+const PAGE_RECORDS: u64 = 20_000;
 
 /// One entry of the timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -192,8 +194,8 @@ pub struct TimelinePage {
     pub before: Option<u64>,
 }
 
-/// At most `most` entries in front of the record `before`, or at the end of the timeline. Reads at most
-/// [`limits::PAGE_RECORDS`] records: where few entries fit, a page can have less than `most`, and more before it.
+/// At most `most` entries in front of the record `before`, or at the end of the timeline. Reads a
+/// limited number of records: where few entries fit, a page can have less than `most`, and more before it.
 pub fn page(
     room: &Room,
     choice: &TimelineFilter,
@@ -207,7 +209,7 @@ pub fn page(
         ..TimelinePage::default()
     };
     let (mut upto, mut step) = (end, most as u64 * 2);
-    while upto > 1 && page.entries.len() < most && end - upto < limits::PAGE_RECORDS {
+    while upto > 1 && page.entries.len() < most && end - upto < PAGE_RECORDS {
         let from = upto.saturating_sub(step).max(1);
         let Some(mut timeline) = Timeline::after(room, ChannelSelection::default(), from - 1)?
         else {

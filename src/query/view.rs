@@ -5,13 +5,16 @@ use super::inbox::InboxMessage;
 use super::pending;
 use super::timeline::TimelineEntry;
 use crate::base::clock::Stamp;
-use crate::base::limits;
 use crate::base::text::to_the_second;
 use crate::message::{FIELDS, ROUTER_TYPES, id, unknown};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// That text shows the age of messages that are older.
+const BRIEFING_FRESH: Duration = Duration::from_secs(10 * 60);
 
 /// Fields that a view has by name.
 const NAMED: [&str; 7] = ["id", "from", "to", "type", "subject", "body", "timestamp"];
@@ -284,7 +287,7 @@ impl<'a> MessageView<'a> {
 /// The age of a message that was accepted more than ten minutes ago.
 pub fn age_if_old(accepted_at: &str) -> Option<String> {
     let (accepted, now) = (Stamp::parse(accepted_at)?, Stamp::now());
-    let is_fresh = accepted.is_within(limits::BRIEFING_FRESH, now) || accepted > now;
+    let is_fresh = accepted.is_within(BRIEFING_FRESH, now) || accepted > now;
     if is_fresh {
         None
     } else {

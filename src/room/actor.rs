@@ -3,13 +3,16 @@
 use super::sessions::{self, HOLD, KNOWN, KnownClient, SHELLS};
 use super::{Room, find, named_by_environment};
 use crate::base::error::{Error, Result};
-use crate::base::{limits, sanitize, test_variable};
+use crate::base::{sanitize, test_variable};
 use crate::disk::process_ancestry::{ParentProcess, ProcessAncestry};
 use crate::disk::{machine, terminal};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+/// The longest name of a process that is shown.
+const PROCESS_NAME: usize = 40;
 
 /// The caller of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,7 +259,7 @@ fn shown(parent: &ParentProcess) -> String {
     format!(
         "process {} ({})",
         parent.pid,
-        sanitize::path(&parent.name, limits::PROCESS_NAME)
+        sanitize::path(&parent.name, PROCESS_NAME)
     )
 }
 

@@ -8,6 +8,9 @@ use crate::disk::{Dir, UserDirectory, git, layout};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// The most rooms of a user in the record of rooms.
+const CREATED_ROOMS: usize = 1000;
+
 /// A created room. Another directory at its path has another inode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CreatedRoom {
@@ -59,11 +62,11 @@ fn read(own: &UserDirectory) -> Result<CreatedRooms> {
 
 /// Of too many rooms, the removed ones are dropped first, and then the oldest.
 fn write(own: &UserDirectory, mut all: CreatedRooms) -> Result<()> {
-    if all.rooms.len() > limits::CREATED_ROOMS {
+    if all.rooms.len() > CREATED_ROOMS {
         all.rooms
             .retain(|room| Dir::open(Path::new(&room.identity.path)).is_ok());
     }
-    let first = all.rooms.len().saturating_sub(limits::CREATED_ROOMS);
+    let first = all.rooms.len().saturating_sub(CREATED_ROOMS);
     all.rooms.drain(..first);
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     own.replace(layout::CREATED_ROOMS, text.as_bytes())

@@ -3,11 +3,13 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
-use crate::base::limits;
 use crate::disk::{UserFile, layout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// The largest file with credentials or certificates.
+const KEY_FILE: u64 = 1 << 20;
 
 /// A file with credentials or certificates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +37,7 @@ impl KeyFile {
 
     /// Returns true if other users of this machine may read it.
     pub fn is_open_to_others(&self) -> bool {
-        let file = UserFile::read(&self.place(), limits::KEY_FILE);
+        let file = UserFile::read(&self.place(), KEY_FILE);
         file.is_ok_and(|file| file.mode().is_some_and(|mode| mode & 0o077 != 0))
     }
 
@@ -56,7 +58,7 @@ impl KeyFile {
 }
 
 fn content(path: &str) -> Result<Option<Vec<u8>>> {
-    let file = UserFile::read(&layout::of_person(path), limits::KEY_FILE)?;
+    let file = UserFile::read(&layout::of_person(path), KEY_FILE)?;
     file.check_owner()?;
     Ok(file.bytes().map(<[u8]>::to_vec))
 }

@@ -12,6 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The time that claims of an ended session stay.
+const CLAIM_AFTER_SESSION: Duration = Duration::from_secs(15 * 60);
+/// The owner is warned after this part of its lease, in percent, has passed without activity.
+const CLAIM_WARNING: u64 = 80;
+
 /// Signs of activity of agents.
 pub struct ActivitySigns<'a> {
     /// The last activity of an agent that the log shows.
@@ -165,7 +170,7 @@ impl ClaimReview {
         let mut cut = claims.cut(owner).filter(|cut| cut.at > seen.micros());
         if let (None, SessionRunState::Ended(at)) = (cut, run) {
             let at = at.filter(|at| *at > seen && *at <= now).unwrap_or(now);
-            let until = at.after(limits::CLAIM_AFTER_SESSION);
+            let until = at.after(CLAIM_AFTER_SESSION);
             if until > now {
                 self.ended.push((owner.clone(), until));
             } else {
@@ -191,9 +196,7 @@ impl ClaimReview {
         self.due(first);
         // The owner got a message when the cut was recorded.
         if cut.is_none() {
-            let left = (first.micros() - seen.micros()).max(0) as u64
-                * (100 - limits::CLAIM_WARNING)
-                / 100;
+            let left = (first.micros() - seen.micros()).max(0) as u64 * (100 - CLAIM_WARNING) / 100;
             let warning = Stamp::from_micros(first.micros() - left as i64);
             if warning > now {
                 self.due(warning);

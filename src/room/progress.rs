@@ -12,6 +12,12 @@ use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
+use std::time::Duration;
+
+/// The longest time between two steps of a router before commands report it. A router that works makes a step at least every
+/// [`limits::SWEEP_TRUSTED`].
+const ROUTER_SILENT: Duration = Duration::from_secs(60);
+const _: () = assert!(limits::SWEEP_TRUSTED.as_millis() * 2 <= ROUTER_SILENT.as_millis());
 
 /// A router that holds the lock and makes no progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -64,7 +70,7 @@ impl Room {
         };
         let since = Stamp::from_micros((lock.modified / 1000) as i64);
         let stopped = machine::is_stopped(pid);
-        let is_silent = !since.is_within(limits::ROUTER_SILENT, Stamp::now());
+        let is_silent = !since.is_within(ROUTER_SILENT, Stamp::now());
         if !stopped && (!is_silent || self.is_paused()) {
             return Ok(None);
         }

@@ -6,7 +6,6 @@
 
 use super::Room;
 use crate::base::error::{Error, Problem, Result};
-use crate::base::limits;
 use crate::disk::git::{self, Worktree};
 use crate::disk::{HardLinkSearch, layout, machine};
 use crate::message::address::quoted;
@@ -14,6 +13,9 @@ use crate::message::id;
 use crate::message::subject::ClaimSubject;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
+
+/// The most directory entries in one search for hard links.
+const HARD_LINK_NAMES: usize = 20_000;
 
 /// A path in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +91,7 @@ impl RepositoryBase {
         file: &Path,
         places: impl IntoIterator<Item = &'p str>,
     ) -> Vec<RepositoryPath> {
-        let Some(mut links) = HardLinkSearch::of(&git::resolved(file), limits::HARD_LINK_NAMES)
-        else {
+        let Some(mut links) = HardLinkSearch::of(&git::resolved(file), HARD_LINK_NAMES) else {
             return Vec::new();
         };
         let mut found = Vec::new();

@@ -13,6 +13,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use std::path::PathBuf;
 
+/// The length of the key that signs decisions.
+const KEY: usize = 32;
+
 /// A text that the decision key signs.
 #[derive(Debug, Clone, Copy)]
 pub enum SignedText<'a> {
@@ -60,7 +63,7 @@ impl DecisionKey {
         if let Some(key) = in_directory(&own, user)? {
             return Ok(key);
         }
-        let mut seed = [0; limits::KEY];
+        let mut seed = [0; KEY];
         SystemRandom::new()
             .fill(&mut seed)
             .map_err(|_| broken(user, "cannot be made: the system has no randomness"))?;
@@ -191,7 +194,7 @@ fn in_directory(own: &UserDirectory, user: u32) -> Result<Option<DecisionKey>> {
 }
 
 fn pair(seed: &[u8], user: u32) -> Result<DecisionKey> {
-    let what = format!("is not a key of {} bytes in hexadecimal", limits::KEY);
+    let what = format!("is not a key of {} bytes in hexadecimal", KEY);
     Ed25519KeyPair::from_seed_unchecked(seed)
         .map(DecisionKey)
         .map_err(|_| broken(user, &what))

@@ -19,6 +19,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 
+/// The number of messages or events in an answer for programs.
+const API_MESSAGES: usize = 1000;
+
 /// The filters of a list, as the options of `mailbag list` and `mailbag search`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct ListQuery {
@@ -33,9 +36,7 @@ pub(super) struct ListQuery {
 
 impl ListQuery {
     fn most(&self) -> usize {
-        self.last
-            .unwrap_or(limits::API_MESSAGES)
-            .min(limits::API_MESSAGES)
+        self.last.unwrap_or(API_MESSAGES).min(API_MESSAGES)
     }
 }
 

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+/// The number of event streams for programs, out of [`limits::WEB_STREAMS`].
+const WEB_STREAMS_OF_PROGRAMS: usize = 24;
+
 /// Changes of the room. The receivers read the room again when it is replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ChangeSignal {
@@ -58,7 +61,7 @@ impl WebApp {
             gate,
             changes,
             streams: Arc::new(Semaphore::new(limits::WEB_STREAMS)),
-            streams_of_programs: Arc::new(Semaphore::new(limits::WEB_STREAMS_OF_PROGRAMS)),
+            streams_of_programs: Arc::new(Semaphore::new(WEB_STREAMS_OF_PROGRAMS)),
             unread: Arc::new(Semaphore::new(limits::WEB_STREAM_KIB as usize)),
             reading: tokio::sync::Mutex::default(),
             searching: Arc::default(),

@@ -6,13 +6,20 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
-use crate::base::limits;
 use crate::disk::{UserDirectory, layout};
 use crate::message::claim::rfc3339;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The time that a browser stays signed in.
+const WEB_ENTERED: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The largest number of known browsers of a room. A further one takes the place of the oldest one.
+const WEB_BROWSERS: usize = 64;
+/// The largest file with the state of a page: [`WEB_BROWSERS`] entries of less than 256 bytes.
+const WEB_STATE_BYTES: u64 = 64 << 10;
 
 /// The browsers that have entered the page of one room.
 pub(super) struct Browsers {
@@ -43,7 +50,7 @@ struct KnownBrowser {
 impl KnownBrowser {
     fn is_valid(&self) -> bool {
         let age = Stamp::now().micros() - self.since;
-        (0..=limits::WEB_ENTERED.as_micros() as i64).contains(&age)
+        (0..=WEB_ENTERED.as_micros() as i64).contains(&age)
     }
 }
 
@@ -72,7 +79,7 @@ impl Browsers {
         };
         let recorded = self.change(|state| {
             state.browsers.retain(KnownBrowser::is_valid);
-            let extra = (state.browsers.len() + 1).saturating_sub(limits::WEB_BROWSERS);
+            let extra = (state.browsers.len() + 1).saturating_sub(WEB_BROWSERS);
             state.browsers.drain(..extra);
             state.browsers.push(browser.clone());
         });
@@ -143,7 +150,7 @@ impl Browsers {
     }
 
     fn read_in(&self, own: &UserDirectory) -> Result<PageState> {
-        let Some(bytes) = own.read(&self.name, limits::WEB_STATE_BYTES)? else {
+        let Some(bytes) = own.read(&self.name, WEB_STATE_BYTES)? else {
             return Ok(PageState::default());
         };
         serde_json::from_slice(&bytes).map_err(|e| Error::State {

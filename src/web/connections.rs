@@ -1,11 +1,13 @@
 //! The open connections. Strangers cannot take the places of a person who has entered.
 
-use crate::base::limits;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
+
+/// The largest number of open connections of the page. A further one takes the place of the oldest one that has not entered.
+const WEB_CONNECTIONS: usize = 128;
 
 /// An open connection.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl ConnectionTable {
     /// them. `None` if every other connection has entered.
     pub(super) fn add(&self, peer: IpAddr) -> Option<Arc<WebConnection>> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if table.open.len() >= limits::WEB_CONNECTIONS {
+        if table.open.len() >= WEB_CONNECTIONS {
             let victim = table.victim()?;
             table.open.remove(victim).end.notify_one();
         }
@@ -100,7 +102,7 @@ mod tests {
     #[test]
     fn a_further_connection_takes_the_place_of_the_oldest_stranger() {
         let table = ConnectionTable::default();
-        let mut all: Vec<_> = (0..limits::WEB_CONNECTIONS)
+        let mut all: Vec<_> = (0..WEB_CONNECTIONS)
             .map(|_| table.add(address(1)).expect("a place"))
             .collect();
         all[0].set_entered();
@@ -127,7 +129,7 @@ mod tests {
     #[test]
     fn connections_that_have_entered_end_for_no_further_one() {
         let table = ConnectionTable::default();
-        for _ in 0..limits::WEB_CONNECTIONS {
+        for _ in 0..WEB_CONNECTIONS {
             table.add(address(1)).expect("a place").set_entered();
         }
         assert!(table.add(address(2)).is_none());

@@ -12,6 +12,10 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The time limit of a form, with its action.
+const WEB_FORM: Duration = Duration::from_secs(60);
 
 /// Nothing from elsewhere, no code and no style in the page itself, no frame around it.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -72,7 +76,7 @@ async fn answered(request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
-    match tokio::time::timeout(limits::WEB_FORM, next.run(request)).await {
+    match tokio::time::timeout(WEB_FORM, next.run(request)).await {
         Ok(response) => response,
         Err(_) => RequestFailure::new(
             StatusCode::REQUEST_TIMEOUT,

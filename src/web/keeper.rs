@@ -1,13 +1,16 @@
 //! Delivers mail while the page is served, if no router runs, and reports changes of the room.
 
 use super::app::ChangeSignal;
-use crate::base::limits;
 use crate::commands::wait::{StandbyRouter, hold};
 use crate::message::id;
 use crate::query::timeline::Timeline;
 use crate::room::Room;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// The interval of the page's reads of a room without file events of the log.
+const WEB_LOOK: Duration = Duration::from_secs(2);
 
 /// Keeps the page up to date until the channel is closed. `is_watched` returns true if a browser has the page open: then
 /// the person counts as online.
@@ -40,7 +43,7 @@ pub(super) fn keep(
             // Without file events, the log may have grown at any time.
             count_growth(change);
         }
-        if ended.recv_timeout(limits::WEB_LOOK) != Err(RecvTimeoutError::Timeout) {
+        if ended.recv_timeout(WEB_LOOK) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }

@@ -20,7 +20,13 @@ use serde::Deserialize;
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+/// The longest silence of an event stream.
+const WEB_BEAT: Duration = Duration::from_secs(15);
+/// The largest number of records in one part of a stream of events.
+const WEB_STREAM_RECORDS: usize = 64;
 
 /// Where a reader begins.
 #[derive(Debug, Deserialize)]
@@ -127,7 +133,7 @@ impl EventFeed {
             }
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(limits::WEB_BEAT) => {
+                () = tokio::time::sleep(WEB_BEAT) => {
                     if self.send(event("beat", None, "{}")).await.is_err() { return }
                 }
                 () = self.parts.closed() => return,
@@ -170,7 +176,7 @@ impl EventFeed {
                 return Err(RequestFailure::broken());
             };
             let read = tokio::task::spawn_blocking(move || {
-                let part = timeline.read_some(limits::WEB_STREAM_RECORDS);
+                let part = timeline.read_some(WEB_STREAM_RECORDS);
                 (timeline, part)
             });
             let (timeline, part) = read.await.map_err(|_| RequestFailure::broken())?;

@@ -20,7 +20,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// The number of threads that read the room for requests, in addition to one for each event stream. Other requests
+/// wait.
+const WEB_THREADS: usize = 8;
+/// The time limit for the head of a request, and between two requests of a connection.
+const WEB_HEAD: Duration = Duration::from_secs(5);
 
 /// The address of the page and its access rules.
 #[derive(Debug, Clone)]
@@ -89,7 +96,7 @@ pub fn serve(
     })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(limits::WEB_THREADS + limits::WEB_STREAMS)
+        .max_blocking_threads(WEB_THREADS + limits::WEB_STREAMS)
         .build();
     let runtime = runtime.doing("start", "the runtime of the page")?;
     let served = started(&started_at).and_then(|()| runtime.block_on(accept(listener, app, ended)));
@@ -155,8 +162,7 @@ async fn accept(
                 service.call(request)
             });
             let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new())
-                .header_read_timeout(limits::WEB_HEAD);
+            http.timer(TokioTimer::new()).header_read_timeout(WEB_HEAD);
             tokio::select! {
                 served = http.serve_connection(TokioIo::new(TimeoutStream::new(stream)), answers) => {
                     if let Err(e) = served {

@@ -1,13 +1,16 @@
 //! A connection that ends if the other side does not read.
 
-use crate::base::limits;
 use std::future::Future;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
+
+/// The longest time without progress of a client that reads an answer. The connection then ends.
+const WEB_UNREAD: Duration = Duration::from_secs(20);
 
 /// A stream that fails if a write makes no progress for a time.
 pub(super) struct TimeoutStream {
@@ -31,7 +34,7 @@ impl TimeoutStream {
         }
         let patience = self
             .patience
-            .get_or_insert_with(|| Box::pin(sleep(limits::WEB_UNREAD)));
+            .get_or_insert_with(|| Box::pin(sleep(WEB_UNREAD)));
         match patience.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(Error::new(
                 ErrorKind::TimedOut,

@@ -2,11 +2,18 @@
 //!
 //! A turn is assigned when the request arrives. A client that closes its connection does not give the turn back.
 
-use crate::base::limits;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use std::time::Instant;
+
+/// The time between two guesses of a password that come from one source.
+const GUESS_PACE: Duration = Duration::from_millis(250);
+/// The longest wait of a guess for its turn. Other guesses are rejected.
+const GUESS_WAIT: Duration = Duration::from_secs(20);
+/// The largest number of sources with waiting guesses.
+const GUESS_SOURCES: usize = 1024;
 
 /// The next turn of each source that tried a password a short time ago.
 #[derive(Debug, Default)]
@@ -18,15 +25,15 @@ impl GuessTurns {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, next| *next > now);
         let source = network(source);
-        if turns.len() >= limits::GUESS_SOURCES && !turns.contains_key(&source) {
+        if turns.len() >= GUESS_SOURCES && !turns.contains_key(&source) {
             return None;
         }
         let next = turns.entry(source).or_insert(now);
         let turn = *next;
-        if turn.saturating_duration_since(now) > limits::GUESS_WAIT {
+        if turn.saturating_duration_since(now) > GUESS_WAIT {
             return None;
         }
-        *next = turn + limits::GUESS_PACE;
+        *next = turn + GUESS_PACE;
         Some(turn)
     }
 }
@@ -56,7 +63,7 @@ mod tests {
         for n in 0..60 {
             assert_eq!(
                 turns.take(address("192.0.2.1"), now),
-                Some(now + limits::GUESS_PACE * n)
+                Some(now + GUESS_PACE * n)
             );
         }
         assert_eq!(turns.take(address("192.0.2.2"), now), Some(now));
@@ -70,7 +77,7 @@ mod tests {
             .count();
         assert!((60..200).contains(&most), "{most}");
         assert_eq!(turns.take(address("192.0.2.1"), now), None);
-        let later = now + limits::GUESS_WAIT + limits::GUESS_PACE * 2;
+        let later = now + GUESS_WAIT + GUESS_PACE * 2;
         assert_eq!(turns.take(address("192.0.2.1"), later), Some(later));
     }
 
@@ -80,20 +87,20 @@ mod tests {
         assert_eq!(turns.take(address("2001:db8::1"), now), Some(now));
         assert_eq!(
             turns.take(address("2001:db8::2"), now),
-            Some(now + limits::GUESS_PACE)
+            Some(now + GUESS_PACE)
         );
         assert_eq!(turns.take(address("2001:db8:0:1::2"), now), Some(now));
         assert_eq!(turns.take(address("::ffff:192.0.2.1"), now), Some(now));
         assert_eq!(
             turns.take(address("192.0.2.1"), now),
-            Some(now + limits::GUESS_PACE)
+            Some(now + GUESS_PACE)
         );
     }
 
     #[test]
     fn the_table_of_sources_is_bounded() {
         let (turns, now) = (GuessTurns::default(), Instant::now());
-        for n in 0..limits::GUESS_SOURCES as u32 {
+        for n in 0..GUESS_SOURCES as u32 {
             assert!(
                 turns
                     .take(IpAddr::V4((0x0a00_0000 + n).into()), now)
@@ -101,7 +108,7 @@ mod tests {
             );
         }
         assert_eq!(turns.take(address("192.0.2.1"), now), None);
-        let later = now + limits::GUESS_PACE;
+        let later = now + GUESS_PACE;
         assert_eq!(turns.take(address("192.0.2.1"), later), Some(later));
     }
 }

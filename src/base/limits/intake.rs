@@ -7,24 +7,17 @@ pub const UNCHANGED_FOR: Duration = Duration::from_secs(2);
 /// The first delay before a file that a program has open for writing is looked at again. The system reports that a file was
 /// closed a moment before it stops counting the program as a writer.
 pub const OPEN_FIRST: Duration = Duration::from_millis(1);
-/// The longest such delay.
+/// The longest delay before a file that a program has open is looked at again.
 pub const OPEN_MOST: Duration = Duration::from_secs(2);
 /// The interval of full scans of all outboxes if file events are reliable.
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
-/// The longest time between two steps of a router before commands report it. A router that works makes a step at least every
-/// [`SWEEP_TRUSTED`].
-pub const ROUTER_SILENT: Duration = Duration::from_secs(60);
-const _: () = assert!(SWEEP_TRUSTED.as_millis() * 2 <= ROUTER_SILENT.as_millis());
 /// The interval of full scans of all outboxes if file events are not reliable.
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
 /// How often a router shows routers on other machines that it runs.
 pub const BEAT: Duration = SWEEP_UNTRUSTED;
 /// The first delay before a temporary failure is retried.
 pub const RETRY_FIRST: Duration = Duration::from_millis(250);
-/// The longest delay before a temporary failure is retried.
-pub const RETRY_MOST: Duration = Duration::from_secs(15);
-const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
 /// The time until an agent is notified of a file with an invalid name in its outbox. It may be a draft.
 pub const STRAY: Duration = Duration::from_secs(60);
-/// The number of such files per agent that are examined and reported.
+/// The number of files with invalid names per agent that are examined and reported.
 pub const STRAYS: usize = 20;

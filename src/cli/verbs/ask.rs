@@ -4,7 +4,7 @@ use super::read;
 use super::send::{MessageFieldArgs, words};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
-use crate::base::{limits, sanitize};
+use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
@@ -20,6 +20,9 @@ use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
+
+/// The default time that `mailbag ask` waits for an answer.
+const ANSWER: Duration = Duration::from_secs(30);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,7 +128,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.approval.is_wanted() {
         return approve(args, &who, &room, cx);
     }
-    let (timeout, all) = (args.timeout.unwrap_or(limits::ANSWER), args.all);
+    let (timeout, all) = (args.timeout.unwrap_or(ANSWER), args.all);
     let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source))
         .unwrap_or_else(|_| who.name.clone());
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
@@ -159,7 +162,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         }
         Ok(None)
     };
-    let ended = waiter.until(until, &mut look, &|e| cx.trouble(e))?;
+    let ended = waiter.until(until, &mut look, &|e| cx.warn_undelivered(e))?;
     let missing = if all || answers.is_empty() {
         question.missing(&answers)
     } else {
@@ -210,7 +213,7 @@ fn approve(args: Args, who: &AgentIdentity, room: &Room, cx: &mut CommandContext
     let mut waiter = InboxWaiter::new(room, asked.agent())?;
     cx.refresh(room, Freshness::Complete);
     let until = timeout.and_then(deadline);
-    match waiter.until(until, &mut || asked.look(), &|e| cx.trouble(e))? {
+    match waiter.until(until, &mut || asked.look(), &|e| cx.warn_undelivered(e))? {
         WaitResult::Signal(signal) => waiting::end_by(signal, waiter),
         WaitResult::TimedOut => {
             let what = format!(

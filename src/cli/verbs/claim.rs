@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     }
     match asked.deliver(cx.writer_wait()) {
         Err(e @ Error::NotGranted(_)) => return Err(e),
-        Err(e) => cx.trouble(&e),
+        Err(e) => cx.warn_undelivered(&e),
         Ok(_) => {}
     }
     let mut waiter = waiter.map_or_else(|| InboxWaiter::new(&room, asked.agent()), Ok)?;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         _ => Ok(None),
     };
     let until = args.timeout.and_then(deadline);
-    match waiter.until(until, &mut look, &|e| cx.trouble(e))? {
+    match waiter.until(until, &mut look, &|e| cx.warn_undelivered(e))? {
         WaitResult::Found(decided) => report(&decided, cx),
         WaitResult::TimedOut => Err(not_yet(
             &room,

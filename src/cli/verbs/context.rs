@@ -8,6 +8,11 @@ use crate::clients::briefing::context::fit;
 use crate::query::context::context;
 use clap::builder::RangedU64ValueParser;
 
+/// The smallest budget. It has room for the heading and the note about omitted parts.
+const CONTEXT_LEAST: usize = 100;
+/// The largest budget of the command.
+const CONTEXT_MOST: usize = 100_000;
+
 const EXAMPLES: &str = "\
 Examples:
   mailbag context --as alice
@@ -31,7 +36,7 @@ pub(crate) struct Args {
 }
 
 fn budget() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(limits::CONTEXT_LEAST as u64..=limits::CONTEXT_MOST as u64)
+    RangedU64ValueParser::new().range(CONTEXT_LEAST as u64..=CONTEXT_MOST as u64)
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {

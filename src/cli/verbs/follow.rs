@@ -41,7 +41,7 @@ pub(crate) fn run(
             WaitEnd::Changed => {}
             WaitEnd::Signal(_) => return Ok(Exit::Ok),
             WaitEnd::Removed(e) => return Err(e),
-            WaitEnd::Trouble(e) => cx.trouble(&e),
+            WaitEnd::Trouble(e) => cx.warn_undelivered(&e),
             WaitEnd::TimedOut
                 if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) =>
             {

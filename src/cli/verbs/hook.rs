@@ -18,6 +18,9 @@ use crate::room::sessions::{CallingSession, is_run_by_another};
 use crate::room::{self, Room};
 use std::io::{IsTerminal, Read};
 
+/// The largest input of a hook. It contains the output of a client's tools.
+const HOOK_BYTES: u64 = 64 << 20;
+
 const EXAMPLES: &str = "\
 Examples:
   mailbag hook claude             # what Claude Code runs at each event
@@ -155,7 +158,7 @@ fn wait(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
     let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else {
         return Ok(());
     };
-    match wait.wait(&|e| cx.trouble(e))? {
+    match wait.wait(&|e| cx.warn_undelivered(e))? {
         IdleWaitEnd::Over => Ok(()),
         IdleWaitEnd::Signal(signal) => wait.end_by(signal),
         IdleWaitEnd::Mail(briefing) => {
@@ -170,7 +173,7 @@ fn wait(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
 pub(crate) fn read(client: Client) -> Result<Option<HookEvent>> {
     let mut input = Vec::new();
     std::io::stdin()
-        .take(limits::HOOK_BYTES)
+        .take(HOOK_BYTES)
         .read_to_end(&mut input)
         .doing("read", "standard input")?;
     let event = client.read(&input).map_err(|what| Error::Usage {

@@ -41,7 +41,7 @@ fn watch(asked: Option<&str>, cx: &mut CommandContext) -> Result<Exit> {
     let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else {
         return Ok(Exit::Ok);
     };
-    match wait.wait(&|e| cx.trouble(e))? {
+    match wait.wait(&|e| cx.warn_undelivered(e))? {
         IdleWaitEnd::Over => Ok(Exit::Ok),
         IdleWaitEnd::Signal(signal) => wait.end_by(signal).map(|()| Exit::Ok),
         IdleWaitEnd::Mail(briefing) => {

@@ -144,7 +144,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         match waiting_for_mail.wait([until, next].into_iter().flatten().min()) {
             WaitEnd::Changed => {}
             WaitEnd::Removed(e) => return Err(e),
-            WaitEnd::Trouble(e) => cx.trouble(&e),
+            WaitEnd::Trouble(e) => cx.warn_undelivered(&e),
             WaitEnd::Signal(signal) => {
                 return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter));
             }

@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let mut waiter = InboxWaiter::new(&room, &agent)?;
     cx.refresh(&room, Freshness::Complete);
     let most = if args.all { usize::MAX } else { 1 };
-    let mails = match waiter.mail(&filter, most, until, &|e| cx.trouble(e))? {
+    let mails = match waiter.mail(&filter, most, until, &|e| cx.warn_undelivered(e))? {
         WaitResult::Found(mails) => mails,
         WaitResult::Signal(signal) => return waiting::end_by(signal, waiter),
         WaitResult::TimedOut => {

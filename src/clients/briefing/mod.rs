@@ -23,6 +23,13 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
+/// If an inbox has more unread messages than this, hooks read it again only after it has changed.
+const LISTED_AGAIN: usize = 100;
+/// A reply within this time after a message continues the exchange of two agents.
+const EXCHANGE: Duration = Duration::from_secs(10 * 60);
+/// The size of the log that is searched for such a reply.
+const EXCHANGE_BYTES: u64 = 1 << 20;
+
 /// The moment of a session for an announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionMoment {
@@ -231,10 +238,10 @@ pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
     Ok(mails.iter().any(goes_on) || has_written_to(room, agent, &mails)?)
 }
 
-/// Whether the agent sent mail to the sender of one of these messages within [`limits::EXCHANGE`].
+/// Whether the agent sent mail to the sender of one of these messages within [`EXCHANGE`].
 fn has_written_to(room: &Room, agent: &str, mails: &[InboxMessage]) -> Result<bool> {
-    let since = Stamp::now().micros() - limits::EXCHANGE.as_micros() as i64;
-    let from = log::before_end(&room.dir, limits::EXCHANGE_BYTES)?;
+    let since = Stamp::now().micros() - EXCHANGE.as_micros() as i64;
+    let from = log::before_end(&room.dir, EXCHANGE_BYTES)?;
     for record in log::lines(&room.dir, from)?.records() {
         let (_, record) = record?;
         let is_to_them = || {
@@ -283,7 +290,7 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<AnnounceableMail
         && !is_delayed
         && !unfinished
         && unread.is_exact
-        && unread.number > limits::LISTED_AGAIN
+        && unread.number > LISTED_AGAIN
         && let Some(look) = look
     {
         look.keep(room, agent);

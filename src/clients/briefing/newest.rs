@@ -5,7 +5,6 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::{self, LogPosition};
 use crate::message::record::{MessageName, Record};
@@ -15,6 +14,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
+use std::time::Duration;
+
+/// The number of the newest unread messages that a hook reads.
+const BRIEFING_LOOK: usize = 500;
+/// If an inbox has more unread messages than this, hooks find new mail in the log, and list the inbox rarely.
+const LISTED_EACH_TIME: usize = 10_000;
+/// The time that a hook uses the listing of an inbox with more messages.
+const LISTED_FOR: Duration = Duration::from_secs(10 * 60);
+/// The size of the log that a hook reads to find new mail.
+const LISTED_LOG: u64 = 4 << 20;
+/// The largest stored listing: [`BRIEFING_LOOK`] file names.
+const LISTED_BYTES: u64 = 256 << 10;
 
 /// The newest unread mail.
 pub(super) struct NewestMail {
@@ -65,9 +76,9 @@ impl NewestMail {
         }
         // Before the listing, so that a copy is in one of the two.
         let log = StoredListing::log(room);
-        let (names, number) = inbox::newest(&room.dir, agent, limits::BRIEFING_LOOK)?;
+        let (names, number) = inbox::newest(&room.dir, agent, BRIEFING_LOOK)?;
         if let Ok(log) = log
-            && number > limits::LISTED_EACH_TIME
+            && number > LISTED_EACH_TIME
         {
             StoredListing::store(room, agent, log, &names, number);
         }
@@ -86,10 +97,10 @@ impl StoredListing {
         let bytes = room
             .dir
             .sub(layout::SESSIONS)
-            .and_then(|dir| dir.read(layout::listed(agent), limits::LISTED_BYTES));
+            .and_then(|dir| dir.read(layout::listed(agent), LISTED_BYTES));
         let listed: StoredListing = serde_json::from_slice(&bytes.ok()??).ok()?;
         let age = Stamp::now().micros() - listed.at;
-        (0..limits::LISTED_FOR.as_micros() as i64)
+        (0..LISTED_FOR.as_micros() as i64)
             .contains(&age)
             .then_some(listed)
     }
@@ -121,7 +132,7 @@ impl StoredListing {
     /// A position before the last batch. The copies of earlier batches are delivered, unless an obstacle prevents it.
     fn log(room: &Room) -> Result<LogPosition> {
         let end = log::committed(&room.dir)?;
-        let before = log::before_end(&room.dir, limits::LISTED_LOG / 4)?;
+        let before = log::before_end(&room.dir, LISTED_LOG / 4)?;
         // An archived segment would have to be unpacked. A segment begins with a batch.
         Ok(before.max(LogPosition {
             segment: end.segment,
@@ -135,8 +146,8 @@ impl StoredListing {
         let meta = inbox.meta()?;
         let lines = log::lines(&room.dir, self.log)?;
         let (from, end) = (self.log, lines.end());
-        let is_near = end.segment == from.segment
-            && end.offset.saturating_sub(from.offset) <= limits::LISTED_LOG;
+        let is_near =
+            end.segment == from.segment && end.offset.saturating_sub(from.offset) <= LISTED_LOG;
         if (meta.device, meta.inode) != self.inbox || !is_near {
             return Ok(None);
         }
@@ -156,10 +167,10 @@ impl StoredListing {
             }
         }
         self.retain_unread(&inbox)?;
-        if self.unread <= limits::LISTED_EACH_TIME {
+        if self.unread <= LISTED_EACH_TIME {
             return Ok(None);
         }
-        let skipped = self.names.len().saturating_sub(limits::BRIEFING_LOOK);
+        let skipped = self.names.len().saturating_sub(BRIEFING_LOOK);
         let names = self
             .names
             .into_iter()

@@ -8,6 +8,14 @@ use crate::query::inbox::{InboxMessage, PLACED_DIRECTLY, RECORD_LOST};
 use crate::query::view::age_if_old;
 use std::collections::BTreeMap;
 
+/// The longest id in a text. For a longer id the text has the number of the message: a UUID costs more than the rest of
+/// the line.
+const BRIEFING_ID: usize = 16;
+/// The number of messages in the text at the start of a session.
+const BRIEFING_NEWEST: usize = 5;
+/// The number of senders with a count in the text.
+const BRIEFING_SENDERS: usize = 5;
+
 /// Characters reserved for the digest after the lines.
 const DIGEST: usize = 250;
 
@@ -34,7 +42,7 @@ pub(super) fn summary(
         .collect();
     let (mut named, mut left) = (Vec::new(), Vec::new());
     for (n, one) in each.iter().enumerate() {
-        let is_named = n < limits::BRIEFING_NEWEST || is_new(one.newest);
+        let is_named = n < BRIEFING_NEWEST || is_new(one.newest);
         if is_named { &mut named } else { &mut left }.push(*one);
     }
     let order = if each.len() > 1 { ", newest first" } else { "" };
@@ -175,16 +183,14 @@ fn line(alike: &RepeatedLine) -> String {
 /// A reference for commands: the id, or if the id is long, the record number.
 fn reference(mail: &InboxMessage) -> String {
     match mail.seq {
-        Some(seq) if mail.id.len() > limits::BRIEFING_ID => format!("#{seq}"),
+        Some(seq) if mail.id.len() > BRIEFING_ID => format!("#{seq}"),
         _ => brief(&mail.id, limits::MESSAGE_ID),
     }
 }
 
 /// How a command names the message: its record number, or its id. `None` if that could be read as something else.
 pub(super) fn named(mail: &InboxMessage) -> Option<String> {
-    let id = || {
-        Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= limits::BRIEFING_ID)
-    };
+    let id = || Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= BRIEFING_ID);
     mail.seq.map(|seq| seq.to_string()).or_else(id)
 }
 
@@ -215,8 +221,8 @@ fn senders(each: &[RepeatedLine]) -> String {
     }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
-    let others = counts.len().saturating_sub(limits::BRIEFING_SENDERS);
-    counts.truncate(limits::BRIEFING_SENDERS);
+    let others = counts.len().saturating_sub(BRIEFING_SENDERS);
+    counts.truncate(BRIEFING_SENDERS);
     if let ([(from, _)], 0) = (counts.as_slice(), others) {
         return format!("from {}", brief(from, limits::DISPLAY_NAME * 2));
     }

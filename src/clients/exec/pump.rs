@@ -9,6 +9,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The number of invalid lines of a command's output that are reported one by one.
+const WRONG_LINES: usize = 20;
+
 /// The output of a command, shared by the reading thread and the main thread.
 pub(super) struct OutputPump(Mutex<OutputFlow>);
 
@@ -170,10 +173,10 @@ impl PieceReceiver {
                     .take(limits::REPORT_TEXT)
                     .collect();
                 match self.wrong {
-                    ..=limits::WRONG_LINES => {
+                    ..=WRONG_LINES => {
                         self.warn(format!("invalid line in the output: {why}: {line}"))
                     }
-                    n if n == limits::WRONG_LINES + 1 => {
+                    n if n == WRONG_LINES + 1 => {
                         self.warn("further invalid lines are not reported".into())
                     }
                     _ => {}

@@ -6,7 +6,6 @@ use super::session::{ExecSession, warn_on_error};
 use super::waiting::{not_started, outcome};
 use super::{CommandEnd, ExecMessage, ExecRequest, RunEvent, RunEventQueue};
 use crate::base::error::{ErrorContext, Result};
-use crate::base::limits;
 use crate::disk::{machine, terminal};
 use crate::message::address::quoted;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -18,7 +17,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
+
+/// The output of an ended command is complete if its background processes are silent for this time.
+const LEFT_RUNNING: Duration = Duration::from_secs(2);
+/// The number of warnings that are kept while a command has the terminal.
+const KEPT_WARNINGS: usize = 20;
 
 /// Runs a command and returns how it ended.
 pub(super) fn run(
@@ -71,13 +76,7 @@ pub(super) fn run(
         }
     };
     let (status, pump) = match console {
-        Some(console) => in_terminal(
-            session,
-            (child, console),
-            (request.lines, out),
-            events,
-            report,
-        )?,
+        Some(console) => in_terminal(session, child, console, request.lines, out, events, report)?,
         None => in_pipe(session, child, out, events, report)?,
     };
     events.tell(report);
@@ -154,15 +153,17 @@ fn in_pipe(
 ) -> Result<(ExitStatus, Arc<OutputPump>)> {
     let stdout = child.stdout.take().expect("it was asked for");
     let pump = pump(session, stdout, true, out, events)?;
-    let status = attend(session, child, (&pump, None), events, report)?;
+    let status = attend(session, child, &pump, None, events, report)?;
     Ok((status, pump))
 }
 
 /// Attends to a command in a terminal of its own. Reports are kept until our own terminal has its former mode again.
 fn in_terminal(
     session: &Arc<ExecSession>,
-    (mut child, mut console): (Child, Console),
-    (lines, out): (bool, BoxedWriter),
+    mut child: Child,
+    mut console: Console,
+    lines: bool,
+    out: BoxedWriter,
     events: &mut RunEventQueue,
     report: &dyn Fn(ExecMessage),
 ) -> Result<(ExitStatus, Arc<OutputPump>)> {
@@ -177,11 +178,11 @@ fn in_terminal(
     let kept = RefCell::new(Vec::new());
     let keep = |told| {
         let mut kept = kept.borrow_mut();
-        if kept.len() < limits::KEPT_WARNINGS {
+        if kept.len() < KEPT_WARNINGS {
             kept.push(told);
         }
     };
-    let status = attend(session, child, (&pump, Some(&console)), events, &keep);
+    let status = attend(session, child, &pump, Some(&console), events, &keep);
     drop(console);
     for kept in kept.into_inner() {
         report(kept);
@@ -223,7 +224,8 @@ fn pump(
 fn attend(
     session: &ExecSession,
     mut child: Child,
-    (pump, console): (&OutputPump, Option<&Console>),
+    pump: &OutputPump,
+    console: Option<&Console>,
     events: &mut RunEventQueue,
     report: &dyn Fn(ExecMessage),
 ) -> Result<ExitStatus> {
@@ -235,7 +237,7 @@ fn attend(
         if drained && let Some(status) = status {
             return Ok(status);
         }
-        let deadline = status.map(|_| Instant::now() + limits::LEFT_RUNNING);
+        let deadline = status.map(|_| Instant::now() + LEFT_RUNNING);
         match events.next(session, deadline, report) {
             Some(RunEvent::Exited) => {
                 // Reaping frees the pid for another process.

@@ -8,6 +8,10 @@ use crate::disk::{UserFile, layout};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The time limit of a git command that mailbag runs.
+const GIT_TIME: Duration = Duration::from_secs(10);
 
 /// The hooks that we use.
 pub(super) const HOOKS: [&str; 2] = ["pre-commit", "post-commit"];
@@ -53,7 +57,7 @@ impl HookRepository {
                 RepositorySelection::Around,
                 from,
                 args,
-                limits::GIT_TIME,
+                GIT_TIME,
                 limits::CLIENT_FILE_BYTES,
             )?;
             Ok(answer.map(|bytes| {

@@ -5,7 +5,7 @@
 use super::{HookAnswer, HookEvent, PermissionRequest, ToolVerdict, bind, deliver};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
-use crate::base::{limits, sanitize};
+use crate::base::sanitize;
 use crate::clients::kind::Client;
 use crate::commands::approval::{
     self, ApprovalOutcome, ApprovalRequest, SentApprovalMessage, SignedDecision,
@@ -18,7 +18,19 @@ use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, SessionLease};
 use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 use std::time::Instant;
+
+/// The time that the hook of a permission request waits for the record of the deadline.
+const PERMISSION_GRACE: Duration = Duration::from_secs(5);
+/// How often the hook checks whether the client still needs an answer.
+const PERMISSION_CHECK: Duration = Duration::from_millis(500);
+/// The longest text about a tool's arguments, in bytes. The human could not read more before the deadline.
+const PERMISSION_TEXT: usize = 16 << 10;
+/// The longest subject of a permission request, in characters.
+const PERMISSION_SUBJECT: usize = 200;
+/// The longest note of the human that the model reads, in characters.
+const PERMISSION_NOTE: usize = 400;
 
 /// The events of a session during which no request of it for permission is open.
 const OVER: [&str; 3] = ["PostToolBatch", "Stop", "StopFailure"];
@@ -51,7 +63,7 @@ pub(super) fn ask(
         return Ok(HookAnswer::default());
     };
     let within = room.settings()?.permission_within;
-    let until = Instant::now() + within + limits::PERMISSION_GRACE;
+    let until = Instant::now() + within + PERMISSION_GRACE;
     let mut waiter = InboxWaiter::new(room, &lease.agent)?;
     waiter.holds(&lease.agent, &lease.named());
     let who = AgentIdentity {
@@ -117,7 +129,7 @@ fn wait(
         if now >= until || is_over()? {
             return Ok(None);
         }
-        match waiter.wait(Some(until.min(now + limits::PERMISSION_CHECK))) {
+        match waiter.wait(Some(until.min(now + PERMISSION_CHECK))) {
             WaitEnd::Changed | WaitEnd::TimedOut => {}
             WaitEnd::Signal(_) => return Ok(None),
             WaitEnd::Removed(e) => return Err(e),
@@ -151,7 +163,7 @@ fn answer(proved: &SignedDecision) -> HookAnswer {
     let note = proved
         .note
         .as_deref()
-        .map(|note| sanitize::brief(note, limits::PERMISSION_NOTE));
+        .map(|note| sanitize::brief(note, PERMISSION_NOTE));
     let note = note
         .filter(|note| !note.is_empty())
         .map(|note| format!(": {note}"))
@@ -178,7 +190,7 @@ fn subject(tool: &PermissionRequest) -> String {
         tool.name,
         telling.unwrap_or_else(|| tool.input.to_string())
     );
-    sanitize::brief(&text, limits::PERMISSION_SUBJECT)
+    sanitize::brief(&text, PERMISSION_SUBJECT)
 }
 
 /// The call with all its arguments. Each of their lines has a mark, so that none looks like text of mailbag. `None` if it is
@@ -228,5 +240,5 @@ fn body(
         other => add("input", &other.to_string()),
     }
     let body = body.trim_end();
-    (body.len() <= limits::PERMISSION_TEXT).then(|| body.to_owned())
+    (body.len() <= PERMISSION_TEXT).then(|| body.to_owned())
 }

@@ -1,7 +1,6 @@
 //! The client's facts applied to this machine: its files, and the hook and the server in its settings.
 
 use super::json::ListEnd;
-use crate::base::limits;
 use crate::base::text::shell_word;
 use crate::clients::kind::Client;
 pub use crate::clients::kind::InstallScope;
@@ -10,6 +9,9 @@ pub(super) use crate::clients::kind::{FileFormat, InstallPart};
 use crate::disk::layout;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
+
+/// The timeout of the hook for permission requests in a client's settings, in seconds.
+const PERMISSION_HOOK_SECONDS: u64 = 11 * 60;
 
 /// Timeout of the background hook that wakes an idle session of Claude Code, in seconds: a day.
 const WAKE_SECONDS: u64 = 86_400;
@@ -180,7 +182,7 @@ impl Client {
         let (facts, line) = (self.facts(), self.line(job, wanted));
         let seconds = match facts.hook(event) {
             _ if job == HookJob::Wake => WAKE_SECONDS,
-            _ if facts.approval == Some(event) => limits::PERMISSION_HOOK_SECONDS,
+            _ if facts.approval == Some(event) => PERMISSION_HOOK_SECONDS,
             hook => hook.map_or(DEFAULT_SECONDS, |hook| hook.seconds),
         };
         let mut handler = Map::new();

@@ -7,6 +7,10 @@ use crate::clients::kind::Client;
 use crate::disk::UserFile;
 use std::path::Path;
 
+/// The largest configuration file of a client that a hook parses.
+const SETTINGS_PARSED: u64 = 128 << 10;
+const _: () = assert!(SETTINGS_PARSED < limits::CLIENT_FILE_BYTES);
+
 /// Returns true if a client that works in this directory has our MCP server, for the project or for the user, in a readable
 /// file.
 pub fn has_tools(client: Client, from: &Path) -> bool {
@@ -33,7 +37,7 @@ fn names_it(target: &TargetFile) -> bool {
     }
     match target.format {
         // Parsing the history of a client would take longer than a hook may.
-        _ if text.len() as u64 > limits::SETTINGS_PARSED => text.contains("\"mailbag\""),
+        _ if text.len() as u64 > SETTINGS_PARSED => text.contains("\"mailbag\""),
         FileFormat::Toml => matches!(toml::server(text), Ok(Some(_))),
         FileFormat::Json(dialect) => {
             JsonFile::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())

@@ -11,8 +11,14 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 use std::time::Instant;
 use wait_timeout::ChildExt;
+
+/// The time limit of a hook. Installation tests the hook with this limit, and configures the clients with it.
+const HOOK_TIME: Duration = Duration::from_secs(5);
+const _: () = assert!(limits::SESSIONS_WAIT.as_secs() * 2 < HOOK_TIME.as_secs());
+const _: () = assert!(limits::NAME_WAIT.as_secs() < HOOK_TIME.as_secs());
 
 /// Environment variable that makes a hook answer without binding a session or announcing mail.
 pub const DRY_RUN: &str = "MAILBAG_HOOK_TRIED";
@@ -119,17 +125,17 @@ fn call(hook: &HookCall) -> Result<String, String> {
         let _ = stdin.write_all(hook.input.as_bytes());
     }
     let status = child
-        .wait_timeout(limits::HOOK_TIME)
+        .wait_timeout(HOOK_TIME)
         .map_err(|e| format!("waiting for the hook failed: {e}"))?;
     let Some(status) = status else {
         let _ = child.kill();
         let _ = child.wait();
         return Err(format!(
             "the hook took longer than {} seconds",
-            limits::HOOK_TIME.as_secs()
+            HOOK_TIME.as_secs()
         ));
     };
-    let heard = |from: Receiver<String>| from.recv_timeout(limits::HOOK_TIME).unwrap_or_default();
+    let heard = |from: Receiver<String>| from.recv_timeout(HOOK_TIME).unwrap_or_default();
     let said = heard(said);
     if !status.success() {
         let complaint = heard(complained);

@@ -1,12 +1,15 @@
 //! A message as a tool returns it: as text for reading, and with the same facts as structured content.
 
 use crate::base::error::Result;
-use crate::base::{limits, sanitize};
+use crate::base::sanitize;
 use crate::commands::files;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
 use crate::query::view::{Attachment, InvalidFile, MessageView, plain};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
+
+/// The number of characters of a field that a tool shows; a body has a limit of its own.
+const FIELD_SHOWN: usize = 300;
 
 /// Maximum number of recipients by name.
 pub(super) const NAMES: usize = 5;
@@ -240,10 +243,10 @@ fn attachments(room: &Room, view: &MessageView<'_>, body: &mut String) -> Result
 /// A value, shortened.
 fn short(value: &Value) -> Value {
     let text = plain(value);
-    if text.chars().count() <= limits::FIELD_SHOWN {
+    if text.chars().count() <= FIELD_SHOWN {
         return shown(value);
     }
-    let cut: String = text.chars().take(limits::FIELD_SHOWN).collect();
+    let cut: String = text.chars().take(FIELD_SHOWN).collect();
     Value::from(sanitize::line(&cut).into_owned() + "…")
 }
 

@@ -24,6 +24,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// The number of replies in a conversation that wake an agent without delay, within this many times its `every`.
+const WAKE_ANSWERS: u32 = 10;
+/// The number of recorded characters of the reason of a failed wake.
+const WAKE_REASON: usize = 200;
+
 /// Events that end a turn.
 const RESTING: [&str; 7] = [
     "Stop",
@@ -167,8 +172,8 @@ impl WakeHistory {
         let now = Instant::now();
         let within =
             |at: &Instant, times: u32| now.duration_since(*at) < every.saturating_mul(times);
-        self.at.retain(|at| within(at, limits::WAKE_ANSWERS));
-        let is_few = self.at.len() < limits::WAKE_ANSWERS as usize;
+        self.at.retain(|at| within(at, WAKE_ANSWERS));
+        let is_few = self.at.len() < WAKE_ANSWERS as usize;
         match self.at.back() {
             Some(last) if within(last, 1) && !(continues && is_few) => {
                 every - now.duration_since(*last)
@@ -280,7 +285,7 @@ impl WakeScheduler {
                     WakeStep::Failed,
                     agent,
                     &seqs,
-                    Some(sanitize::brief(&why, limits::WAKE_REASON)),
+                    Some(sanitize::brief(&why, WAKE_REASON)),
                 );
                 self.ended(agent.clone());
             }
@@ -436,7 +441,7 @@ impl WakeRun {
             step,
             agent,
             seqs,
-            trouble.map(|why| sanitize::brief(&why, limits::WAKE_REASON)),
+            trouble.map(|why| sanitize::brief(&why, WAKE_REASON)),
         );
     }
 }

@@ -1,6 +1,5 @@
 //! Runs the program that wakes an agent: without a shell, with placeholders replaced, and with a time limit.
 
-use crate::base::limits;
 use crate::room::Room;
 use crate::room::sessions::SessionLease;
 use std::io::Read;
@@ -9,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use wait_timeout::ChildExt;
+
+/// The size of the kept output of a program that wakes an agent.
+const WAKE_OUTPUT: usize = 4 << 10;
 
 /// How a program ended.
 pub(in crate::clients) struct ProgramOutcome {
@@ -157,7 +159,7 @@ fn beginning(mut pipe: Box<dyn Read + Send>) -> String {
     let mut first = Vec::new();
     let _ = pipe
         .by_ref()
-        .take(limits::WAKE_OUTPUT as u64)
+        .take(WAKE_OUTPUT as u64)
         .read_to_end(&mut first);
     let _ = std::io::copy(&mut pipe, &mut std::io::sink());
     String::from_utf8_lossy(&first).into_owned()

@@ -6,7 +6,6 @@ mod systemd;
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash, hex};
-use crate::base::limits;
 use crate::disk::{UserFile, layout};
 use crate::room::Room;
 use crate::room::actor::require_person;
@@ -15,6 +14,11 @@ pub use manager::{ServiceManager, ServiceState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+
+/// The largest file of a service.
+const SERVICE_BYTES: u64 = 64 << 10;
+/// The number of characters of a project's name in the name of its service.
+const SERVICE_NAME: usize = 40;
 
 /// The beginning of the first line of our files, before the digest of the other lines.
 const MARK: &str = "mailbag service, digest ";
@@ -185,7 +189,7 @@ impl RouterService {
     }
 
     fn read(&self) -> Result<UserFile> {
-        UserFile::read(&self.file, limits::SERVICE_BYTES)
+        UserFile::read(&self.file, SERVICE_BYTES)
     }
 
     fn changed(&self, changed: bool, content: Option<String>) -> ServiceChange {
@@ -275,11 +279,7 @@ fn name(room: &Path) -> String {
             '-'
         }
     };
-    let project: String = project
-        .chars()
-        .map(simple)
-        .take(limits::SERVICE_NAME)
-        .collect();
+    let project: String = project.chars().map(simple).take(SERVICE_NAME).collect();
     format!("mailbag-{}-{}", project.trim_matches('-'), &digest[..8])
 }
 

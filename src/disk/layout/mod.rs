@@ -23,6 +23,15 @@ use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use std::path::{Path, PathBuf};
 
+/// The largest pickup number. The router never reaches it; a larger number in a file name was written by hand, and
+/// would make the counter overflow.
+const CLAIM_MOST: u64 = u64::MAX / 2;
+const _: () = assert!(CLAIM_MOST < u64::MAX - limits::BATCH_MESSAGES as u64);
+/// The length of a sender's file name that is kept after `<seq>~<agent>~`. It leaves space for `.error.json`.
+const KEPT_NAME: usize =
+    limits::FILE_NAME - limits::SEQ_DIGITS - 1 - limits::NAME - 1 - ".error.json".len();
+const _: () = assert!(KEPT_NAME >= 128);
+
 /// The default name of the room's directory.
 pub const ROOM: &str = ".mailbag";
 /// The registry of agents. People edit it.
@@ -335,7 +344,7 @@ pub fn read_claim(name: &str) -> Option<SpoolFileName<'_>> {
         .next()?
         .parse()
         .ok()
-        .filter(|number| *number <= limits::CLAIM_MOST)?;
+        .filter(|number| *number <= CLAIM_MOST)?;
     Some(SpoolFileName {
         number,
         agent: parts.next()?,
@@ -429,7 +438,7 @@ fn kept(name: &str) -> String {
         .chars()
         .map(|c| if is_plain(c) { c } else { '_' })
         .collect();
-    let mut cut = kept.len().min(limits::KEPT_NAME - suffix.len());
+    let mut cut = kept.len().min(KEPT_NAME - suffix.len());
     while !kept.is_char_boundary(cut) {
         cut -= 1;
     }
@@ -461,11 +470,7 @@ mod tests {
     #[test]
     fn a_name_of_255_bytes_still_fits_with_everything_added() {
         let long = "é".repeat(125) + ".json";
-        let name = claim(
-            limits::CLAIM_MOST,
-            &"a".repeat(64),
-            std::ffi::OsStr::new(&long),
-        );
+        let name = claim(CLAIM_MOST, &"a".repeat(64), std::ffi::OsStr::new(&long));
         assert!(name.len() <= limits::FILE_NAME, "{}", name.len());
         let original = read_claim(&name)
             .map(|c| c.original.to_owned())
@@ -473,7 +478,7 @@ mod tests {
         assert!(explanation(u64::MAX, &original).len() <= limits::FILE_NAME);
         assert!(original.ends_with("é.json"));
         let name = claim(
-            limits::CLAIM_MOST,
+            CLAIM_MOST,
             &"a".repeat(64),
             std::ffi::OsStr::new(&("é".repeat(124) + ".ndjson")),
         );

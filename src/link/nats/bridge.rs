@@ -22,6 +22,9 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
+/// The number of messages that a carrier sends to NATS servers before they confirm them.
+const NATS_FLYING: usize = 256;
+
 /// The ends of the pipes to this room's end of the link.
 pub(super) struct PipeEnds {
     pub(super) to_room: OwnedFd,
@@ -96,7 +99,7 @@ impl NatsBridge {
         let mut beat = interval_at(Instant::now() + limits::CARRIER_BEAT, limits::CARRIER_BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while next.is_continue() {
-            let takes = self.flying.len() < limits::NATS_FLYING;
+            let takes = self.flying.len() < NATS_FLYING;
             next = tokio::select! {
                 biased;
                 Some(why) = self.servers.over.recv() => return Err(why),

@@ -28,7 +28,13 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use std::time::Instant;
+
+/// The time limit for a connection to NATS servers and the setup there.
+const NATS_CONNECT: Duration = Duration::from_secs(30);
+/// The default number of NATS servers that keep a stream.
+const NATS_REPLICAS: u8 = 3;
 
 /// A connection to the servers.
 pub(super) struct NatsClient {
@@ -118,7 +124,7 @@ impl ConnectionStart {
             tls: tls || ca.is_some(),
             credentials: credentials.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             ca: ca.as_ref().map(|file| file.place()),
-            replicas: replicas.unwrap_or(limits::NATS_REPLICAS),
+            replicas: replicas.unwrap_or(NATS_REPLICAS),
         };
         let id = room.id()?.unwrap_or_default();
         let own = LinkEndState::read(&room.dir.make_loose(layout::link_out(link))?)?;
@@ -151,11 +157,9 @@ impl ConnectionStart {
             .build()
             .map_err(|e| e.to_string())?;
         let done = runtime.block_on(async {
-            let opened = tokio::time::timeout(
-                limits::NATS_CONNECT,
-                NatsConnection::open(&access, &names, &said),
-            )
-            .await;
+            let opened =
+                tokio::time::timeout(NATS_CONNECT, NatsConnection::open(&access, &names, &said))
+                    .await;
             let servers = opened.map_err(|_| "the servers do not answer".to_owned())??;
             let _ = ready.send(());
             NatsBridge::new(servers, names, peer, said).run(ends).await

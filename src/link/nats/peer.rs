@@ -12,6 +12,12 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// If the other room speaks, and commits nothing for this time, everything is sent to it again. It doubles up to
+/// [`NATS_STUCK_MOST`].
+const NATS_STUCK: Duration = Duration::from_secs(60);
+/// The longest time until everything is sent again.
+const NATS_STUCK_MOST: Duration = Duration::from_secs(1024);
+
 /// A state message: the state of a room, with its sender and its place in the sequence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StateMessage {
@@ -99,7 +105,7 @@ impl NatsPeer {
             suspect: None,
             parts,
             spoke: None,
-            stuck: (Instant::now(), limits::NATS_STUCK),
+            stuck: (Instant::now(), NATS_STUCK),
         }
     }
 
@@ -158,7 +164,7 @@ impl NatsPeer {
         if heard != MessageTreatment::Old {
             self.spoke = Some(Instant::now());
             if state.came != self.state.came {
-                self.stuck = (Instant::now(), limits::NATS_STUCK);
+                self.stuck = (Instant::now(), NATS_STUCK);
             }
             (self.session, self.suspect, self.state) = (Some((session, count)), None, state);
         }
@@ -199,7 +205,7 @@ impl NatsPeer {
             .is_some_and(|spoke| spoke.elapsed() < 2 * limits::CARRIER_BEAT);
         let is_stuck = last > self.has() && speaks && since.elapsed() > patience;
         if is_stuck {
-            self.stuck = (Instant::now(), (patience * 2).min(limits::NATS_STUCK_MOST));
+            self.stuck = (Instant::now(), (patience * 2).min(NATS_STUCK_MOST));
         }
         is_stuck
     }

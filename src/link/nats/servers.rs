@@ -15,6 +15,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
+/// The time limit for one answer of a NATS server.
+const NATS_ANSWER: Duration = Duration::from_secs(5);
+/// The number of messages in one request.
+const NATS_BATCH: usize = 100;
+/// The number of messages that NATS servers send before this room has committed them.
+const NATS_OPEN: i64 = 4 * limits::FLYING_ITEMS as i64;
+/// NATS servers send uncommitted messages again after this time.
+const NATS_REPEAT: Duration = Duration::from_secs(300);
+
 /// The addresses of the servers, and the credentials of this room.
 pub(super) struct NatsAccess {
     pub(super) servers: Vec<String>,
@@ -49,9 +58,7 @@ impl NatsConnection {
         let (tell, mut over) = mpsc::channel(8);
         let client = connect(access, names, tell).await?;
         let most = client.server_info().max_payload;
-        let context = ContextBuilder::new()
-            .timeout(limits::NATS_ANSWER)
-            .build(client);
+        let context = ContextBuilder::new().timeout(NATS_ANSWER).build(client);
         let made = NatsSetup {
             context: &context,
             access,
@@ -92,8 +99,8 @@ async fn connect(
         // The person agreed to these servers, and to no others.
         .ignore_discovered_servers()
         .require_tls(access.tls)
-        .connection_timeout(limits::NATS_ANSWER)
-        .request_timeout(Some(limits::NATS_ANSWER))
+        .connection_timeout(NATS_ANSWER)
+        .request_timeout(Some(NATS_ANSWER))
         .ping_interval(limits::CARRIER_BEAT)
         .event_callback(move |event| {
             let why = reason(event);
@@ -231,8 +238,8 @@ impl NatsSetup<'_> {
             durable_name: Some(self.names.consumer().to_owned()),
             filter_subject: self.names.heard(),
             ack_policy: AckPolicy::Explicit,
-            ack_wait: limits::NATS_REPEAT,
-            max_ack_pending: limits::NATS_OPEN,
+            ack_wait: NATS_REPEAT,
+            max_ack_pending: NATS_OPEN,
             ..pull::Config::default()
         };
         let stream = self.names.own_stream();
@@ -243,7 +250,7 @@ impl NatsSetup<'_> {
         let consumer = made.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
         let heard = consumer
             .stream()
-            .max_messages_per_batch(limits::NATS_BATCH)
+            .max_messages_per_batch(NATS_BATCH)
             .heartbeat(HEARTBEAT)
             .messages()
             .await;

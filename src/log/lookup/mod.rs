@@ -17,6 +17,11 @@ use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+/// The most positions that the index gives for a beginning. More of them are searched in the log.
+const BEGINNING_PLACES: usize = 1024;
+/// The number of messages that are looked up to report that a reference is ambiguous.
+const BEGINNINGS: usize = 64;
+
 /// A message, and the position of its line.
 pub type LocatedMessage = (LoggedMessage, LogPosition);
 
@@ -248,7 +253,7 @@ fn in_index(
         if found.is_empty() {
             let beginning = IdPrefix::of(id).map(Relation::Beginning);
             match beginning.and_then(|beginning| relations.places(&[beginning])) {
-                Some(places) if places.len() <= limits::BEGINNING_PLACES => {
+                Some(places) if places.len() <= BEGINNING_PLACES => {
                     found = read_fitting(room, viewer, one, places)?;
                 }
                 _ => return Ok(None),
@@ -302,8 +307,7 @@ fn in_whole_log(
             );
         }
         fits.retain(|(_, fit)| {
-            *fit == ReferenceMatch::Whole
-                || begun.fetch_add(1, Ordering::Relaxed) < limits::BEGINNINGS
+            *fit == ReferenceMatch::Whole || begun.fetch_add(1, Ordering::Relaxed) < BEGINNINGS
         });
         (!fits.is_empty()).then_some((fits, (past, line.at)))
     })?;

@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// The number of decided approvals that the state keeps.
+const DECIDED: usize = 1000;
+
 /// An open approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenApproval {
@@ -315,7 +318,7 @@ impl Approvals {
             terms,
             ..
         } = self.open.remove(n);
-        if self.decided.len() >= limits::DECIDED {
+        if self.decided.len() >= DECIDED {
             self.decided.pop_front();
         }
         self.decided.push_back(ClosedApproval {

@@ -13,12 +13,14 @@ use super::{
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::hash::{Hash, hash, hex};
-use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::LogPosition;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The largest checkpoint that is read.
+const CHECKPOINT_MOST: u64 = 2 << 30;
 
 const VERSION: u32 = 1;
 
@@ -124,9 +126,7 @@ impl RoomState {
 
 /// The state in the checkpoint, if the checkpoint is intact. Does not check whether it matches the log.
 pub fn saved(room: &Dir) -> Option<RoomState> {
-    let file = room
-        .read(layout::CHECKPOINT, limits::CHECKPOINT_MOST)
-        .ok()??;
+    let file = room.read(layout::CHECKPOINT, CHECKPOINT_MOST).ok()??;
     read(&file)
 }
 

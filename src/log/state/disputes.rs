@@ -5,13 +5,17 @@
 use super::clock::ClockShift;
 use super::{ChangeSource, renames};
 use crate::base::clock::Stamp;
-use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
 use crate::message::decision::ApprovalChange;
 use crate::message::record::RecipientGroup;
 use crate::message::reference::{Reference, ReferenceMatch};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// The most threads with proposals that the state keeps; the oldest are dropped.
+const DISPUTES: usize = 1000;
+/// The most messages and parties of a disagreement.
+const POSITIONS: usize = 100;
 
 /// A thread with undecided proposals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,7 +182,7 @@ impl Disputes {
     }
 
     fn begin(&mut self, thread: &str, record: ChangeSource<'_>) {
-        if self.0.len() >= limits::DISPUTES {
+        if self.0.len() >= DISPUTES {
             self.0.remove(0);
         }
         self.0.push(Dispute {
@@ -208,12 +212,12 @@ impl Disputes {
         } else if !one.since_round.contains(&from) {
             one.since_round.push(from);
         }
-        if one.names.len() < limits::POSITIONS {
+        if one.names.len() < POSITIONS {
             one.names.push(position.message.clone());
         }
         one.positions
             .retain(|other| (&other.from, other.proposes) != (&position.from, position.proposes));
-        if one.positions.len() < limits::POSITIONS {
+        if one.positions.len() < POSITIONS {
             one.positions.push(position);
         }
     }

@@ -7,12 +7,16 @@
 use super::RoomState;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::short_hash;
-use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
 use crate::log::{self, LogPosition, LogTip, START};
 use crate::message::record::{EventKind, Record, RetriedRejection};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
+
+/// The most ids in a checkpoint of a small room. Each command that needs the state reads them.
+const RECENT_IDS: usize = 8192;
+/// In a large room, the index of ids is written again when this share of its entries is new.
+const RECENT_IDS_SHARE: usize = 128;
 
 /// Maps the hash of (sender, id) to the positions of records. Two pairs can have the same hash, so a caller must compare the
 /// record itself.
@@ -79,8 +83,8 @@ impl MessageIndex {
             Some(index) => (index.count() as usize, index.is_damaged()),
             None => (0, false),
         };
-        let most = failpoint::recent_ids().unwrap_or(limits::RECENT_IDS);
-        is_damaged || self.recent.len() >= most.max(count / limits::RECENT_IDS_SHARE)
+        let most = failpoint::recent_ids().unwrap_or(RECENT_IDS);
+        is_damaged || self.recent.len() >= most.max(count / RECENT_IDS_SHARE)
     }
 
     /// Opens the index for a reader, which does without it if it has to be built again. Returns true if it is open.

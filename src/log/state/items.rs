@@ -17,6 +17,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// The most open questions and rejections in the list for each causing agent; the oldest are dropped.
+const ITEMS_OF_AGENT: usize = 100;
+/// A message is listed for at most this many recipients.
+const ITEM_RECIPIENTS: usize = 1000;
+
 /// The kind of an open item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -91,7 +96,7 @@ impl OpenItems {
         self.changed = self.changed.max(item.seq);
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
         own.insert(item.seq);
-        let oldest = if own.len() > limits::ITEMS_OF_AGENT {
+        let oldest = if own.len() > ITEMS_OF_AGENT {
             own.first().copied()
         } else {
             None
@@ -301,7 +306,7 @@ impl OpenItem {
             _ => return None,
         };
         let all = record.recipients().map(|(agent, _)| agent.clone());
-        let of: Vec<Arc<str>> = all.take(limits::ITEM_RECIPIENTS).collect();
+        let of: Vec<Arc<str>> = all.take(ITEM_RECIPIENTS).collect();
         if of.is_empty() {
             return None;
         }

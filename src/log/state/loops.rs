@@ -11,6 +11,22 @@ use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, id, is_acted_on}
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest text of a message that can be an acknowledgement without content, in characters.
+const LOOP_TEXT: usize = 240;
+/// The number of such messages that may answer each other before their announcements are delayed.
+const LOOP_MESSAGES: u32 = 8;
+/// The number of equal texts to the same recipients before the sender's announcements are delayed.
+const LOOP_REPEATS: u32 = 3;
+/// The time after a message, or after its delayed announcement, until its chain ends.
+const LOOP_WINDOW: Duration = Duration::from_secs(5 * 60);
+/// The number of remembered agents and texts of a chain.
+const LOOP_MEMORY: usize = 16;
+/// The largest number of recipients of a message that continues a chain without a reference.
+const LOOP_RECIPIENTS: usize = 3;
+/// The number of remembered agents. With more, all are forgotten.
+const LOOP_AGENTS: usize = 10_000;
 
 /// The subject of the notice about a loop: this word and the record of the first delayed message.
 pub const LOOP: &str = "loop";
@@ -98,7 +114,7 @@ impl<'a> LoopCandidate<'a> {
         let is_short = is_short(head.texts());
         let is_light =
             is_short && !head.wants_answer() && !head.has_attachments() && !WORK.contains(&kind);
-        let is_linked = head.is_linked() || to.len() <= limits::LOOP_RECIPIENTS;
+        let is_linked = head.is_linked() || to.len() <= LOOP_RECIPIENTS;
         let letters = head
             .texts()
             .flat_map(str::chars)
@@ -129,8 +145,8 @@ fn is_agent(name: &str) -> bool {
 
 /// Returns true if the texts, one below the other, are no longer than an acknowledgement without content.
 fn is_short<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
-    let lengths = texts.map(|text| 1 + text.chars().take(limits::LOOP_TEXT + 1).count());
-    lengths.sum::<usize>() <= limits::LOOP_TEXT + 1
+    let lengths = texts.map(|text| 1 + text.chars().take(LOOP_TEXT + 1).count());
+    lengths.sum::<usize>() <= LOOP_TEXT + 1
 }
 
 /// The FNV-1a hash of these numbers. It is not a protection: each message in the log needs it at each start.
@@ -150,11 +166,8 @@ impl LoopDetector {
         now: Stamp,
     ) -> Option<Stamp> {
         let talk = LoopCandidate::of(from, to, head)?;
-        let of_chain = self
-            .continued(&talk, now)
-            .hops
-            .checked_sub(limits::LOOP_MESSAGES);
-        let of_text = (self.times(&talk, now) + 1).checked_sub(limits::LOOP_REPEATS + 1);
+        let of_chain = self.continued(&talk, now).hops.checked_sub(LOOP_MESSAGES);
+        let of_text = (self.times(&talk, now) + 1).checked_sub(LOOP_REPEATS + 1);
         let over = of_chain.max(of_text)?;
         let delay = limits::LOOP_DELAY
             .saturating_mul(2u32.saturating_pow(over))
@@ -210,7 +223,7 @@ impl LoopDetector {
         let Some(talk) = LoopCandidate::of(from, &accepted.to, head) else {
             return;
         };
-        if self.heard.len().max(self.said.len()) >= limits::LOOP_AGENTS {
+        if self.heard.len().max(self.said.len()) >= LOOP_AGENTS {
             (self.heard, self.said) = (BTreeMap::new(), BTreeMap::new());
         }
         let delayed = accepted
@@ -218,11 +231,7 @@ impl LoopDetector {
             .announce_after
             .as_deref()
             .and_then(Stamp::parse);
-        let until = delayed
-            .unwrap_or(now)
-            .max(now)
-            .after(limits::LOOP_WINDOW)
-            .micros();
+        let until = delayed.unwrap_or(now).max(now).after(LOOP_WINDOW).micros();
         let (mut chain, times) = (self.continued(&talk, now), self.times(&talk, now));
         let is_reported = chain.is_reported || self.is_reported(&talk);
         if delayed.is_some() && !is_reported {
@@ -286,7 +295,7 @@ impl LoopDetector {
 fn remember<T: PartialEq>(list: &mut VecDeque<T>, new: T) {
     list.retain(|one| *one != new);
     list.push_back(new);
-    if list.len() > limits::LOOP_MEMORY {
+    if list.len() > LOOP_MEMORY {
         list.pop_front();
     }
 }

@@ -18,6 +18,9 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+/// The index finds ids by this number of bytes at their beginning.
+const BEGINNING_BYTES: usize = 8;
+
 /// A property that finds records.
 #[derive(Debug, Clone, Copy)]
 pub enum Relation<'a> {
@@ -42,7 +45,7 @@ pub struct IdPrefix<'a>(&'a str);
 impl<'a> IdPrefix<'a> {
     /// `None` if the text is too short to find ids that begin with it.
     pub fn of(text: &'a str) -> Option<IdPrefix<'a>> {
-        text.get(..limits::BEGINNING_BYTES).map(IdPrefix)
+        text.get(..BEGINNING_BYTES).map(IdPrefix)
     }
 }
 

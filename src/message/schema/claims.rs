@@ -3,11 +3,18 @@
 use super::words::{CheckedFields, did_you_mean, quoted};
 use crate::base::clock;
 use crate::base::error::Problem;
-use crate::base::limits;
 use crate::message::checked::{field, text_field};
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, is_offer};
 use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The most subjects in one message.
+const CLAIMS_IN_MESSAGE: usize = 100;
+/// The shortest lease that a claim can ask for.
+const CLAIM_LEASE_LEAST: Duration = Duration::from_secs(60);
+/// The longest lease that a claim can ask for, so that no claim of a dead agent stays forever.
+const CLAIM_LEASE_MOST: Duration = Duration::from_secs(7 * 86_400);
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
 pub(super) fn check(fields: &CheckedFields, kind: &str, problems: &mut Vec<Problem>) {
@@ -22,7 +29,7 @@ pub(super) fn check(fields: &CheckedFields, kind: &str, problems: &mut Vec<Probl
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    for (n, claim) in claims.enumerate().take(limits::CLAIMS_IN_MESSAGE) {
+    for (n, claim) in claims.enumerate().take(CLAIMS_IN_MESSAGE) {
         let Some(text) = claim.as_str().filter(|text| !text.is_empty()) else {
             continue;
         };
@@ -92,7 +99,7 @@ fn check_offer(fields: &CheckedFields, kind: &str) -> Option<Problem> {
 
 fn check_lease(fields: &CheckedFields) -> Option<Problem> {
     let text = text_field(fields, "lease")?;
-    let (least, most) = (limits::CLAIM_LEASE_LEAST, limits::CLAIM_LEASE_MOST);
+    let (least, most) = (CLAIM_LEASE_LEAST, CLAIM_LEASE_MOST);
     if clock::span(text).is_some_and(|lease| (least..=most).contains(&lease)) {
         return None;
     }

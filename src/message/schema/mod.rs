@@ -27,6 +27,10 @@ use crate::message::checked::{has_to, text_field};
 use crate::message::dialects::{ConvertedMessage, spell};
 use crate::message::{Message, goes_to_all, id};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The time of expiry in an example, from now.
+const EXAMPLE_EXPIRY: Duration = Duration::from_secs(60 * 60);
 
 /// Checks a message of `sender`. All problems are reported, up to [`limits::PROBLEMS`].
 pub fn check(value: Value, sender: &str, now: Stamp) -> Result<Message, Vec<Problem>> {
@@ -105,7 +109,7 @@ fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
             problem.example = Some(json!(sender));
         }
         (code, "/expires_at") => {
-            let later = json!(now.after(limits::EXAMPLE_EXPIRY).to_string());
+            let later = json!(now.after(EXAMPLE_EXPIRY).to_string());
             if code != "expired_already" {
                 problem.fix = format!("write a later time, such as {later}");
             }

@@ -14,13 +14,15 @@ mod pattern;
 pub use everything::cover_everything;
 
 use crate::base::error::Problem;
-use crate::base::limits;
 use crate::base::text::quoted;
 use crate::message::id;
 use pattern::{ComparisonBudget, PathComponents, PathPattern};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::OnceLock;
+
+/// The longest subject of a claim. A path has at most 4,096 bytes on Linux; a claim of one so long is a mistake.
+const SUBJECT_BYTES: usize = 1024;
 
 /// The subject of a claim. Two subjects that cover the same things in the same form are equal, in
 /// any letter case.
@@ -74,12 +76,12 @@ impl ClaimSubject {
     /// Reads a subject as written in a message: `task:<name>`, `lane:<name>`, `<path or glob>` or
     /// `<repository>:<path or glob>`. The problem, if there is one, has the code `bad_claim` and no place.
     pub fn parse(text: &str) -> Result<ClaimSubject, Box<Problem>> {
-        if text.len() > limits::SUBJECT_BYTES {
+        if text.len() > SUBJECT_BYTES {
             let what = format!(
                 "{} has {} bytes; a claim has at most {}",
                 quoted(text),
                 text.len(),
-                limits::SUBJECT_BYTES
+                SUBJECT_BYTES
             );
             return Err(bad_claim(
                 &what,

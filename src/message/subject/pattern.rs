@@ -4,9 +4,13 @@
 //! whole component any number of components. A pattern covers matching paths and everything below
 //! them.
 
-use crate::base::limits;
 use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
+
+/// The most alternatives that the braces of one claim may stand for, multiplied out.
+const SUBJECT_CHOICES: usize = 64;
+/// The largest number of steps in a comparison of two subjects.
+const SUBJECT_STEPS: u32 = 8192;
 
 /// A path or glob without alternatives, in comparable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,10 +145,10 @@ fn choices(text: &str) -> Result<Vec<String>, PatternProblem> {
             &text[..open],
             &text[end..]
         ))?);
-        if all.len() > limits::SUBJECT_CHOICES {
+        if all.len() > SUBJECT_CHOICES {
             let what = format!(
                 "a claim has more than {} alternatives in braces",
-                limits::SUBJECT_CHOICES
+                SUBJECT_CHOICES
             );
             return Err((what, "claim the directory above, or write several claims"));
         }
@@ -222,7 +226,7 @@ pub(super) struct ComparisonBudget(u32);
 
 impl ComparisonBudget {
     pub(super) fn full() -> ComparisonBudget {
-        ComparisonBudget(limits::SUBJECT_STEPS)
+        ComparisonBudget(SUBJECT_STEPS)
     }
 
     #[cfg(test)]

@@ -12,6 +12,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+/// The most shared files.
+const CONTEXT_FILES: usize = 50;
+/// The number of names below the context that are read.
+const CONTEXT_LOOKS: usize = 2000;
+/// The size of a shared file that is read for its first line.
+const CONTEXT_HEAD: u64 = 1 << 10;
+
 /// A shared file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SharedFile {
@@ -38,7 +45,7 @@ struct SharedFileCandidate {
 pub(super) fn of(room: &Room, settings: &Settings) -> SharedFileIndex {
     let path = layout::below(room.dir.path(), settings.context.as_ref());
     let mut found = Vec::new();
-    let mut looks = limits::CONTEXT_LOOKS;
+    let mut looks = CONTEXT_LOOKS;
     let mut directories = Dir::open(&path)
         .map(|dir| vec![(dir, PathBuf::new())])
         .unwrap_or_default();
@@ -77,7 +84,7 @@ pub(super) fn of(room: &Room, settings: &Settings) -> SharedFileIndex {
     let total = (looks > 0).then_some(found.len());
     let files = found
         .into_iter()
-        .take(limits::CONTEXT_FILES)
+        .take(CONTEXT_FILES)
         .map(SharedFileCandidate::shown)
         .collect();
     SharedFileIndex { path, files, total }
@@ -88,7 +95,7 @@ impl SharedFileCandidate {
         let name = self.path.file_name().unwrap_or_default();
         let head = self
             .dir
-            .read_head(name, limits::CONTEXT_HEAD)
+            .read_head(name, CONTEXT_HEAD)
             .ok()
             .flatten()
             .map(|(bytes, _)| bytes);

@@ -22,6 +22,13 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
+/// The size of the log's end that is read for threads and decisions.
+const CONTEXT_LOG: u64 = 4 << 20;
+/// The most messages of a thread.
+const CONTEXT_MESSAGES: usize = 5;
+/// The most decisions.
+const CONTEXT_DECISIONS: usize = 10;
+
 /// An open thread: it is not closed or completed, and is more than one announcement.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OpenThread {
@@ -111,7 +118,7 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<M
         .iter()
         .map(|name| memmem::Finder::new(name.as_bytes()))
         .collect();
-    let from = log::before_end(&room.dir, limits::CONTEXT_LOG)?;
+    let from = log::before_end(&room.dir, CONTEXT_LOG)?;
     for line in log::lines(&room.dir, from)? {
         let line = line?;
         let is_mentioned = mentions.iter().any(|name| name.find(&line.bytes).is_some());
@@ -144,7 +151,7 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<M
     });
     threads.truncate(limits::CONTEXT_THREADS);
     decisions.reverse();
-    decisions.truncate(limits::CONTEXT_DECISIONS);
+    decisions.truncate(CONTEXT_DECISIONS);
     Ok((
         threads
             .into_iter()
@@ -299,7 +306,7 @@ impl CollectedThread {
     }
 
     fn shown(self, viewer: &Viewer, settled: &HashSet<u64>) -> OpenThread {
-        let last = self.messages.iter().rev().take(limits::CONTEXT_MESSAGES);
+        let last = self.messages.iter().rev().take(CONTEXT_MESSAGES);
         OpenThread {
             awaits_answer: self.awaits(viewer, settled),
             total: self.messages.len(),

@@ -23,6 +23,11 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+/// The most messages that a command locks while it shows them. Each lock is an open file.
+const HELD_MESSAGES: usize = 256;
+/// The number of bytes of a delivered file that a listing reads: all short fields, and the start of the body.
+const HEAD_BYTES: u64 = 32 << 10;
+
 /// One delivered message.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct InboxMessage {
@@ -228,12 +233,12 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<MailHold> {
             break;
         }
         // Beyond the bound, two processes may show the same message. That is better than not showing it.
-        let held = if holding.held.len() < limits::HELD_MESSAGES {
+        let held = if holding.held.len() < HELD_MESSAGES {
             inbox::hold(&room.dir, agent, &name)?
         } else {
             None
         };
-        if held.is_none() && holding.held.len() < limits::HELD_MESSAGES {
+        if held.is_none() && holding.held.len() < HELD_MESSAGES {
             holding.shown_elsewhere |= files.dir.stat(&name)?.is_some();
             continue;
         }
@@ -300,7 +305,7 @@ pub fn in_directory(
 /// The priority in the file of an unread message, before the sender is checked. `None` if the file no longer exists, or if the
 /// beginning of the file has no priority.
 pub fn claimed_priority(inbox: &Dir, name: &OsStr) -> Option<String> {
-    let (bytes, _) = inbox.read_head(name, limits::HEAD_BYTES).ok()??;
+    let (bytes, _) = inbox.read_head(name, HEAD_BYTES).ok()??;
     let priority = head::fields(&bytes)?.remove("priority")?;
     priority.as_str().map(str::to_owned)
 }
@@ -328,7 +333,7 @@ impl MailDirectory<'_> {
 
     /// Reads the head of a message from a bounded part of the file. `None` if the file no longer exists.
     fn head(&mut self, name: &OsStr) -> Option<InboxMessage> {
-        let mail = match self.dir.read_head(name, limits::HEAD_BYTES) {
+        let mail = match self.dir.read_head(name, HEAD_BYTES) {
             Ok(None) => return None,
             Ok(Some((bytes, true))) => self.parse(name, &bytes),
             Ok(Some((bytes, false))) => match self.parse_beginning(name, &bytes) {

@@ -18,6 +18,9 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
+/// The smallest shared text that is compressed when it is old. Compressing smaller files saves little space.
+const ARTIFACT_BYTES: u64 = 64 << 10;
+
 /// A large text file in one of the context's directories.
 pub struct ContextFile {
     dir: Dir,
@@ -68,7 +71,7 @@ pub fn artifacts(
 
 fn is_due(name: &str, meta: &Meta, bound: Stamp) -> bool {
     let age = stamp(meta.modified).max(stamp(meta.changed));
-    meta.size >= limits::ARTIFACT_BYTES && age <= bound && !layout::is_compressed(name)
+    meta.size >= ARTIFACT_BYTES && age <= bound && !layout::is_compressed(name)
 }
 
 fn look(
@@ -117,8 +120,7 @@ fn look(
 /// incomplete.
 fn is_text(mut file: &File) -> std::io::Result<bool> {
     let mut beginning = Vec::new();
-    file.take(limits::ARTIFACT_BYTES)
-        .read_to_end(&mut beginning)?;
+    file.take(ARTIFACT_BYTES).read_to_end(&mut beginning)?;
     file.rewind()?;
     let is_whole = match std::str::from_utf8(&beginning) {
         Ok(_) => true,

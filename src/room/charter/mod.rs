@@ -6,11 +6,13 @@ mod parse;
 
 use crate::base::error::{Problem, Result};
 use crate::base::hash::{hash, hex};
-use crate::base::limits;
 use crate::disk::{Dir, layout};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// The largest `charter.md`. It is text that a person reads.
+const CHARTER_BYTES: u64 = 64 << 10;
 
 /// The word before the name of a lane in an address.
 const LANE: &str = "lane:";
@@ -106,12 +108,12 @@ impl CharterFile {
                 fix,
             ));
         }
-        if meta.size > limits::CHARTER_BYTES {
+        if meta.size > CHARTER_BYTES {
             let what = format!(
                 "{} has {} bytes; the limit is {}",
                 layout::CHARTER,
                 meta.size,
-                limits::CHARTER_BYTES
+                CHARTER_BYTES
             );
             return Ok(unreadable(
                 "too_large",
@@ -119,7 +121,7 @@ impl CharterFile {
                 "move long texts to files in context/, and name the files in the charter",
             ));
         }
-        let bytes = room.read(layout::CHARTER, limits::CHARTER_BYTES)?;
+        let bytes = room.read(layout::CHARTER, CHARTER_BYTES)?;
         Ok(match bytes.map(String::from_utf8) {
             None => CharterFile::Missing,
             Some(Ok(text)) => CharterFile::Text(text),

@@ -18,6 +18,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs::TryLockError;
 use std::path::Path;
 
+/// The number of alternative names that are tried if the name of a file is already used.
+const FURTHER_NAMES: u32 = 1000;
+
 /// Delivers staged files to a directory of an agent by one rename each, never over another file. A copy that cannot be
 /// moved stays staged, and is returned with the reason. The moves are durable at the next barrier.
 pub fn deliver(
@@ -144,7 +147,7 @@ fn move_file(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<b
             Err(e) if e.errno() == Some(libc::ENOENT) && from.stat(name)?.is_none() => {
                 return Ok(false);
             }
-            Err(e) if e.errno() == Some(libc::EEXIST) && n <= limits::FURTHER_NAMES => {
+            Err(e) if e.errno() == Some(libc::EEXIST) && n <= FURTHER_NAMES => {
                 if is_same(from, name, to, &new) {
                     return from.remove(name).map(|()| true);
                 }

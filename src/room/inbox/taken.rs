@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+/// The default lease duration of a message that was taken from a shared inbox.
+const LEASE: Duration = Duration::from_secs(10 * 60);
+
 /// The lease of a taken message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageLease {
@@ -96,7 +99,7 @@ impl TakenMail {
         let moved = Stamp::from_micros(i64::try_from(meta.changed / 1000).unwrap_or_default());
         // A time ahead of the clock says nothing.
         Ok(Some(if moved.is_within(Duration::MAX, Stamp::now()) {
-            moved.after(limits::LEASE)
+            moved.after(LEASE)
         } else {
             Stamp::now()
         }))

@@ -1,10 +1,15 @@
 //! Outboxes without entries, remembered between passes, so that a pass lists only outboxes that changed.
 
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::disk::{Dir, Meta, SortedEntry, SortedFile, layout, machine};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::time::Duration;
+
+/// The number of outboxes that must be found empty before this is written down for later passes.
+const EMPTY_OUTBOXES: usize = 256;
+/// Two changes of a directory within this time can have the same time.
+const COARSE_CLOCK: Duration = Duration::from_secs(1);
 
 /// The outboxes that had no entry after their last change. They are identified by their inodes, and a change by its time,
 /// which no program can set.
@@ -34,7 +39,7 @@ impl EmptyOutboxes {
 
     /// Remembers outboxes that are found empty. `now` is the time of the file system.
     pub fn remember(&mut self, now: i128) {
-        self.until = now - limits::COARSE_CLOCK.as_nanos() as i128;
+        self.until = now - COARSE_CLOCK.as_nanos() as i128;
     }
 
     /// Returns true if this outbox is known to be empty.
@@ -55,7 +60,7 @@ impl EmptyOutboxes {
 
     /// Writes the file if it saves later passes more than it costs.
     pub fn save(&mut self, room: &Dir) -> Result<()> {
-        if self.found.len() < limits::EMPTY_OUTBOXES {
+        if self.found.len() < EMPTY_OUTBOXES {
             return Ok(());
         }
         self.known.extend(self.found.drain(..));

@@ -6,6 +6,9 @@ use crate::disk::{Dir, DirectoryListing, layout};
 use std::collections::{BinaryHeap, VecDeque};
 use std::ffi::OsString;
 
+/// The most requests for a pass that a scan of an outbox keeps.
+const PASS_REQUESTS: usize = 1000;
+
 /// The most queued names of an outbox. With more names, the outbox is scanned instead.
 const QUEUED: usize = 1024;
 /// The most outboxes with [`SORTED`] queued names, in order. Any other outbox with more than [`QUEUED`] files queues the
@@ -221,7 +224,7 @@ impl OutboxNames {
     /// Records a name that a scan has found. If there are very many, the first ones are kept.
     fn find(&mut self, open: &mut ActiveScan, name: OsString) {
         if layout::is_pass_request(&name) {
-            if self.requests.len() < limits::PASS_REQUESTS {
+            if self.requests.len() < PASS_REQUESTS {
                 self.requests.push(name);
             }
             return;

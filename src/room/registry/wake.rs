@@ -5,6 +5,12 @@ use crate::base::{clock, limits};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
+/// The default shortest interval between two wakes of an agent.
+const WAKE_EVERY: Duration = Duration::from_secs(60);
+/// The highest time limit that the registry may set for a program that wakes an agent.
+const WAKE_WITHIN_MOST: Duration = Duration::from_secs(10 * 60);
+const _: () = assert!(limits::WAKE_WITHIN.as_secs() <= WAKE_WITHIN_MOST.as_secs());
+
 /// How an agent is woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WakeSettings {
@@ -89,13 +95,13 @@ impl WakeSettings {
         if otherwise.is_some() && by != AgentWakeMethod::Codex {
             return Err("\"else\" only beside {\"by\": \"codex\"}".into());
         }
-        let every = span(document, "every", limits::WAKE_EVERY)?;
+        let every = span(document, "every", WAKE_EVERY)?;
         let within = span(document, "within", limits::WAKE_WITHIN)?;
         Ok(WakeSettings {
             by,
             otherwise,
             every,
-            within: within.min(limits::WAKE_WITHIN_MOST),
+            within: within.min(WAKE_WITHIN_MOST),
             document: document.clone(),
         })
     }

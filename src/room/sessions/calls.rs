@@ -2,10 +2,13 @@
 
 use super::{holds, read};
 use crate::base::clock::Stamp;
-use crate::base::limits;
 use crate::disk::{Dir, layout};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The log shows the effect of a session's call within this time.
+const CALL_TO_RECORD: Duration = Duration::from_secs(60);
 
 /// Whether the session of an agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +84,8 @@ impl SessionCalls {
         else {
             return SessionRunState::Unknown;
         };
-        let is_last = Stamp::parse(&lease.last)
-            .is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
+        let is_last =
+            Stamp::parse(&lease.last).is_some_and(|last| seen <= last.after(CALL_TO_RECORD));
         if !is_last {
             return SessionRunState::Unknown;
         }

@@ -4,10 +4,12 @@
 use super::{CallingSession, LockedSessions, SessionIdentity, SessionLease, all};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::base::text::to_the_second;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
+
+/// The number of remembered sessions that lost an agent and are not notified yet.
+const LOST: usize = 16;
 
 /// A session that lost its agent and has not been notified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +55,7 @@ pub(super) fn after(lease: &SessionLease, now: &str) -> Vec<LostSession> {
         by: lease.named(),
         at: now.to_owned(),
     });
-    let first = lost.len().saturating_sub(limits::LOST);
+    let first = lost.len().saturating_sub(LOST);
     lost.split_off(first)
 }
 

@@ -35,6 +35,9 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The number of characters of a session's id that people and models see.
+const SESSION_SHOWN: usize = 8;
+
 /// The client name of a command under `mailbag exec`.
 pub const EXEC: &str = "exec";
 /// The variable that gives a command under `mailbag exec` the name of its hold.
@@ -215,7 +218,7 @@ impl SessionLease {
 
 /// The beginning of a long session id. It is enough to distinguish sessions.
 fn shortened(id: &str) -> String {
-    match id.char_indices().nth(limits::SESSION_SHOWN) {
+    match id.char_indices().nth(SESSION_SHOWN) {
         Some((end, _)) => format!("{}…", &id[..end]),
         None => id.to_owned(),
     }

@@ -24,10 +24,15 @@ use crate::message::address::{self, is_display_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 use toml::de::DeTable;
 use values::{read_checked, read_span, read_window, read_word, to_toml, write_span};
+
+/// The allowed time for the human's decision on a permission request.
+const PERMISSION_WITHIN: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(10 * 60);
 
 /// The agents that may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -407,7 +412,7 @@ fn read_permission_within<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
     let wanted = "a duration from 1s to 10m";
-    read_span(deserializer, limits::PERMISSION_WITHIN, wanted)
+    read_span(deserializer, PERMISSION_WITHIN, wanted)
 }
 
 #[derive(Deserialize)]

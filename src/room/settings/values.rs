@@ -8,6 +8,9 @@ use serde_json::Value;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+/// The shortest budget window that the settings may set.
+const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
+
 /// Reads a value that passes a check. The error describes a valid value after the word `expected`.
 pub(super) fn read_checked<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
@@ -46,7 +49,7 @@ pub(super) fn read_span<'de, D: Deserializer<'de>>(
 pub(super) fn read_window<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
-    let allowed = limits::BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
+    let allowed = BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
     read_span(deserializer, allowed, "a duration from 1s to 24h")
 }
 

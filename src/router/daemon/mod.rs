@@ -27,6 +27,9 @@ use crate::router::watcher::{FileHint, RouterEvent, RouterEvents, RouterWaker};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// The interval of checks of the registry and the settings without file events. A valid change takes effect within 2 s.
+const RELOAD: Duration = Duration::from_secs(1);
+
 /// Options of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RouterOptions {
@@ -385,7 +388,7 @@ impl RunningRouter {
             .failed(layout::OUTBOXES, temporary(e)?.to_string());
         self.stale = true;
         // A scan that fails immediately must not be repeated immediately.
-        self.next_sweep = Instant::now() + limits::RELOAD;
+        self.next_sweep = Instant::now() + RELOAD;
         Ok(())
     }
 
@@ -418,7 +421,7 @@ impl RunningRouter {
             + if self.notice.can_be_trusted() {
                 limits::SWEEP_TRUSTED
             } else {
-                limits::RELOAD
+                RELOAD
             };
         if self.router.reload() {
             self.router.write_projections();

@@ -15,7 +15,19 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of copies of a batch that takes [`limits::BATCH_TIME`] at the recent speed.
+/// The lower bound of the copy limit, on the slowest disk.
+const BATCH_COPIES_LEAST: usize = 256;
+/// The copy limit at the start, before the router has measured the disk.
+const BATCH_COPIES_FIRST: usize = 512;
+const _: () =
+    assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_FIRST <= limits::BATCH_COPIES);
+/// The target duration of a batch. Mail that arrives during one batch is delivered by the next one, so it waits at most
+/// two batches.
+const BATCH_TIME: Duration = Duration::from_millis(250);
+const _: () = assert!(BATCH_TIME.as_millis() * 2 < 1000);
+const _: () = assert!(limits::STAGE_TIME.as_millis() < BATCH_TIME.as_millis());
+
+/// The number of copies of a batch that takes [`BATCH_TIME`] at the recent speed.
 pub(crate) struct BatchSize {
     most: usize,
     /// Whether the last batch was one message with more copies.
@@ -25,7 +37,7 @@ pub(crate) struct BatchSize {
 impl Default for BatchSize {
     fn default() -> BatchSize {
         BatchSize {
-            most: failpoint::batch_copies().unwrap_or(limits::BATCH_COPIES_FIRST),
+            most: failpoint::batch_copies().unwrap_or(BATCH_COPIES_FIRST),
             is_large: false,
         }
     }
@@ -38,9 +50,9 @@ impl BatchSize {
         if copies * 2 < self.most || failpoint::batch_copies().is_some() {
             return;
         }
-        let fits = copies as f64 * limits::BATCH_TIME.as_secs_f64() / took.as_secs_f64().max(0.001);
+        let fits = copies as f64 * BATCH_TIME.as_secs_f64() / took.as_secs_f64().max(0.001);
         let near = (fits as usize).clamp(self.most / 2, self.most * 2);
-        self.most = near.clamp(limits::BATCH_COPIES_LEAST, limits::BATCH_COPIES);
+        self.most = near.clamp(BATCH_COPIES_LEAST, limits::BATCH_COPIES);
     }
 }
 
@@ -332,7 +344,7 @@ mod tests {
         for _ in 0..20 {
             share.measure(share.most, Duration::from_secs(60));
         }
-        assert_eq!(share.most, limits::BATCH_COPIES_LEAST);
+        assert_eq!(share.most, BATCH_COPIES_LEAST);
         for _ in 0..20 {
             share.measure(share.most, Duration::from_millis(1));
         }

@@ -6,7 +6,6 @@
 
 use super::pending::PendingWork;
 use crate::base::error::Problem;
-use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
 use crate::message::{FIELDS, dialects, id};
@@ -17,6 +16,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// The number of replies that the router remembers to detect reply loops. When it has more, it forgets all and starts
+/// again.
+const HOPS: usize = 1 << 16;
 
 /// The units of a sender's budgets, in the order of [`BudgetAccounts::accounts`].
 const UNITS: [&str; 2] = ["messages", "copies"];
@@ -168,7 +171,7 @@ impl ReplyChains {
     }
 
     fn note(&mut self, name: &MessageKey<'_>, spent: RefillTime) {
-        if self.spent.len() >= limits::HOPS {
+        if self.spent.len() >= HOPS {
             self.spent.clear();
         }
         let longest = self
@@ -334,7 +337,7 @@ impl BudgetAccounts {
             }
         }
         if let Some(hop) = bill.hop {
-            if self.hops.taken.len() >= limits::HOPS {
+            if self.hops.taken.len() >= HOPS {
                 self.hops.taken.clear();
             }
             self.hops.taken.insert(claim.to_owned(), hop);
@@ -470,13 +473,12 @@ mod tests {
     #[test]
     fn the_memory_for_chains_is_bounded() {
         let (spent, mut hops) = (RefillTime(Instant::now()), ReplyChains::default());
-        for seq in 0..3 * limits::HOPS as u64 {
+        for seq in 0..3 * HOPS as u64 {
             hops.note(&MessageKey::Seq(seq), spent);
         }
-        assert!(hops.spent.len() <= limits::HOPS);
+        assert!(hops.spent.len() <= HOPS);
         assert!(
-            hops.find(&MessageKey::Seq(3 * limits::HOPS as u64 - 1))
-                .is_some(),
+            hops.find(&MessageKey::Seq(3 * HOPS as u64 - 1)).is_some(),
             "the newest is remembered"
         );
     }

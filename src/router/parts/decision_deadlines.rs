@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The time that the outcome of a deadline waits for unreadable mail of the deciders.
+const DEADLINE_GRACE: Duration = Duration::from_secs(10);
+
 /// Deadlines that have passed and have no result in the log yet.
 #[derive(Default)]
 pub(crate) struct DecisionDeadlines {
@@ -102,8 +105,8 @@ impl DecisionDeadlines {
         };
         let WaitingMail { intake, pending } = mail;
         let has_failed = to.iter().any(|agent| pending.has_mail_of(agent));
-        let grace = deadline.map(|at| Stamp::from_micros(at).after(limits::DEADLINE_GRACE));
-        let is_read = due.since.elapsed() >= limits::DEADLINE_GRACE || !intake.has_mail_of(to);
+        let grace = deadline.map(|at| Stamp::from_micros(at).after(DEADLINE_GRACE));
+        let is_read = due.since.elapsed() >= DEADLINE_GRACE || !intake.has_mail_of(to);
         is_read && (!has_failed || grace.is_some_and(|grace| grace <= Stamp::now()))
     }
 

@@ -9,6 +9,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+/// The longest delay before a temporary failure is retried.
+const RETRY_MOST: Duration = Duration::from_secs(15);
+const _: () = assert!(RETRY_MOST.as_millis() < limits::SWEEP_TRUSTED.as_millis());
+/// The shortest interval between two equal warnings of the router.
+const WARN_AGAIN: Duration = Duration::from_secs(60);
+/// The number of remembered warnings above which the router forgets the ones older than a minute.
+const WARNINGS: usize = 1024;
+
 /// Pending items by their place in the room.
 #[derive(Default)]
 pub(crate) struct PendingWork {
@@ -44,8 +52,7 @@ impl PendingWork {
     /// at most once a minute.
     pub(crate) fn failed(&mut self, what: &str, reason: String) {
         let failures = self.items.get(what).map_or(0, |item| item.failures);
-        let wait =
-            (limits::RETRY_FIRST * 2u32.saturating_pow(failures.min(16))).min(limits::RETRY_MOST);
+        let wait = (limits::RETRY_FIRST * 2u32.saturating_pow(failures.min(16))).min(RETRY_MOST);
         if failures == 0 {
             self.log(what, &reason);
         }
@@ -55,7 +62,7 @@ impl PendingWork {
     fn log(&mut self, what: &str, reason: &str) {
         let now = Instant::now();
         let left_out = match self.logged.get_mut(what) {
-            Some(logged) if now - logged.at < limits::WARN_AGAIN => {
+            Some(logged) if now - logged.at < WARN_AGAIN => {
                 logged.left_out = logged.left_out.saturating_add(1);
                 return;
             }
@@ -69,9 +76,8 @@ impl PendingWork {
                 "pending: {reason} ({n} more times since the last entry)"
             ),
         }
-        if self.logged.len() >= limits::WARNINGS {
-            self.logged
-                .retain(|_, logged| now - logged.at < limits::WARN_AGAIN);
+        if self.logged.len() >= WARNINGS {
+            self.logged.retain(|_, logged| now - logged.at < WARN_AGAIN);
         }
         self.logged.insert(
             what.to_owned(),

@@ -8,6 +8,9 @@ use crate::log::{LogTip, owners};
 use crate::router::projections::ProjectionView;
 use std::time::Duration;
 
+/// The largest number of log bytes that a reader must read after `claims.json` while a router runs.
+const CLAIMS_BEHIND: u64 = 256 << 10;
+
 /// The file of the owners.
 pub(super) type ClaimsProjection = ProjectedFile<ClaimsContent>;
 
@@ -39,7 +42,7 @@ impl ProjectionContent for ClaimsContent {
         } else {
             u64::MAX
         };
-        view.state.claims.changed_at() <= upto.seq && grown < limits::CLAIMS_BEHIND
+        view.state.claims.changed_at() <= upto.seq && grown < CLAIMS_BEHIND
     }
 
     fn text(view: &ProjectionView<'_>) -> Vec<u8> {

@@ -21,6 +21,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The most items of an agent in `pending.json`.
+const PENDING_OF_AGENT: usize = 50;
+/// The most items in `pending.json`.
+const PENDING_ITEMS: usize = 2000;
+
 /// A pending item: an agent has to act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PendingItem {
@@ -462,7 +467,7 @@ fn text(view: &ProjectionView<'_>) -> Vec<u8> {
 /// Keeps the most urgent items of each agent, and returns the numbers of the others. The size of the file is limited;
 /// the human is served first.
 fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<PendingItem>>>) -> BTreeMap<Arc<str>, usize> {
-    let (mut more, mut left) = (BTreeMap::new(), limits::PENDING_ITEMS);
+    let (mut more, mut left) = (BTreeMap::new(), PENDING_ITEMS);
     let mut agents: Vec<Arc<str>> = pending.keys().cloned().collect();
     agents.sort_by_key(|agent| &**agent != id::HUMAN);
     for agent in agents {
@@ -470,7 +475,7 @@ fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<PendingItem>>>) -> BTreeMap<A
             continue;
         };
         items.sort_by(|a, b| a.order().cmp(&b.order()));
-        let kept = items.len().min(limits::PENDING_OF_AGENT).min(left);
+        let kept = items.len().min(PENDING_OF_AGENT).min(left);
         left -= kept;
         if kept < items.len() {
             more.insert(agent.clone(), items.len() - kept);

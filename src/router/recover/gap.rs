@@ -19,6 +19,9 @@ use crate::router::parts::Journal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// The most lost messages in one record of an accepted gap.
+const GAP_MESSAGES: usize = 1_000;
+
 /// Records that the log has lost, or has with other content.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LogLoss {
@@ -148,8 +151,8 @@ fn records(state: &RoomState, room: Option<String>, loss: &LogLoss) -> Vec<Recor
     if state.seq == 0 {
         events.push((1, Event::Room { room }));
     }
-    let parts = known.len().div_ceil(limits::GAP_MESSAGES).max(1);
-    let mut parts_of = known.chunks(limits::GAP_MESSAGES);
+    let parts = known.len().div_ceil(GAP_MESSAGES).max(1);
+    let mut parts_of = known.chunks(GAP_MESSAGES);
     for (n, seq) in (0..parts).zip(to + 1..) {
         let messages = parts_of.next().unwrap_or_default().to_vec();
         let evidence = if n == 0 {

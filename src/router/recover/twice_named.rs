@@ -2,7 +2,6 @@
 //! synced directory separately, such as btrfs, if only the inbox was synced after the delivery.
 
 use crate::base::error::{ErrorClass, Result};
-use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{DeliveryDirectory, RoomState};
@@ -10,6 +9,9 @@ use crate::room::spool::Spool;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+
+/// The directory levels below an inbox that recovery searches for a copy that is also staged.
+const INBOX_DEPTH: usize = 8;
 
 /// The staged names of copies with a second name, by inode.
 type TwiceNamedCopies = HashMap<u64, (String, Meta)>;
@@ -103,7 +105,7 @@ fn finish_moves(room: &Dir, inbox: &Path) -> Result<()> {
         if !twice.is_empty()
             && let Ok(below) = dir.sub(&name)
         {
-            remove_second_names(&below, &mut twice, &dir, limits::INBOX_DEPTH)?;
+            remove_second_names(&below, &mut twice, &dir, INBOX_DEPTH)?;
         }
     }
     Ok(())
@@ -116,7 +118,7 @@ fn remove_staged(room: &Dir, inbox: &Path, mut twice: TwiceNamedCopies, stage: &
     }
     match room
         .sub(inbox)
-        .and_then(|dir| remove_second_names(&dir, &mut twice, stage, limits::INBOX_DEPTH))
+        .and_then(|dir| remove_second_names(&dir, &mut twice, stage, INBOX_DEPTH))
     {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
         Err(e) if e.class() == ErrorClass::Temporary => {

@@ -21,6 +21,11 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The longest option, in characters.
+const OPTION: usize = 80;
+/// The most open approvals of an asker.
+const APPROVALS_OF_ASKER: usize = 100;
+
 /// The approvals of the room, with the changes of the present batch.
 pub(super) struct BatchApprovals<'a> {
     config: &'a RoomConfig,
@@ -162,7 +167,7 @@ impl<'a> BatchApprovals<'a> {
             .iter()
             .filter(|open| open.from == *agent)
             .count();
-        if own >= limits::APPROVALS_OF_ASKER {
+        if own >= APPROVALS_OF_ASKER {
             let what = format!("{agent} has {own} open approvals, and no more are allowed");
             return wrong(
                 Problem::new("too_many_approvals", what)
@@ -227,7 +232,7 @@ impl<'a> BatchApprovals<'a> {
         let Some(option) = decision::option(&open.terms.options, word) else {
             let what = format!(
                 "{} is not an option of {}",
-                sanitize::quote(word, limits::OPTION),
+                sanitize::quote(word, OPTION),
                 open.approval
             );
             let problem = Problem::new("bad_option", what)

@@ -18,6 +18,9 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The most options of an approval.
+const OPTIONS: usize = 20;
+
 /// The human's option to reject all proposals.
 const NONE: &str = "none";
 
@@ -159,7 +162,7 @@ impl<'a> BatchDisputes<'a> {
             .map(|position| position.from.to_string())
             .collect();
         options.dedup();
-        options.truncate(limits::OPTIONS - 1);
+        options.truncate(OPTIONS - 1);
         options.push(NONE.to_owned());
         let title = sanitize::brief(&format!("Which proposal? {}", subject(one)), limits::TITLE);
         let body = format!(

@@ -16,6 +16,16 @@ use serde_json::Value;
 use std::io::Read;
 use std::path::Path;
 
+/// The largest message that crosses a link, in bytes of its item. Every carrier takes an item with it.
+const CROSSING_BYTES: u64 = 3 << 20;
+/// The size of attached files that cross with a message, in bytes.
+const ENCLOSED_BYTES: u64 = limits::ATTACH_BYTES;
+const _: () = assert!(ENCLOSED_BYTES < CROSSING_BYTES);
+const _: () = assert!(
+    CROSSING_BYTES + 160 * limits::RECEIPTS_OF_ITEM as u64 + limits::ITEM_MORE
+        <= limits::FRAME_BYTES
+);
+
 /// The texts of files that a message to another room attaches. A message that cannot cross is rejected.
 pub(super) fn enclose(
     config: &RoomConfig,
@@ -33,7 +43,7 @@ pub(super) fn enclose(
         return Ok(Ok(Vec::new()));
     }
     let mut enclosed: Vec<EnclosedFile> = Vec::new();
-    let mut room = limits::ENCLOSED_BYTES;
+    let mut room = ENCLOSED_BYTES;
     let attachments = message
         .fields()
         .get("attachments")
@@ -72,10 +82,10 @@ pub(super) fn enclose(
         }
     }
     let bytes = size(message, &enclosed) + far as u64;
-    if bytes > limits::CROSSING_BYTES {
+    if bytes > CROSSING_BYTES {
         let what = format!(
             "the message has {bytes} bytes for another room; the limit is {}",
-            limits::CROSSING_BYTES
+            CROSSING_BYTES
         );
         return Ok(Err(vec![
             Problem::new("too_large", what).fix("send a shorter message"),
@@ -107,7 +117,7 @@ fn read_text(
     if bytes.len() as u64 > most {
         return Ok(Err(format!(
             "the attached files of a message may have {} bytes together",
-            limits::ENCLOSED_BYTES
+            ENCLOSED_BYTES
         )));
     }
     Ok(String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into()))

@@ -16,6 +16,10 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+/// The number of receipts above which an item takes no receipts of further records.
+const RECEIPTS_TOGETHER: usize = 1_000;
+const _: () = assert!(RECEIPTS_TOGETHER <= limits::RECEIPTS_OF_ITEM);
+
 /// Receipts by the link to their room.
 type LinkReceipts = BTreeMap<Arc<str>, Vec<RemoteReceipt>>;
 
@@ -214,7 +218,7 @@ impl OutgoingPositions<'_> {
                         }
                     }
                 }
-                if count >= limits::RECEIPTS_TOGETHER || at == last && count > 0 {
+                if count >= RECEIPTS_TOGETHER || at == last && count > 0 {
                     receipts.insert(
                         tag.clone(),
                         std::mem::take(&mut held).into_values().collect(),

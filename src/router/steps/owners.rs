@@ -26,6 +26,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The default lease of a claim.
+const CLAIM_LEASE: Duration = Duration::from_secs(4 * 3600);
+
 /// The capability to release other agents' claims.
 const STEWARD: &str = "steward";
 
@@ -189,7 +192,7 @@ impl<'a> BatchClaims<'a> {
                 let lease = message
                     .text("lease")
                     .and_then(clock::span)
-                    .unwrap_or(limits::CLAIM_LEASE);
+                    .unwrap_or(CLAIM_LEASE);
                 let wait = message
                     .fields()
                     .get("wait")

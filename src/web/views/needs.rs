@@ -2,7 +2,6 @@
 
 use super::markdown::markdown;
 use super::{PageContent, agent, encoded, nothing, part, respond, seq, text, time};
-use crate::base::limits;
 use crate::base::text::count_of;
 use crate::message::id;
 use crate::query::claims::OwnedClaim;
@@ -14,6 +13,15 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, PreEscaped, html};
 use std::sync::Arc;
+
+/// The bytes of items with their text in the list of items that need the person. Later items have only a title.
+const PAGE_WHOLE: usize = 16 << 10;
+/// The longest text of an item in the list of items that need the person.
+const PAGE_ITEM_TEXT: usize = 8 << 10;
+/// The number of reports that such a row lists.
+const PAGE_GROUPED: usize = 20;
+/// The longest text of an approval that the page displays. A longer one is decided in a terminal.
+const PAGE_SOURCE: usize = 256 << 10;
 
 pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
     respond(&app, |app| {
@@ -52,7 +60,7 @@ fn rows(app: &WebApp, list: &PendingList) -> Markup {
     for row in grouped(&items) {
         let row = match row {
             PendingRow::Group(equal) => group(&equal),
-            PendingRow::One(one) if one.seq > 0 && rows.len() >= limits::PAGE_WHOLE => brief(one),
+            PendingRow::One(one) if one.seq > 0 && rows.len() >= PAGE_WHOLE => brief(one),
             PendingRow::One(one) => with_text(app, one),
         };
         rows += &row.into_string();
@@ -69,7 +77,7 @@ fn with_text(app: &WebApp, one: &PendingItem) -> Markup {
         _ => String::new(),
     };
     let length = displayed(&one).map_or(body.len(), str::len);
-    if length > limits::PAGE_ITEM_TEXT {
+    if length > PAGE_ITEM_TEXT {
         brief(&one)
     } else {
         item(&one, &body)
@@ -95,8 +103,8 @@ fn group(equal: &[&PendingItem]) -> Markup {
                     (count_of(equal.len(), kind))
                     @if let Some(oldest) = oldest { ", oldest " (age(oldest)) }
                 }
-                ol { @for item in equal.iter().take(limits::PAGE_GROUPED) { (brief(item)) } }
-                @if equal.len() > limits::PAGE_GROUPED { p { "and " (equal.len() - limits::PAGE_GROUPED) " more" } }
+                ol { @for item in equal.iter().take(PAGE_GROUPED) { (brief(item)) } }
+                @if equal.len() > PAGE_GROUPED { p { "and " (equal.len() - PAGE_GROUPED) " more" } }
             }
             form method="post" action="/dismiss" .act {
                 input type="hidden" name="kind" value=(kind);
@@ -178,7 +186,7 @@ fn facts(item: &PendingItem) -> Markup {
 pub(super) fn displayed(item: &PendingItem) -> Option<&str> {
     item.text
         .as_deref()
-        .filter(|text| text.len() <= limits::PAGE_SOURCE)
+        .filter(|text| text.len() <= PAGE_SOURCE)
 }
 
 fn form(item: &PendingItem) -> Markup {

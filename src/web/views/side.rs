@@ -15,6 +15,9 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The number of agents beside a list.
+const PAGE_AGENTS: usize = 24;
+
 /// The content of the left area.
 pub(super) struct SidebarContent {
     /// The number of items that need the person.
@@ -75,7 +78,7 @@ impl SidebarContent {
                         li .bar-only { a href=(MORE) aria-current=[(place == MORE).then_some("page")] { "More" } }
                     }
                 }
-                @if place != MORE { (self.agents(limits::PAGE_AGENTS)) }
+                @if place != MORE { (self.agents(PAGE_AGENTS)) }
                 button type="button" #notify hidden { "Notify me of new items" }
             }
         }

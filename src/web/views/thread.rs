@@ -7,7 +7,6 @@ use super::{
     timeline,
 };
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::message::id;
 use crate::query::history::LoggedMessage;
 use crate::query::pending::PendingItem;
@@ -18,6 +17,11 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use std::sync::Arc;
+
+/// The number of messages of a conversation.
+const PAGE_THREAD: usize = 50;
+/// The bytes of a message in a conversation. The rest is on the page of the message.
+const PAGE_BODY: usize = 32 << 10;
 
 /// The list beside a conversation, by its address.
 #[derive(Debug, Deserialize)]
@@ -81,8 +85,8 @@ pub(in crate::web) async fn part(
 fn conversation(app: &WebApp, found: u64, place: &str) -> Result<Markup> {
     let viewer = identity::viewer(&app.room, id::HUMAN)?;
     let name = format!("#{found}");
-    let mut messages = thread::thread(&app.room, &viewer, &name, Some(limits::PAGE_THREAD))?;
-    let is_cut = messages.len() == limits::PAGE_THREAD;
+    let mut messages = thread::thread(&app.room, &viewer, &name, Some(PAGE_THREAD))?;
+    let is_cut = messages.len() == PAGE_THREAD;
     if !messages.iter().any(|past| past.seq == found) {
         messages.insert(0, history::message(&app.room, found)?);
     }
@@ -133,7 +137,7 @@ fn entry(past: &LoggedMessage, is_meant: bool, items: &[PendingItem]) -> Markup 
             @if is_decided_below {
                 p .facts { "The text is below, with its options." }
             } @else if let Some(body) = body {
-                (message::body(past, body, limits::PAGE_BODY))
+                (message::body(past, body, PAGE_BODY))
             }
         }
     }

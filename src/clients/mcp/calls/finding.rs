@@ -16,6 +16,9 @@ use crate::query::view::MessageView;
 use crate::query::who::{self, AgentPresence, KnownAgents};
 use serde_json::{Map, Value, json};
 
+/// The number of characters of each body that `get_thread` shows.
+const THREAD_BODY_SHOWN: usize = 1000;
+
 pub(super) fn register(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let name = call.arguments.needed("name")?;
     let role = call.arguments.text("role")?.filter(|role| !role.is_empty());
@@ -232,7 +235,7 @@ pub(super) fn thread(mut call: ToolCall<'_>) -> Result<ToolResult> {
         conversation::thread(&room, &identity::viewer(&room, &agent)?, &id, Some(limit))?;
     let part = BodyRange {
         from: 0,
-        most: limits::THREAD_BODY_SHOWN,
+        most: THREAD_BODY_SHOWN,
     };
     let letters = messages
         .iter()

@@ -15,6 +15,16 @@ use crate::room::Room;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
+/// The number of characters of a body that the MCP tool `fetch_inbox` shows before it explains how to get the rest.
+const BODY_SHOWN: usize = 4000;
+const _: () = assert!(BODY_SHOWN <= limits::BODIES_SHOWN);
+/// The default waiting time of `wait_for_message`.
+const TOOL_WAIT: Duration = Duration::from_secs(30);
+/// The longest waiting time of `wait_for_message`. Clients cancel a tool call after a minute.
+const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
+const _: () =
+    assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
+
 pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let limit = call
         .arguments
@@ -53,15 +63,15 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let left = unread.saturating_sub(limit);
     let part = BodyRange {
         from: offset,
-        most: limits::BODY_SHOWN,
+        most: BODY_SHOWN,
     };
     hand(&call, &room, &agent, (mails, left), part, trouble)
 }
 
 pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
-    let most = limits::TOOL_WAIT_MOST.as_secs_f64();
+    let most = TOOL_WAIT_MOST.as_secs_f64();
     let timeout = call.arguments.number("timeout_s", 0.0..=most)?;
-    let timeout = timeout.map_or(limits::TOOL_WAIT, Duration::from_secs_f64);
+    let timeout = timeout.map_or(TOOL_WAIT, Duration::from_secs_f64);
     let from = call.arguments.texts("from")?;
     let kinds = call.arguments.texts("type")?;
     let thread = call.arguments.text("thread")?;
@@ -77,7 +87,7 @@ pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
         WaitResult::Found(mails) => {
             let part = BodyRange {
                 from: 0,
-                most: limits::BODY_SHOWN,
+                most: BODY_SHOWN,
             };
             return hand(&call, &room, &agent, (mails, 0), part, trouble);
         }

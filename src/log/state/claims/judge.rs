@@ -12,6 +12,13 @@ use crate::message::subject::ClaimSubject;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// The most subjects that an agent owns.
+const CLAIMS_OF_AGENT: usize = 1000;
+/// The most waiting claims of an agent.
+const WAITING_OF_AGENT: usize = 100;
+/// The most open offers of an agent.
+const OFFERS_OF_AGENT: usize = 100;
+
 /// A request about claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimRequest {
@@ -182,11 +189,8 @@ impl Claims {
             .filter(|subject| self.owned_by(agent, subject).is_none())
             .cloned()
             .collect();
-        if self.of(agent).count() + new.len() > limits::CLAIMS_OF_AGENT {
-            let what = format!(
-                "{agent} would own more than {} subjects",
-                limits::CLAIMS_OF_AGENT
-            );
+        if self.of(agent).count() + new.len() > CLAIMS_OF_AGENT {
+            let what = format!("{agent} would own more than {} subjects", CLAIMS_OF_AGENT);
             return Err(vec![too_many(
                 what,
                 "claim a directory or a glob, and release finished claims",
@@ -204,11 +208,8 @@ impl Claims {
             let problems = in_the_way.iter().map(|one| one.problem(subjects));
             return Err(problems.collect());
         }
-        if self.waits_of(agent).count() >= limits::WAITING_OF_AGENT {
-            let what = format!(
-                "{agent} waits for {} claims already",
-                limits::WAITING_OF_AGENT
-            );
+        if self.waits_of(agent).count() >= WAITING_OF_AGENT {
+            let what = format!("{agent} waits for {} claims already", WAITING_OF_AGENT);
             return Err(vec![too_many(
                 what,
                 "wait for one of them, or withdraw it with a release",
@@ -258,11 +259,8 @@ impl Claims {
         if claims.is_empty() {
             return Err(vec![owns_nothing(agent)]);
         }
-        if self.offered.iter().filter(|one| one.from == *agent).count() >= limits::OFFERS_OF_AGENT {
-            let what = format!(
-                "{agent} has {} open offers already",
-                limits::OFFERS_OF_AGENT
-            );
+        if self.offered.iter().filter(|one| one.from == *agent).count() >= OFFERS_OF_AGENT {
+            let what = format!("{agent} has {} open offers already", OFFERS_OF_AGENT);
             return Err(vec![too_many(what, "withdraw one with a decline")]);
         }
         match self.kept_in_part(agent, &super::parsed(&claims)) {

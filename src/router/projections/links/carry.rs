@@ -14,6 +14,10 @@ use crate::room::settings::LinkSettings;
 use crate::router::projections::ProjectionView;
 use std::path::Path;
 
+const _: () = assert!(limits::FLYING_ITEMS <= ITEMS_AHEAD);
+/// The number of items that a carrier brings before the room has committed the previous ones.
+const ITEMS_AHEAD: u64 = 10_000;
+
 /// The items that were brought to the other room.
 #[derive(Default)]
 pub(super) struct DirectoryCarrier {
@@ -62,7 +66,7 @@ impl DirectoryCarrier {
                 .take()
                 .filter(|(stream, _)| **stream == *out.stream)
                 .map_or(0, |(_, n)| n);
-            let upto = out.n.min(out.acked + limits::ITEMS_AHEAD);
+            let upto = out.n.min(out.acked + ITEMS_AHEAD);
             let mut n = if is_sweep {
                 first_missing(there, out.acked, upto)?
             } else {

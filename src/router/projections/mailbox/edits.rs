@@ -5,13 +5,15 @@
 //! Its text continues until the next block, a status line or a line of the router.
 
 use crate::base::hash::{hash, hex};
-use crate::base::limits;
 use crate::disk::Meta;
 use crate::log::state::RoomState;
 use crate::message::status::CopyStatus;
 use crate::room::registry::{Agent, Registry};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+
+/// The digits of a digest that identify a message in a file of the mail.
+const WRITTEN_ID: usize = 24;
 
 /// The beginning of a status line.
 const STATUS: &str = "→ status:";
@@ -258,6 +260,6 @@ fn name_of(file: &MailFile<'_>, parts: &[&str]) -> String {
     let text: String = parts.iter().flat_map(|part| ["\0", part]).collect();
     format!(
         "written-{}",
-        &hex(&hash(format!("{}{text}", file.path).as_bytes()))[..limits::WRITTEN_ID]
+        &hex(&hash(format!("{}{text}", file.path).as_bytes()))[..WRITTEN_ID]
     )
 }

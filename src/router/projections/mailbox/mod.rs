@@ -30,6 +30,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The number of older messages that the router looks up in one step.
+const LOOKUPS: usize = 1000;
+
 /// The files as they were written.
 #[derive(Default)]
 pub(in crate::router) struct MailFiles {
@@ -199,7 +202,7 @@ impl MailFiles {
             .take(limits::LISTED)
             .copied()
             .collect();
-        let (mut lookups, agents) = (limits::LOOKUPS, view.config.registry().agents().iter());
+        let (mut lookups, agents) = (LOOKUPS, view.config.registry().agents().iter());
         for agent in agents.filter(|agent| !agent.is_retired()) {
             let newest = state.mailboxes.unread(&agent.id).rev().take(limits::LISTED);
             let seqs: Vec<u64> = newest.map(|(_, seq)| seq).collect();

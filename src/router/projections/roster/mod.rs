@@ -20,6 +20,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// An agent that was active within this time is idle.
+const IDLE_PRESENCE: Duration = Duration::from_secs(3600);
+const _: () = assert!(limits::ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
+
 /// The presence of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -199,7 +203,7 @@ impl<'a> PresenceSigns<'a> {
     }
 
     fn presence(&self, now: Stamp) -> Presence {
-        let [is_recent, is_within_hour] = [limits::ONLINE, limits::IDLE_PRESENCE]
+        let [is_recent, is_within_hour] = [limits::ONLINE, IDLE_PRESENCE]
             .map(|span| self.seen.is_some_and(|seen| now < seen.after(span)));
         match self.agent.status {
             AgentStatus::Offline => Presence::Offline,
@@ -214,7 +218,7 @@ impl<'a> PresenceSigns<'a> {
 
     /// The time when its presence next changes without an event.
     fn changes_at(&self, now: Stamp) -> Option<Stamp> {
-        let away = self.seen.map(|seen| seen.after(limits::IDLE_PRESENCE));
+        let away = self.seen.map(|seen| seen.after(IDLE_PRESENCE));
         let idle = self.seen.map(|seen| seen.after(limits::ONLINE));
         let woken = self
             .again
@@ -327,5 +331,5 @@ pub fn stale(
 /// Returns true if the agent was seen within the hour, or is there now.
 pub fn is_there(agent: &str, state: &RoomState, calls: &SessionCalls, now: Stamp) -> bool {
     let seen = state.last_seen(agent).max(calls.last(agent));
-    seen.is_some_and(|seen| now < seen.after(limits::IDLE_PRESENCE)) || calls.held().contains(agent)
+    seen.is_some_and(|seen| now < seen.after(IDLE_PRESENCE)) || calls.held().contains(agent)
 }

@@ -3,7 +3,6 @@
 use super::{AgentPresence, roster};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::disk::{Dir, Meta, SharedFileContent, layout};
 use crate::log::state::RoomState;
 use crate::room::registry::Registry;
@@ -14,6 +13,9 @@ use crate::router::projections::{
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// The router collects changes of the roster for this time before it writes the roster.
+const ROSTER: Duration = Duration::from_secs(1);
 
 /// The roster as it was written, and the time of the next write.
 #[derive(Default)]
@@ -41,8 +43,7 @@ impl Projection for RosterProjection {
         report: &mut ProjectionReport<'_>,
     ) {
         if !self.is_current(view) {
-            self.due
-                .get_or_insert_with(|| Instant::now() + limits::ROSTER);
+            self.due.get_or_insert_with(|| Instant::now() + ROSTER);
         }
         if batch.is_empty() && self.next_due().is_some_and(|due| due <= Instant::now()) {
             self.show(view);
@@ -50,7 +51,7 @@ impl Projection for RosterProjection {
                 report.may_be_stale();
             } else {
                 // An agent that seems stale may have sent one of the messages that are being routed.
-                self.due = Some(Instant::now() + limits::ROSTER);
+                self.due = Some(Instant::now() + ROSTER);
             }
         }
     }

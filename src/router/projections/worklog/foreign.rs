@@ -5,7 +5,6 @@ use super::head::{self, WorklogHead};
 use super::{WorklogTarget, entry};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash_stream, hex};
-use crate::base::limits;
 use crate::disk::{Dir, DraftFile, Meta, file_meta};
 use crate::router::projections::ProjectionReport;
 use crate::router::projections::foreign::GeneratedFile;
@@ -13,6 +12,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+
+/// The longest status block with its index. A longer one was not written by the router.
+const WORKLOG_HEAD: usize = 1 << 20;
+/// The longest line of an entry, in bytes.
+const WORKLOG_LINE: u64 = 16 << 10;
 
 /// The advice to the human.
 const ADVICE: &str = "To add an entry, run `mailbag send TEXT --type milestone`, or write\n\n    \
@@ -47,7 +51,7 @@ impl ExistingWorklog {
         let (path, mut begin) = (dir.at(name), Vec::new());
         let meta = file_meta(&file).doing("look at", &path)?;
         (&file)
-            .take(limits::WORKLOG_HEAD as u64)
+            .take(WORKLOG_HEAD as u64)
             .read_to_end(&mut begin)
             .doing("read", &path)?;
         Ok(Some(ExistingWorklog {
@@ -154,7 +158,7 @@ pub(super) fn write_older(
             line.clear();
             lines
                 .by_ref()
-                .take(limits::WORKLOG_LINE)
+                .take(WORKLOG_LINE)
                 .read_until(b'\n', &mut line)
                 .doing("read", &there.path)?;
             match entry::number(&line).filter(|number| *number < first && *number > last) {

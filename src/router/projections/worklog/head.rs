@@ -11,6 +11,9 @@ use memchr::memmem;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+/// The most agents in the status block.
+const WORKLOG_AGENTS: usize = 100;
+
 const TITLE: &str = "\
 # Worklog
 
@@ -131,7 +134,7 @@ fn status(text: &mut String, registry: &Registry, state: &RoomState) {
     let rows: Vec<[String; 6]> = agents
         .clone()
         .filter_map(|agent| row(agent, state, work.remove(&*agent.id).unwrap_or_default()))
-        .take(limits::WORKLOG_AGENTS)
+        .take(WORKLOG_AGENTS)
         .collect();
     if !rows.is_empty() {
         text.push_str(

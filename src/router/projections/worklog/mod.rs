@@ -34,6 +34,11 @@ use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// A worklog of at most this size is current whenever a router ends. The status block of a larger one may be older.
+const WORKLOG_SMALL: u64 = 1 << 20;
+/// The largest number of log bytes without an entry that the router reads again after its start.
+const WORKLOG_BEHIND: u64 = 256 << 10;
+
 /// New entries are written in pieces of this size, in bytes.
 const GATHERED: usize = 1 << 20;
 
@@ -262,7 +267,7 @@ impl Worklog {
         let (head, hash) = target.head(&note.decisions);
         let is_new = hash != note.head;
         let may = self.next_head.is_none_or(|next| next <= Instant::now());
-        let replaces = is_new && (may || is_last && note.size() <= limits::WORKLOG_SMALL);
+        let replaces = is_new && (may || is_last && note.size() <= WORKLOG_SMALL);
         if replaces {
             let begun = Instant::now();
             let Some(mut file) = target.dir.look_regular(&target.name)? else {
@@ -292,7 +297,7 @@ impl Worklog {
         note.upto = target.state.tip();
         let is_behind = self.saved.is_none_or(|saved| {
             saved.segment != note.upto.end.segment
-                || note.upto.end.offset - saved.offset > limits::WORKLOG_BEHIND
+                || note.upto.end.offset - saved.offset > WORKLOG_BEHIND
         });
         let size = (replaces || size != before).then_some(size);
         self.set_note(target, note, size, is_behind)
