@@ -1,4 +1,4 @@
-// Measures the page of a room with a real program: how soon it is painted and how it scrolls, and how much memory it needs.
+// Measures the page of a room with a real program: how soon its views are shown, and how much memory it needs.
 //
 //   node benches/page.mjs paint PROGRAM [MESSAGES]      in chromium, with playwright-core from NODE_PATH
 //   node benches/page.mjs memory PROGRAM [MINUTES] [beside]    50 messages a second, three clients, one of them stalled
@@ -9,7 +9,6 @@ import { createRequire } from "node:module";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
-import readline from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 
 const [what, program, size, beside] = process.argv.slice(2);
@@ -19,17 +18,25 @@ const AGENTS = ["alice", "bob", "carol", "dave", "erin"];
 const env = { ...process.env, MAILBAG_TRUST_DIR: path.join(home, "trust") };
 const mailbag = (...args) => execFileSync(program, args, { cwd: home, env, encoding: "utf8" });
 const children = [];
-const start = (...args) => {
-  const child = spawn(program, args, { cwd: home, env, stdio: ["ignore", "pipe", "inherit"] });
+const start = (...words) => {
+  const child = spawn(words[0], words.slice(1), { cwd: home, env, stdio: ["ignore", "pipe", "inherit"] });
   children.push(child);
   return child;
 };
 
-/** Starts the page, and gives what it says of itself. */
+/** Starts the page in a terminal, as a person does, and returns what it reports about itself, with its process. */
 async function serve() {
-  const child = start("web", "--json");
-  const [line] = await once(readline.createInterface({ input: child.stdout }), "line");
-  return { child, ...JSON.parse(line) };
+  const report = path.join(home, "web.json");
+  start("script", "-qec", `echo $$ > ${home}/pid; exec '${path.resolve(program)}' web --json > ${report}`, "/dev/null");
+  const deadline = performance.now() + 30000;
+  for (;;) {
+    try {
+      return { pid: Number(readFileSync(path.join(home, "pid"), "utf8")), ...JSON.parse(readFileSync(report, "utf8")) };
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await pause(20);
+    }
+  }
 }
 
 /** Drops a file whole. */
@@ -49,72 +56,65 @@ const shown = (numbers) => `median ${median(numbers).toFixed(0)} ms, ${Math.min(
 
 // ---- paint ----
 
+/** Each view with its path, and the part that shows that its content has come. */
+const VIEWS = { "needs you": ["/", "#needs .item"], inbox: ["/inbox", ".entry"], "all mail": ["/all", ".entry"] };
+const ROUNDS = 10;
+
 async function paint(count) {
   for (let from = 0; from < count; from += 500) {
     const lines = Array.from({ length: Math.min(500, count - from) }, (_, n) => message(from + n));
     drop(AGENTS[(from / 500) % AGENTS.length], lines.join("\n") + "\n", "ndjson");
     mailbag("run", "--once", "--quiet");
   }
-  while (JSON.parse(mailbag("status", "--json")).counts.accepted < count) mailbag("run", "--once", "--quiet");
+  for (let n = 0; n < 100; n++) drop(AGENTS[n % AGENTS.length], JSON.stringify({ to: "human", type: "question", body: `Question ${n}? ${body(n)}` }));
+  while (JSON.parse(mailbag("status", "--json")).counts.accepted < count + 100) mailbag("run", "--once", "--quiet");
   const { chromium } = createRequire(path.join(process.env.NODE_PATH, "x.js"))("playwright-core");
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
   const page = await serve();
-  const first = [], answers = [];
-  for (let n = 0; n < 10; n++) {
-    const tab = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-    await tab.goto(page.url);
-    await tab.waitForURL(`http://${page.listen}/`);
-    const measure = () => tab.evaluate(async () => {
-      const [navigation] = performance.getEntriesByType("navigation");
-      const painted = () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
-      while (!painted()) await new Promise((done) => setTimeout(done, 20));
-      return [painted(), navigation.responseEnd];
-    });
-    const [painted, answered] = await measure();
-    first.push(painted);
-    answers.push(answered);
-    await tab.context().close();
-  }
-  console.log(`${count} messages; first paint: ${shown(first)}; of these, the answer: ${shown(answers)}`);
-  const tab = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  const tab = await context.newPage();
   await tab.goto(page.url);
-  await tab.waitForURL(`http://${page.listen}/`);
-  await tab.locator(".entry").first().waitFor();
-  await tab.evaluate(() => {
-    window.longest = 0;
-    new PerformanceObserver((list) => list.getEntries().forEach((one) => (window.longest = Math.max(window.longest, one.duration))))
-      .observe({ type: "longtask" });
-  });
-  const begun = performance.now();
-  const rows = await tab.evaluate(async () => {
-    const rows = () => document.querySelectorAll(".entry").length;
-    for (let had = 0, same = 0; same < 200; ) {
-      scrollTo(0, document.body.scrollHeight);
-      await new Promise((done) => setTimeout(done, 10));
-      same = rows() === had ? same + 1 : 0;
-      had = rows();
-      if (!document.querySelector("#older")) break;
+  await tab.locator("header.bar").waitFor();
+  const views = Object.entries(VIEWS).map(([name, [at, part]]) => ({ name, at, part, times: [], bytes: 0 }));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const view of views) {
+      const fresh = await context.newPage();
+      await fresh.addInitScript((part) => {
+        const look = () => {
+          // The frame after the one that has the content is painted.
+          if (document.querySelector(part)) requestAnimationFrame(() => (window.shownAt = performance.now()));
+          else requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
+      }, view.part);
+      await fresh.goto(`http://${page.listen}${view.at}`);
+      await fresh.waitForFunction(() => window.shownAt);
+      const sizes = () => performance.getEntriesByType("resource").filter((one) => one.initiatorType === "fetch").map((one) => one.decodedBodySize);
+      [view.bytes] = await fresh.evaluate(sizes);
+      view.times.push(await fresh.evaluate(() => window.shownAt));
+      await fresh.close();
     }
-    return [...document.querySelectorAll(".entry")].map((row) => Number(row.dataset.seq));
-  });
-  const took = performance.now() - begun;
-  const isWhole = rows.every((seq, n) => n === 0 || seq < rows[n - 1]);
-  const longest = await tab.evaluate(() => window.longest);
-  console.log(`scrolled to the end: ${rows.length} entries in ${(took / 1000).toFixed(1)} s, in order and each once: ${isWhole}; longest task ${longest.toFixed(0)} ms`);
-  await tab.evaluate(() => scrollTo(0, 0));
-  const arrivals = [];
-  for (let n = 0; n < 10; n++) {
-    await tab.evaluate((words) => {
-      window.came = new Promise((done) => new MutationObserver(() => {
-        if (document.querySelector(".entry").textContent.includes(words)) done(Date.now());
-      }).observe(document.querySelector("#entries"), { childList: true }));
-    }, `arrival ${n}.`);
-    mailbag("send", "bob", `arrival ${n}.`, "--as", "alice");
-    const came = await tab.evaluate(() => window.came);
-    const { messages: [last] } = JSON.parse(mailbag("list", "--last", "1", "--json"));
-    arrivals.push(came - Date.parse(last.accepted_at));
   }
-  console.log(`new mail in the page after it was accepted: ${shown(arrivals)}`);
+  for (const view of views) console.log(`${count} messages, ${view.name}: shown after ${shown(view.times)}; ${(view.bytes / 1000).toFixed(0)} KB of HTML`);
+  await tab.goto(`http://${page.listen}/all`);
+  await tab.locator(".entry").first().waitFor();
+  for (const [what, rest] of [["alone", 2000], ["soon after another", 0]]) {
+    const arrivals = [];
+    for (let n = 0; n < ROUNDS; n++) {
+      await pause(rest);
+      const words = `arrival ${n} ${what}.`;
+      await tab.evaluate((words) => {
+        window.came = new Promise((done) => new MutationObserver(() => {
+          if (document.querySelector(".entry").textContent.includes(words)) done(Date.now());
+        }).observe(document.querySelector("#entries"), { childList: true }));
+      }, words);
+      mailbag("send", "bob", words, "--as", "alice");
+      const came = await tab.evaluate(() => window.came);
+      const { messages: [last] } = JSON.parse(mailbag("list", "--last", "1", "--json"));
+      arrivals.push(came - Date.parse(last.accepted_at));
+    }
+    console.log(`new mail in the page after it was accepted, ${what}: ${shown(arrivals)}`);
+  }
   await browser.close();
 }
 
@@ -152,7 +152,7 @@ function browse(page) {
     if (busy) return;
     busy = true;
     newest = JSON.parse(await load(`/part/timeline?after=${newest}`)).newest;
-    await Promise.all(["/part/needs", "/part/agents", "/part/counts"].map(load));
+    await Promise.all(["/part/needs", "/part/side"].map(load));
     loads += 1;
     await pause(400);
     busy = false;
@@ -160,14 +160,14 @@ function browse(page) {
   return () => `${loads} loads, ${reader.entries} entries`;
 }
 
-const memory = (child) => {
-  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+const memory = ({ pid }) => {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return (name) => (Number(status.match(new RegExp(`${name}:\\s+(\\d+)`))[1]) / 1024).toFixed(1);
 };
-const processor = (child) => readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1].split(" ").slice(11, 13).reduce((a, b) => a + Number(b), 0) / 100;
+const processor = ({ pid }) => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ").slice(11, 13).reduce((a, b) => a + Number(b), 0) / 100;
 
 async function soak(minutes) {
-  if (beside) start("run", "--quiet").stdout.resume();
+  if (beside) start(program, "run", "--quiet").stdout.resume();
   const page = await serve();
   const reader = follow(page, () => {});
   const browser = browse(page);
@@ -184,14 +184,14 @@ async function soak(minutes) {
       for (const name of readdirSync(inbox)) if (name.endsWith(".json")) renameSync(path.join(inbox, name), path.join(inbox, "seen", name));
     }
     if (performance.now() - begun >= minute * 60000) {
-      const of = memory(page.child);
-      console.log(`minute ${minute++}: ${of("VmRSS")} MiB, peak ${of("VmHWM")} MiB, processor ${processor(page.child).toFixed(0)} s; ${sent} sent; reader ${reader.entries}, out of order ${reader.wrong}; ${browser()}`);
+      const of = memory(page);
+      console.log(`minute ${minute++}: ${of("VmRSS")} MiB, peak ${of("VmHWM")} MiB, processor ${processor(page).toFixed(0)} s; ${sent} sent; reader ${reader.entries}, out of order ${reader.wrong}; ${browser()}`);
     }
     await pause(100);
   }
   const until = performance.now() + 60000;
   while (reader.entries < sent && performance.now() < until) await pause(100);
-  const of = memory(page.child);
+  const of = memory(page);
   console.log(`at the end: ${of("VmRSS")} MiB, peak ${of("VmHWM")} MiB; ${sent} sent, ${reader.entries} came, out of order or twice: ${reader.wrong}`);
 }
 
