@@ -7,7 +7,7 @@ pub const ROSTER_OF_LINK: usize = 200;
 const _: () = assert!(ROSTER_OF_LINK * 250 < LINK_STATE_MOST as usize);
 /// The number of items that are sent again when a link starts again.
 pub const ITEMS_AGAIN: usize = 200_000;
-/// The most items that one record sends again. The router reads the record of each item.
+/// The most items in one record for links that start again. The router reads the record of each item.
 pub const ITEMS_OF_RECORD: usize = 100;
 /// The most receipts of an item. A receipt has at most 160 bytes: an agent's id, a status and a number.
 pub const RECEIPTS_OF_ITEM: usize = 5_000;
