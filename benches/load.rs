@@ -88,6 +88,8 @@ pub(crate) const MIX: &str = "of 20 messages 14 of 600 bytes, 4 of 250 and 2 of 
 
 /// One message; of every 20, four are 250 bytes long, two 2,000 and the others 600.
 fn text(number: usize, to: &str) -> String {
+    const WORDS: &str =
+        "The build of the parser fails on the second input, since a comment may now end a line. ";
     let size = match number % 20 {
         3 | 8 | 13 | 18 => 250,
         6 | 16 => 2000,
@@ -96,8 +98,6 @@ fn text(number: usize, to: &str) -> String {
     let head = format!(
         "{{\"id\":\"m{number:06}\",\"to\":\"{to}\",\"type\":\"request\",\"subject\":\"Please look at the parser\",\"body\":\""
     );
-    const WORDS: &str =
-        "The build of the parser fails on the second input, since a comment may now end a line. ";
     let body: String = WORDS
         .chars()
         .cycle()

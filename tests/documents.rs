@@ -15,7 +15,7 @@ fn the_messages_of_each_design_document_are_delivered_and_answered_as_they_are()
         .expect("a folder")
         .flatten()
         .collect();
-    files.sort_by_key(|file| file.file_name());
+    files.sort_by_key(std::fs::DirEntry::file_name);
     for file in files {
         let document: Value =
             serde_json::from_slice(&fs::read(file.path()).expect("a fixture")).expect("JSON");

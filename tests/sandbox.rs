@@ -339,7 +339,7 @@ fn a_message_that_was_not_printed_is_not_read() {
                 .stdin(Stdio::null())
                 .stderr(Stdio::piped())
                 .spawn()
-                .and_then(|c| c.wait_with_output());
+                .and_then(std::process::Child::wait_with_output);
             output.expect("it runs");
             assert_eq!(world.bodies("bob"), ["hello"], "{what}: {args:?}");
         }

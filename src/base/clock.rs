@@ -64,16 +64,16 @@ impl Stamp {
 
     /// Reads RFC 3339 with a zone, or ISO 8601 without one, which counts as UTC. `None` for any other text.
     pub fn parse(text: &str) -> Option<Stamp> {
-        let text = text.trim();
-        if let Ok(t) = DateTime::parse_from_rfc3339(text) {
-            return Some(Stamp(t.timestamp_micros()));
-        }
         const WITHOUT_ZONE: [&str; 4] = [
             "%Y-%m-%dT%H:%M:%S%.f",
             "%Y-%m-%d %H:%M:%S%.f",
             "%Y-%m-%dT%H:%M",
             "%Y%m%dT%H%M%S%.f",
         ];
+        let text = text.trim();
+        if let Ok(t) = DateTime::parse_from_rfc3339(text) {
+            return Some(Stamp(t.timestamp_micros()));
+        }
         let bare = WITHOUT_ZONE
             .iter()
             .find_map(|f| chrono::NaiveDateTime::parse_from_str(text, f).ok());

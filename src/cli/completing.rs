@@ -128,7 +128,7 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
     let value = arg
         .get_value_names()
         .and_then(|names| names.first())
-        .map(|name| name.to_string())
+        .map(ToString::to_string)
         .unwrap_or_default();
     let items: Option<fn() -> Vec<CompletionCandidate>> = match (value.as_str(), command) {
         ("ID", "add" | "show" | "set" | "retire" | "remove") => None,
@@ -152,7 +152,7 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
         ("SUBJECT", _, "release" | "handoff") => subjects,
         ("TAG", ..) => tags,
         ("OPTION", _, "decide") => options,
-        ("TYPE", ..) => || message::TYPES.iter().map(|kind| kind.to_string()).collect(),
+        ("TYPE", ..) => || message::TYPES.iter().map(ToString::to_string).collect(),
         ("PRIORITY", ..) => || message::PRIORITIES.map(str::to_owned).to_vec(),
         (_, "role", _) => roles,
         (_, "channel" | "channels", _) | ("NAME", _, "show" | "watch") => channels,

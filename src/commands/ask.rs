@@ -69,7 +69,7 @@ pub fn ask(
 impl SentQuestion {
     /// Agents that were asked.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.iter().map(|agent| agent.to_string()).collect()
+        self.asked.iter().map(ToString::to_string).collect()
     }
 
     /// Agents that were asked and have not answered.

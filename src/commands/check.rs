@@ -200,7 +200,7 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
         cure: "use * ? [ab] or **".into(),
     })?;
     let found: Vec<PathBuf> = paths
-        .filter_map(|path| path.ok())
+        .filter_map(Result::ok)
         .filter(|path| path.is_file())
         .collect();
     if found.is_empty() {

@@ -104,7 +104,7 @@ fn recipients(
     let names = |agents: Vec<&Arc<str>>| {
         agents
             .into_iter()
-            .map(|agent| agent.to_string())
+            .map(ToString::to_string)
             .collect::<Vec<_>>()
     };
     let mut to = if &*past.from == own {

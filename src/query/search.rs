@@ -317,7 +317,7 @@ fn of_kind(hir: &regex_syntax::hir::Hir, kind: ExtractKind) -> Option<Vec<String
         bytes
             .utf8_chunks()
             .map(|chunk| plain(chunk.valid()))
-            .max_by_key(|text| text.len())
+            .max_by_key(String::len)
     };
     let pieces: Vec<String> = seq
         .literals()?

@@ -222,11 +222,7 @@ impl<'a> MessageView<'a> {
     /// The first recipients and the number of the others. A message without recipients is in its channel only.
     pub fn recipients(&self, most: usize) -> Vec<String> {
         let copies = self.copies.unwrap_or_default();
-        let mut to: Vec<String> = copies
-            .iter()
-            .take(most)
-            .map(|agent| agent.to_string())
-            .collect();
+        let mut to: Vec<String> = copies.iter().take(most).map(ToString::to_string).collect();
         match copies.len() {
             0 if ROUTER_TYPES.contains(&self.kind) => to.push(id::MAILBAG.to_owned()),
             0 => to.push(format!("channel {}", self.channel)),

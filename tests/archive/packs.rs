@@ -13,7 +13,7 @@ pub(crate) fn all(room: &Path) -> Vec<PathBuf> {
         .flatten();
     entries
         .filter(|entry| entry.file_type().is_file())
-        .map(|entry| entry.into_path())
+        .map(walkdir::DirEntry::into_path)
         .collect()
 }
 

@@ -328,6 +328,6 @@ fn a_retry_is_listed_by_the_name_of_the_first_file() {
         .flatten()
         .map(|one| &one["name"])
         .collect();
-    names.sort_by_key(|name| name.to_string());
+    names.sort_by_key(ToString::to_string);
     assert_eq!(names, ["m.json", "m.json", "one.json"]);
 }

@@ -5,6 +5,7 @@ use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
 use serde_json::json;
+use std::io::Write;
 
 /// A command that prints `begun` when it starts, after these agents.
 fn after(world: &World, id: &str, others: &[&str]) -> Command {
@@ -213,7 +214,6 @@ fn a_circle_of_waits_with_a_running_command_is_reported() {
         .as_str()
         .expect("an id")
         .to_owned();
-    use std::io::Write;
     alice
         .child
         .stdin

@@ -328,7 +328,7 @@ fn root_leaves_only_files_that_the_room_s_owner_can_use() {
                 .any(|kept| path.starts_with(world.room(kept)))
         };
         foreign
-            .map(|entry| entry.into_path())
+            .map(walkdir::DirEntry::into_path)
             .filter(|path| !kept(path))
             .collect()
     };

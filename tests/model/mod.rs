@@ -116,7 +116,7 @@ where
     if let Err(e) = run::<T>(cases(few), true) {
         panic!("{}", told(&e));
     }
-    let figures = FIGURES.with(|figures| figures.take());
+    let figures = FIGURES.with(std::cell::RefCell::take);
     let words: Vec<String> = figures
         .iter()
         .map(|(what, n)| format!("{n} {what}"))

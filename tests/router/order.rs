@@ -217,7 +217,11 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
             let world = &world;
             scope.spawn(move || drop_for_one_or_two(world, sender, files))
         });
-        while !dropping.iter().all(|one| one.is_finished()) || count("outbox") > 0 {
+        while !dropping
+            .iter()
+            .all(std::thread::ScopedJoinHandle::is_finished)
+            || count("outbox") > 0
+        {
             let enough = count("sent") + random.below(600);
             let router = world.router(&[]);
             so_within(Duration::from_secs(2), || count("sent") >= enough);

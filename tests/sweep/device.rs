@@ -154,6 +154,7 @@ impl PowerDevice {
 
     /// Cuts the power: whatever is not on the disk by now never will be.
     pub(crate) fn cut(&self, cut: Cut) -> io::Result<()> {
+        const EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN: u32 = 0x8004_587d;
         if self.kind == Kind::Btrfs {
             if cut == Cut::AfterCommit {
                 commit_btrfs(&File::open(self.path())?)?;
@@ -161,7 +162,6 @@ impl PowerDevice {
             let (from, to) = (self.image(), self.as_cut());
             return program("cp", &["--sparse=always", &from.to_string_lossy(), &to.to_string_lossy()]).map(drop);
         }
-        const EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN: u32 = 0x8004_587d;
         let root = File::open(self.path())?;
         let flags = cut as u32;
         // SAFETY: this ioctl reads one u32 through the pointer.

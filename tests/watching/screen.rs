@@ -276,8 +276,8 @@ fn the_terminal_is_left_as_it_was_however_the_view_ends() {
 
 #[test]
 fn escapes_of_others_are_text_on_the_screen() {
-    let world = world();
     const EVIL: &str = "a\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}b";
+    let world = world();
     let message = serde_json::json!({"to": "bob", "subject": EVIL, "body": EVIL, "type": "x-y"});
     world.drop_file("alice", "x.json", message.to_string());
     world.drop_file("alice", &format!("{EVIL}.json"), "{\"to\": \"\u{1b}[2J\"}");

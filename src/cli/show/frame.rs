@@ -4,6 +4,7 @@
 use super::output::{BOLD, CommandOutput, DIM};
 use crate::base::error::Result;
 use crate::base::sanitize;
+use std::borrow::Cow;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// The indent of a text from a sender.
@@ -76,7 +77,7 @@ pub(crate) fn folded(line: &str, width: Option<usize>, indent: &str) -> Vec<Stri
         .wrap_algorithm(WrapAlgorithm::FirstFit);
     textwrap::wrap(line, options)
         .into_iter()
-        .map(|line| line.into_owned())
+        .map(Cow::into_owned)
         .collect()
 }
 

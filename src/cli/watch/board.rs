@@ -340,7 +340,7 @@ mod tests {
         }
         board.update(newer, false);
         let lines = board.panel(80, 24, Palette { colour: false });
-        let shown: Vec<String> = lines.iter().map(|line| line.to_string()).collect();
+        let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
         let begins: Vec<&str> = shown.iter().map(|line| &line[..14]).collect();
         assert_eq!(
             begins,

@@ -9,6 +9,7 @@ use crate::query::view::MessageView;
 use chrono::{DateTime, Local};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use std::borrow::Cow;
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthStr;
 
@@ -171,7 +172,7 @@ fn fold_lines(text: &str, width: usize, most: usize) -> Vec<String> {
         .split('\n')
         .take(most)
         .flat_map(|line| textwrap::wrap(line, &options));
-    lines.map(|line| line.into_owned()).collect()
+    lines.map(Cow::into_owned).collect()
 }
 
 /// Styled words that go on in the next line where one is full.

@@ -122,7 +122,7 @@ mod tests {
     fn graph(waits: &[(&str, &[&str])]) -> WaitGraph {
         let mut graph = WaitGraph::default();
         for (at, (agent, others)) in waits.iter().enumerate() {
-            let waiting_for = others.iter().map(|other| other.to_string()).collect();
+            let waiting_for = others.iter().map(ToString::to_string).collect();
             let doing = WorkReport {
                 kind: "blocked".into(),
                 text: "waits".into(),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn way(graph: &WaitGraph, first: &str, others: &[&str]) -> String {
-        let others: Vec<String> = others.iter().map(|other| other.to_string()).collect();
+        let others: Vec<String> = others.iter().map(ToString::to_string).collect();
         graph
             .cycle(first, &others, &|agent| agent != "gone")
             .map(|way| shown(&way))

@@ -145,9 +145,8 @@ impl PieceReceiver {
 
     /// Whether the line was addressed to mailbag and its message was written.
     fn is_taken(&mut self, line: &[u8]) -> bool {
-        let said = match read(line) {
-            None => return false,
-            Some(said) => said,
+        let Some(said) = read(line) else {
+            return false;
         };
         let done = said.and_then(|said| -> Result<Option<String>, String> {
             let completes = match said {

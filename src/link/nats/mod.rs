@@ -18,6 +18,7 @@ use crate::disk::layout;
 use crate::link::frames::{CarrierHello, VERSION, gone};
 use crate::room::Room;
 use crate::room::consent::LinkConnection;
+use crate::room::key_file::KeyFile;
 use crate::room::links::LinkEndState;
 use crate::room::settings::NatsAddress;
 use bridge::{NatsBridge, PipeEnds};
@@ -123,7 +124,7 @@ impl ConnectionStart {
             servers,
             tls: tls || ca.is_some(),
             credentials: credentials.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            ca: ca.as_ref().map(|file| file.place()),
+            ca: ca.as_ref().map(KeyFile::place),
             replicas: replicas.unwrap_or(NATS_REPLICAS),
         };
         let id = room.id()?.unwrap_or_default();

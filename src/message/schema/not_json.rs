@@ -15,7 +15,7 @@ pub(super) fn before_parsing(bytes: &[u8]) -> Option<ParsedFile> {
         (b"\xFF\xFE", "UTF-16"),
         (b"\xFE\xFF", "UTF-16"),
     ];
-    if bytes.iter().all(|b| b.is_ascii_whitespace()) {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
         let problem = Problem::new("empty", "the file is empty");
         return Some(ParsedFile::Unfinished(
             problem

@@ -108,15 +108,15 @@ pub(super) fn search(
     source: &ThreadSource<'_>,
     names: BTreeSet<String>,
 ) -> Result<Vec<LoggedMessage>> {
-    if let Some(found) = source.search(&names)? {
-        return Ok(found);
-    }
-    let room = source.room;
     enum RelatedLine {
         Named(Box<LoggedMessage>),
         /// The hashes of the references of the message at this position.
         Reply(Vec<u64>, LogPosition),
     }
+    if let Some(found) = source.search(&names)? {
+        return Ok(found);
+    }
+    let room = source.room;
     // Several messages can name one that is not in the log, as a correlation id.
     let mut replies = ReplySearch {
         names: names.iter().map(|name| hash(name)).collect(),

@@ -499,7 +499,7 @@ impl<'a> MessageTracer<'a> {
             .now
             .get(agent)
             .filter(|now| ***now != *agent)
-            .map(|now| now.to_string());
+            .map(ToString::to_string);
         RecipientTrace {
             agent: agent.to_owned(),
             now,

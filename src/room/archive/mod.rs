@@ -345,9 +345,8 @@ fn remove_packed(room: &Dir, entry: &PackEntry, barrier: &mut Barrier) -> Result
     let Some((directory, name)) = split else {
         return Ok(false);
     };
-    let dir = match room.sub(directory) {
-        Ok(dir) => dir,
-        Err(_) => return Ok(false),
+    let Ok(dir) = room.sub(directory) else {
+        return Ok(false);
     };
     let Some(meta) = dir.stat(name)? else {
         return Ok(false);

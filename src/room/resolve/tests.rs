@@ -122,7 +122,7 @@ fn team() -> Registry {
 }
 
 fn to(addresses: &[&str]) -> Result<Vec<String>, Vec<Problem>> {
-    let addresses: Vec<String> = addresses.iter().map(|a| a.to_string()).collect();
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let list = resolve(&team(), "alice", &addresses, false, &mut Stand::default())?;
     Ok(list.iter().map(|r| r.agent.to_string()).collect())
 }

@@ -16,6 +16,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::room::outbox::UnreadyFiles;
+use crate::room::registry::Agent;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::Router;
 pub use crate::router::RouterTotals;
@@ -235,7 +236,7 @@ impl RunningRouter {
             if config
                 .registry()
                 .agent(&agent)
-                .is_some_and(|agent| agent.is_woken_by_a_program())
+                .is_some_and(Agent::is_woken_by_a_program)
             {
                 progress.wake(&agent);
             }

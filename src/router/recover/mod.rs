@@ -16,7 +16,7 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, can_sync_all, layout, machine};
 use crate::log;
 use crate::log::Log;
-use crate::log::state::{self, LastBatch, ReplayedLog, RoomState};
+use crate::log::state::{self, LastBatch, OpenRecord, ReplayedLog, RoomState};
 use crate::room::outbox::UnreadyFiles;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
@@ -272,7 +272,7 @@ fn clear_stage(spool: &Spool, state: &RoomState) -> Result<()> {
     let awaited: HashSet<String> = state
         .open
         .values()
-        .flat_map(|open| open.deliveries())
+        .flat_map(OpenRecord::deliveries)
         .map(|delivery| delivery.staged)
         .collect();
     for name in spool.staged()? {

@@ -4,7 +4,7 @@
 use crate::base::error::{ErrorClass, Result};
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::{DeliveryDirectory, RoomState};
+use crate::log::state::{DeliveryDirectory, OpenRecord, RoomState};
 use crate::room::spool::Spool;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap};
@@ -26,7 +26,7 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &RoomState) -> Result<()>
     let copies = state
         .open
         .values()
-        .flat_map(|open| open.deliveries())
+        .flat_map(OpenRecord::deliveries)
         .filter(|copy| copy.place == DeliveryDirectory::Inbox);
     for copy in copies {
         if let Some(meta) = spool

@@ -3,7 +3,7 @@
 use super::commit::CommittedBatch;
 use crate::base::error::Result;
 use crate::disk::layout;
-use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
+use crate::log::state::{DeliveryDirectory, OpenRecord, RoomState, StagedFile};
 use crate::room::registry::Agent;
 use crate::router::parts::{DeliveryProgress, PendingWork, RoomConfig, RouterStorage};
 use crate::router::projections::ProjectedMessage;
@@ -87,7 +87,7 @@ fn by_directory(state: &RoomState, seqs: &[u64]) -> Vec<(AgentDirectory, Vec<Sta
     for copy in seqs
         .iter()
         .filter_map(|seq| state.open.get(seq))
-        .flat_map(|open| open.deliveries())
+        .flat_map(OpenRecord::deliveries)
     {
         let key = (copy.place, copy.agent.clone());
         let place = *places.entry(key.clone()).or_insert_with(|| {

@@ -4,6 +4,7 @@ use super::loops;
 use crate::base::limits;
 use crate::disk::{failpoint, layout};
 use crate::room::outbox::stray;
+use crate::room::registry::Agent;
 use crate::router::Router;
 use crate::router::parts::NoticeText;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ impl Router {
                 .config
                 .registry()
                 .agent(&agent)
-                .is_none_or(|known| known.is_retired())
+                .is_none_or(Agent::is_retired)
             {
                 continue;
             }
