@@ -65,6 +65,7 @@ pub fn check_as(
             fit_example(problem, sender, now);
         }
         problems.extend(problems_of_rest.unwrap_or_default());
+        problems.truncate(limits::PROBLEMS);
         return Err(problems);
     }
     let value = Value::Object(fields);

@@ -297,8 +297,13 @@ fn the_nearest_type_is_named() {
 #[test]
 fn a_rejection_has_a_limited_number_of_problems_and_repeats_no_large_message() {
     let refs: Vec<String> = (0..1000).map(|n| format!("no\nreference {n}")).collect();
-    let problems = check(json!({"to": "bob", "body": "x", "refs": refs})).expect_err("references");
-    assert_eq!(problems.len(), limits::PROBLEMS);
+    let wrong = json!({"to": "bob", "body": "x", "refs": refs});
+    let mut misnamed = wrong.clone();
+    misnamed["attaghments"] = json!([]);
+    for value in [wrong, misnamed] {
+        let problems = check(value).expect_err("references");
+        assert_eq!(problems.len(), limits::PROBLEMS);
+    }
     let large = "x".repeat(100_000);
     let short = json!({"to": "bob", "body": "short"});
     for (value, example) in [
