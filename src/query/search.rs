@@ -247,54 +247,37 @@ fn excerpt(text: &str, terms: &[Regex]) -> Option<Vec<ExcerptPiece>> {
     marks.sort_by_key(|mark| mark.start);
     let mut pieces = Vec::new();
     if from > 0 {
-        add_text(&mut pieces, "…");
+        add(&mut pieces, "…", false);
     }
     let mut end = from;
     for mark in marks {
         if mark.start > end {
-            add_text(&mut pieces, &text[end..mark.start]);
+            add(&mut pieces, &text[end..mark.start], false);
             end = mark.start;
         }
         if mark.end > end {
-            add_match(&mut pieces, &text[end..mark.end]);
+            add(&mut pieces, &text[end..mark.end], true);
             end = mark.end;
         }
     }
     if end < to {
-        add_text(&mut pieces, &text[end..to]);
+        add(&mut pieces, &text[end..to], false);
         end = to;
     }
     if end < text.len() {
-        add_text(&mut pieces, "…");
+        add(&mut pieces, "…", false);
     }
     Some(pieces)
 }
 
-fn add_text(pieces: &mut Vec<ExcerptPiece>, text: &str) {
-    add_piece(
-        pieces,
-        ExcerptPiece {
-            text: text.to_owned(),
-            is_match: false,
-        },
-    );
-}
-
-fn add_match(pieces: &mut Vec<ExcerptPiece>, text: &str) {
-    add_piece(
-        pieces,
-        ExcerptPiece {
-            text: text.to_owned(),
-            is_match: true,
-        },
-    );
-}
-
-/// Adds a piece. Overlapping matches are one piece.
-fn add_piece(pieces: &mut Vec<ExcerptPiece>, piece: ExcerptPiece) {
+/// Adds a part of the text. Neighbours of the same kind are one piece.
+fn add(pieces: &mut Vec<ExcerptPiece>, text: &str, is_match: bool) {
     match pieces.last_mut() {
-        Some(last) if last.is_match == piece.is_match => last.text += &piece.text,
-        _ => pieces.push(piece),
+        Some(last) if last.is_match == is_match => last.text += text,
+        _ => pieces.push(ExcerptPiece {
+            text: text.to_owned(),
+            is_match,
+        }),
     }
 }
 
