@@ -1,5 +1,8 @@
 //! Fuzz target: whole outboxes. One pass moves every file to its place: routed, rejected with a
 //! reason, or kept with a reason. No file is lost, and a second pass has no work.
+//!
+//! An ack that refers to an unknown message needs a search of the whole log. On a busy machine, the second such search
+//! of a pass is put off, so the ack stays in `spool/claim/`, with a reason in `status`.
 
 use super::place::Place;
 use mailbag::disk::{self, ReadLeaseResult, layout};
@@ -45,7 +48,8 @@ pub(crate) fn run(bytes: &[u8]) {
     let before = everything(&place);
     all_accounted_for(&place, &files, &first);
     verify::verify(&room).expect("the log is whole");
-    if begun.elapsed() < AT_ONCE {
+    let is_done = children(&place.path("spool/claim")).is_empty();
+    if is_done && begun.elapsed() < AT_ONCE {
         let again = routed(daemon::pass(&room));
         if begun.elapsed() < AT_ONCE {
             assert_eq!(
@@ -154,10 +158,30 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &RouterTotals) {
             status.blocked
         );
     }
+    let claims = children(&place.path("spool/claim"));
+    for claim in &claims {
+        let is_explained = status.blocked.iter().any(|one| {
+            claim.ends_with(&one.what) && one.reason.contains("search of the whole log")
+        });
+        assert!(
+            is_explained,
+            "{} waits without a reason: {:?}",
+            claim.display(),
+            status.blocked
+        );
+    }
     let (mut originals, mut refused) = (0, 0);
     for agent in AGENTS {
         let mut wanted: Vec<_> = gone.remove(agent).unwrap_or_default();
         originals += wanted.len();
+        let is_own = |claim: &&PathBuf| {
+            let name = claim.file_name().expect("it has a name").to_string_lossy();
+            layout::read_claim(&name).is_some_and(|name| name.agent == agent)
+        };
+        for path in claims.iter().filter(is_own) {
+            taken_off(&mut wanted, path);
+            originals -= 1;
+        }
         for path in children(&place.path("sent").join(agent)) {
             taken_off(&mut wanted, &path);
         }
@@ -181,7 +205,7 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &RouterTotals) {
         "{tally:?}"
     );
     assert_eq!(refused, tally.rejected, "an explanation for each refusal");
-    for left in ["spool/claim", "spool/stage", "spool/quarantine"] {
+    for left in ["spool/stage", "spool/quarantine"] {
         assert_eq!(
             children(&place.path(left)),
             Vec::<PathBuf>::new(),
