@@ -9,6 +9,7 @@ use mailbag::room::Room;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -193,16 +194,28 @@ fn an_older_and_a_newer_index_decide_nothing_and_are_written_again() {
 
 #[test]
 fn the_first_router_after_a_boot_writes_a_damaged_index_again() {
-    let world = talk();
-    let expected = shown(&world);
-    let path = runs(&world).remove(0);
-    let mut bytes = fs::read(&path).expect("a run");
-    *bytes.last_mut().expect("a byte") ^= 1;
-    fs::write(&path, bytes).expect("it is written");
-    world.write("spool/boot", "an earlier boot");
-    world.ok(&["run", "--once"]);
-    assert!(is_indexed(&world), "{:?}", runs(&world));
-    assert_eq!(shown(&world), expected);
+    for end_of_log in ["", r#"{"seq":"#] {
+        let world = talk();
+        let expected = shown(&world);
+        let path = runs(&world).remove(0);
+        let mut bytes = fs::read(&path).expect("a run");
+        *bytes.last_mut().expect("a byte") ^= 1;
+        fs::write(&path, bytes).expect("it is written");
+        let log = world.room("log/00000001.ndjson");
+        let mut log = fs::OpenOptions::new()
+            .append(true)
+            .open(log)
+            .expect("the only segment");
+        log.write_all(end_of_log.as_bytes()).expect("it is written");
+        world.write("spool/boot", "an earlier boot");
+        world.ok(&["run", "--once"]);
+        assert!(
+            is_indexed(&world),
+            "after {end_of_log:?}: {:?}",
+            runs(&world)
+        );
+        assert_eq!(shown(&world), expected, "after {end_of_log:?}");
+    }
 }
 
 #[test]

@@ -64,8 +64,7 @@ pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<R
         is_index_damaged = state.seq > 0 && !state.relations_are_whole(&room.dir);
     }
     // The syncs of a checkpoint would hide that the barrier is missing.
-    if damage.is_none()
-        && failpoint::on(Failpoint::RecoveryBarrier)
+    if failpoint::on(Failpoint::RecoveryBarrier)
         && (is_index_damaged
             || state.ids.is_due()
             || state.relations.is_due()
