@@ -138,6 +138,37 @@ fn links_lead_somewhere() {
 }
 
 #[test]
+fn paths_of_the_source_exist() {
+    let path = regex::Regex::new(r"`((?:[\w.-]+/)+[\w.-]*)`").expect("a valid pattern");
+    let floors: BTreeSet<String> = fs::read_dir("src")
+        .expect("the floors")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut missing = Vec::new();
+    let mut seen = 0;
+    for page in ["CONTRIBUTING", "architecture", "reliability"] {
+        let page = format!("docs/{page}.md");
+        for found in path.captures_iter(&read(&page)) {
+            let path = &found[1];
+            let first = path.split('/').next().unwrap_or_default();
+            let is_source = floors.contains(first) && path.ends_with(".rs");
+            let is_other = ["src", "tests", "fixtures", "fuzz", "schema", "packaging"];
+            if is_source || is_other.contains(&first) {
+                seen += 1;
+                if !Path::new(path).exists() && !Path::new("src").join(path).exists() {
+                    missing.push(format!("{page}: {path}"));
+                }
+            }
+        }
+    }
+    assert!(
+        seen > 50 && missing.is_empty(),
+        "{seen} paths; missing: {missing:?}"
+    );
+}
+
+#[test]
 fn every_must_is_cited_by_a_test_and_every_citation_exists() {
     let clauses = clauses();
     // A clause keeps its number, so that a new one between two others takes the next free number.
