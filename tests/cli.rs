@@ -46,7 +46,7 @@ fn a_harness_keeps_what_it_made_before() {
     world.ok(&["init", "team"]);
     assert!(team.join("outbox/alice/x.json").exists());
     let status: serde_json::Value = world.json(&["status", "--room", "team"]);
-    assert_eq!(status["unregistered"][0]["cure"], "mailbag agent add alice");
+    assert_eq!(status["unregistered"][0]["fix"], "mailbag agent add alice");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
         ),
         (Some("usage"), Some(2))
     );
-    assert_eq!(error["error"]["cure"], "did you mean `mailbag send`?");
+    assert_eq!(error["error"]["fix"], "did you mean `mailbag send`?");
     let error = world.fails(3, &["agent", "show", "bob", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
     assert_eq!(error["error"]["code"], "not_found");

@@ -51,7 +51,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of the room cannot be read. It is never replaced.
-    #[error("{}{}: {what}; {}", path.display(), line.map(|n| format!(" line {n}")).unwrap_or_default(), cure)]
+    #[error("{}{}: {what}; {}", path.display(), line.map(|n| format!(" line {n}")).unwrap_or_default(), fix)]
     State {
         /// The file.
         path: PathBuf,
@@ -60,65 +60,65 @@ pub enum Error {
         /// The damage of the file.
         what: String,
         /// The next step.
-        cure: String,
+        fix: String,
     },
     /// The room was moved, replaced or changed while the router was running.
-    #[error("the room changed while the router was running: {what}; {}", cure)]
+    #[error("the room changed while the router was running: {what}; {}", fix)]
     Moved {
         /// The change.
         what: String,
         /// The next step.
-        cure: String,
+        fix: String,
     },
     /// Another process or session holds the resource.
-    #[error("{what}; {}", cure)]
+    #[error("{what}; {}", fix)]
     Busy {
         /// The resource and its holder.
         what: String,
         /// The next step.
-        cure: String,
+        fix: String,
     },
     /// The command line is not valid.
-    #[error("{what}; {}", cure)]
+    #[error("{what}; {}", fix)]
     Usage {
         /// The invalid argument.
         what: String,
         /// A valid alternative.
-        cure: String,
+        fix: String,
     },
     /// An expected event did not happen in time.
-    #[error("{what}; {}", cure)]
+    #[error("{what}; {}", fix)]
     Timeout {
         /// The event, and the waiting time.
         what: String,
         /// The next step.
-        cure: String,
+        fix: String,
     },
     /// The operation succeeded, but a later step failed. Repeating the operation would do it twice.
-    #[error("{what}, but {why}; {}", cure)]
+    #[error("{what}, but {why}; {}", fix)]
     Done {
         /// The operation that succeeded.
         what: String,
         /// The error of the later step.
         why: String,
         /// The next step, or a step that must not be repeated.
-        cure: String,
+        fix: String,
     },
     /// The named object does not exist.
-    #[error("{what}; {}", cure)]
+    #[error("{what}; {}", fix)]
     NotFound {
         /// The object, and where it was searched for.
         what: String,
         /// The next step.
-        cure: String,
+        fix: String,
     },
     /// The room belongs to another user, and this user has not agreed to use it.
-    #[error("{what}; {}", cure)]
+    #[error("{what}; {}", fix)]
     Untrusted {
         /// The room and its owner.
         what: String,
         /// The next step.
-        cure: String,
+        fix: String,
     },
     /// A message, an address or a registry was rejected.
     #[error("{}", list(.0))]
@@ -165,7 +165,7 @@ pub struct ErrorReport {
     pub what: String,
     /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cure: Option<String>,
+    pub fix: Option<String>,
     /// The problems of the input, each with its correction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
@@ -173,15 +173,15 @@ pub struct ErrorReport {
 
 impl From<&Error> for ErrorReport {
     fn from(error: &Error) -> ErrorReport {
-        let (code, cure) = match error {
-            Error::Usage { cure, .. } => (ErrorCode::Usage, cure.as_str()),
-            Error::NotFound { cure, .. } => (ErrorCode::NotFound, &**cure),
-            Error::Busy { cure, .. } => (ErrorCode::Busy, &**cure),
-            Error::Timeout { cure, .. } => (ErrorCode::Timeout, &**cure),
-            Error::Done { cure, .. } => (ErrorCode::Done, &**cure),
-            Error::Moved { cure, .. } => (ErrorCode::Moved, &**cure),
-            Error::Untrusted { cure, .. } => (ErrorCode::Untrusted, &**cure),
-            Error::State { cure, .. } => (ErrorCode::State, &**cure),
+        let (code, fix) = match error {
+            Error::Usage { fix, .. } => (ErrorCode::Usage, fix.as_str()),
+            Error::NotFound { fix, .. } => (ErrorCode::NotFound, &**fix),
+            Error::Busy { fix, .. } => (ErrorCode::Busy, &**fix),
+            Error::Timeout { fix, .. } => (ErrorCode::Timeout, &**fix),
+            Error::Done { fix, .. } => (ErrorCode::Done, &**fix),
+            Error::Moved { fix, .. } => (ErrorCode::Moved, &**fix),
+            Error::Untrusted { fix, .. } => (ErrorCode::Untrusted, &**fix),
+            Error::State { fix, .. } => (ErrorCode::State, &**fix),
             Error::Sync { .. } => (ErrorCode::Sync, AFTER_SYNC),
             Error::Io { source, .. } => (ErrorCode::Io, next_step(source).trim_start_matches("; ")),
             Error::Rejected(problems) | Error::NotGranted(problems) => {
@@ -200,10 +200,10 @@ impl From<&Error> for ErrorReport {
         ErrorReport {
             code,
             what: what
-                .strip_suffix(&format!("; {cure}"))
+                .strip_suffix(&format!("; {fix}"))
                 .unwrap_or(&what)
                 .to_owned(),
-            cure: (!cure.is_empty()).then(|| cure.to_owned()),
+            fix: (!fix.is_empty()).then(|| fix.to_owned()),
             problems,
         }
     }

@@ -114,12 +114,12 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
             let missing = texts(error, ContextKind::InvalidArg).join(" ");
             Some(Error::Usage {
                 what: format!("`{name}` needs {missing}"),
-                cure: example(named, &name),
+                fix: example(named, &name),
             })
         }
         ErrorKind::MissingSubcommand => Some(Error::Usage {
             what: format!("`{name}` needs a command"),
-            cure: format!("it has {}", listed(named)),
+            fix: format!("it has {}", listed(named)),
         }),
         ErrorKind::InvalidValue
             if text(error, ContextKind::InvalidValue).as_deref() == Some("") =>
@@ -127,7 +127,7 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
             let option = text(error, ContextKind::InvalidArg)?;
             Some(Error::Usage {
                 what: format!("`{option}` of `{name}` has no value"),
-                cure: example(named, &name),
+                fix: example(named, &name),
             })
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
@@ -148,7 +148,7 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
                     "`{argument}` and `{}` cannot be used together",
                     sanitize::line(&other)
                 ),
-                cure: format!("usage: {}", usage_line(named, &name)),
+                fix: format!("usage: {}", usage_line(named, &name)),
             })
         }
         _ => None,
@@ -163,14 +163,14 @@ fn invalid_value(error: &clap::Error, value: &str, option: &str, example: &str) 
         Some(why) => format!(": {}", sanitize::line(&why.to_string())),
         None => String::new(),
     };
-    let cure = match nearest(value, values.iter().map(String::as_str)).first() {
+    let fix = match nearest(value, values.iter().map(String::as_str)).first() {
         Some(near) => format!("did you mean `{near}`?"),
         None if values.is_empty() => example.to_owned(),
         None => format!("write one of {}", values.join(", ")),
     };
     Error::Usage {
         what: format!("`{value}` is not valid for `{option}`{why}"),
-        cure,
+        fix,
     }
 }
 
@@ -180,7 +180,7 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
     let form = of_root
         .chain(SUBCOMMANDS.iter().copied())
         .find(|(of, guess, _)| *of == command && guess.eq_ignore_ascii_case(word));
-    let cure = if let Some((.., form)) = form {
+    let fix = if let Some((.., form)) = form {
         format!("run `{ROOT} {}`", filled(form, word, words))
     } else {
         let commands = parent.get_subcommands().filter(|one| !one.is_hide_set());
@@ -195,7 +195,7 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
     } else {
         format!("`{word}` is not a command of `{name}`")
     };
-    Error::Usage { what, cure }
+    Error::Usage { what, fix }
 }
 
 fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name: &str) -> Error {
@@ -203,7 +203,7 @@ fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name
     if !word.starts_with('-') {
         return Error::Usage {
             what: format!("`{word}` is one argument too many for `{name}`"),
-            cure: format!("usage: {usage}"),
+            fix: format!("usage: {usage}"),
         };
     }
     let options = named.get_arguments().filter_map(clap::Arg::get_long);
@@ -215,7 +215,7 @@ fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name
         (None, Some(option)) if word.len() > 3 => Some(option),
         _ => None,
     };
-    let cure = if let Some(option) = suggested {
+    let fix = if let Some(option) = suggested {
         format!("did you mean `{option}`?")
     } else if word.starts_with("--") || !has_body(named) {
         format!("`{ROOT} help {}` lists its options", without_root(name))
@@ -227,7 +227,7 @@ fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name
     };
     Error::Usage {
         what: format!("`{word}` is not an option of `{name}`"),
-        cure,
+        fix,
     }
 }
 

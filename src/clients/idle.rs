@@ -122,12 +122,12 @@ fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
     if ran.is_well() {
         return Ok(());
     }
-    let cure = "the next prompt announces the mail".into();
+    let fix = "the next prompt announces the mail".into();
     Err(Error::Busy {
         what: format!("codex queue: {} {}", ran.outcome, ran.output)
             .trim()
             .to_owned(),
-        cure,
+        fix,
     })
 }
 

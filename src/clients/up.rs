@@ -289,7 +289,7 @@ fn check_approvals(asked: &SetupRequest<'_>, clients: &[Client]) -> Result<()> {
     {
         return Err(Error::Usage {
             what: "no client here has a hook that can answer a permission request".into(),
-            cure: "run `mailbag up` without --approvals, or with --client claude or codex".into(),
+            fix: "run `mailbag up` without --approvals, or with --client claude or codex".into(),
         });
     }
     require_person("install approvals by mail")
@@ -379,7 +379,7 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
                 asked.from.display(),
                 around.display()
             ),
-            cure: "change to the directory of your project, or name the room with --room".into(),
+            fix: "change to the directory of your project, or name the room with --room".into(),
         });
     }
     let below = room::near(asked.from)
@@ -422,7 +422,7 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
                 path.display(),
                 above.path().display()
             ),
-            cure:
+            fix:
                 "run the command in a directory of your own, or name another place with --room DIR; nothing was changed"
                     .into(),
         }),

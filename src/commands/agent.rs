@@ -53,7 +53,7 @@ pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agen
     if ids.len() > 1 && fields.name.as_deref().is_some_and(|name| name != "auto") {
         return Err(Error::Usage {
             what: "several agents cannot share one display name".into(),
-            cure: "add them one by one, or give --name auto".into(),
+            fix: "add them one by one, or give --name auto".into(),
         });
     }
     let _held = room.lock_registry()?;
@@ -102,7 +102,7 @@ fn taken(registry: &Registry, id: &str) -> Option<Problem> {
 fn known<'r>(registry: &'r Registry, name: &str) -> Result<&'r Agent> {
     registry.find(name).ok_or_else(|| Error::NotFound {
         what: format!("no agent is called {}", quoted(name)),
-        cure: registry.did_you_mean(name),
+        fix: registry.did_you_mean(name),
     })
 }
 
@@ -150,7 +150,7 @@ pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
         if changes.is_empty() && fields.status.is_none() {
             return Err(Error::Usage {
                 what: "no field to change".into(),
-                cure: "pass a field, such as --role engineer; `mailbag agent set --help` lists the fields".into(),
+                fix: "pass a field, such as --role engineer; `mailbag agent set --help` lists the fields".into(),
             });
         }
         let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
@@ -302,7 +302,7 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
                 "cannot assign {count} display names: the pool has {} free",
                 free.len()
             ),
-            cure: "add names to `names` in settings.toml, or omit --name".into(),
+            fix: "add names to `names` in settings.toml, or omit --name".into(),
         });
     }
     Ok(free)

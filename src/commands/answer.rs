@@ -106,7 +106,7 @@ fn release(
     let Some(owned) = item.owned.clone() else {
         return Err(Error::Usage {
             what: format!("the {} has nothing to release", item.kind),
-            cure: item.command.clone(),
+            fix: item.command.clone(),
         });
     };
     let of = (*owned.owner != *who.name).then(|| owned.owner.to_string());
@@ -134,7 +134,7 @@ fn is_open(room: &Room, who: &AgentIdentity, item: &PendingItem) -> Result<()> {
             "the {} #{} of {} is no longer open",
             item.kind, item.seq, item.from
         ),
-        cure: "nothing was sent".into(),
+        fix: "nothing was sent".into(),
     })
 }
 
@@ -171,7 +171,7 @@ pub fn dismiss_all(room: &Room, who: &AgentIdentity, items: &[PendingItem]) -> R
     if items.is_empty() {
         return Err(Error::NotFound {
             what: "these items are no longer open".into(),
-            cure: "nothing was sent".into(),
+            fix: "nothing was sent".into(),
         });
     }
     let refs = items.iter().map(|item| format!("#{}", item.seq)).collect();

@@ -214,7 +214,7 @@ pub fn option<'a>(displayed: &'a DisplayedApproval, word: &str) -> Result<&'a st
 fn option_of<'a>(approval: &str, options: &'a [String], word: &str) -> Result<&'a str> {
     chosen(options, word).ok_or_else(|| Error::Usage {
         what: format!("{} is not an option of {approval}", quoted(word)),
-        cure: format!("write one of {}", options.join(", ")),
+        fix: format!("write one of {}", options.join(", ")),
     })
 }
 
@@ -232,7 +232,7 @@ impl DecisionSigner {
         if who.name != id::HUMAN {
             return Err(Error::Usage {
                 what: format!("a decision on {approval} needs the signature of the person"),
-                cure: "run `mailbag decide` as the human in a terminal".into(),
+                fix: "run `mailbag decide` as the human in a terminal".into(),
             });
         }
         require_person(DECIDE)?;
@@ -258,7 +258,7 @@ impl DecisionSigner {
                     signature::short(&pin.key),
                     signature::path()?.display()
                 ),
-                cure: "restore that file; if the key is lost, run `mailbag trust --decision-key` and decide again"
+                fix: "restore that file; if the key is lost, run `mailbag trust --decision-key` and decide again"
                     .into(),
             }),
         }
@@ -284,7 +284,7 @@ impl DecisionSigner {
 fn signing_place(room: &Room) -> Result<String> {
     signature::place(room)?.ok_or_else(|| Error::Usage {
         what: "this room is a copy, so no signature counts in it".into(),
-        cure: format!(
+        fix: format!(
             "run `mailbag init --adopt {}` first",
             room.dir.path().display()
         ),

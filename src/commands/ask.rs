@@ -52,7 +52,7 @@ pub fn ask(
                 sent.id,
                 why.map(|why| format!(": {}", why.what)).unwrap_or_default()
             ),
-            cure: why.map_or_else(
+            fix: why.map_or_else(
                 || "`mailbag send --dry-run ADDRESS` shows why".into(),
                 |why| why.fix.clone(),
             ),

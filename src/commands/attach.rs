@@ -95,13 +95,13 @@ fn too_large(file: &Path, what: &str) -> Error {
     let what = format!("cannot copy {} into a message: it {what}", file.display());
     Error::Usage {
         what: format!("{what} (maximum {} KiB)", limits::ATTACH_BYTES >> 10),
-        cure: FROM_CONTEXT.into(),
+        fix: FROM_CONTEXT.into(),
     }
 }
 
 fn not_a_text(file: &Path, what: &str) -> Error {
     Error::Usage {
         what: format!("cannot attach {}", file.display()),
-        cure: format!("it {what}"),
+        fix: format!("it {what}"),
     }
 }

@@ -74,7 +74,7 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
 fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     let refused = |what: &str| Error::Usage {
         what: format!("cannot copy the room to {}: {what}", asked.display()),
-        cure: "choose a new or empty directory outside the room; nothing was changed".into(),
+        fix: "choose a new or empty directory outside the room; nothing was changed".into(),
     };
     if let Ok(dir) = Dir::open(asked)
         && dir.list()?.next().is_some()
@@ -212,7 +212,7 @@ impl BackupRun<'_> {
         }
         Err(Error::Busy {
             what: format!("the backup is incomplete: it took longer than {} minutes", limits::PAUSE.as_secs() / 60),
-            cure:
+            fix:
                 "delete the incomplete copy, pack old mail with `mailbag archive`, and try again; the router continues"
                     .into(),
         })

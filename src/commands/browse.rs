@@ -25,7 +25,7 @@ pub fn password(file: &Path) -> Result<String> {
                 "the password in {} has fewer than {SHORTEST} characters",
                 file.display()
             ),
-            cure: "write a longer one, such as `openssl rand -base64 18 > FILE`".into(),
+            fix: "write a longer one, such as `openssl rand -base64 18 > FILE`".into(),
         });
     }
     Ok(password.to_owned())
@@ -57,7 +57,7 @@ pub fn open(url: &str) -> Result<NamedTempFile> {
         .stderr(Stdio::null());
     command.spawn().map_err(|e| Error::Busy {
         what: format!("cannot start `{program}`: {e}"),
-        cure: "open the printed URL yourself".into(),
+        fix: "open the printed URL yourself".into(),
     })?;
     Ok(file)
 }

@@ -52,7 +52,7 @@ pub fn init(room: &Room) -> Result<CharterTemplate> {
     let path = room.dir.at(layout::CHARTER);
     let exists = || Error::Usage {
         what: format!("{} exists already", path.display()),
-        cure: "edit it; `mailbag charter` shows it".into(),
+        fix: "edit it; `mailbag charter` shows it".into(),
     };
     if room.dir.stat(layout::CHARTER)?.is_some() {
         return Err(exists());

@@ -24,10 +24,10 @@ pub fn draft(typed: &str, channels: &ChannelSelection) -> Result<MessageDraft> {
         channel: channel.clone(),
         ..MessageDraft::default()
     };
-    let usage = |what: &str, cure: String| {
+    let usage = |what: &str, fix: String| {
         Err(Error::Usage {
             what: what.into(),
-            cure,
+            fix,
         })
     };
     match (rest.is_empty(), to.is_empty()) {

@@ -189,7 +189,7 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
     }
     let none = || Error::NotFound {
         what: format!("no file {}", quoted(name)),
-        cure: "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input"
+        fix: "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input"
             .into(),
     };
     if !name.contains(['*', '?', '[']) {
@@ -197,7 +197,7 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
     }
     let paths = glob::glob(name).map_err(|e| Error::Usage {
         what: format!("invalid pattern {}: {}", quoted(name), e.msg),
-        cure: "use * ? [ab] or **".into(),
+        fix: "use * ? [ab] or **".into(),
     })?;
     let found: Vec<PathBuf> = paths
         .filter_map(Result::ok)

@@ -304,8 +304,8 @@ impl SentClaimMessage {
 
     /// The decision that was found, or the error that nothing was decided in time.
     pub fn checked<T>(&self, found: Result<Option<T>>) -> Result<T> {
-        let cure = "`mailbag claims --mine` shows the result later";
-        self.message.decided(found, cure)
+        let fix = "`mailbag claims --mine` shows the result later";
+        self.message.decided(found, fix)
     }
 
     /// Withdraws the claim: what of it waits or is not decided yet. The error says that the claim may still wait.
@@ -318,7 +318,7 @@ impl SentClaimMessage {
         let still_waits = |why: String| Error::Done {
             what: format!("the claim of {names} still waits, as {}", self.name()),
             why,
-            cure: format!("withdraw it with `mailbag release {names}`"),
+            fix: format!("withdraw it with `mailbag release {names}`"),
         };
         self.send_release(who, subjects)
             .map_err(|e| still_waits(e.to_string()))?;

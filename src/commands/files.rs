@@ -15,7 +15,7 @@ pub fn find(file: &Path) -> Result<PathBuf> {
     file.canonicalize().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound {
             what: format!("no file {}", file.display()),
-            cure: "check its path".into(),
+            fix: "check its path".into(),
         },
         _ => Error::Io {
             verb: "find",

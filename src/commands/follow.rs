@@ -219,7 +219,7 @@ impl TrackedMessage {
         let written = self.sent.written();
         Err(Error::Busy {
             what: format!("{written}, but the router has not decided yet{why}"),
-            cure: format!("{WRITTEN}; {advice}"),
+            fix: format!("{WRITTEN}; {advice}"),
         })
     }
 }

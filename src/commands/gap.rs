@@ -25,7 +25,7 @@ pub fn accept_gap(room: &Room) -> Result<LogLoss> {
                 room.dir.path().display(),
                 holder.pid
             ),
-            cure: "stop it, then try again".into(),
+            fix: "stop it, then try again".into(),
         }),
     }
 }
@@ -33,6 +33,6 @@ pub fn accept_gap(room: &Room) -> Result<LogLoss> {
 fn nothing_lost() -> Error {
     Error::NotFound {
         what: "the log has lost no record, as far as the room shows it".into(),
-        cure: "`mailbag log verify` checks the whole log".into(),
+        fix: "`mailbag log verify` checks the whole log".into(),
     }
 }

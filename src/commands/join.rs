@@ -66,7 +66,7 @@ pub fn join(
             let near = registry.did_you_mean(name);
             return Err(Error::NotFound {
                 what,
-                cure: format!("{near}; pass a role to register a new agent"),
+                fix: format!("{near}; pass a role to register a new agent"),
             });
         }
         (Err(e), _) => return Err(e),
@@ -117,7 +117,7 @@ pub fn join(
 pub fn join_any(room: &Room, role: Option<&str>, caller: &CallingSession) -> Result<JoinResult> {
     let lease = name::give(room, caller, role)?.ok_or_else(|| Error::Usage {
         what: "this session gets no name of its own".into(),
-        cure: "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names"
+        fix: "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names"
             .into(),
     })?;
     let unread = inbox::unread(&room.dir, &lease.agent)?.len();
@@ -182,7 +182,7 @@ fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Re
                 "{agent} is already registered {}",
                 has.map_or("without a role".into(), |r| format!("with the role {r}"))
             ),
-            cure: format!("omit the role, or choose another name for the {wanted}"),
+            fix: format!("omit the role, or choose another name for the {wanted}"),
         }),
     }
 }

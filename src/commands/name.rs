@@ -80,7 +80,7 @@ pub fn give(
     }
     Err(Error::Busy {
         what: "other sessions took every name".into(),
-        cure: "run `mailbag join NAME` with a name of your own".into(),
+        fix: "run `mailbag join NAME` with a name of your own".into(),
     })
 }
 
@@ -328,7 +328,7 @@ impl<'r> NamePool<'r> {
             })
             .ok_or_else(|| Error::Busy {
                 what: "every name is in use".into(),
-                cure: "run `mailbag join NAME` with a name of your own".into(),
+                fix: "run `mailbag join NAME` with a name of your own".into(),
             })
     }
 

@@ -61,7 +61,7 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
                 "cannot attach {}: it is outside the repository and the room's context",
                 shown()
             ),
-            cure: format!(
+            fix: format!(
                 "copy it below {}, ask a person to attach it, or {}",
                 context
                     .as_deref()
@@ -77,7 +77,7 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
     };
     let refused = |what: &str| Error::Usage {
         what: format!("cannot attach {}: it {what}", shown()),
-        cure: "pass a regular file".into(),
+        fix: "pass a regular file".into(),
     };
     let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else {
         return Err(refused("is a directory"));

@@ -205,13 +205,13 @@ fn delivered(
                 OWNER_ROUTES
             }
             .into(),
-            cure: WRITTEN.into(),
+            fix: WRITTEN.into(),
         })),
         None => Ok(Err(followed.err().unwrap_or_else(|| {
             let what = status::reason_of(room, &sent.file).unwrap_or_else(|| not_processed(room));
             Error::Busy {
                 what,
-                cure: WRITTEN.into(),
+                fix: WRITTEN.into(),
             }
         }))),
     }
@@ -274,7 +274,7 @@ fn posted(room: &Room, sent: OutboxMessage, outcome: RoutingResult) -> SendResul
         hidden_or_failed => (None, sent.unreached.clone(), hidden_or_failed.err()),
     };
     let pending = failure.as_ref().map(|e| match e {
-        Error::Busy { what, cure } if cure == WRITTEN => what.clone(),
+        Error::Busy { what, fix } if fix == WRITTEN => what.clone(),
         e => e.to_string(),
     });
     let failure = failure.filter(|e| e.class() != ErrorClass::Temporary);

@@ -124,7 +124,7 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<InboxMessage> {
     } else {
         Err(Error::NotFound {
             what: format!("{agent} is the sender of {}, not a recipient", past.name()),
-            cure: format!("`mailbag thread '#{}'` shows it", past.seq),
+            fix: format!("`mailbag thread '#{}'` shows it", past.seq),
         })
     }
 }
@@ -238,8 +238,8 @@ pub(super) fn one<'m>(
                 Some(seq) => format!("#{seq} ({}/{})", mail.from, mail.id),
                 None => mail.file.display().to_string(),
             };
-            let (what, cure) = lookup::several(&quoted(name), many.iter().map(called));
-            Err(Error::Usage { what, cure })
+            let (what, fix) = lookup::several(&quoted(name), many.iter().map(called));
+            Err(Error::Usage { what, fix })
         }
     }
 }

@@ -192,7 +192,7 @@ pub fn retry(
         );
         return Err(Error::Usage {
             what,
-            cure: "select one rejected file".into(),
+            fix: "select one rejected file".into(),
         });
     }
     all.iter()
@@ -274,7 +274,7 @@ fn named<'r>(
         } else {
             format!("no rejected file {}", quoted(word))
         },
-        cure: "`mailbag rejected list` shows the rejected files".into(),
+        fix: "`mailbag rejected list` shows the rejected files".into(),
     })
 }
 
@@ -304,7 +304,7 @@ fn several<'r>(
             "{} is ambiguous: it matches several rejected {things}",
             quoted(word)
         ),
-        cure: format!("use one of {}", names.join(", ")),
+        fix: format!("use one of {}", names.join(", ")),
     }
 }
 
@@ -316,7 +316,7 @@ fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Re
                 "cannot retry {}: the rejected file was removed, only its explanation is left",
                 rejected.name
             ),
-            cure: format!(
+            fix: format!(
                 "send a corrected file with `mailbag rejected retry {} FILE`",
                 rejected.seq
             ),
@@ -329,7 +329,7 @@ fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Re
                 "agent {} is retired, so the router does not read its outbox",
                 agent.id
             ),
-            cure: format!("run `mailbag agent set {} --status offline`", agent.id),
+            fix: format!("run `mailbag agent set {} --status offline`", agent.id),
         }),
         Err(e) if room.settings()?.admission != SenderAdmission::Open => Err(e),
         _ => Ok(()),
@@ -480,7 +480,7 @@ fn remove(dir: &Dir, path: &Path) -> Result<()> {
                 "cannot remove {}: the directory is not empty",
                 dir.at(name).display()
             ),
-            cure: "remove it by hand".into(),
+            fix: "remove it by hand".into(),
         }),
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn check(room: &Room, was: &str) -> Result<()> {
                 "{was}, the name of this session so far, has {} in its outbox",
                 count_of(left, "file")
             ),
-            cure: "`mailbag status` shows why; join again when it is sent; nothing was changed"
+            fix: "`mailbag status` shows why; join again when it is sent; nothing was changed"
                 .into(),
         }),
     }
@@ -52,7 +52,7 @@ pub(super) fn rename(room: &Room, was: &str, now: &str) -> Result<()> {
     end(room, was, now).map_err(|e| Error::Done {
         what: format!("this session is {now}"),
         why: format!("{was} is not its alias yet: {e}"),
-        cure: "run the command again to complete it".into(),
+        fix: "run the command again to complete it".into(),
     })?;
     let routed = follow(room, limits::NAME_WAIT, &mut || {
         let is_recorded = state::committed(&room.dir).is_ok_and(|state| !state.knows(was));

@@ -139,7 +139,7 @@ impl OutboxMessage {
         Error::Done {
             what: self.written(),
             why: format!("it could not be synced to disk, so a power cut can lose it: {why}"),
-            cure: WRITTEN.into(),
+            fix: WRITTEN.into(),
         }
     }
 }
@@ -408,7 +408,7 @@ fn refuse_address_as_body(registry: &Registry, draft: &MessageDraft) -> Result<(
             "the body is missing: the last word, {}, is an address in this room",
             quoted(body)
         ),
-        cure: format!(
+        fix: format!(
             "to send to both, run `mailbag send {to} {body} BODY` (BODY may be ''); to send the word itself, run \
             `echo {body} | mailbag send {to} -`"
         ),

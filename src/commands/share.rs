@@ -86,7 +86,7 @@ pub fn share_opened(
     if !id::is_name(&category) {
         return Err(Error::Usage {
             what: format!("{} is not a valid category", quoted(&category)),
-            cure: "use a name such as research: letters, digits, `.`, `_` and `-`, at most 64"
+            fix: "use a name such as research: letters, digits, `.`, `_` and `-`, at most 64"
                 .into(),
         });
     }
@@ -134,12 +134,12 @@ pub fn share_opened(
 
 /// Opens a regular file. Links are rejected, because their target may change.
 fn open(file: &Path) -> Result<(String, File)> {
-    let refused = |why: &str, cure: &str| Error::Usage {
+    let refused = |why: &str, fix: &str| Error::Usage {
         what: format!(
             "cannot share {}: it {why}",
             quoted(&file.display().to_string())
         ),
-        cure: cure.into(),
+        fix: fix.into(),
     };
     let parent = file
         .parent()
@@ -153,7 +153,7 @@ fn open(file: &Path) -> Result<(String, File)> {
     };
     let missing = || Error::NotFound {
         what: format!("no file {}", file.display()),
-        cure: "check its path".into(),
+        fix: "check its path".into(),
     };
     let dir = Dir::open(parent).map_err(|e| {
         if e.errno() == Some(libc::ENOENT) {
@@ -234,7 +234,7 @@ fn context(room: &Room, settings: &Settings) -> Result<Dir> {
                 "the room's context directory {} does not exist",
                 path.display()
             ),
-            cure: format!("create it, or change `context` in {}", layout::SETTINGS),
+            fix: format!("create it, or change `context` in {}", layout::SETTINGS),
         }),
         dir => dir,
     }

@@ -196,7 +196,7 @@ pub fn update(
         Some(mail) => Ok((mail.clone(), LeaseResult::DoneBefore)),
         None => Err(Error::NotFound {
             what: format!("no leased message {} in the inbox of {agent}", quoted(id)),
-            cure: "`mailbag take` prints the id of a message when it leases the message".into(),
+            fix: "`mailbag take` prints the id of a message when it leases the message".into(),
         }),
     }
 }

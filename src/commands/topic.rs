@@ -55,7 +55,7 @@ pub fn change(
     if follow && sender == id::HUMAN {
         return Err(Error::Usage {
             what: "the human cannot follow topics".into(),
-            cure: "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages"
+            fix: "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages"
                 .into(),
         });
     }
@@ -77,12 +77,12 @@ fn name(topic: &str) -> Result<&str> {
     if id::is_name(name) {
         return Ok(name);
     }
-    let cure = format!(
+    let fix = format!(
         "use letters, digits, `.`, `_` and `-`, at most {} characters",
         limits::NAME
     );
     Err(Error::Usage {
         what: format!("{} is not a valid topic name", quoted(topic)),
-        cure,
+        fix,
     })
 }

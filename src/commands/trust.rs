@@ -146,7 +146,7 @@ pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<RoomConsent>> {
         let shown = paths.first().map_or("here", String::as_str);
         return Err(Error::NotFound {
             what: format!("no consent is recorded for a room at {shown}"),
-            cure: "`mailbag trust --list` shows all consent".into(),
+            fix: "`mailbag trust --list` shows all consent".into(),
         });
     }
     Ok(revoked)

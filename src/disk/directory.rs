@@ -215,7 +215,7 @@ impl Dir {
                 path: self.at(name),
                 line: None,
                 what: what.into(),
-                cure: "move it to another place".into(),
+                fix: "move it to another place".into(),
             });
         }
         charge_read(meta.size).doing_in("read", self.path(), name)?;

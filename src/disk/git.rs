@@ -82,7 +82,7 @@ pub fn run(
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(Error::NotFound {
                 what: "git is not on the PATH".into(),
-                cure: "install git, or add it to the PATH".into(),
+                fix: "install git, or add it to the PATH".into(),
             });
         }
         child => child.doing("start", "git")?,
@@ -113,7 +113,7 @@ pub fn run(
         );
         return Err(Error::Timeout {
             what,
-            cure: "run it by hand to see why".into(),
+            fix: "run it by hand to see why".into(),
         });
     };
     Ok(GitOutput {

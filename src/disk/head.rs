@@ -20,7 +20,7 @@ impl Dir {
                 path: self.at(name),
                 line: None,
                 what: "is not a regular file".into(),
-                cure: "move it to another place".into(),
+                fix: "move it to another place".into(),
             });
         }
         let mut bytes = Vec::with_capacity(meta.size.min(most) as usize + 1);

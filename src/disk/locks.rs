@@ -134,7 +134,7 @@ impl Dir {
         };
         Error::Busy {
             what: format!("{who} holds {}", path.display()),
-            cure: format!("try again later; {advice}"),
+            fix: format!("try again later; {advice}"),
         }
     }
 }

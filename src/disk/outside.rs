@@ -102,7 +102,7 @@ impl UserFile {
                 line: None,
                 what: "is in a directory where all users can replace it, so its content is ignored"
                     .into(),
-                cure: format!("check it, then run `chmod o-w {}`", dir.path().display()),
+                fix: format!("check it, then run `chmod o-w {}`", dir.path().display()),
             });
         }
         Ok(())
@@ -324,7 +324,7 @@ impl UserFile {
                 "{} was changed by another program at the same time",
                 self.path.display()
             ),
-            cure: "run the command again; the file was not changed".into(),
+            fix: "run the command again; the file was not changed".into(),
         })
     }
 }
@@ -350,7 +350,7 @@ fn not_writable(what: &str, path: &Path) -> Error {
         path: path.to_path_buf(),
         line: None,
         what: what.into(),
-        cure: "give yourself write permission there, or change it by hand; nothing was changed"
+        fix: "give yourself write permission there, or change it by hand; nothing was changed"
             .into(),
     }
 }

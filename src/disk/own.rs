@@ -66,7 +66,7 @@ impl UserDirectory {
                 path: above.to_path_buf(),
                 line: None,
                 what: format!("belongs to {}", super::machine::user(owner)),
-                cure: OWN.into(),
+                fix: OWN.into(),
             });
         }
         let mut at = dir;
@@ -103,7 +103,7 @@ impl UserDirectory {
                 path: self.dir.at(name),
                 line: None,
                 what: "is not a regular file, or too large".into(),
-                cure: "move it to another place".into(),
+                fix: "move it to another place".into(),
             });
         }
         let mut bytes = Vec::new();
@@ -178,7 +178,7 @@ impl UserDirectory {
                     let what = format!("another process holds {}", self.dir.at(name).display());
                     return Err(Error::Busy {
                         what,
-                        cure: "try again later".into(),
+                        fix: "try again later".into(),
                     });
                 }
             }
@@ -192,14 +192,14 @@ pub(super) fn own_user() -> u32 {
 
 /// Fails if another user than the owner or root could have written the file. `advice` is for another user's file.
 pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, advice: &str) -> Result<()> {
-    let (what, cure) = if meta.uid != 0 && meta.uid != owner {
+    let (what, fix) = if meta.uid != 0 && meta.uid != owner {
         let owner = super::machine::user(meta.uid);
         let what = format!("belongs to {owner}, so its content is ignored");
         (what, advice.to_owned())
     } else if meta.mode & BY_OTHERS != 0 {
         let what = "can be written by other users, so its content is ignored".to_owned();
-        let cure = format!("check it, then run `chmod {mode} {}`", path.display());
-        (what, cure)
+        let fix = format!("check it, then run `chmod {mode} {}`", path.display());
+        (what, fix)
     } else {
         return Ok(());
     };
@@ -207,6 +207,6 @@ pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, advice: &s
         path: path.to_path_buf(),
         line: None,
         what,
-        cure,
+        fix,
     })
 }

@@ -108,7 +108,7 @@ impl Dir {
             );
             return Err(Error::Busy {
                 what,
-                cure: "close it there".into(),
+                fix: "close it there".into(),
             });
         }
         Ok(true)
@@ -152,7 +152,7 @@ impl Dir {
         );
         Err(Error::Busy {
             what,
-            cure: "move it to another place, and the router makes the file".into(),
+            fix: "move it to another place, and the router makes the file".into(),
         })
     }
 }

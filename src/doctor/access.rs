@@ -43,12 +43,12 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
             .iter()
             .map(|directory| shell(&room.at(directory)))
             .collect();
-        let cure = format!("chmod -R go-rwx {}", paths.join(" "));
+        let fix = format!("chmod -R go-rwx {}", paths.join(" "));
         findings.push(Finding::new(
             "readable_by_others",
             Severity::Warning,
             what,
-            cure,
+            fix,
         ));
     }
     Ok(())

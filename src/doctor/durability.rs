@@ -8,12 +8,12 @@ use crate::room::Room;
 /// Reports a room that is a copy.
 pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(copied) = room.copied()? {
-        let cure = format!("mailbag init --adopt {}", shell(room.dir.path()));
+        let fix = format!("mailbag init --adopt {}", shell(room.dir.path()));
         findings.push(Finding::new(
             "room_copied",
             Severity::Warning,
             copied.describe(),
-            cure,
+            fix,
         ));
     }
     Ok(())

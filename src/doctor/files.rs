@@ -46,7 +46,7 @@ pub(super) fn charter(room: &Room, findings: &mut Vec<Finding>) {
 
 fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding {
     let path = shell(&room.dir.at(name));
-    let cure = match e {
+    let fix = match e {
         // Not fixable automatically: mail of agents that are missing in the registry stays pending until they are added.
         Error::State { .. } if room.dir.stat(name).is_ok_and(|meta| meta.is_none()) => {
             format!("mailbag init {}", shell(room.dir.path()))
@@ -57,7 +57,7 @@ fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding
         Error::State { .. } => format!("${{EDITOR:-vi}} {path}"),
         _ => format!("ls -la {path}"),
     };
-    Finding::new(code, Severity::Problem, e.to_string(), cure)
+    Finding::new(code, Severity::Problem, e.to_string(), fix)
 }
 
 pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<ReplayedLog>> {
@@ -73,12 +73,12 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
             Ok(None)
         }
         Err(e) => {
-            let cure = format!("ls -la {}", shell(&room.dir.at(layout::LOG)));
+            let fix = format!("ls -la {}", shell(&room.dir.at(layout::LOG)));
             findings.push(Finding::new(
                 "log_unreadable",
                 Severity::Problem,
                 e.to_string(),
-                cure,
+                fix,
             ));
             Ok(None)
         }
@@ -121,11 +121,11 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
     let id = examined.room.id()?;
     if state.seq > 0 && id != state.room {
         let what = "spool/ and log/ belong to different rooms, so no mail is delivered; restore the replaced directory";
-        let cure = format!(
+        let fix = format!(
             "head -n 1 {}",
             shell(&examined.room.dir.at(layout::ROOM_ID))
         );
-        findings.push(Finding::new("strange_room", Severity::Problem, what, cure));
+        findings.push(Finding::new("strange_room", Severity::Problem, what, fix));
     }
     if state.at > Stamp::now().after(limits::CLOCKS_APART) {
         let what = format!(
@@ -201,7 +201,7 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             "stalled_router",
             severity,
             stalled.describe(),
-            stalled.cure(),
+            stalled.fix(),
         ));
     }
     let kept = room
@@ -214,8 +214,8 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             "recovery moved {} to quarantine: inspect and then remove",
             count(kept, "file")
         );
-        let cure = format!("ls -la {}", shell(&room.dir.at(layout::QUARANTINE)));
-        findings.push(Finding::new("quarantine", Severity::Warning, what, cure));
+        let fix = format!("ls -la {}", shell(&room.dir.at(layout::QUARANTINE)));
+        findings.push(Finding::new("quarantine", Severity::Warning, what, fix));
     }
     Ok(())
 }

@@ -111,7 +111,7 @@ fn can_run(status: &ClientStatus, findings: &mut Vec<Finding>) {
     }
     if status.trusted == HookTrust::No {
         let what = format!("{name} silently skips our hooks, because you have not trusted them");
-        let cure = match status.client {
+        let fix = match status.client {
             Client::Codex => "codex, and then /hooks",
             client => client.as_str(),
         };
@@ -119,7 +119,7 @@ fn can_run(status: &ClientStatus, findings: &mut Vec<Finding>) {
             "hooks_not_trusted",
             Severity::Warning,
             what,
-            cure,
+            fix,
         ));
     }
 }
@@ -154,12 +154,12 @@ fn run_twice(
     let has_user = installed
         .iter()
         .any(|status| status.scope == InstallScope::User);
-    let cure = match removal {
+    let fix = match removal {
         Some(removal) if package.is_some() => removal.to_owned(),
         _ if has_user => format!("mailbag uninstall {} --user", client.as_str()),
         _ => format!("mailbag install {}", client.as_str()),
     };
-    findings.push(Finding::new("hooks_twice", Severity::Warning, what, cure));
+    findings.push(Finding::new("hooks_twice", Severity::Warning, what, fix));
 }
 
 fn shut_out(client: Client, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
@@ -167,7 +167,7 @@ fn shut_out(client: Client, request: &DoctorRequest<'_>, findings: &mut Vec<Find
         return;
     };
     if let Some((what, file)) = install::shut_out(client, &homes) {
-        let cure = format!(
+        let fix = format!(
             "grep -n run_shell_command {}",
             quoted(file.display().to_string())
         );
@@ -175,7 +175,7 @@ fn shut_out(client: Client, request: &DoctorRequest<'_>, findings: &mut Vec<Find
             "commands_shut_out",
             Severity::Warning,
             what,
-            cure,
+            fix,
         ));
     }
 }
@@ -215,11 +215,11 @@ fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     if signature::is_readable_by_others().unwrap_or_default() {
         let what =
             format!("other users can read the key {shown}, and sign decisions of the person");
-        let cure = format!(
+        let fix = format!(
             "rm {}, and then mailbag trust --decision-key",
             quoted(shown.to_string())
         );
-        findings.push(Finding::new("key_readable", Severity::Problem, what, cure));
+        findings.push(Finding::new("key_readable", Severity::Problem, what, fix));
     }
 }
 
@@ -261,7 +261,7 @@ fn last_run(
         ));
     } else if !installed.is_empty() {
         let what = format!("the hooks of {name} are installed but have not run in this room yet");
-        let cure = format!("{}, and then any prompt", client.as_str());
-        findings.push(Finding::new("hooks_never_ran", Severity::Note, what, cure));
+        let fix = format!("{}, and then any prompt", client.as_str());
+        findings.push(Finding::new("hooks_never_ran", Severity::Note, what, fix));
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
                 "link_down",
                 severity,
                 what,
-                problem.cure.clone(),
+                problem.fix.clone(),
             ));
         }
         match &link.settings {
@@ -84,7 +84,7 @@ fn look_at_files(tag: &str, nats: &NatsSettings, findings: &mut Vec<Finding>) {
         .filter(KeyFile::is_open_to_others);
     if let Some(file) = open {
         let what = format!("other users can read the credentials of the link {tag}");
-        let cure = format!("chmod go= {}", shell_word(&file.place().to_string_lossy()));
-        findings.push(Finding::new("open_key_file", Severity::Warning, what, cure));
+        let fix = format!("chmod go= {}", shell_word(&file.place().to_string_lossy()));
+        findings.push(Finding::new("open_key_file", Severity::Warning, what, fix));
     }
 }

@@ -18,10 +18,10 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             "{} is blocked: {} (since {})",
             blocked.what, blocked.reason, blocked.since
         );
-        findings.push(match &blocked.cure {
-            cure if cure.starts_with("mv ") || cure.starts_with("ls ") => {
-                let cure = in_room(room, cure);
-                Finding::new("blocked", Severity::Warning, what, cure)
+        findings.push(match &blocked.fix {
+            fix if fix.starts_with("mv ") || fix.starts_with("ls ") => {
+                let fix = in_room(room, fix);
+                Finding::new("blocked", Severity::Warning, what, fix)
             }
             _ => again("blocked", Severity::Warning, what, &status),
         });
@@ -53,8 +53,8 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             rejected.agent,
             newest.unwrap_or_default()
         );
-        let cure = format!("mailbag rejected list --agent {}", quoted(&rejected.agent));
-        findings.push(Finding::new("rejected", Severity::Warning, what, cure));
+        let fix = format!("mailbag rejected list --agent {}", quoted(&rejected.agent));
+        findings.push(Finding::new("rejected", Severity::Warning, what, fix));
     }
     Ok(())
 }
@@ -113,10 +113,10 @@ fn unrouted(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) {
             outbox.why
         );
         // The next step in `status` is for a person in the room's directory, and sometimes not a command.
-        let cure = if outbox.cure.starts_with("mailbag ") {
-            outbox.cure.clone()
-        } else if outbox.cure.starts_with("mv ") {
-            in_room(room, &outbox.cure)
+        let fix = if outbox.fix.starts_with("mailbag ") {
+            outbox.fix.clone()
+        } else if outbox.fix.starts_with("mv ") {
+            in_room(room, &outbox.fix)
         } else {
             let outbox = room.dir.at(layout::outbox(&outbox.agent));
             format!("ls -la {}", shell(&outbox))
@@ -125,7 +125,7 @@ fn unrouted(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) {
             "unrouted_outbox",
             Severity::Problem,
             what,
-            cure,
+            fix,
         ));
     }
 }

@@ -53,7 +53,7 @@ pub struct Finding {
     /// The finding, in one sentence.
     pub what: String,
     /// A command line that fixes it, or that shows more.
-    pub cure: String,
+    pub fix: String,
     /// Whether `mailbag doctor --fix` fixes it.
     pub fixable: bool,
 }
@@ -63,13 +63,13 @@ impl Finding {
         code: &'static str,
         severity: Severity,
         what: impl Into<String>,
-        cure: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Finding {
         Finding {
             code,
             severity,
             what: what.into(),
-            cure: cure.into(),
+            fix: fix.into(),
             fixable: false,
         }
     }
@@ -145,13 +145,8 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
         }
         Err(Error::Untrusted { what, .. }) => {
             let place = room::find(request.room, request.from)?;
-            let cure = format!("mailbag trust {}", shell(&place));
-            findings.push(Finding::new(
-                "untrusted_room",
-                Severity::Problem,
-                what,
-                cure,
-            ));
+            let fix = format!("mailbag trust {}", shell(&place));
+            findings.push(Finding::new("untrusted_room", Severity::Problem, what, fix));
             None
         }
         Err(e) => return Err(e),

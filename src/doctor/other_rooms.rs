@@ -99,10 +99,15 @@ fn finding(
         near.path.display(),
         near.by
     );
-    Finding::new("other_room", severity, what, cure(request, &near.path))
+    Finding::new(
+        "other_room",
+        severity,
+        what,
+        other_room_fix(request, &near.path),
+    )
 }
 
-fn cure(request: &DoctorRequest<'_>, other: &Path) -> String {
+fn other_room_fix(request: &DoctorRequest<'_>, other: &Path) -> String {
     let found = room::find(None, request.from).ok();
     let is_found = found.is_some_and(|found| room::identity(&found) == room::identity(other));
     if request.room.is_some() && is_found {

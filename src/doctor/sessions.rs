@@ -73,8 +73,8 @@ fn processes(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
                 count(roots.len(), "session"),
                 pids.join(", ")
             );
-            let cure = format!("ps -o pid,lstart,cmd -p {}", pids.join(","));
-            findings.push(Finding::new("two_sessions", Severity::Warning, what, cure));
+            let fix = format!("ps -o pid,lstart,cmd -p {}", pids.join(","));
+            findings.push(Finding::new("two_sessions", Severity::Warning, what, fix));
         }
     }
 }
@@ -116,12 +116,12 @@ fn owners(examined: &ExaminedRoom<'_>, agent: &str, findings: &mut Vec<Finding>)
             "messages of {agent} were written by users {}",
             names.join(" and ")
         );
-        let cure = format!(
+        let fix = format!(
             "mailbag agent set {} --uid {}",
             quoted(agent),
             rustix::process::geteuid().as_raw()
         );
-        findings.push(Finding::new("several_users", Severity::Warning, what, cure));
+        findings.push(Finding::new("several_users", Severity::Warning, what, fix));
     }
 }
 
@@ -177,10 +177,10 @@ fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
             count(holders.len(), "consumer"),
             names.join(", ")
         );
-        let cure = format!(
+        let fix = format!(
             "ls -la {}",
             super::shell(&room.dir.at(layout::taken(agent)))
         );
-        findings.push(Finding::new("shared_inbox", Severity::Note, what, cure));
+        findings.push(Finding::new("shared_inbox", Severity::Note, what, fix));
     }
 }

@@ -82,19 +82,19 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
         let path = room.at(below);
         if room.stat(below).is_ok_and(|meta| meta.is_none()) {
             let what = format!("{} is missing", path.display());
-            let cure = format!("mkdir -p {}", shell(&path));
+            let fix = format!("mkdir -p {}", shell(&path));
             findings
-                .push(Finding::new("missing_directory", Severity::Warning, what, cure).fixable());
+                .push(Finding::new("missing_directory", Severity::Warning, what, fix).fixable());
             continue;
         }
         match room.sub(below) {
             Err(e) => {
-                let cure = format!("ls -lad {}", shell(&path));
+                let fix = format!("ls -lad {}", shell(&path));
                 findings.push(Finding::new(
                     "unreachable_directory",
                     Severity::Problem,
                     e.to_string(),
-                    cure,
+                    fix,
                 ));
             }
             Ok(dir) => {
@@ -150,12 +150,12 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
             .map(|(below, _)| shell(&room.at(below)))
             .collect();
         let what = format!("you own {which} but have no write permission");
-        let cure = format!("chmod u+rwx {}", paths.join(" "));
+        let fix = format!("chmod u+rwx {}", paths.join(" "));
         return Some(Finding::new(
             "unwritable_directory",
             Severity::Problem,
             what,
-            cure,
+            fix,
         ));
     }
     // This may be intended in a room of several users: then the router runs as a user with access to all directories.
@@ -163,7 +163,7 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
         "you have no write permission for {which}; user {} must run the router",
         meta.uid
     );
-    let cure = format!(
+    let fix = format!(
         "sudo -u '#{}' mailbag --room {} run",
         meta.uid,
         shell(room.path())
@@ -172,7 +172,7 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
         "unwritable_directory",
         Severity::Warning,
         what,
-        cure,
+        fix,
     ))
 }
 
@@ -211,22 +211,22 @@ fn bounds(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()
         let what = format!(
             "a router needs {wanted} directory watches, but the limit of this user is {most}"
         );
-        let cure = format!(
+        let fix = format!(
             "sudo sysctl fs.inotify.max_user_watches={}",
             (wanted * 4).max(1 << 16)
         );
-        findings.push(Finding::new("few_watches", Severity::Warning, what, cure));
+        findings.push(Finding::new("few_watches", Severity::Warning, what, fix));
     }
     let waiting = count(inboxes, "agent");
     if let Some(most) = machine::watchers().filter(|most| *most < inboxes as u64 + 1) {
         let what = format!(
             "{waiting} need one watcher each to wait for mail, but the limit of this user is {most}"
         );
-        let cure = format!(
+        let fix = format!(
             "sudo sysctl fs.inotify.max_user_instances={}",
             (inboxes as u64 * 4).max(512)
         );
-        findings.push(Finding::new("few_watchers", Severity::Warning, what, cure));
+        findings.push(Finding::new("few_watchers", Severity::Warning, what, fix));
     }
     if let Some(most) = machine::open_files().filter(|most| *most < HELD) {
         let what =

@@ -23,12 +23,12 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
     findings.extend(written_by(&own, &own).map(|who| others(examined, "", &who)));
     if let Some(registry) = &examined.registry {
         let open = programs::not_agreed(room, registry).or_else(|e| {
-            let cure = "mailbag trust --list";
+            let fix = "mailbag trust --list";
             findings.push(Finding::new(
                 "consent_unreadable",
                 Severity::Warning,
                 e.to_string(),
-                cure,
+                fix,
             ));
             Ok::<_, crate::base::error::Error>(Vec::new())
         })?;
@@ -37,12 +37,12 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
                 "{} is not woken: you have not agreed to start {}",
                 open.agent, open.program
             );
-            let cure = format!("mailbag trust {}", shell(room.dir.path()));
+            let fix = format!("mailbag trust {}", shell(room.dir.path()));
             findings.push(Finding::new(
                 "program_not_agreed",
                 Severity::Warning,
                 what,
-                cure,
+                fix,
             ));
         }
     }
@@ -55,12 +55,12 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
             "{} has no effect: you have not agreed to {}",
             setting.key, setting.value
         );
-        let cure = format!("mailbag trust {}", shell(room.dir.path()));
+        let fix = format!("mailbag trust {}", shell(room.dir.path()));
         findings.push(Finding::new(
             "setting_not_agreed",
             Severity::Warning,
             what,
-            cure,
+            fix,
         ));
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::query::links;
 use crate::room::Room;
 use crate::room::carriers::CarrierState;
 use crate::room::consent::LinkConnection;
-use crate::room::links::cure;
+use crate::room::links::link_fix;
 use crate::room::settings::{Carrier, SshAddress};
 use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -90,7 +90,7 @@ impl LinkConnector {
         let _held = room.lock_link(&link, Duration::ZERO)?;
         let known_as = known_as.ok_or_else(|| Error::Usage {
             what: format!("the room {link} cannot know this room, which has no tag"),
-            cure: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
+            fix: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
         })?;
         let (client, (from, to)) = self.start_client(&known_as)?;
         let mut near = ConnectingEnd {
@@ -101,13 +101,13 @@ impl LinkConnector {
         let done = mirror(&room, &link, from, to, &mut near);
         let last = client.end();
         done.map_err(|e| match e {
-            Error::Busy { what, cure } if !last.is_empty() => Error::Busy {
+            Error::Busy { what, fix } if !last.is_empty() => Error::Busy {
                 what: format!("{what} ({last})"),
-                cure,
+                fix,
             },
             e if !last.is_empty() => Error::Busy {
                 what: format!("{e} ({last})"),
-                cure: "it connects again".into(),
+                fix: "it connects again".into(),
             },
             e => e,
         })
@@ -124,7 +124,7 @@ impl LinkConnector {
         }
         let address = SshAddress::parse(address).ok_or_else(|| Error::Usage {
             what: format!("{address} is not an SSH address"),
-            cure: "write [user@]host:/path/to/room".into(),
+            fix: "write [user@]host:/path/to/room".into(),
         })?;
         let (client, ends) = ssh::SshClient::start(&address, known_as)?;
         Ok((CarrierClient::Ssh(client), ends))
@@ -206,7 +206,7 @@ impl ConnectionPolicy for ConnectingEnd<'_> {
                     "nothing crossed the link {} for {waited}",
                     self.keeper.connection.link
                 ),
-                cure: "run `mailbag status` in both rooms".into(),
+                fix: "run `mailbag status` in both rooms".into(),
             });
         }
         Ok(true)
@@ -230,7 +230,7 @@ impl ConnectingEnd<'_> {
         };
         Err(Error::Busy {
             what: format!("the link {link} has stopped: {why}"),
-            cure: cure(link),
+            fix: link_fix(link),
         })
     }
 }

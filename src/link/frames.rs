@@ -182,7 +182,7 @@ pub(super) fn write_frame(to: &mut impl Write, frame: &CarrierFrame) -> Result<(
 pub(super) fn gone(what: String) -> Error {
     Error::Busy {
         what,
-        cure: "the carrier connects again".into(),
+        fix: "the carrier connects again".into(),
     }
 }
 

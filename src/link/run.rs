@@ -63,7 +63,7 @@ pub fn once(room: &Room) -> Result<usize> {
     match untrusted.first() {
         Some(link) => Err(Error::Untrusted {
             what: format!("you have not agreed to connect over the link {link}"),
-            cure: "`mailbag trust` shows it and asks".into(),
+            fix: "`mailbag trust` shows it and asks".into(),
         }),
         None => Ok(served),
     }
@@ -197,7 +197,7 @@ impl ServedLinks {
 fn broken() -> Error {
     Error::Busy {
         what: "a carrier of this process failed unexpectedly".into(),
-        cure: "report it as a bug".into(),
+        fix: "report it as a bug".into(),
     }
 }
 

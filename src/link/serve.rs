@@ -20,19 +20,19 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
         None => {
             return Err(Error::NotFound {
                 what: format!("the room at {at} has no link {tag}"),
-                cure: format!("in that room, add a table [links.{tag}] to settings.toml"),
+                fix: format!("in that room, add a table [links.{tag}] to settings.toml"),
             });
         }
         Some(Carrier::Dir) => {
             return Err(Error::Usage {
                 what: format!("the link {tag} of the room at {at} is within that machine"),
-                cure: format!("in that room, set `carrier = \"none\"` in [links.{tag}]"),
+                fix: format!("in that room, set `carrier = \"none\"` in [links.{tag}]"),
             });
         }
         Some(Carrier::Nats) => {
             return Err(Error::Usage {
                 what: format!("the link {tag} of the room at {at} is over NATS"),
-                cure: "in that room, run `mailbag link run`".into(),
+                fix: "in that room, run `mailbag link run`".into(),
             });
         }
         Some(Carrier::Ssh | Carrier::None) => {}

@@ -67,7 +67,7 @@ impl SshClient {
         machine::end_with_us(&mut command);
         let mut child = command.spawn().map_err(|e| Error::Busy {
             what: format!("cannot start the program `{SSH}`: {e}"),
-            cure: "install an SSH client".into(),
+            fix: "install an SSH client".into(),
         })?;
         let (Some(to), Some(from), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())

@@ -16,7 +16,7 @@ impl NatsClient {
     ) -> Result<(NatsClient, (File, File))> {
         Err(Error::Usage {
             what: format!("the link {} is over NATS, and this program was built without it", connection.link),
-            cure: "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout"
+            fix: "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout"
                 .into(),
         })
     }

@@ -208,7 +208,7 @@ impl Log {
 fn moved(path: &Path, how: &str) -> Error {
     Error::Moved {
         what: format!("{} {how}", path.display()),
-        cure: "nothing more was delivered; run `mailbag log verify`, then start the router again"
+        fix: "nothing more was delivered; run `mailbag log verify`, then start the router again"
             .into(),
     }
 }

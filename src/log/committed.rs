@@ -222,7 +222,7 @@ impl CommittedLines {
                     path: super::path(&room, line.at.segment),
                     line: None,
                     what: format!("the line at byte {} is not a record: {e}", line.at.offset),
-                    cure: "run `mailbag log verify`".into(),
+                    fix: "run `mailbag log verify`".into(),
                 }),
             }
         })

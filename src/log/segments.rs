@@ -169,12 +169,12 @@ impl Read for LogSegment {
 
 /// The error for an archived segment that cannot be unpacked.
 pub(super) fn damaged(path: &Path, what: &str) -> Error {
-    let cure = "restore the file from a backup; nothing was changed".into();
+    let fix = "restore the file from a backup; nothing was changed".into();
     Error::State {
         path: path.to_path_buf(),
         line: None,
         what: format!("is damaged: {what}"),
-        cure,
+        fix,
     }
 }
 
@@ -184,7 +184,7 @@ pub(super) fn missing(room: &Dir, number: u32) -> Error {
         path: room.at(layout::live_segment(number)),
         line: None,
         what: "is missing, and it is not in archive/".into(),
-        cure: "restore it, or the part of archive/ that contains it; nothing was changed".into(),
+        fix: "restore it, or the part of archive/ that contains it; nothing was changed".into(),
     }
 }
 

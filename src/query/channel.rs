@@ -69,26 +69,26 @@ pub fn find<'a>(room: &'a Room, channel: &str) -> Result<ConversationReader<'a>>
     if names.iter().any(|name| name == channel) {
         return Ok(ConversationReader::of(room, channel));
     }
-    let cure = match nearest(channel, names.iter().map(String::as_str)).as_slice() {
+    let fix = match nearest(channel, names.iter().map(String::as_str)).as_slice() {
         [] => "`mailbag channel list` shows the channels; a message with the field `channel` creates one".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };
     Err(Error::NotFound {
         what: format!("no channel {}", quoted(channel)),
-        cure,
+        fix,
     })
 }
 
 /// The conversation of a channel that may not exist yet; `true` if it exists.
 pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(ConversationReader<'a>, bool)> {
     if !id::is_name(channel) {
-        let cure = format!(
+        let fix = format!(
             "use letters, digits, `.`, `_` and `-`, at most {} characters",
             limits::NAME
         );
         return Err(Error::Usage {
             what: format!("{} is not a valid channel name", quoted(channel)),
-            cure,
+            fix,
         });
     }
     Ok((

@@ -34,14 +34,14 @@ pub fn charter(room: &Room) -> Result<RoomCharter> {
                 path,
                 line: None,
                 what: what.clone(),
-                cure: fix.clone(),
+                fix: fix.clone(),
             });
         }
         CharterFile::Missing => {
-            let cure = "write one, or run `mailbag charter init` for a template".into();
+            let fix = "write one, or run `mailbag charter init` for a template".into();
             return Err(Error::NotFound {
                 what: format!("no {}", path.display()),
-                cure,
+                fix,
             });
         }
     };

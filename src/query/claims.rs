@@ -178,10 +178,10 @@ pub fn paths(
 
 /// The error if it is unknown who owns work.
 pub fn unknown(e: &Error) -> Error {
-    let cure = "correct this first, or ask the other agents before you change the files".into();
+    let fix = "correct this first, or ask the other agents before you change the files".into();
     Error::Busy {
         what: format!("it is unknown who owns the work: {e}"),
-        cure,
+        fix,
     }
 }
 
@@ -194,14 +194,14 @@ fn subject_of_word(room: &Room, from: &Path, word: &str) -> Result<ClaimSubject>
                 .map(|one| one.what.as_str())
                 .collect::<Vec<_>>()
                 .join("; ");
-            let cure = problems
+            let fix = problems
                 .into_iter()
                 .next()
                 .map(|one| one.fix)
                 .unwrap_or_default();
             Error::Usage {
                 what: format!("{} is not a subject: {what}", quoted(word)),
-                cure,
+                fix,
             }
         }
         e => e,

@@ -53,7 +53,7 @@ impl DisplayedApproval {
             path: room.dir.at(layout::LOG),
             line: None,
             what: format!("has no approval #{seq} with the digest {digest}"),
-            cure: "run `mailbag log verify`".into(),
+            fix: "run `mailbag log verify`".into(),
         })?;
         let (approval, options) = (
             claim::name(message.from(), message.id()),
@@ -81,7 +81,7 @@ pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
                 quoted(reference),
                 several.len()
             ),
-            cure: "write SENDER/ID, or the number".into(),
+            fix: "write SENDER/ID, or the number".into(),
         }),
         ReferenceResolution::None => match approvals.find_decided(reference) {
             ReferenceResolution::One(decided) => {
@@ -102,7 +102,7 @@ pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
             }
             _ => Err(Error::NotFound {
                 what: format!("there is no open approval {}", quoted(reference)),
-                cure: "`mailbag pending` lists open approvals".into(),
+                fix: "`mailbag pending` lists open approvals".into(),
             }),
         },
     }

@@ -37,7 +37,7 @@ pub fn head(room: &Room) -> Result<LogHead> {
         }),
         None => Err(Error::NotFound {
             what: format!("the log of {} has no records", room.dir.path().display()),
-            cure: "send a message first".into(),
+            fix: "send a message first".into(),
         }),
     }
 }

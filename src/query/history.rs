@@ -76,7 +76,7 @@ impl MessageFilter {
                 .or_else(|| asked.asker.clone())
                 .ok_or_else(|| Error::Usage {
                     what: "cannot list unread mail: no agent given".into(),
-                    cure: "pass --to AGENT or --as AGENT".into(),
+                    fix: "pass --to AGENT or --as AGENT".into(),
                 })?;
             unread = Some(inbox::unread(&room.dir, &whose)?.into_iter().collect());
             to = Some(whose);
@@ -178,13 +178,13 @@ fn known_type(kind: String) -> Result<String> {
         return Ok(kind);
     }
     let near = nearest(&kind, TYPES.iter().copied());
-    let cure = if near.is_empty() {
+    let fix = if near.is_empty() {
         "one of the types that `mailbag generate schema` lists".into()
     } else {
         near.join(" or ")
     };
     Err(Error::Usage {
         what: format!("{} is not a message type", quoted(&kind)),
-        cure: format!("use {cure}"),
+        fix: format!("use {fix}"),
     })
 }

@@ -98,7 +98,7 @@ fn by_actor() -> Result<AgentIdentity> {
     };
     Err(Error::Usage {
         what: format!("this is an unidentified session: no agent name given, and {evidence}"),
-        cure: format!(
+        fix: format!(
             "pass --as AGENT, set {}, or run `mailbag join AGENT`",
             VARIABLES[0]
         ),
@@ -108,7 +108,7 @@ fn by_actor() -> Result<AgentIdentity> {
 fn lost(loss: &LossNotification) -> Error {
     Error::Busy {
         what: loss.to_string(),
-        cure: "join under another name with `mailbag join NAME`, or pass --as AGENT".into(),
+        fix: "join under another name with `mailbag join NAME`, or pass --as AGENT".into(),
     }
 }
 
@@ -158,7 +158,7 @@ pub fn registered<'r>(
         };
         Error::NotFound {
             what: format!("no agent is called {}{origin}", quoted(name)),
-            cure: format!("{}{register}", registry.did_you_mean(name)),
+            fix: format!("{}{register}", registry.did_you_mean(name)),
         }
     })
 }

@@ -11,7 +11,7 @@ use crate::log;
 use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::message::record::Record;
-use crate::room::links::{LinkEndState, ReportedAgent, cure, open_other, tag_of_room};
+use crate::room::links::{LinkEndState, ReportedAgent, link_fix, open_other, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
 use crate::room::{self, Room, RouterMode};
 use memchr::memmem;
@@ -103,7 +103,7 @@ pub fn stopped(room: &Room, tag: &str) -> Option<String> {
         .find(|blocked| Path::new(&blocked.what) == state)?;
     let why = blocked
         .reason
-        .strip_suffix(&cure(tag))
+        .strip_suffix(&link_fix(tag))
         .map(|why| why.trim_end_matches("; ").to_owned());
     Some(why.unwrap_or(blocked.reason))
 }
@@ -111,13 +111,13 @@ pub fn stopped(room: &Room, tag: &str) -> Option<String> {
 /// The error for a tag without a link.
 pub fn unknown(settings: &Settings, tag: &str) -> Error {
     let known: Vec<&str> = settings.links.keys().map(String::as_str).collect();
-    let cure = match known.as_slice() {
+    let fix = match known.as_slice() {
         [] => "`mailbag link add` adds one".to_owned(),
         known => format!("the links are {}", known.join(", ")),
     };
     Error::NotFound {
         what: format!("there is no link {}", quoted(tag)),
-        cure,
+        fix,
     }
 }
 
@@ -189,14 +189,14 @@ impl LinkStatus {
             .unwrap_or_else(|| Stamp::now().to_string());
         let test = format!("mailbag link test {}", self.tag);
         let Some(link) = &self.settings else {
-            let cure = format!("mailbag link add {} ADDRESS", self.tag);
+            let fix = format!("mailbag link add {} ADDRESS", self.tag);
             return self.add(
                 format!(
                     "the link is gone from {}, but its mail waits",
                     layout::SETTINGS
                 ),
                 since,
-                cure,
+                fix,
             );
         };
         let address = &link.address;
@@ -210,8 +210,8 @@ impl LinkStatus {
             }
             Some(Err(e)) => return self.add(e.to_string(), since, test),
             Some(Ok(other)) if their_link(room, link, other).is_ok_and(|back| back.is_none()) => {
-                let cure = link_back(room, own, other);
-                return self.add("the other room has no link to this one".into(), since, cure);
+                let fix = link_back(room, own, other);
+                return self.add("the other room has no link to this one".into(), since, fix);
             }
             _ => {}
         }
@@ -229,20 +229,20 @@ impl LinkStatus {
         );
         match other {
             Some(Ok(other)) if !has_router(&other) => {
-                let cure = format!("mailbag --room {} run", shell_word(address));
-                self.add(format!("{what}: no router runs there"), since, cure);
+                let fix = format!("mailbag --room {} run", shell_word(address));
+                self.add(format!("{what}: no router runs there"), since, fix);
             }
             _ => self.add(what, since, test),
         }
     }
 
-    fn add(&mut self, reason: String, since: String, cure: String) {
+    fn add(&mut self, reason: String, since: String, fix: String) {
         let what = layout::link_out(&self.tag).display().to_string();
         self.problems.push(BlockedPath {
             what,
             reason,
             since,
-            cure,
+            fix,
         });
     }
 }

@@ -70,7 +70,7 @@ impl SearchPattern {
         if words.is_empty() {
             return Err(Error::Usage {
                 what: "no word to search for".into(),
-                cure: "write a word, such as `mailbag search port`".into(),
+                fix: "write a word, such as `mailbag search port`".into(),
             });
         }
         SearchPattern::compile(&words, true, field)
@@ -200,7 +200,7 @@ fn not_a_regex(text: &str, error: &regex::Error) -> Error {
             quoted(text),
             why.trim()
         ),
-        cure: "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $".into(),
+        fix: "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $".into(),
     }
 }
 

@@ -64,7 +64,7 @@ pub fn future(text: &str) -> Result<Stamp> {
 pub fn length(text: &str) -> Result<Duration> {
     span(text).ok_or_else(|| Error::Usage {
         what: format!("{} is not a duration", quoted(text)),
-        cure: "use a duration such as 500ms, 30s, 5m, 1h, 2d or 0".into(),
+        fix: "use a duration such as 500ms, 30s, 5m, 1h, 2d or 0".into(),
     })
 }
 
@@ -76,7 +76,7 @@ fn instant(text: &str, direction: i64, example: &str) -> Result<Stamp> {
         .or_else(|| Stamp::parse(text))
         .ok_or_else(|| Error::Usage {
             what: format!("{} is not a time", quoted(text)),
-            cure: format!(
+            fix: format!(
                 "use {example}, 90s, 2h, 7d or 1w, or an instant such as 2026-11-21T10:30:00Z"
             ),
         })

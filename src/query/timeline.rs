@@ -80,7 +80,7 @@ impl ChannelSelection {
             None => Ok(ChannelSelection(names)),
             Some(name) => Err(Error::Usage {
                 what: format!("{} is not a valid channel name", quoted(name)),
-                cure: "use letters, digits, `.`, `_` and `-`, or no name for all channels".into(),
+                fix: "use letters, digits, `.`, `_` and `-`, or no name for all channels".into(),
             }),
         }
     }

@@ -67,14 +67,14 @@ fn check_type(kind: &str) -> Result<()> {
         return Ok(());
     }
     let near = nearest(kind, TYPES.iter().copied());
-    let cure = if near.is_empty() {
+    let fix = if near.is_empty() {
         "`mailbag generate schema` lists the types; custom types begin with x-".to_owned()
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
     Err(Error::Usage {
         what: format!("{} is not a message type", quoted(kind)),
-        cure,
+        fix,
     })
 }
 

@@ -123,7 +123,7 @@ pub fn require_person(action: &str) -> Result<()> {
         Actor::Agent(evidence) => Err(rejected_agent(action, evidence)),
         Actor::Unknown(evidence) => Err(Error::Usage {
             what: format!("only a person can {action}, and the caller is unknown: {evidence}"),
-            cure: "run it in a terminal of the machine itself, outside of containers".into(),
+            fix: "run it in a terminal of the machine itself, outside of containers".into(),
         }),
     }
 }
@@ -139,7 +139,7 @@ pub fn reject_agent(action: &str) -> Result<()> {
 fn rejected_agent(action: &str, evidence: &ActorEvidence) -> Error {
     Error::Usage {
         what: format!("only a person can {action}, and the caller is an agent: {evidence}"),
-        cure: "ask the person to run it in a clean terminal: a new terminal window that no agent, editor or tmux started, \
+        fix: "ask the person to run it in a clean terminal: a new terminal window that no agent, editor or tmux started, \
                or a new login by SSH"
             .into(),
     }

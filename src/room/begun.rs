@@ -186,7 +186,7 @@ fn clear_draft(path: &Path) -> Result<()> {
                     "should be the rest of a room that was being removed, but {}",
                     contains(&found)
                 ),
-                cure: "move it away, and run the command again".into(),
+                fix: "move it away, and run the command again".into(),
             });
         }
     }

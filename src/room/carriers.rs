@@ -43,7 +43,7 @@ impl Room {
             .map_err(|e| match e {
                 Error::Busy { what, .. } => Error::Busy {
                     what: format!("another carrier serves the link {tag}: {what}"),
-                    cure: "one is enough; it does the work".into(),
+                    fix: "one is enough; it does the work".into(),
                 },
                 e => e,
             })

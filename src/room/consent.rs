@@ -231,7 +231,7 @@ pub fn file() -> Result<PathBuf> {
 pub(super) fn directory() -> Result<PathBuf> {
     layout::trust_directory().ok_or_else(|| Error::Usage {
         what: "no directory for recorded consent is known".into(),
-        cure: format!(
+        fix: format!(
             "set HOME, or {} to an absolute path",
             layout::TRUST_DIRECTORY
         ),
@@ -262,7 +262,7 @@ fn read(own: &UserDirectory) -> Result<ConsentList> {
         path: file().unwrap_or_default(),
         line: None,
         what,
-        cure: "move it to another place; mailbag then asks for consent again".into(),
+        fix: "move it to another place; mailbag then asks for consent again".into(),
     })
 }
 
@@ -275,6 +275,6 @@ pub fn path_text(path: &Path) -> Result<String> {
                 "{} is not UTF-8, so consent for it cannot be recorded",
                 path.display()
             ),
-            cure: "rename the directory".into(),
+            fix: "rename the directory".into(),
         })
 }

@@ -43,7 +43,7 @@ impl KeyFile {
 
     /// Its content, if that is still the same.
     pub fn read(&self) -> Result<Vec<u8>> {
-        let (what, cure) = match content(&self.path)? {
+        let (what, fix) = match content(&self.path)? {
             Some(content) if self.sha256.as_ref() == Some(&digest(&content)) => {
                 return Ok(content);
             }
@@ -52,7 +52,7 @@ impl KeyFile {
         };
         Err(Error::Usage {
             what: format!("the file {} {what}", self.path),
-            cure: cure.into(),
+            fix: fix.into(),
         })
     }
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The next step for a stopped link.
-pub fn cure(link: &str) -> String {
+pub fn link_fix(link: &str) -> String {
     format!("compare both rooms, then run `mailbag link rebind {link}` in both")
 }
 
@@ -199,7 +199,7 @@ pub fn open_other(tag: &str, link: &LinkSettings) -> Result<Room> {
     }
     Err(Error::Untrusted {
         what: format!("you have not agreed to the link {tag} to {}", link.address),
-        cure: "`mailbag trust` shows it and asks".into(),
+        fix: "`mailbag trust` shows it and asks".into(),
     })
 }
 

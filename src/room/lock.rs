@@ -47,7 +47,7 @@ impl Room {
             .map_err(|e| match e {
                 Error::Busy { what, .. } => Error::Busy {
                     what: format!("another `mailbag archive` is running in this room: {what}"),
-                    cure: "wait for it to end".into(),
+                    fix: "wait for it to end".into(),
                 },
                 e => e,
             })
@@ -98,7 +98,7 @@ impl Room {
             None => {
                 let no_permission = Error::Busy {
                     what: format!("this process has no permission to route, and no router is running: {e}"),
-                    cure: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
+                    fix: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
                 };
                 if self.is_agents_user()? {
                     Ok(LockAttempt::Closed(no_permission))
@@ -121,12 +121,12 @@ impl Room {
     }
 
     fn pass_takes_long(&self, file: &File) -> Error {
-        let Error::Busy { what, cure } = self.dir.locked(layout::LOCK, file) else {
+        let Error::Busy { what, fix } = self.dir.locked(layout::LOCK, file) else {
             unreachable!("it is held")
         };
         Error::Busy {
             what: format!("another command is routing in this room: {what}"),
-            cure,
+            fix,
         }
     }
 
@@ -304,7 +304,7 @@ impl LockNote {
                 "process {pid} has routed in {} since {since}, and its lock has no effect on this process",
                 dir.path().display()
             ),
-            cure:
+            fix:
                 "two routers would use the same numbers: reach the room by the same mount as that process, or stop it"
                     .into(),
         })
@@ -453,7 +453,7 @@ impl RouterLock {
                     "{} was removed or replaced",
                     self.dir.at(layout::LOCK).display()
                 ),
-                cure: "start the router again; nothing was changed after that".into(),
+                fix: "start the router again; nothing was changed after that".into(),
             });
         };
         let is_as_left = (there.modified, there.size) == (self.left.modified, self.left.size);
@@ -464,7 +464,7 @@ impl RouterLock {
         }
         Err(Error::Moved {
             what: format!("another router has written to {}", self.dir.at(layout::LOCK).display()),
-            cure: "only one router can run in a room, and its lock must work for all who can write to the room".into(),
+            fix: "only one router can run in a room, and its lock must work for all who can write to the room".into(),
         })
     }
 }

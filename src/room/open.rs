@@ -71,7 +71,7 @@ impl Room {
         }
         Err(Error::NotFound {
             what: format!("no room at {}", path.display()),
-            cure: format!("create one with `mailbag init {}`", path.display()),
+            fix: format!("create one with `mailbag init {}`", path.display()),
         })
     }
 
@@ -177,9 +177,8 @@ impl Room {
                 path: self.dir.at(layout::REGISTRY),
                 line: None,
                 what: "is missing".into(),
-                cure:
-                    "restore it, or run `mailbag init` to create one that contains only the human"
-                        .into(),
+                fix: "restore it, or run `mailbag init` to create one that contains only the human"
+                    .into(),
             })?;
         Registry::parse(&bytes).map_err(|problems| self.unreadable(layout::REGISTRY, problems))
     }
@@ -245,7 +244,7 @@ impl Room {
                 })
                 .collect::<Vec<_>>()
                 .join("; "),
-            cure: "correct the file; nothing was changed".into(),
+            fix: "correct the file; nothing was changed".into(),
         }
     }
 }
@@ -348,7 +347,7 @@ pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
                     .map(|missed| format!(", and {missed}"))
                     .unwrap_or_default()
             ),
-            cure: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM"
+            fix: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM"
                 .into(),
         }),
     }
@@ -374,7 +373,7 @@ pub fn check_not_a_link(room: PathBuf) -> Result<PathBuf> {
             room.display(),
             real.display()
         ),
-        cure: format!(
+        fix: format!(
             "if you trust this link, select the room with --room {0} or MAILBAG_ROOM={0}",
             real.display()
         ),

@@ -52,7 +52,7 @@ impl StalledRouter {
     }
 
     /// The command that lets mail be delivered again.
-    pub fn cure(&self) -> String {
+    pub fn fix(&self) -> String {
         let signal = if self.stopped { "-CONT " } else { "" };
         format!("kill {signal}{}", self.pid)
     }
@@ -87,7 +87,7 @@ impl Room {
         match self.stalled()?.filter(|stalled| stalled.files > 0) {
             Some(stalled) => Err(Error::Busy {
                 what: stalled.describe(),
-                cure: format!("let it continue or end it: `{}`", stalled.cure()),
+                fix: format!("let it continue or end it: `{}`", stalled.fix()),
             }),
             None => Ok(()),
         }

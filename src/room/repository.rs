@@ -190,7 +190,7 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<ClaimSubject> 
             quoted(word),
             ground.top.display()
         ),
-        cure: "name a path in a repository, or below the room's parent directory".into(),
+        fix: "name a path in a repository, or below the room's parent directory".into(),
     })?;
     let path: Vec<String> = [literal(&place.path)]
         .into_iter()

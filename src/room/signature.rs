@@ -179,7 +179,7 @@ fn directory(user: u32) -> Result<PathBuf> {
                 "{} has no home directory in the user database for a decision key",
                 machine::user(user)
             ),
-            cure: "run it as a user with a home directory".into(),
+            fix: "run it as a user with a home directory".into(),
         })
 }
 
@@ -207,6 +207,6 @@ fn broken(user: u32, what: &str) -> Error {
             .unwrap_or_default(),
         line: None,
         what: what.to_owned(),
-        cure: "move it away; `mailbag trust --decision-key` makes a new one".into(),
+        fix: "move it away; `mailbag trust --decision-key` makes a new one".into(),
     }
 }

@@ -28,7 +28,7 @@ impl Room {
         let what = format!("the room {} was removed", self.dir.path().display());
         Err(Error::Moved {
             what,
-            cure: "restore the room or make another one, then run the command again".into(),
+            fix: "restore the room or make another one, then run the command again".into(),
         })
     }
 
@@ -49,7 +49,7 @@ impl Room {
         if (there.device, there.inode) != (own.device, own.inode) {
             return Err(Error::Moved {
                 what: format!("{} was replaced by another directory", path.display()),
-                cure: "run the command again".into(),
+                fix: "run the command again".into(),
             });
         }
         // Another user's room may not allow this user to enter `spool/`.
@@ -104,7 +104,7 @@ impl Room {
                 "the room {path} belongs to {}, not to you{unread}",
                 machine::user(identity.owner)
             ),
-            cure: format!(
+            fix: format!(
                 "nothing in it was used; if you trust its owner, a person can run `mailbag trust {path}`, which shows \
                  the room's programs and asks for consent"
             ),

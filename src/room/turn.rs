@@ -65,12 +65,12 @@ impl RoomTurn {
             }
             Err(TryLockError::WouldBlock) => {
                 let held = self.room.locked(layout::TURN_WANTED, &self.wanted);
-                let Error::Busy { what, cure } = held else {
+                let Error::Busy { what, fix } = held else {
                     unreachable!("it is held")
                 };
                 Err(Error::Busy {
                     what: format!("a backup has paused the room: {what}"),
-                    cure,
+                    fix,
                 })
             }
         }

@@ -78,7 +78,7 @@ impl Room {
             path: self.dir.path().to_path_buf(),
             line: None,
             what,
-            cure: "use a complete copy, or delete this one and run `mailbag backup` again; nothing was changed".into(),
+            fix: "use a complete copy, or delete this one and run `mailbag backup` again; nothing was changed".into(),
         }
     }
 }

@@ -103,7 +103,7 @@ pub(super) async fn search(
             (None, None) => {
                 return Err(Error::Usage {
                     what: "no words to search for".into(),
-                    cure: "add `?words=TEXT` or `?regex=PATTERN`".into(),
+                    fix: "add `?words=TEXT` or `?regex=PATTERN`".into(),
                 });
             }
         };

@@ -138,7 +138,7 @@ impl Browsers {
     fn place(&self) -> Result<&PathBuf> {
         self.directory.as_ref().ok_or_else(|| Error::Usage {
             what: "there is no directory for the state of the page".into(),
-            cure: "set HOME, or XDG_STATE_HOME to an absolute path".into(),
+            fix: "set HOME, or XDG_STATE_HOME to an absolute path".into(),
         })
     }
 
@@ -157,7 +157,7 @@ impl Browsers {
             path: own.at(&self.name),
             line: None,
             what: format!("cannot be read: {e}"),
-            cure: "remove it; browsers then have to enter again".into(),
+            fix: "remove it; browsers then have to enter again".into(),
         })
     }
 

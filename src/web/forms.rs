@@ -174,7 +174,7 @@ fn settle_item(app: &WebApp, form: AnswerForm) -> Result<String> {
         .find(|item| item.key() == form.key())
         .ok_or_else(|| Error::NotFound {
             what: format!("the {} #{} is no longer open", form.kind, form.seq),
-            cure: "nothing was sent".into(),
+            fix: "nothing was sent".into(),
         })?;
     let action = match (form.action.as_deref(), text) {
         (Some("reply"), Some(text)) => ItemAction::Reply(text),
@@ -239,10 +239,10 @@ pub(super) async fn mark_read(
     .await
 }
 
-fn usage(what: &str, cure: &str) -> Error {
+fn usage(what: &str, fix: &str) -> Error {
     Error::Usage {
         what: what.into(),
-        cure: cure.into(),
+        fix: fix.into(),
     }
 }
 

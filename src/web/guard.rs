@@ -90,11 +90,11 @@ async fn answered(request: Request, next: Next) -> Response {
 fn judge(app: &WebApp, connection: &WebConnection, request: &Request) -> RequestVerdict {
     let (gate, headers, path) = (&app.gate, request.headers(), request.uri().path());
     if !gate.has_host(headers) {
-        let cure = "use the URL that `mailbag web` printed; for another name, pass --public URL";
+        let fix = "use the URL that `mailbag web` printed; for another name, pass --public URL";
         return reject(
             StatusCode::MISDIRECTED_REQUEST,
             "this page does not have that name",
-            cure,
+            fix,
         );
     }
     let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -132,16 +132,16 @@ fn judge(app: &WebApp, connection: &WebConnection, request: &Request) -> Request
         Requester::Person => RequestVerdict::Admit,
         Requester::Reader if only_reads => RequestVerdict::Admit,
         Requester::Reader => {
-            let cure = "act on the page, or run the command in a terminal";
+            let fix = "act on the page, or run the command in a terminal";
             reject(
                 StatusCode::FORBIDDEN,
                 "the token for programs only reads",
-                cure,
+                fix,
             )
         }
         Requester::Stranger if only_reads && is_page(path) => RequestVerdict::Shell,
         Requester::Stranger | Requester::Impostor => {
-            let cure = if gate.has_password() {
+            let fix = if gate.has_password() {
                 "enter the password, or use the URL that `mailbag web` printed"
             } else {
                 "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again"
@@ -149,14 +149,14 @@ fn judge(app: &WebApp, connection: &WebConnection, request: &Request) -> Request
             reject(
                 StatusCode::UNAUTHORIZED,
                 "this browser has not entered",
-                cure,
+                fix,
             )
         }
     }
 }
 
-fn reject(status: StatusCode, what: &str, cure: &str) -> RequestVerdict {
-    RequestVerdict::Reject(RequestFailure::new(status, what, cure))
+fn reject(status: StatusCode, what: &str, fix: &str) -> RequestVerdict {
+    RequestVerdict::Reject(RequestFailure::new(status, what, fix))
 }
 
 /// Returns true if a browser shows this address, instead of a script or a program that reads it.

@@ -53,8 +53,8 @@ pub(super) async fn events(
     };
     let Some(place) = app.stream_place(app.gate.caller(&headers)) else {
         let what = "too many streams are open already";
-        let cure = "close other pages, or end programs that read streams";
-        return RequestFailure::new(StatusCode::SERVICE_UNAVAILABLE, what, cure).json();
+        let fix = "close other pages, or end programs that read streams";
+        return RequestFailure::new(StatusCode::SERVICE_UNAVAILABLE, what, fix).json();
     };
     let since = last.or(from.since);
     let opened = run(&app, move |app| match since {

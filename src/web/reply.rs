@@ -12,7 +12,7 @@ pub(super) struct RequestFailure {
     pub(super) status: StatusCode,
     code: ErrorCode,
     pub(super) what: String,
-    pub(super) cure: String,
+    pub(super) fix: String,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -20,7 +20,7 @@ impl RequestFailure {
     pub(super) fn new(
         status: StatusCode,
         what: impl Into<String>,
-        cure: impl Into<String>,
+        fix: impl Into<String>,
     ) -> RequestFailure {
         let code = match status {
             StatusCode::NOT_FOUND => ErrorCode::NotFound,
@@ -33,7 +33,7 @@ impl RequestFailure {
             status,
             code,
             what: what.into(),
-            cure: cure.into(),
+            fix: fix.into(),
             problems: Vec::new(),
         }
     }
@@ -42,8 +42,8 @@ impl RequestFailure {
         RequestFailure::new(StatusCode::NOT_FOUND, what, "go back to the first page")
     }
 
-    pub(super) fn bad(what: impl Into<String>, cure: impl Into<String>) -> RequestFailure {
-        RequestFailure::new(StatusCode::BAD_REQUEST, what, cure)
+    pub(super) fn bad(what: impl Into<String>, fix: impl Into<String>) -> RequestFailure {
+        RequestFailure::new(StatusCode::BAD_REQUEST, what, fix)
     }
 
     pub(super) fn broken() -> RequestFailure {
@@ -56,7 +56,7 @@ impl RequestFailure {
 
     /// As `--json` prints errors.
     pub(super) fn json(&self) -> Response {
-        let error = json!({"code": self.code, "what": self.what, "cure": self.cure, "problems": self.problems});
+        let error = json!({"code": self.code, "what": self.what, "fix": self.fix, "problems": self.problems});
         (
             self.status,
             json_text(json!({ "error": error }).to_string()),
@@ -79,11 +79,11 @@ impl From<Error> for RequestFailure {
         let ErrorReport {
             code,
             what,
-            cure,
+            fix,
             problems,
         } = ErrorReport::from(&error);
-        let (what, cure) = if problems.is_empty() {
-            (what, cure.unwrap_or_else(|| "run `mailbag doctor`".into()))
+        let (what, fix) = if problems.is_empty() {
+            (what, fix.unwrap_or_else(|| "run `mailbag doctor`".into()))
         } else {
             (
                 "the message was rejected".into(),
@@ -94,7 +94,7 @@ impl From<Error> for RequestFailure {
             status,
             code,
             what,
-            cure,
+            fix,
             problems,
         }
     }

@@ -43,7 +43,7 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     assert_eq!(
         said.matches("mailbag link rebind po").count(),
         1,
-        "the cure is said once: {said}"
+        "the fix is said once: {said}"
     );
     assert!(
         begun.elapsed() < Duration::from_secs(30),

@@ -27,7 +27,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
         "unknown_recipient"
     );
     assert_eq!(
-        status["unregistered"][0]["cure"],
+        status["unregistered"][0]["fix"],
         "mailbag agent add stranger"
     );
     assert_eq!(

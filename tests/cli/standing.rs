@@ -50,14 +50,14 @@ fn a_full_output_does_not_make_anybody_send_twice() {
             .next_back()
             .unwrap_or_default();
         let error = &error["error"];
-        let cure = error["cure"].as_str().unwrap_or_default();
+        let fix = error["fix"].as_str().unwrap_or_default();
         assert_eq!(
             (code, &error["code"], &error["exit"]),
             (1, &"done".into(), &1.into()),
             "{args:?}: {said}"
         );
         assert!(
-            cure.starts_with("do not ") || cure.starts_with("don't "),
+            fix.starts_with("do not ") || fix.starts_with("don't "),
             "{args:?}: {said}"
         );
         assert!(!said.contains("try again"), "{args:?}: {said}");

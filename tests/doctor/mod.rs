@@ -45,9 +45,9 @@ fn finding(report: &Value, code: &str) -> Value {
         .unwrap_or_else(|| panic!("no {code} in {report:#}"))
         .clone();
     assert!(those.next().is_none(), "{code} twice in {report:#}");
-    let cure = found["cure"].as_str().expect("a text");
+    let fix = found["fix"].as_str().expect("a text");
     assert!(
-        !cure.is_empty() && !cure.contains('\n'),
+        !fix.is_empty() && !fix.contains('\n'),
         "no command line: {found:#}"
     );
     found
@@ -69,7 +69,7 @@ fn says(finding: &Value, severity: &str, words: &[&str]) {
                 .is_some_and(|text| text.contains(word))
         };
         assert!(
-            is_there("what") || is_there("cure"),
+            is_there("what") || is_there("fix"),
             "{word:?} is not in {finding:#}"
         );
     }
@@ -88,7 +88,7 @@ fn paste(world: &World, finding: &Value) {
     let mut command = std::process::Command::new("sh");
     command
         .arg("-c")
-        .arg(finding["cure"].as_str().expect("a text"))
+        .arg(finding["fix"].as_str().expect("a text"))
         .current_dir(world.path())
         .env("PATH", path);
     shell.get_envs().for_each(|(name, value)| {

@@ -97,7 +97,7 @@ fn holds(place: &Place, log: &[u8]) {
                 );
             }
         }
-        Err(Error::State { what, cure, .. }) => assert!(!what.is_empty() && !cure.is_empty()),
+        Err(Error::State { what, fix, .. }) => assert!(!what.is_empty() && !fix.is_empty()),
         Err(e) => panic!("no error of state: {e:?}"),
     }
     // A router starts from it or reports an error; the remaining log is valid.

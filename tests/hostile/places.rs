@@ -336,13 +336,13 @@ fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
             .unwrap_or_default();
         blocked.into_iter().find(|line| line["what"] == what)
     };
-    for (what, cure) in wanted {
-        town.wait(what, || line(what).is_some_and(|line| line["cure"] == cure));
+    for (what, fix) in wanted {
+        town.wait(what, || line(what).is_some_and(|line| line["fix"] == fix));
     }
     assert!(line("outbox/alice/.draft").is_none());
     let doctor = crate::world::World::run(&town, &["doctor"]).out;
-    for (_, cure) in wanted {
-        assert!(doctor.contains(cure), "{cure}: {doctor}");
+    for (_, fix) in wanted {
+        assert!(doctor.contains(fix), "{fix}: {doctor}");
     }
     // Each agent gets one notice for its file, and none after the next scan or restart.
     if cfg!(feature = "failpoints") {
@@ -357,12 +357,12 @@ fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
         "{told:#?}"
     );
     // The suggested commands work.
-    for (_, cure) in wanted {
+    for (_, fix) in wanted {
         tool(
             "sh",
             [
                 "-c".as_ref(),
-                format!("cd '{}' && {cure}", town.room("").display()).as_ref(),
+                format!("cd '{}' && {fix}", town.room("").display()).as_ref(),
             ],
         );
     }

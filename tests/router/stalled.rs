@@ -17,7 +17,7 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
     wait("the stop", || {
         world.json(&["status"])["stalled"]["stopped"] == true
     });
-    let cure = format!("kill -CONT {}", world.json(&["status"])["stalled"]["pid"]);
+    let fix = format!("kill -CONT {}", world.json(&["status"])["stalled"]["pid"]);
     assert!(world.ok(&["status"]).contains("0 files wait"));
     world.drop_file("alice", "two.json", r#"{"to": "bob", "body": "two"}"#);
     assert!(world.ok(&["status"]).contains("1 file waits"));
@@ -34,7 +34,7 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
         let ran = world.run(args);
         let said = ran.out + &ran.err;
         assert!(
-            said.contains("is stopped") && said.contains(&cure),
+            said.contains("is stopped") && said.contains(&fix),
             "{args:?}: {said}"
         );
     }

@@ -126,9 +126,9 @@ fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
         "{report:#}"
     );
     assert!(
-        report["findings"][0]["cure"]
+        report["findings"][0]["fix"]
             .as_str()
-            .is_some_and(|cure| cure.starts_with("mailbag trust /"))
+            .is_some_and(|fix| fix.starts_with("mailbag trust /"))
     );
     let calls = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",

@@ -72,8 +72,8 @@ impl CommandOutput {
     }
 
     /// Records that the main work is done, so that a later error does not make the caller repeat it.
-    pub(crate) fn did(&mut self, what: impl Into<String>, cure: &'static str) {
-        self.did = Some((what.into(), cure));
+    pub(crate) fn did(&mut self, what: impl Into<String>, fix: &'static str) {
+        self.did = Some((what.into(), fix));
     }
 
     /// The error to show, with the work that was done before it.
@@ -87,10 +87,10 @@ impl CommandOutput {
                 | Error::Busy { .. }
         );
         match self.did.take() {
-            Some((what, cure)) if is_trouble => Error::Done {
+            Some((what, fix)) if is_trouble => Error::Done {
                 what,
                 why: error.to_string(),
-                cure: cure.into(),
+                fix: fix.into(),
             },
             _ => error,
         }
@@ -434,7 +434,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) {
         let report = ErrorReport {
             code: ErrorCode::Usage,
             what: what.strip_prefix("error: ").unwrap_or(what).to_owned(),
-            cure: tip.or_else(|| advice.next()).map(str::to_owned),
+            fix: tip.or_else(|| advice.next()).map(str::to_owned),
             problems: Vec::new(),
         };
         ErrorOutput::new(Exit::Usage, report).print();

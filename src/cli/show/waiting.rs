@@ -13,7 +13,7 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
 }
 
 /// The error of a wait without a result.
-pub(crate) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -> Error {
+pub(crate) fn too_late(what: &str, timeout: Duration, fix: impl Into<String>) -> Error {
     let what = if timeout.is_zero() {
         what.to_owned()
     } else {
@@ -21,7 +21,7 @@ pub(crate) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -
     };
     Error::Timeout {
         what,
-        cure: cure.into(),
+        fix: fix.into(),
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         let what = "--by names the message that replaces a superseded one".to_owned();
         return Err(Error::Usage {
             what,
-            cure: "add `--status superseded`".to_owned(),
+            fix: "add `--status superseded`".to_owned(),
         });
     }
     set(

@@ -221,11 +221,11 @@ fn approve(args: Args, who: &AgentIdentity, room: &Room, cx: &mut CommandContext
                 asked.approval,
                 span_text(timeout.unwrap_or_default())
             );
-            let cure = format!(
+            let fix = format!(
                 "the approval stays open; wait longer with `mailbag wait --as {}`",
                 asked.agent()
             );
-            cx.out.error(&Error::Busy { what, cure });
+            cx.out.error(&Error::Busy { what, fix });
             Ok(Exit::TryAgain)
         }
         WaitResult::Found(outcome) => {

@@ -127,10 +127,10 @@ fn not_yet(
         list(subjects),
         crate::base::clock::span_text(timeout)
     );
-    let cure = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
+    let fix = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
     Ok(Error::Busy {
         what,
-        cure: cure.into(),
+        fix: fix.into(),
     })
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let shells = completing::SHELLS;
     let shell = shells.completer(&name).ok_or_else(|| Error::NotFound {
         what: format!("no completions for {name}"),
-        cure: format!(
+        fix: format!(
             "choose one of {}",
             shells.names().collect::<Vec<_>>().join(", ")
         ),

@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         let displayed = DisplayedApproval::read(&room, &approval)?;
         return Err(Error::Usage {
             what: format!("no option given for #{}", displayed.seq),
-            cure: format!(
+            fix: format!(
                 "run `mailbag decide {} OPTION` with one of: {}",
                 displayed.seq,
                 sanitize::line(&displayed.options.join(", "))
@@ -113,7 +113,7 @@ fn confirm(
                 "a decision needs the text of {}, and there is no terminal to show it",
                 displayed.approval
             ),
-            cure: format!(
+            fix: format!(
                 "show the text of #{} in `mailbag pending --json`, then add --digest with the digest from there",
                 displayed.seq
             ),

@@ -89,5 +89,5 @@ fn show(finding: &Finding, out: &mut CommandOutput) -> Result<()> {
     };
     let word = out.paint(style, word);
     out.line(format!("{word}: {}", sanitize::line(&finding.what)))?;
-    out.line(format!("  {}", sanitize::line(&finding.cure)))
+    out.line(format!("  {}", sanitize::line(&finding.fix)))
 }

@@ -88,7 +88,7 @@ fn several(offers: &[ClaimOffer], accept: bool) -> Error {
     let option = if accept { "--accept" } else { "--decline" };
     Error::Usage {
         what: format!("there are {} open offers", offers.len()),
-        cure: format!(
+        fix: format!(
             "run `mailbag handoff {option} NUMBER`:\n  {}",
             lines.collect::<Vec<_>>().join("\n  ")
         ),

@@ -178,7 +178,7 @@ pub(crate) fn read(client: Client) -> Result<Option<HookEvent>> {
         .doing("read", "standard input")?;
     let event = client.read(&input).map_err(|what| Error::Usage {
         what,
-        cure: format!(
+        fix: format!(
             "run `mailbag install {}`, which adds the hook to the client",
             client.as_str()
         ),

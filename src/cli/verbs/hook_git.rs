@@ -50,7 +50,7 @@ pub(super) fn run(
         );
         Err(Error::Timeout {
             what,
-            cure: "run `mailbag doctor`".into(),
+            fix: "run `mailbag doctor`".into(),
         })
     });
     match answer {

@@ -111,7 +111,7 @@ fn no_session() -> Error {
         .join(", ");
     Error::Usage {
         what: format!("cannot identify this session: none of {variables} is set"),
-        cure: "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT"
+        fix: "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT"
             .into(),
     }
 }

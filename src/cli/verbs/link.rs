@@ -334,7 +334,7 @@ fn show(link: &LinkStatus, out: &mut CommandOutput) -> Result<()> {
             sanitize::line(&problem.reason),
             age(&problem.since)
         ))?;
-        out.line(format!("      -> {}", sanitize::line(&problem.cure)))?;
+        out.line(format!("      -> {}", sanitize::line(&problem.fix)))?;
     }
     Ok(())
 }
@@ -407,7 +407,7 @@ fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
             .ask("Start the link again?")?
             .ok_or_else(|| Error::Usage {
                 what: "cannot ask without a terminal".into(),
-                cure: "pass --yes".into(),
+                fix: "pass --yes".into(),
             })?;
         if !asked {
             cx.out.note("nothing was changed");

@@ -107,7 +107,7 @@ pub(super) fn serve(args: &LinkServeArgs, cx: &CommandContext) -> Result<Exit> {
     if std::io::stdin().is_terminal() {
         return Err(Error::Usage {
             what: "`mailbag link serve` speaks with another machine, not with a person".into(),
-            cure: "run `mailbag link run` on the other machine, which starts it".into(),
+            fix: "run `mailbag link run` on the other machine, which starts it".into(),
         });
     }
     link::serve::serve(&cx.room()?, &args.tag)?;

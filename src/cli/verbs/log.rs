@@ -161,7 +161,7 @@ fn accept_gap(room: &Room, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
     let agreed = yes
         || cx.out.ask(question)?.ok_or_else(|| Error::Usage {
             what: "cannot ask without a terminal".into(),
-            cure:
+            fix:
                 "run `mailbag log accept-gap` at a terminal, or give --yes to give up what is shown"
                     .into(),
         })?;

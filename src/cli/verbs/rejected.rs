@@ -344,7 +344,7 @@ fn confirmed(meant: &[ListedRejection], cx: &mut CommandContext) -> Result<bool>
     if cx.out.json || !std::io::stdin().is_terminal() || !cx.out.is_terminal() {
         return Err(Error::Usage {
             what: "cannot ask for confirmation without a terminal, and dropped files cannot be restored".into(),
-            cure: "add --yes".into(),
+            fix: "add --yes".into(),
         });
     }
     let rows: Vec<_> = meant.iter().map(|one| row(one, &cx.out)).collect();

@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 fn of_output(command: &str) -> Result<&'static str> {
     schema::output(command).ok_or_else(|| {
         let near = nearest(command, OUTPUTS.iter().map(|(name, _)| *name));
-        let cure = if near.is_empty() {
+        let fix = if near.is_empty() {
             String::new()
         } else {
             format!("did you mean {}? ", near.join(", "))
@@ -73,7 +73,7 @@ fn of_output(command: &str) -> Result<&'static str> {
         let what = format!("no schema for the output of `{command}`");
         Error::NotFound {
             what,
-            cure: format!("{cure}run `mailbag generate schema --list` to see all"),
+            fix: format!("{fix}run `mailbag generate schema --list` to see all"),
         }
     })
 }

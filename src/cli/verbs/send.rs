@@ -253,7 +253,7 @@ pub(crate) fn piped(out: &CommandOutput) -> Result<String> {
             "standard input is not UTF-8 at byte {}",
             e.utf8_error().valid_up_to()
         ),
-        cure: "convert it, for example with iconv, or attach a file of the room's context/".into(),
+        fix: "convert it, for example with iconv, or attach a file of the room's context/".into(),
     })?;
     if text.ends_with('\n') {
         text.pop();

@@ -199,7 +199,7 @@ fn held_up(status: &RoomStatus) -> String {
 fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
     if let Some(stalled) = &status.stalled {
         say(out, RED, "problem", stalled.describe())?;
-        cure(out, &stalled.cure())?;
+        print_fix(out, &stalled.fix())?;
     }
     for problem in &status.problems {
         say(out, RED, "problem", problem)?;
@@ -212,7 +212,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             "blocked",
             format!("{}: {} (since {since})", blocked.what, blocked.reason),
         )?;
-        cure(out, &blocked.cure)?;
+        print_fix(out, &blocked.fix)?;
     }
     for link in status.links.iter().filter(|link| link.waiting > 0) {
         let since = link.oldest.as_deref().map(age).unwrap_or_default();
@@ -227,7 +227,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             "link",
             &text,
         )?;
-        cure(out, &format!("mailbag link status {}", link.tag))?;
+        print_fix(out, &format!("mailbag link status {}", link.tag))?;
     }
     for outbox in &status.unregistered {
         let count = count_of(outbox.files, "file");
@@ -237,7 +237,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             "unknown",
             format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why),
         )?;
-        cure(out, &outbox.cure)?;
+        print_fix(out, &outbox.fix)?;
     }
     for ProgramTrust { agent, program, .. } in &status.not_agreed {
         say(
@@ -246,7 +246,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             "not trusted",
             format!("{agent} is not woken: you have not trusted {program}"),
         )?;
-        cure(out, "mailbag trust")?;
+        print_fix(out, "mailbag trust")?;
     }
     for GuardedSetting { key, value } in &status.withheld {
         say(
@@ -255,12 +255,12 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             "not trusted",
             format!("{key} has no effect: you have not trusted {value}"),
         )?;
-        cure(out, "mailbag trust")?;
+        print_fix(out, "mailbag trust")?;
     }
     for one in &status.unloaded {
         let unloaded = unloaded(one, out);
         say(out, PLAIN, "not loaded", unloaded)?;
-        cure(out, &one.cure)?;
+        print_fix(out, &one.fix)?;
     }
     for stale in &status.stale {
         let seen = stale
@@ -275,7 +275,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             "stale",
             format!("{} has {} unread, {seen}", stale.id, stale.unread),
         )?;
-        cure(out, "mailbag who")?;
+        print_fix(out, "mailbag who")?;
     }
     Ok(())
 }
@@ -303,7 +303,7 @@ fn pending(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             "undelivered",
             format!("#{seq} ({id}) from {from} to {to}"),
         )?;
-        cure(out, &copy.cure)?;
+        print_fix(out, &copy.fix)?;
     }
     for rejected in &status.rejected {
         say(
@@ -323,7 +323,7 @@ fn pending(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
                 "",
                 format!("#{} {}", rejection.seq, rejection.what),
             )?;
-            cure(out, &format!("mailbag rejected show {}", rejection.seq))?;
+            print_fix(out, &format!("mailbag rejected show {}", rejection.seq))?;
         }
     }
     Ok(())
@@ -366,6 +366,6 @@ fn unloaded(one: &UnloadedAgent, out: &CommandOutput) -> String {
 }
 
 /// The command that fixes a problem, below the problem. It is not folded, so that it can be copied.
-fn cure(out: &mut CommandOutput, cure: &str) -> Result<()> {
-    out.line(format!("{:WORD$}   -> {}", "", sanitize::line(cure)))
+fn print_fix(out: &mut CommandOutput, fix: &str) -> Result<()> {
+    out.line(format!("{:WORD$}   -> {}", "", sanitize::line(fix)))
 }

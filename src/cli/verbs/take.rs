@@ -131,10 +131,10 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             return hand(&room, &agent, &handed, &given_back, cx);
         }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
-            let cure = "wait for a message with --wait TIME".to_owned();
+            let fix = "wait for a message with --wait TIME".to_owned();
             return Err(Error::NotFound {
                 what: format!("no message to lease in the inbox of {agent}"),
-                cure,
+                fix,
             });
         };
         // A lease can expire during the command. The message can then be leased again.

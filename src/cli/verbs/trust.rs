@@ -164,7 +164,7 @@ fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGran
     let asks = |question: &str| {
         cx.out.ask(question)?.ok_or_else(|| Error::Usage {
             what: "cannot ask for consent without a terminal".into(),
-            cure: "run `mailbag trust` at a terminal, or give --yes to trust what is shown".into(),
+            fix: "run `mailbag trust` at a terminal, or give --yes to trust what is shown".into(),
         })
     };
     if !standing.trusted && !asks("Use this room?")? {
@@ -223,7 +223,7 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut CommandContext) -> Result<E
                     return Err(Error::Usage {
                         what: "cannot ask whether to replace the pinned key without a terminal"
                             .into(),
-                        cure: "run `mailbag trust --decision-key` at a terminal".into(),
+                        fix: "run `mailbag trust --decision-key` at a terminal".into(),
                     });
                 }
             }

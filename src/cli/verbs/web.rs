@@ -49,7 +49,7 @@ pub(crate) struct Args {
 pub(crate) fn run(_: Args, _: &mut CommandContext) -> Result<Exit> {
     Err(Error::Usage {
         what: "this program was built without the page".into(),
-        cure: "build it with `cargo build --release --features web`".into(),
+        fix: "build it with `cargo build --release --features web`".into(),
     })
 }
 
@@ -135,7 +135,7 @@ fn check(args: &Args, listen: std::net::SocketAddr, has_password: bool) -> Resul
     if !listen.ip().is_loopback() && !has_password && args.public.is_none() {
         return Err(Error::Usage {
             what: format!("{listen} can be reached from other machines"),
-            cure: "pass --password-file FILE, or --public URL of a reverse proxy that asks for a password".into(),
+            fix: "pass --password-file FILE, or --public URL of a reverse proxy that asks for a password".into(),
         });
     }
     let is_url = |url: &String| url.starts_with("https://") || url.starts_with("http://");
@@ -149,7 +149,7 @@ fn check(args: &Args, listen: std::net::SocketAddr, has_password: bool) -> Resul
                 "{} is not the URL of a host",
                 crate::base::text::quoted(url)
             ),
-            cure: "write it as https://mail.example.org".into(),
+            fix: "write it as https://mail.example.org".into(),
         });
     }
     Ok(())

@@ -83,7 +83,7 @@ fn answer_to_agent<'b>(board: &'b ItemBoard, agent: &str, text: &str) -> Result<
                 .collect();
             Err(Error::Usage {
                 what: format!("this could answer {many} items of {agent}: {}", names.join(", ")),
-                cure: "begin with the number instead of the name, or with a blank for a message that answers none"
+                fix: "begin with the number instead of the name, or with a blank for a message that answers none"
                     .into(),
             })
         }
@@ -150,7 +150,7 @@ impl NumberedInput<'_> {
         };
         Error::NotFound {
             what: format!("no open item has the number {sign}{}", self.number),
-            cure: "the list above the line has the numbers; begin with a blank to send the line as a message".into(),
+            fix: "the list above the line has the numbers; begin with a blank to send the line as a message".into(),
         }
     }
 
@@ -177,14 +177,14 @@ impl NumberedInput<'_> {
             () if !separated && !self.is_one_word() => Ok(InputMeaning::Message),
             () if takes_text => Err(Error::Usage {
                 what: format!("this is either a message or a reply to the {}", slot.name()),
-                cure: format!(
+                fix: format!(
                     "begin with #{} for the reply, or with a blank for the message",
                     slot.item.seq
                 ),
             }),
             () => Err(Error::Usage {
                 what: format!("{} does not answer the {}", quoted(text), slot.name()),
-                cure: format!(
+                fix: format!(
                     "{}; begin with a blank to send the line as a message",
                     forms(slot)
                 ),

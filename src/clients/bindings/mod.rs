@@ -36,7 +36,7 @@ pub fn write(language: HelperLanguage, file: &Path) -> Result<()> {
         let what = format!("{shown} is not a file path");
         return Err(Error::Usage {
             what,
-            cure: "pass a path such as -o DIR/mailbag.py".into(),
+            fix: "pass a path such as -o DIR/mailbag.py".into(),
         });
     };
     let dir = Dir::open(parent)?;
@@ -50,7 +50,7 @@ pub fn write(language: HelperLanguage, file: &Path) -> Result<()> {
             let what = format!("{shown} already exists and is not a helper");
             return Err(Error::Usage {
                 what,
-                cure: "choose another name, or remove the file".into(),
+                fix: "choose another name, or remove the file".into(),
             });
         }
         Err(e) => return Err(e),

@@ -78,7 +78,7 @@ impl ExecSession {
             );
             return Err(Error::Busy {
                 what,
-                cure: "use another agent name".into(),
+                fix: "use another agent name".into(),
             });
         }
         agent::mark(room, &id, AgentStatus::Online)?;
@@ -337,7 +337,7 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
         if agent.is_retired() {
             return Err(Error::Usage {
                 what: format!("cannot wait for {}: the agent is retired", agent.id),
-                cure: "remove it from --after".into(),
+                fix: "remove it from --after".into(),
             });
         }
         if !ids.iter().any(|id| **id == *agent.id) {
@@ -349,7 +349,7 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
 
 fn refuse_unfit(agent: &Agent, request: &ExecRequest) -> Result<()> {
     let id = &agent.id;
-    let unfit = |what: String, cure: String| Err(Error::Usage { what, cure });
+    let unfit = |what: String, fix: String| Err(Error::Usage { what, fix });
     if &**id == id::HUMAN {
         return unfit(
             "the human cannot be a command".into(),

@@ -270,7 +270,7 @@ impl<'s> DependencyWait<'s> {
 fn circular_wait(way: &[String]) -> Error {
     Error::Usage {
         what: format!("circular wait: {}", shown(way)),
-        cure: "start one of them without --after".into(),
+        fix: "start one of them without --after".into(),
     }
 }
 
@@ -283,7 +283,7 @@ fn too_late(missing: &[String], timeout: Duration) -> Error {
     };
     Error::Timeout {
         what,
-        cure: "try again, or increase --timeout".into(),
+        fix: "try again, or increase --timeout".into(),
     }
 }
 

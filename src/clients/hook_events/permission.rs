@@ -104,7 +104,7 @@ pub(super) fn ask(
                     "the decision on {} is not signed by the person, so it does not count",
                     asked.approval
                 ),
-                cure: "answer in the client's own dialog".into(),
+                fix: "answer in the client's own dialog".into(),
             }),
         },
         _ => Ok(HookAnswer {

@@ -192,7 +192,7 @@ fn check_approvals(asked: &InstallRequest<'_>) -> Result<()> {
                 "{} has no hook that can answer a permission request",
                 asked.client.name()
             ),
-            cure: "install without --approvals; the client asks in its own dialog".into(),
+            fix: "install without --approvals; the client asks in its own dialog".into(),
         });
     }
     require_person("install approvals by mail")
@@ -397,12 +397,12 @@ pub(super) fn text(file: &UserFile) -> Result<Option<&str>> {
 }
 
 fn refused(file: &UserFile, wrong: EditError) -> Error {
-    let cure = "correct the file and run the command again; nothing was changed".into();
+    let fix = "correct the file and run the command again; nothing was changed".into();
     Error::State {
         path: file.path().to_path_buf(),
         line: wrong.line,
         what: wrong.what,
-        cure,
+        fix,
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn check_inside(file: &UserFile, project: Option<&Path>) -> Result<()
             path: file.path().to_path_buf(),
             line: None,
             what: format!("is a link out of the project, to {}", real.display()),
-            cure: "replace the link with a file, or edit the target by hand; nothing was changed"
+            fix: "replace the link with a file, or edit the target by hand; nothing was changed"
                 .into(),
         }),
     }

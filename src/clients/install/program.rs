@@ -10,7 +10,7 @@ pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
     let plain = |path: &Path| path.to_str().map(str::to_owned);
     let unusable = |path: &Path| Error::Usage {
         what: format!("cannot use {} in client settings", path.display()),
-        cure: "use an absolute UTF-8 path that ends in /mailbag".into(),
+        fix: "use an absolute UTF-8 path that ends in /mailbag".into(),
     };
     if let Some(path) = asked {
         let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);

@@ -109,7 +109,7 @@ impl ToolArguments {
 fn missing(name: &str) -> Error {
     Error::Usage {
         what: format!("{name} is missing"),
-        cure: "it is required".into(),
+        fix: "it is required".into(),
     }
 }
 
@@ -117,19 +117,19 @@ fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
     let value = quoted(&value.to_string());
     Error::Usage {
         what: format!("{name} is {value}"),
-        cure: format!("use {wanted}"),
+        fix: format!("use {wanted}"),
     }
 }
 
 fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
     let near = nearest(name, known.iter().copied());
-    let cure = match (near.is_empty(), known.is_empty()) {
+    let fix = match (near.is_empty(), known.is_empty()) {
         (false, _) => format!("did you mean {}?", near.join(" or ")),
         (true, true) => "it has no parameters".to_owned(),
         (true, false) => format!("its parameters are {}", known.join(", ")),
     };
     Error::Usage {
         what: format!("{tool} has no parameter {}", quoted(name)),
-        cure,
+        fix,
     }
 }

@@ -83,6 +83,6 @@ pub fn serve(options: McpOptions) -> Result<()> {
 fn broken(what: &str) -> Error {
     Error::Usage {
         what: format!("the client does not speak MCP: {what}"),
-        cure: "start `mailbag mcp` from an MCP client, as `mailbag mcp --help` shows".into(),
+        fix: "start `mailbag mcp` from an MCP client, as `mailbag mcp --help` shows".into(),
     }
 }

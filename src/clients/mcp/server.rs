@@ -231,7 +231,7 @@ fn error(what: &str) -> CallToolResult {
 fn too_many() -> Error {
     Error::Busy {
         what: format!("{} calls of {WAITING} wait already", limits::TOOL_WAITS),
-        cure: "one call can wait for several senders and types; call again once others have ended"
+        fix: "one call can wait for several senders and types; call again once others have ended"
             .into(),
     }
 }
@@ -239,14 +239,14 @@ fn too_many() -> Error {
 fn unknown(name: &str) -> ErrorData {
     let names = TOOLS.iter().map(|tool| &*tool.name);
     let near = nearest(name, names.clone());
-    let cure = if near.is_empty() {
+    let fix = if near.is_empty() {
         format!("there are {}", names.collect::<Vec<_>>().join(", "))
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
     let what = Error::NotFound {
         what: format!("there is no tool {}", crate::message::address::quoted(name)),
-        cure,
+        fix,
     };
     ErrorData::invalid_params(words::of_tools(&what.to_string()), None)
 }

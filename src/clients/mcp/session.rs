@@ -133,9 +133,9 @@ impl McpSession {
         };
         let registry = room.registry()?;
         let agent = who.in_registry(&registry).map_err(|e| match e {
-            Error::NotFound { what, cure } => Error::NotFound {
+            Error::NotFound { what, fix } => Error::NotFound {
                 what,
-                cure: format!("{cure}, or call register_agent with a role"),
+                fix: format!("{fix}, or call register_agent with a role"),
             },
             e => e,
         })?;
@@ -199,7 +199,7 @@ impl McpSession {
         if name.eq_ignore_ascii_case(id::HUMAN) {
             return Err(Error::Usage {
                 what: "human is the person, and no agent acts as the person".into(),
-                cure: "choose another name".into(),
+                fix: "choose another name".into(),
             });
         }
         let mut state = self.state();
@@ -285,7 +285,6 @@ impl McpSessionState {
 fn unbound() -> Error {
     Error::Usage {
         what: "cannot identify you: no agent name is known for this session".into(),
-        cure: r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#
-            .into(),
+        fix: r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#.into(),
     }
 }

@@ -71,6 +71,6 @@ fn confirm(ran: ProgramOutcome, room: &Room, agent: &str, before: Option<&str>) 
 pub(super) fn held() -> Error {
     Error::Busy {
         what: "Codex holds messages for this session, as after Esc".into(),
-        cure: "type a prompt in its terminal; it announces the mail".into(),
+        fix: "type a prompt in its terminal; it announces the mail".into(),
     }
 }

@@ -324,7 +324,7 @@ impl WakeScheduler {
             let what = format!("the user has not agreed to start its program {argv:?}");
             return Err(Error::Usage {
                 what,
-                cure: format!("run `mailbag trust {}`", self.room.dir.path().display()),
+                fix: format!("run `mailbag trust {}`", self.room.dir.path().display()),
             });
         }
         if program::wants_session(&argv)
@@ -333,11 +333,11 @@ impl WakeScheduler {
                 .and_then(|lease| lease.session.as_ref())
                 .is_none()
         {
-            let (what, cure) = (
+            let (what, fix) = (
                 "it has no known session".into(),
                 format!("run `mailbag join {agent}` in its session"),
             );
-            return Err(Error::Usage { what, cure });
+            return Err(Error::Usage { what, fix });
         }
         let told = lease.as_ref().map(|lease| lease.told).unwrap_or_default();
         let count = briefing::unannounced(&self.room, agent)?;

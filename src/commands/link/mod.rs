@@ -162,7 +162,7 @@ fn nats(
                 "a link by {} has no credentials, no certificates and no replicas here",
                 wanted.carrier.as_str()
             ),
-            cure: "pass --carrier nats, or omit these options".into(),
+            fix: "pass --carrier nats, or omit these options".into(),
         })
     }
 }
@@ -182,7 +182,7 @@ fn edit(
         path: room.dir.at(layout::SETTINGS),
         line: None,
         what,
-        cure: "write the table of the link by hand; nothing was changed".into(),
+        fix: "write the table of the link by hand; nothing was changed".into(),
     };
     let changed = change(&text).map_err(|e| wrong(e.to_string()))?;
     Settings::parse(&changed).map_err(|_| wrong("cannot be changed by this command".into()))?;
@@ -194,10 +194,10 @@ fn edit(
 }
 
 fn check_tag(room: &Room, tag: &str) -> Result<()> {
-    let usage = |what: String, cure: &str| {
+    let usage = |what: String, fix: &str| {
         Err(Error::Usage {
             what,
-            cure: cure.into(),
+            fix: fix.into(),
         })
     };
     if !is_tag(tag) {
@@ -222,10 +222,10 @@ fn check_tag(room: &Room, tag: &str) -> Result<()> {
 
 /// Returns true if the address has the form that the carrier needs.
 fn check_address(wanted: &LinkRequest<'_>) -> Result<()> {
-    let usage = |what: &str, cure: &str| {
+    let usage = |what: &str, fix: &str| {
         Err(Error::Usage {
             what: what.into(),
-            cure: cure.into(),
+            fix: fix.into(),
         })
     };
     match wanted.carrier {
@@ -251,7 +251,7 @@ fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
         let what = "the address is missing".to_owned();
         return Err(Error::Usage {
             what,
-            cure: "give the directory of the other project".into(),
+            fix: "give the directory of the other project".into(),
         });
     }
     let path = from.join(address);
@@ -261,16 +261,16 @@ fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
         .find(|place| room::is_room(place))
         .ok_or_else(|| Error::NotFound {
             what: format!("no room at {}", places[2].display()),
-            cure: format!(
+            fix: format!(
                 "create one there with `mailbag init {}`",
                 shell_word(&places[0].to_string_lossy())
             ),
         })?;
     let other = Room::open(&place.canonicalize().doing("find", place)?)?;
-    let usage = |what: &str, cure: &str| {
+    let usage = |what: &str, fix: &str| {
         Err(Error::Usage {
             what: what.into(),
-            cure: cure.into(),
+            fix: fix.into(),
         })
     };
     if other.dir.meta()?.is_same_file(&room.dir.meta()?) {
@@ -300,7 +300,7 @@ fn text_of(path: &Path) -> Result<String> {
             "the path {} cannot be written into settings.toml",
             path.display()
         ),
-        cure: "use a path of plain text".into(),
+        fix: "use a path of plain text".into(),
     })
 }
 
@@ -318,7 +318,7 @@ fn check_free(settings: &Settings, wanted: &LinkRequest<'_>, address: &str) -> R
                     && (known == tag || !address.is_empty())
             }
         };
-        let (what, cure) = match (is_same(known), is_there) {
+        let (what, fix) = match (is_same(known), is_there) {
             (true, true) if known == tag => continue,
             (false, false) => continue,
             (true, _) => (
@@ -332,7 +332,7 @@ fn check_free(settings: &Settings, wanted: &LinkRequest<'_>, address: &str) -> R
                 "use that tag".to_owned(),
             ),
         };
-        return Err(Error::Usage { what, cure });
+        return Err(Error::Usage { what, fix });
     }
     Ok(())
 }

@@ -67,7 +67,7 @@ impl<'a> ServiceControl<'a> {
         if manager == ServiceManager::Systemd {
             control.call(&["show", "--property=Version"]).map_err(|e| Error::NotFound {
                 what: format!("no service manager of your user runs here: {}", what(e)),
-                cure: "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
+                fix: "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
                        own; elsewhere, `nohup mailbag run &` runs until the machine stops"
                     .into(),
             })?;
@@ -153,10 +153,10 @@ impl<'a> ServiceControl<'a> {
         }
         let output = match command.args(words).stdin(Stdio::null()).output() {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                let cure = "install it, or run `mailbag run` in another way".into();
+                let fix = "install it, or run `mailbag run` in another way".into();
                 return Err(Error::NotFound {
                     what: format!("there is no {program} on the PATH"),
-                    cure,
+                    fix,
                 });
             }
             output => output.doing("start", program)?,
@@ -170,7 +170,7 @@ impl<'a> ServiceControl<'a> {
         let what = format!("`{program} {}` failed: {why}", words.join(" "));
         Err(Error::Busy {
             what,
-            cure: format!(
+            fix: format!(
                 "`journalctl --user -u {}` shows the output of the router",
                 self.name
             ),

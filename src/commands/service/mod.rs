@@ -91,7 +91,7 @@ impl RouterService {
         };
         let file = file.ok_or_else(|| Error::Usage {
             what: "no directory for services was found".into(),
-            cure: "set HOME to an absolute path".into(),
+            fix: "set HOME to an absolute path".into(),
         })?;
         Ok(RouterService {
             manager,
@@ -233,7 +233,7 @@ impl RouterService {
                 path: self.file.clone(),
                 line: None,
                 what: "was changed by hand or by another program".into(),
-                cure: "move it away and run the command again; nothing was changed".into(),
+                fix: "move it away and run the command again; nothing was changed".into(),
             });
         }
         let made = rest.lines().find_map(|line| {
@@ -293,7 +293,7 @@ fn plain(path: &Path) -> Result<&str> {
             "the file of a service cannot contain the path {}",
             path.display()
         ),
-        cure: "rename the directory".into(),
+        fix: "rename the directory".into(),
     })
 }
 

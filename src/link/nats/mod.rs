@@ -110,7 +110,7 @@ impl ConnectionStart {
         let NatsAddress { servers, tls } =
             NatsAddress::parse(address).ok_or_else(|| Error::Usage {
                 what: format!("{address} is not an address of NATS servers"),
-                cure: "write nats://HOST:PORT or tls://HOST:PORT".into(),
+                fix: "write nats://HOST:PORT or tls://HOST:PORT".into(),
             })?;
         let read = |file: &crate::room::key_file::KeyFile| file.read();
         let credentials = credentials.as_ref().map(read).transpose()?;

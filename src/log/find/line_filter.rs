@@ -34,7 +34,7 @@ impl LineFilter {
         // Each text was checked before, so only extremely long texts fail here.
         let any = any.map_err(|e| Error::Usage {
             what: format!("cannot search for these texts: {e}"),
-            cure: "search for fewer or shorter texts".into(),
+            fix: "search for fewer or shorter texts".into(),
         })?;
         Ok(Some(LineFilter { any }))
     }

@@ -52,7 +52,7 @@ impl SearchLimiter {
                 what:
                     "an acknowledgement refers to a message that requires a search of the whole log"
                         .into(),
-                cure:
+                fix:
                     "it will be searched shortly; refer to messages as #12 to find them immediately"
                         .into(),
             }),
@@ -323,10 +323,10 @@ fn in_whole_log(
 impl UnresolvedReference {
     /// The error for a command.
     pub fn error(&self, viewer: &Viewer, reference: &str) -> Error {
-        let (what, cure) = self.words(viewer, reference);
+        let (what, fix) = self.words(viewer, reference);
         match self {
-            UnresolvedReference::Missing => Error::NotFound { what, cure },
-            UnresolvedReference::Several(_) => Error::Usage { what, cure },
+            UnresolvedReference::Missing => Error::NotFound { what, fix },
+            UnresolvedReference::Several(_) => Error::Usage { what, fix },
         }
     }
 

@@ -278,7 +278,7 @@ fn entries_of_log(room: &Dir, until: LogPosition) -> Result<Vec<SortedEntry>> {
             path: log::path(room, line.at.segment),
             line: None,
             what: format!("damaged at byte {}: {e}", line.at.offset),
-            cure: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
+            fix: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
         })?;
         entries.extend(keys(&record).into_iter().map(|key| (key, line.at.pack())));
     }
@@ -320,7 +320,7 @@ fn key(sender: &str, id: &str) -> u64 {
 fn not_open() -> Error {
     Error::Busy {
         what: "the index of ids is not open".into(),
-        cure: "report this as a defect of mailbag".into(),
+        fix: "report this as a defect of mailbag".into(),
     }
 }
 

@@ -371,7 +371,7 @@ fn part_of_log(
         }
         let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| Error::Busy {
             what: format!("the log is damaged at byte {}: {e}", line.at.offset),
-            cure: "run `mailbag log verify`".into(),
+            fix: "run `mailbag log verify`".into(),
         })?;
         let tip = LogTip {
             at: line.at,

@@ -217,7 +217,7 @@ impl BatchReader {
             path: log::path(&self.room, line.at.segment),
             line: None,
             what: format!("damaged at byte {}, with later batches after it: {what}", line.at.offset),
-            cure: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
+            fix: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
         })
     }
 }

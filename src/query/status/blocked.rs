@@ -3,7 +3,7 @@
 use crate::base::limits;
 use crate::disk::layout;
 use crate::room::Room;
-use crate::room::outbox::cure_beside;
+use crate::room::outbox::fix_beside;
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ pub struct BlockedPath {
     pub since: String,
     /// The command that retries it.
     #[serde(default)]
-    pub cure: String,
+    pub fix: String,
 }
 
 impl BlockedPath {
@@ -58,7 +58,7 @@ pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> 
     });
     lines
         .map(|line| BlockedPath {
-            cure: cure(room, registry, &line.what, again),
+            fix: blocked_fix(room, registry, &line.what, again),
             ..line
         })
         .collect()
@@ -104,7 +104,7 @@ fn is_claim_of(what: &Path, file: &Path) -> bool {
 
 /// The command that fixes a blocked file: a file in the wrong place has its own, for all others it is `again`, which
 /// makes another pass.
-fn cure(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> String {
+fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> String {
     if let Ok(below) = Path::new(what).strip_prefix(layout::LINKS) {
         let tag = below.iter().next().unwrap_or_default().to_string_lossy();
         // The state of the other room is blocked if it does not fit the items that this room sent.
@@ -121,7 +121,7 @@ fn cure(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> St
         .filter(|below| below.components().count() == 1);
     let meta = below.and_then(|_| room.dir.stat(what).ok().flatten());
     match meta.filter(|meta| meta.kind == FileType::RegularFile) {
-        Some(_) => cure_beside(&room.dir, what, |name| {
+        Some(_) => fix_beside(&room.dir, what, |name| {
             registry.is_some_and(|known| known.agent(name).is_some())
         }),
         None => again.to_owned(),

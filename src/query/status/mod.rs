@@ -100,7 +100,7 @@ pub struct UnregisteredOutbox {
     /// Why the router does not pick them up.
     pub why: &'static str,
     /// The command that fixes it.
-    pub cure: String,
+    pub fix: String,
 }
 
 /// Rejected files of an agent.
@@ -126,7 +126,7 @@ pub struct UndeliveredCopy {
     /// Recipient.
     pub to: String,
     /// The command that retries it.
-    pub cure: String,
+    pub fix: String,
 }
 
 /// The counters of a room for `watch`, fast to compute.
@@ -331,12 +331,12 @@ fn outboxes(
                 first,
             });
         } else {
-            let (why, cure) = cure(registry, &agent);
+            let (why, fix) = unregistered_fix(registry, &agent);
             unregistered.push(UnregisteredOutbox {
                 agent,
                 files: names.len(),
                 why,
-                cure,
+                fix,
             });
         }
     }
@@ -344,7 +344,7 @@ fn outboxes(
 }
 
 /// Why the router does not read an outbox, and the command that fixes it.
-fn cure(registry: Option<&Registry>, outbox: &str) -> (&'static str, String) {
+fn unregistered_fix(registry: Option<&Registry>, outbox: &str) -> (&'static str, String) {
     match registry.and_then(|registry| registry.find(outbox)) {
         Some(agent) if &*agent.id == outbox => (
             "the agent is retired",
@@ -409,7 +409,7 @@ fn undelivered(room: &Room, state: &RoomState, again: &str) -> Result<Vec<Undeli
                     id: open.id.clone(),
                     from,
                     to,
-                    cure: again.to_owned(),
+                    fix: again.to_owned(),
                 });
             }
         }

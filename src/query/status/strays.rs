@@ -18,7 +18,7 @@ pub(crate) fn strays(room: &Room) -> Result<Vec<BlockedPath>> {
             what: stray.place,
             reason: stray.why.into(),
             since: stray.since.to_string(),
-            cure: stray.cure,
+            fix: stray.fix,
         }));
     }
     Ok(all)

@@ -25,7 +25,7 @@ pub struct UnloadedAgent {
     #[serde(rename = "else", skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<Vec<String>>,
     /// The repair by the person.
-    pub cure: String,
+    pub fix: String,
 }
 
 /// The state of a session that does not seem to be loaded.
@@ -72,7 +72,7 @@ pub(super) fn unloaded(
                 (state, lease.session.clone(), Some(lease.last.clone()))
             }
         };
-        let cure = match &session {
+        let fix = match &session {
             Some(session) => format!("codex resume {session}"),
             None => format!("run `mailbag join {id}` in a session of Codex"),
         };
@@ -82,7 +82,7 @@ pub(super) fn unloaded(
             session,
             last,
             otherwise: wake.otherwise.clone(),
-            cure,
+            fix,
         })
     };
     Ok(woken.into_iter().filter_map(one).collect())

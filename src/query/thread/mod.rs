@@ -70,9 +70,9 @@ fn begin(source: &ThreadSource<'_>, viewer: &Viewer, name: &str) -> Result<Parti
         // Neither a thread nor a complete message reference: it may be a unique prefix.
         None => match lookup::one_of(room, viewer, name) {
             Ok(past) => found(source, viewer, &past.name()),
-            Err(Error::NotFound { what, cure }) => Err(Error::NotFound {
+            Err(Error::NotFound { what, fix }) => Err(Error::NotFound {
                 what: format!("{what}, and no thread with that name"),
-                cure,
+                fix,
             }),
             Err(e) => Err(e),
         },
@@ -370,7 +370,7 @@ fn thread_or_seq(name: &str, by_seq: &LoggedMessage, of_thread: &LoggedMessage) 
             "{} is ambiguous: a thread name and a message number",
             quoted(name)
         ),
-        cure: format!(
+        fix: format!(
             "write #{} ({}) for the message, or #{} ({}) for the thread",
             by_seq.seq,
             by_seq.name(),

@@ -263,7 +263,7 @@ impl<'a> MessageTracer<'a> {
         );
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("cannot search for this id: {e}"),
-            cure: "pass the record number (seq) instead".into(),
+            fix: "pass the record number (seq) instead".into(),
         })?;
         for line in log::lines(&self.room.dir, self.place)? {
             let line = line?;
@@ -439,7 +439,7 @@ impl<'a> MessageTracer<'a> {
     fn finish(mut self, state: &RoomState) -> Result<MessageTrace> {
         let record = self.record.take().ok_or_else(|| Error::NotFound {
             what: format!("record {} is missing from the log", self.meant.seq),
-            cure: "run `mailbag log verify` to find the damage of the log".into(),
+            fix: "run `mailbag log verify` to find the damage of the log".into(),
         })?;
         let recipients = self.recipients(&record, state);
         Ok(MessageTrace {

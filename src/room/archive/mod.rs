@@ -238,7 +238,7 @@ impl ArchiveWriter {
             path: self.room.at(below),
             line: None,
             what: format!("differs from {}", live.display()),
-            cure: "move one of the two to another place: `mailbag log verify` checks the rest; nothing was changed"
+            fix: "move one of the two to another place: `mailbag log verify` checks the rest; nothing was changed"
                 .into(),
         })
     }

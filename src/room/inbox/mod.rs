@@ -64,7 +64,7 @@ fn fail_rest(e: Error, deliveries: impl Iterator<Item = StagedFile>) -> Vec<(Sta
     for delivery in deliveries {
         let error = first.take().unwrap_or_else(|| Error::Busy {
             what: what.clone(),
-            cure: "the mail is kept and retried".into(),
+            fix: "the mail is kept and retried".into(),
         });
         failed.push((delivery, error));
     }

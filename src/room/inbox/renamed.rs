@@ -45,7 +45,7 @@ pub fn pass_on(
                 let what = format!("{} is being read", from.at(&name).display());
                 return Err(Error::Busy {
                     what,
-                    cure: "it is moved shortly".into(),
+                    fix: "it is moved shortly".into(),
                 });
             }
             if renamed.twice.contains(&at.micros()) {

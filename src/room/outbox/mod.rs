@@ -18,7 +18,7 @@ pub use empty::EmptyOutboxes;
 pub use lines::read as read_lines;
 pub use look::look;
 pub use request::PassRequest;
-pub use strays::{cure_beside, stray, strays_in};
+pub use strays::{fix_beside, stray, strays_in};
 pub use unready_files::UnreadyFiles;
 
 use crate::base::error::Result;

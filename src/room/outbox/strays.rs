@@ -19,7 +19,7 @@ pub struct StrayFile {
     /// Why it is not taken.
     pub why: &'static str,
     /// The command that corrects it, to be run in the room.
-    pub cure: String,
+    pub fix: String,
 }
 
 /// Examines a name in an agent's outbox. `None` if it may become a message, or if it changed a moment ago: it may be a
@@ -36,16 +36,16 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     }
     let (outbox, name) = (outbox.display().to_string(), name.to_string_lossy());
     let place = format!("{outbox}/{name}");
-    let (why, cure) = if meta.kind == FileType::Directory {
+    let (why, fix) = if meta.kind == FileType::Directory {
         (
             "directories in an outbox are ignored",
             format!("mv {place}/*.json {outbox}/"),
         )
     } else {
-        let cure = format!("mv {place} {outbox}/{}", renamed(&name));
+        let fix = format!("mv {place} {outbox}/{}", renamed(&name));
         (
             "its name does not end in .json or .ndjson (lower case)",
-            cure,
+            fix,
         )
     };
     // A name with characters that are special in a shell is left for a person to type.
@@ -53,8 +53,8 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
     Some(StrayFile {
-        cure: if is_plain {
-            cure
+        fix: if is_plain {
+            fix
         } else {
             format!("ls -la {outbox}")
         },
@@ -76,7 +76,7 @@ fn renamed(name: &str) -> String {
 
 /// The command for a file beside the outboxes: it moves the file to the outbox of the agent in its `from`, if that
 /// agent is registered.
-pub fn cure_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> String {
+pub fn fix_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> String {
     match read_sender(room, place).filter(|from| is_agent(from)) {
         Some(from) => format!("mv {place} {}/", layout::outbox(&from).display()),
         None => format!("ls -la {}", layout::OUTBOXES),

@@ -186,7 +186,7 @@ impl CallingSession {
                     "{} is not a valid session id",
                     crate::message::address::quoted(id)
                 ),
-                cure: format!(
+                fix: format!(
                     "use letters, digits and . _ - : with at most {} characters",
                     limits::SESSION_ID
                 ),

@@ -313,7 +313,7 @@ pub fn bind(
     if !caller.is_known() {
         return Err(Error::Usage {
             what: "this session cannot be distinguished from another one".into(),
-            cure: "give the client's id of the session, or set MAILBAG_AGENT".into(),
+            fix: "give the client's id of the session, or set MAILBAG_AGENT".into(),
         });
     }
     let within = room.settings()?.session_lease;
@@ -471,7 +471,7 @@ fn taken(lease: &SessionLease) -> Error {
             lease.holder(),
             lease.last
         ),
-        cure: format!(
+        fix: format!(
             "end that session, use another name, or take the agent over with `mailbag join {agent} --take-over` and \
              this session's id"
         ),

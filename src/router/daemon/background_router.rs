@@ -60,7 +60,7 @@ impl BackgroundRouter {
             Ok(Err(e)) => Some(e),
             Err(_) => Some(Error::Busy {
                 what: "the router of this process broke".into(),
-                cure: "report it".into(),
+                fix: "report it".into(),
             }),
         }
     }

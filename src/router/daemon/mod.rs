@@ -76,7 +76,7 @@ pub fn run(
             );
             return Err(Error::Busy {
                 what,
-                cure: "one is enough; it does the work".into(),
+                fix: "one is enough; it does the work".into(),
             });
         }
     };

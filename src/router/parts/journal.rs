@@ -122,7 +122,7 @@ impl Journal {
                     id.as_deref().unwrap_or("nothing"),
                     log.as_deref().unwrap_or("nothing")
                 ),
-                cure: "the room was moved or cleaned; nothing more was changed".into(),
+                fix: "the room was moved or cleaned; nothing more was changed".into(),
             }),
         }
     }

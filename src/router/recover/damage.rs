@@ -24,7 +24,7 @@ pub(super) fn reject_missing_claims(room: &Dir, damage: &BatchDamage) -> Result<
                 path: log::path(room, damage.from.segment),
                 line: None,
                 what: format!("damaged at byte {}, in a batch that was committed: {}", damage.from.offset, damage.what),
-                cure:
+                fix:
                     "restore the segment from a copy; to give the batch up, run `mailbag log accept-gap`; nothing was \
                        changed"
                         .into(),

@@ -134,7 +134,7 @@ fn rejected(room: &Dir, replayed: &ReplayedLog, found: &[EvidenceFile]) -> Error
         path: room.at(layout::LOG),
         line: None,
         what: format!("the log {ends}, but {}", describe(found, state.seq)),
-        cure: "restore log/ from a copy that has these records; if a file is from another room, move it out of this \
+        fix: "restore log/ from a copy that has these records; if a file is from another room, move it out of this \
                room; to give the records up, run `mailbag log accept-gap`; nothing was changed"
             .into(),
     }

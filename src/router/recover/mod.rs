@@ -99,7 +99,7 @@ fn replay(room: &Room) -> Result<ReplayedLog> {
             path: room.dir.at(layout::LOG),
             line: None,
             what: format!("it is {what}, and the log is read only from a directory of the room"),
-            cure: "put the directory back; nothing was changed".into(),
+            fix: "put the directory back; nothing was changed".into(),
         });
     }
     let mut replayed = state::replay(&room.dir)?;
@@ -236,7 +236,7 @@ fn reject_mixed_room(room: &Room, state: &RoomState) -> Result<()> {
                 id.as_deref().unwrap_or("nothing"),
                 state.room.as_deref().unwrap_or("no room"),
             ),
-            cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
+            fix: "put spool/ and log/ of one room together again; nothing was changed".into(),
         });
     }
     // A new segment of that name would hide the archived one.
@@ -253,7 +253,7 @@ fn reject_mixed_room(room: &Room, state: &RoomState) -> Result<()> {
                     .at(layout::live_segment(state.end.segment))
                     .display()
             ),
-            cure: "put it back; the archive alone is not the log; nothing was changed".into(),
+            fix: "put it back; the archive alone is not the log; nothing was changed".into(),
         });
     }
     Ok(())

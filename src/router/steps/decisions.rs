@@ -395,7 +395,7 @@ impl<'a> BatchApprovals<'a> {
             .ok_or_else(|| Error::Busy {
                 what: "this router cannot read the decision key of the person, so it cannot pin it"
                     .into(),
-                cure: "run `mailbag run` as the person, outside of containers and sandboxes".into(),
+                fix: "run `mailbag run` as the person, outside of containers and sandboxes".into(),
             })?;
         if own.public() != key {
             let what = "the key is not the decision key in the person's home directory";

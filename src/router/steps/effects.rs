@@ -102,7 +102,7 @@ fn pass_on(
         if storage.is_staged(&copy)? {
             return Err(Error::Busy {
                 what: format!("{} is not delivered yet", copy.name),
-                cure: WAIT.into(),
+                fix: WAIT.into(),
             });
         }
     }

@@ -13,7 +13,7 @@ use crate::disk::{Dir, layout};
 use crate::log;
 use crate::message::id::far;
 use crate::message::link::{LinkItem, LinkItemError, StreamAcknowledgement};
-use crate::room::links::{LinkEndState, RemoteStreamState, cure, judge};
+use crate::room::links::{LinkEndState, RemoteStreamState, judge, link_fix};
 use crate::room::outbox::{FileContent, FileReadiness, OutboxFiles, PickupConditions, ReadyFile};
 use crate::router::parts::{FileMessage, SenderSpace, StopReason, claim_item};
 use serde_json::Value;
@@ -80,7 +80,7 @@ impl PickupStep<'_> {
                 self.pending.clear(&place);
             }
             RemoteStreamState::Stopped(why) => {
-                let stopped = format!("{why}; {}", cure(tag));
+                let stopped = format!("{why}; {}", link_fix(tag));
                 self.pending.not_ready(&place, &stopped, None);
                 let about = format!("link:{tag}:{}:{why}", far.room);
                 let body = format!("{stopped}. Nothing is lost: mail for it waits in this room.");

@@ -551,7 +551,7 @@ fn find_first(letter: &mut BatchMessage<MessageRuling>, entries: &[StagedRecord]
 fn not_found() -> Error {
     Error::Busy {
         what: "an earlier message with the same id waits".into(),
-        cure: "it is tried again".into(),
+        fix: "it is tried again".into(),
     }
 }
 

@@ -40,7 +40,7 @@ impl JudgedStreams {
             let what = format!("an item of the room {tag} before this one is not committed");
             return Err(Error::Busy {
                 what,
-                cure: "it is tried again".into(),
+                fix: "it is tried again".into(),
             });
         }
         self.0.insert(tag.clone(), (&arrival.arrived).into());

@@ -97,7 +97,7 @@ impl RoomWatches {
             None => Ok(()),
             Some(_) => Err(Error::Busy {
                 what: "the room was moved, so file events do not reach new directories".into(),
-                cure: "looking every two seconds instead; start the router again".into(),
+                fix: "looking every two seconds instead; start the router again".into(),
             }),
         }
     }

@@ -343,6 +343,6 @@ pub fn too_many(e: &Error) -> Error {
     let what = format!("file events don't reach the whole room: {e}");
     Error::Busy {
         what,
-        cure: format!("looking every two seconds instead{raise}"),
+        fix: format!("looking every two seconds instead{raise}"),
     }
 }

@@ -21,7 +21,7 @@ export function ask(path, { headers, ...options } = {}) {
 async function sentence(answer) {
   const { error } = await answer.json();
   const problems = (error.problems ?? []).map(({ place, what, fix }) => `; ${place ? `${place}: ` : ""}${what}${fix ? ` (${fix})` : ""}`);
-  return `${error.what}${problems.join("")}. ${error.cure}.`;
+  return `${error.what}${problems.join("")}. ${error.fix}.`;
 }
 
 /** Sends a form, and gives what the page says about it: `{said, failed, next}`. */

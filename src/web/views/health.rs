@@ -45,10 +45,10 @@ fn state(status: &RoomStatus) -> Markup {
                 dt { "Pending" } dd { (count_of(one.files, "file")) " of " (agent(&one.agent)) ", first " code { (text(&one.first)) } }
             }
             @for one in &status.blocked {
-                dt { "Blocked" } dd { code { (text(&one.what)) } ": " (text(&one.reason)) p .fix { (text(&one.cure)) } }
+                dt { "Blocked" } dd { code { (text(&one.what)) } ": " (text(&one.reason)) p .fix { (text(&one.fix)) } }
             }
             @for one in &status.unregistered {
-                dt { "Unregistered" } dd { (count_of(one.files, "file")) " of " (text(&one.agent)) ": " (one.why) p .fix { code { (text(&one.cure)) } } }
+                dt { "Unregistered" } dd { (count_of(one.files, "file")) " of " (text(&one.agent)) ": " (one.why) p .fix { code { (text(&one.fix)) } } }
             }
         }
     }
@@ -63,7 +63,7 @@ fn finding(finding: &Finding) -> Markup {
     html! {
         li .finding .(word) {
             p { span .badge .(word) { (word) } " " (text(&finding.what)) }
-            p .fix { code { (text(&finding.cure)) } }
+            p .fix { code { (text(&finding.fix)) } }
         }
     }
 }

@@ -38,7 +38,7 @@ fn card(link: &LinkStatus) -> Markup {
             }
             @for problem in &link.problems {
                 p .problem { (text(&problem.reason)) }
-                p .fix { (text(&problem.cure)) }
+                p .fix { (text(&problem.fix)) }
             }
         }
     }

@@ -108,7 +108,7 @@ pub(super) fn failed(app: &WebApp, failure: &RequestFailure) -> Response {
             h1 { "That did not work" }
             p .problem { (text(&failure.what)) }
             @for problem in &failure.problems { p .problem { (text(&problem.to_string())) } }
-            p { (text(&failure.cure)) "." }
+            p { (text(&failure.fix)) "." }
             p { a href="/" { "Back to the room" } }
         }
     };

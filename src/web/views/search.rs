@@ -126,7 +126,7 @@ fn found(app: &WebApp, asked: &SearchForm) -> Result<Vec<SearchHit>> {
 fn problem(failure: &RequestFailure) -> Markup {
     html! {
         p .problem role="alert" { (text(&failure.what)) }
-        p .fix { (text(&failure.cure)) }
+        p .fix { (text(&failure.fix)) }
     }
 }
 

@@ -150,7 +150,7 @@ impl ScopeArgs {
         if self.user {
             return Err(Error::Usage {
                 what: "the hooks of git belong to one repository".into(),
-                cure: "run the command in the repository, without --user".into(),
+                fix: "run the command in the repository, without --user".into(),
             });
         }
         Ok(())
@@ -180,13 +180,13 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             if args.approvals {
                 return Err(Error::Usage {
                     what: "git asks for no permission".into(),
-                    cure: "install --approvals into claude or codex".into(),
+                    fix: "install --approvals into claude or codex".into(),
                 });
             }
             if args.agent.is_some() {
                 return Err(Error::Usage {
                     what: "the hooks of git have no fixed agent".into(),
-                    cure:
+                    fix:
                         "leave --agent out: the hooks use MAILBAG_AGENT or the session that commits"
                             .into(),
                 });

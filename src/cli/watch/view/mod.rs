@@ -369,10 +369,10 @@ impl WatchView {
             Err(e) => return self.failed(&e),
             Ok(InputMeaning::Message) => return self.send_message(),
             Ok(InputMeaning::Item(slot)) => {
-                let cure = forms(slot);
+                let fix = forms(slot);
                 return self.failed(&Error::Usage {
                     what: "the line has a number and no answer".into(),
-                    cure,
+                    fix,
                 });
             }
             Ok(InputMeaning::Answer(slot, action)) => {

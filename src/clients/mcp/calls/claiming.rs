@@ -46,7 +46,7 @@ fn ask(
     match action {
         "claim" if words.is_empty() => Err(Error::Usage {
             what: "claims is missing".into(),
-            cure: "name paths, globs, task:<name> or lane:<name>".into(),
+            fix: "name paths, globs, task:<name> or lane:<name>".into(),
         }),
         "claim" => {
             let (lease, wait) = (arguments.text("lease")?, arguments.flag("wait")?);
@@ -73,10 +73,10 @@ fn ask(
             } else {
                 format!("did you mean {}? ", near.join(" or "))
             };
-            let cure = format!("{near}use one of {}", ACTIONS.join(", "));
+            let fix = format!("{near}use one of {}", ACTIONS.join(", "));
             Err(Error::Usage {
                 what: format!("action is {}", quoted(other)),
-                cure,
+                fix,
             })
         }
     }

@@ -49,7 +49,7 @@ pub(super) fn call(tool: &str, call: ToolCall<'_>) -> Result<ToolResult> {
         "get_thread" => finding::thread(call),
         _ => Err(Error::NotFound {
             what: format!("there is no tool {tool}"),
-            cure: "report this error".into(),
+            fix: "report this error".into(),
         }),
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
         let mails = read::named(&room, &agent, &[id]).map_err(|e| match e {
             Error::NotFound { what, .. } => Error::NotFound {
                 what,
-                cure: "use get_thread for messages that you sent".into(),
+                fix: "use get_thread for messages that you sent".into(),
             },
             e => e,
         })?;

@@ -121,7 +121,7 @@ fn status(status: &str) -> Result<CopyStatus> {
         let what = format!("status is {}", crate::message::address::quoted(status));
         Error::Usage {
             what,
-            cure: format!("{near}use one of {}", known().join(", ")),
+            fix: format!("{near}use one of {}", known().join(", ")),
         }
     })
 }

@@ -239,7 +239,7 @@ impl ChannelFiles {
                 Ok(()) => self.finish(&repair.channel, &repair.known, repair.append),
                 Err(e) => Err(Error::Busy {
                     what: e.to_string(),
-                    cure: "it is tried again".into(),
+                    fix: "it is tried again".into(),
                 }),
             };
             results.push(self.result(repair.channel, repair.cut, done));
@@ -322,7 +322,7 @@ impl ChannelFiles {
         let what = format!("another program keeps writing to {}", path.display());
         Err(Error::Busy {
             what,
-            cure: "it is tried again".into(),
+            fix: "it is tried again".into(),
         })
     }
 
@@ -470,6 +470,6 @@ fn reject_other_kinds(meta: &Meta, path: &Path) -> Result<()> {
     );
     Err(Error::Busy {
         what,
-        cure: "remove it, and it is made again".into(),
+        fix: "remove it, and it is made again".into(),
     })
 }

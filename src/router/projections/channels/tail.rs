@@ -104,7 +104,7 @@ impl<'a> LineClassifier<'a> {
             Some(last) if last.hash() == self.state.prev => Ok(()),
             _ => Err(Error::Busy {
                 what: format!("the log ends otherwise than with record {}", self.state.seq),
-                cure: "nothing is cut out of conversations; `mailbag log verify` shows the log"
+                fix: "nothing is cut out of conversations; `mailbag log verify` shows the log"
                     .into(),
             }),
         }

@@ -119,7 +119,7 @@ impl DirectoryCarrier {
                 what: format!(
                     "the room {tag} at {place} has no link to this room, so its mail waits"
                 ),
-                cure: format!("run there: mailbag link add TAG {here}"),
+                fix: format!("run there: mailbag link add TAG {here}"),
             });
         };
         let there = room.dir.make_loose(layout::link_in(theirs))?;

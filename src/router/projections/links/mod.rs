@@ -273,8 +273,7 @@ impl<'v> LinkItemBuilder<'v> {
                     "record {} is missing from the log, and its item for the room {tag} with it",
                     waiting.seq
                 ),
-                cure: "run `mailbag log verify`; `mailbag link rebind` sends the other items"
-                    .into(),
+                fix: "run `mailbag log verify`; `mailbag link rebind` sends the other items".into(),
             });
         };
         Ok(link::text(

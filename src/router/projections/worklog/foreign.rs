@@ -85,7 +85,7 @@ impl ExistingWorklog {
                 );
                 Err(Error::Busy {
                     what,
-                    cure: "set `worklog` to another path, or move the file away".into(),
+                    fix: "set `worklog` to another path, or move the file away".into(),
                 })
             }
             WorklogHead::Foreign if self.begin.iter().all(|&byte| byte == 0) => {

@@ -25,6 +25,6 @@ pub(super) fn open(room: &Dir, path: &str) -> Result<(Dir, OsString)> {
 fn rejected(what: &str) -> Error {
     Error::Busy {
         what: what.to_owned(),
-        cure: "set `worklog` to another path".into(),
+        fix: "set `worklog` to another path".into(),
     }
 }
