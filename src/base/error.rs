@@ -210,6 +210,46 @@ impl From<&Error> for ErrorReport {
 }
 
 impl Error {
+    /// The command line is not valid: the invalid argument, and a valid alternative.
+    pub fn usage(what: impl Into<String>, fix: impl Into<String>) -> Error {
+        Error::Usage {
+            what: what.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// The object does not exist where it was searched for.
+    pub fn not_found(what: impl Into<String>, fix: impl Into<String>) -> Error {
+        Error::NotFound {
+            what: what.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// Another process or session holds the resource.
+    pub fn busy(what: impl Into<String>, fix: impl Into<String>) -> Error {
+        Error::Busy {
+            what: what.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// The event did not happen in time.
+    pub fn timeout(what: impl Into<String>, fix: impl Into<String>) -> Error {
+        Error::Timeout {
+            what: what.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// The room was moved, replaced or changed.
+    pub fn moved(what: impl Into<String>, fix: impl Into<String>) -> Error {
+        Error::Moved {
+            what: what.into(),
+            fix: fix.into(),
+        }
+    }
+
     /// The class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {

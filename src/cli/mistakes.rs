@@ -112,23 +112,23 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = texts(error, ContextKind::InvalidArg).join(" ");
-            Some(Error::Usage {
-                what: format!("`{name}` needs {missing}"),
-                fix: example(named, &name),
-            })
+            Some(Error::usage(
+                format!("`{name}` needs {missing}"),
+                example(named, &name),
+            ))
         }
-        ErrorKind::MissingSubcommand => Some(Error::Usage {
-            what: format!("`{name}` needs a command"),
-            fix: format!("it has {}", listed(named)),
-        }),
+        ErrorKind::MissingSubcommand => Some(Error::usage(
+            format!("`{name}` needs a command"),
+            format!("it has {}", listed(named)),
+        )),
         ErrorKind::InvalidValue
             if text(error, ContextKind::InvalidValue).as_deref() == Some("") =>
         {
             let option = text(error, ContextKind::InvalidArg)?;
-            Some(Error::Usage {
-                what: format!("`{option}` of `{name}` has no value"),
-                fix: example(named, &name),
-            })
+            Some(Error::usage(
+                format!("`{option}` of `{name}` has no value"),
+                example(named, &name),
+            ))
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = text(error, ContextKind::InvalidValue)?;
@@ -143,13 +143,13 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
         ErrorKind::ArgumentConflict => {
             let argument = text(error, ContextKind::InvalidArg)?;
             let other = error.get(ContextKind::PriorArg)?.to_string();
-            Some(Error::Usage {
-                what: format!(
+            Some(Error::usage(
+                format!(
                     "`{argument}` and `{}` cannot be used together",
                     sanitize::line(&other)
                 ),
-                fix: format!("usage: {}", usage_line(named, &name)),
-            })
+                format!("usage: {}", usage_line(named, &name)),
+            ))
         }
         _ => None,
     }
@@ -168,10 +168,7 @@ fn invalid_value(error: &clap::Error, value: &str, option: &str, example: &str) 
         None if values.is_empty() => example.to_owned(),
         None => format!("write one of {}", values.join(", ")),
     };
-    Error::Usage {
-        what: format!("`{value}` is not valid for `{option}`{why}"),
-        fix,
-    }
+    Error::usage(format!("`{value}` is not valid for `{option}`{why}"), fix)
 }
 
 fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsString]) -> Error {
@@ -195,16 +192,16 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
     } else {
         format!("`{word}` is not a command of `{name}`")
     };
-    Error::Usage { what, fix }
+    Error::usage(what, fix)
 }
 
 fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name: &str) -> Error {
     let usage = usage_line(named, name);
     if !word.starts_with('-') {
-        return Error::Usage {
-            what: format!("`{word}` is one argument too many for `{name}`"),
-            fix: format!("usage: {usage}"),
-        };
+        return Error::usage(
+            format!("`{word}` is one argument too many for `{name}`"),
+            format!("usage: {usage}"),
+        );
     }
     let options = named.get_arguments().filter_map(clap::Arg::get_long);
     let options: Vec<String> = options.map(|long| format!("--{long}")).collect();
@@ -225,10 +222,7 @@ fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name
             without_root(name)
         )
     };
-    Error::Usage {
-        what: format!("`{word}` is not an option of `{name}`"),
-        fix,
-    }
+    Error::usage(format!("`{word}` is not an option of `{name}`"), fix)
 }
 
 /// The correct form with the words that follow the guess instead of its placeholders.

@@ -51,10 +51,10 @@ pub struct AgentFilter {
 /// Registers agents and creates their outboxes and inboxes.
 pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agent>> {
     if ids.len() > 1 && fields.name.as_deref().is_some_and(|name| name != "auto") {
-        return Err(Error::Usage {
-            what: "several agents cannot share one display name".into(),
-            fix: "add them one by one, or give --name auto".into(),
-        });
+        return Err(Error::usage(
+            "several agents cannot share one display name",
+            "add them one by one, or give --name auto",
+        ));
     }
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
@@ -100,9 +100,11 @@ fn taken(registry: &Registry, id: &str) -> Option<Problem> {
 
 /// The registered agent with this id or display name.
 fn known<'r>(registry: &'r Registry, name: &str) -> Result<&'r Agent> {
-    registry.find(name).ok_or_else(|| Error::NotFound {
-        what: format!("no agent is called {}", quoted(name)),
-        fix: registry.did_you_mean(name),
+    registry.find(name).ok_or_else(|| {
+        Error::not_found(
+            format!("no agent is called {}", quoted(name)),
+            registry.did_you_mean(name),
+        )
     })
 }
 
@@ -148,10 +150,10 @@ pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
             changes.insert("name".into(), json!(name));
         }
         if changes.is_empty() && fields.status.is_none() {
-            return Err(Error::Usage {
-                what: "no field to change".into(),
-                fix: "pass a field, such as --role engineer; `mailbag agent set --help` lists the fields".into(),
-            });
+            return Err(Error::usage(
+                "no field to change",
+                "pass a field, such as --role engineer; `mailbag agent set --help` lists the fields",
+            ));
         }
         let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
         trust::agree_to_set(room, fields.wake.as_ref())?;
@@ -297,13 +299,13 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
     };
     let free: Vec<String> = pool.iter().filter(is_free).take(count).cloned().collect();
     if free.len() < count {
-        return Err(Error::Usage {
-            what: format!(
+        return Err(Error::usage(
+            format!(
                 "cannot assign {count} display names: the pool has {} free",
                 free.len()
             ),
-            fix: "add names to `names` in settings.toml, or omit --name".into(),
-        });
+            "add names to `names` in settings.toml, or omit --name",
+        ));
     }
     Ok(free)
 }

@@ -104,10 +104,10 @@ fn release(
     note: Option<String>,
 ) -> Result<String> {
     let Some(owned) = item.owned.clone() else {
-        return Err(Error::Usage {
-            what: format!("the {} has nothing to release", item.kind),
-            fix: item.command.clone(),
-        });
+        return Err(Error::usage(
+            format!("the {} has nothing to release", item.kind),
+            item.command.clone(),
+        ));
     };
     let of = (*owned.owner != *who.name).then(|| owned.owner.to_string());
     Ok(claim::ask(
@@ -129,13 +129,13 @@ fn is_open(room: &Room, who: &AgentIdentity, item: &PendingItem) -> Result<()> {
     if open.iter().any(|one| one.key() == item.key()) {
         return Ok(());
     }
-    Err(Error::NotFound {
-        what: format!(
+    Err(Error::not_found(
+        format!(
             "the {} #{} of {} is no longer open",
             item.kind, item.seq, item.from
         ),
-        fix: "nothing was sent".into(),
-    })
+        "nothing was sent",
+    ))
 }
 
 fn send_again(room: &Room, who: &AgentIdentity, number: String) -> Result<String> {
@@ -169,10 +169,10 @@ fn send_again(room: &Room, who: &AgentIdentity, number: String) -> Result<String
 /// Removes these items from the list, and returns a sentence about it.
 pub fn dismiss_all(room: &Room, who: &AgentIdentity, items: &[PendingItem]) -> Result<String> {
     if items.is_empty() {
-        return Err(Error::NotFound {
-            what: "these items are no longer open".into(),
-            fix: "nothing was sent".into(),
-        });
+        return Err(Error::not_found(
+            "these items are no longer open",
+            "nothing was sent",
+        ));
     }
     let refs = items.iter().map(|item| format!("#{}", item.seq)).collect();
     acknowledge(room, who, refs)?;

@@ -212,9 +212,11 @@ pub fn option<'a>(displayed: &'a DisplayedApproval, word: &str) -> Result<&'a st
 }
 
 fn option_of<'a>(approval: &str, options: &'a [String], word: &str) -> Result<&'a str> {
-    chosen(options, word).ok_or_else(|| Error::Usage {
-        what: format!("{} is not an option of {approval}", quoted(word)),
-        fix: format!("write one of {}", options.join(", ")),
+    chosen(options, word).ok_or_else(|| {
+        Error::usage(
+            format!("{} is not an option of {approval}", quoted(word)),
+            format!("write one of {}", options.join(", ")),
+        )
     })
 }
 
@@ -230,10 +232,10 @@ impl DecisionSigner {
     /// Checks that a person decides, and pins the key if the room has no pinned key.
     fn new(room: &Room, who: &AgentIdentity, approval: &str) -> Result<DecisionSigner> {
         if who.name != id::HUMAN {
-            return Err(Error::Usage {
-                what: format!("a decision on {approval} needs the signature of the person"),
-                fix: "run `mailbag decide` as the human in a terminal".into(),
-            });
+            return Err(Error::usage(
+                format!("a decision on {approval} needs the signature of the person"),
+                "run `mailbag decide` as the human in a terminal",
+            ));
         }
         require_person(DECIDE)?;
         let place = signing_place(room)?;
@@ -251,16 +253,19 @@ impl DecisionSigner {
             });
         };
         match DecisionKey::own()?.filter(|key| key.public() == pin.key) {
-            Some(key) => Ok(DecisionSigner { key, place, pinned: None }),
-            None => Err(Error::Usage {
-                what: format!(
+            Some(key) => Ok(DecisionSigner {
+                key,
+                place,
+                pinned: None,
+            }),
+            None => Err(Error::usage(
+                format!(
                     "the decision key {} that is pinned in this room is not in {}",
                     signature::short(&pin.key),
                     signature::path()?.display()
                 ),
-                fix: "restore that file; if the key is lost, run `mailbag trust --decision-key` and decide again"
-                    .into(),
-            }),
+                "restore that file; if the key is lost, run `mailbag trust --decision-key` and decide again",
+            )),
         }
     }
 
@@ -282,12 +287,14 @@ impl DecisionSigner {
 }
 
 fn signing_place(room: &Room) -> Result<String> {
-    signature::place(room)?.ok_or_else(|| Error::Usage {
-        what: "this room is a copy, so no signature counts in it".into(),
-        fix: format!(
-            "run `mailbag init --adopt {}` first",
-            room.dir.path().display()
-        ),
+    signature::place(room)?.ok_or_else(|| {
+        Error::usage(
+            "this room is a copy, so no signature counts in it",
+            format!(
+                "run `mailbag init --adopt {}` first",
+                room.dir.path().display()
+            ),
+        )
     })
 }
 

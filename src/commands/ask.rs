@@ -46,17 +46,17 @@ pub fn ask(
         .collect();
     if asked.is_empty() {
         let why = sent.unreached.first();
-        return Err(Error::NotFound {
-            what: format!(
+        return Err(Error::not_found(
+            format!(
                 "no agent received question {}{}",
                 sent.id,
                 why.map(|why| format!(": {}", why.what)).unwrap_or_default()
             ),
-            fix: why.map_or_else(
+            why.map_or_else(
                 || "`mailbag send --dry-run ADDRESS` shows why".into(),
                 |why| why.fix.clone(),
             ),
-        });
+        ));
     }
     Ok(SentQuestion {
         message: TrackedMessage::new(room, sent, Error::Rejected),

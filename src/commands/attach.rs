@@ -93,15 +93,15 @@ fn copied(whole: &Path, file: &Path) -> Result<Value> {
 
 fn too_large(file: &Path, what: &str) -> Error {
     let what = format!("cannot copy {} into a message: it {what}", file.display());
-    Error::Usage {
-        what: format!("{what} (maximum {} KiB)", limits::ATTACH_BYTES >> 10),
-        fix: FROM_CONTEXT.into(),
-    }
+    Error::usage(
+        format!("{what} (maximum {} KiB)", limits::ATTACH_BYTES >> 10),
+        FROM_CONTEXT,
+    )
 }
 
 fn not_a_text(file: &Path, what: &str) -> Error {
-    Error::Usage {
-        what: format!("cannot attach {}", file.display()),
-        fix: format!("it {what}"),
-    }
+    Error::usage(
+        format!("cannot attach {}", file.display()),
+        format!("it {what}"),
+    )
 }

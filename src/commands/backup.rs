@@ -72,9 +72,11 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
 }
 
 fn empty(room: &Room, asked: &Path) -> Result<Dir> {
-    let refused = |what: &str| Error::Usage {
-        what: format!("cannot copy the room to {}: {what}", asked.display()),
-        fix: "choose a new or empty directory outside the room; nothing was changed".into(),
+    let refused = |what: &str| {
+        Error::usage(
+            format!("cannot copy the room to {}: {what}", asked.display()),
+            "choose a new or empty directory outside the room; nothing was changed",
+        )
     };
     if let Ok(dir) = Dir::open(asked)
         && dir.list()?.next().is_some()
@@ -210,12 +212,13 @@ impl BackupRun<'_> {
         if self.since.elapsed() < limits::PAUSE {
             return Ok(());
         }
-        Err(Error::Busy {
-            what: format!("the backup is incomplete: it took longer than {} minutes", limits::PAUSE.as_secs() / 60),
-            fix:
-                "delete the incomplete copy, pack old mail with `mailbag archive`, and try again; the router continues"
-                    .into(),
-        })
+        Err(Error::busy(
+            format!(
+                "the backup is incomplete: it took longer than {} minutes",
+                limits::PAUSE.as_secs() / 60
+            ),
+            "delete the incomplete copy, pack old mail with `mailbag archive`, and try again; the router continues",
+        ))
     }
 
     /// Lists files and subdirectories of a directory, and creates the directory in the copy.

@@ -20,13 +20,13 @@ pub fn password(file: &Path) -> Result<String> {
     let text = String::from_utf8(there.bytes().unwrap_or_default().to_vec()).unwrap_or_default();
     let password = text.trim_end_matches(['\r', '\n']);
     if password.chars().count() < SHORTEST {
-        return Err(Error::Usage {
-            what: format!(
+        return Err(Error::usage(
+            format!(
                 "the password in {} has fewer than {SHORTEST} characters",
                 file.display()
             ),
-            fix: "write a longer one, such as `openssl rand -base64 18 > FILE`".into(),
-        });
+            "write a longer one, such as `openssl rand -base64 18 > FILE`",
+        ));
     }
     Ok(password.to_owned())
 }
@@ -55,9 +55,11 @@ pub fn open(url: &str) -> Result<NamedTempFile> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    command.spawn().map_err(|e| Error::Busy {
-        what: format!("cannot start `{program}`: {e}"),
-        fix: "open the printed URL yourself".into(),
+    command.spawn().map_err(|e| {
+        Error::busy(
+            format!("cannot start `{program}`: {e}"),
+            "open the printed URL yourself",
+        )
     })?;
     Ok(file)
 }

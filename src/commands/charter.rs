@@ -50,9 +50,11 @@ pub struct CharterTemplate {
 pub fn init(room: &Room) -> Result<CharterTemplate> {
     require_person("write the charter")?;
     let path = room.dir.at(layout::CHARTER);
-    let exists = || Error::Usage {
-        what: format!("{} exists already", path.display()),
-        fix: "edit it; `mailbag charter` shows it".into(),
+    let exists = || {
+        Error::usage(
+            format!("{} exists already", path.display()),
+            "edit it; `mailbag charter` shows it",
+        )
     };
     if room.dir.stat(layout::CHARTER)?.is_some() {
         return Err(exists());

@@ -24,12 +24,7 @@ pub fn draft(typed: &str, channels: &ChannelSelection) -> Result<MessageDraft> {
         channel: channel.clone(),
         ..MessageDraft::default()
     };
-    let usage = |what: &str, fix: String| {
-        Err(Error::Usage {
-            what: what.into(),
-            fix,
-        })
-    };
+    let usage = |what: &str, fix: String| Err(Error::usage(what, fix));
     match (rest.is_empty(), to.is_empty()) {
         (true, true) => usage("the message is empty", "write `@name` and the text".into()),
         (true, false) => usage(

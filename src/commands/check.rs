@@ -187,17 +187,20 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
     if path.exists() {
         return Ok(vec![path]);
     }
-    let none = || Error::NotFound {
-        what: format!("no file {}", quoted(name)),
-        fix: "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input"
-            .into(),
+    let none = || {
+        Error::not_found(
+            format!("no file {}", quoted(name)),
+            "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input",
+        )
     };
     if !name.contains(['*', '?', '[']) {
         return Err(none());
     }
-    let paths = glob::glob(name).map_err(|e| Error::Usage {
-        what: format!("invalid pattern {}: {}", quoted(name), e.msg),
-        fix: "use * ? [ab] or **".into(),
+    let paths = glob::glob(name).map_err(|e| {
+        Error::usage(
+            format!("invalid pattern {}: {}", quoted(name), e.msg),
+            "use * ? [ab] or **",
+        )
     })?;
     let found: Vec<PathBuf> = paths
         .filter_map(Result::ok)

@@ -13,10 +13,9 @@ pub fn context(room: &Room, settings: &Settings) -> PathBuf {
 /// A file that a person named. Links are followed.
 pub fn find(file: &Path) -> Result<PathBuf> {
     file.canonicalize().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Error::NotFound {
-            what: format!("no file {}", file.display()),
-            fix: "check its path".into(),
-        },
+        std::io::ErrorKind::NotFound => {
+            Error::not_found(format!("no file {}", file.display()), "check its path")
+        }
         _ => Error::Io {
             verb: "find",
             path: file.to_path_buf(),

@@ -217,10 +217,10 @@ impl TrackedMessage {
         };
         let why = trouble.map(|why| format!(": {why}")).unwrap_or_default();
         let written = self.sent.written();
-        Err(Error::Busy {
-            what: format!("{written}, but the router has not decided yet{why}"),
-            fix: format!("{WRITTEN}; {advice}"),
-        })
+        Err(Error::busy(
+            format!("{written}, but the router has not decided yet{why}"),
+            format!("{WRITTEN}; {advice}"),
+        ))
     }
 }
 

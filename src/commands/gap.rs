@@ -19,20 +19,20 @@ pub fn accept_gap(room: &Room) -> Result<LogLoss> {
     match room.lock(RouterMode::Pass, limits::LOCK_WAIT)? {
         LockAttempt::Ours(lock) => recover::accept_gap(room, lock)?.ok_or_else(nothing_lost),
         LockAttempt::Closed(e) => Err(e),
-        LockAttempt::Theirs(holder) => Err(Error::Busy {
-            what: format!(
+        LockAttempt::Theirs(holder) => Err(Error::busy(
+            format!(
                 "a router runs in {}, as process {}",
                 room.dir.path().display(),
                 holder.pid
             ),
-            fix: "stop it, then try again".into(),
-        }),
+            "stop it, then try again",
+        )),
     }
 }
 
 fn nothing_lost() -> Error {
-    Error::NotFound {
-        what: "the log has lost no record, as far as the room shows it".into(),
-        fix: "`mailbag log verify` checks the whole log".into(),
-    }
+    Error::not_found(
+        "the log has lost no record, as far as the room shows it",
+        "`mailbag log verify` checks the whole log",
+    )
 }

@@ -64,10 +64,10 @@ pub fn join(
         }
         (Err(Error::NotFound { what, .. }), None) if id::is_name(name) => {
             let near = registry.did_you_mean(name);
-            return Err(Error::NotFound {
+            return Err(Error::not_found(
                 what,
-                fix: format!("{near}; pass a role to register a new agent"),
-            });
+                format!("{near}; pass a role to register a new agent"),
+            ));
         }
         (Err(e), _) => return Err(e),
     };
@@ -115,10 +115,11 @@ pub fn join(
 
 /// Gives a session the next free name, or returns its present name.
 pub fn join_any(room: &Room, role: Option<&str>, caller: &CallingSession) -> Result<JoinResult> {
-    let lease = name::give(room, caller, role)?.ok_or_else(|| Error::Usage {
-        what: "this session gets no name of its own".into(),
-        fix: "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names"
-            .into(),
+    let lease = name::give(room, caller, role)?.ok_or_else(|| {
+        Error::usage(
+            "this session gets no name of its own",
+            "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names",
+        )
     })?;
     let unread = inbox::unread(&room.dir, &lease.agent)?.len();
     let SessionLease {
@@ -177,12 +178,12 @@ fn notify_loser(room: &Room, loser: &SessionLease, winner: &SessionLease) -> Res
 fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Result<()> {
     match wanted.filter(|wanted| has != Some(wanted)) {
         None => Ok(()),
-        Some(wanted) => Err(Error::Usage {
-            what: format!(
+        Some(wanted) => Err(Error::usage(
+            format!(
                 "{agent} is already registered {}",
                 has.map_or("without a role".into(), |r| format!("with the role {r}"))
             ),
-            fix: format!("omit the role, or choose another name for the {wanted}"),
-        }),
+            format!("omit the role, or choose another name for the {wanted}"),
+        )),
     }
 }

@@ -78,10 +78,10 @@ pub fn give(
             bound => return bound.map(Some),
         };
     }
-    Err(Error::Busy {
-        what: "other sessions took every name".into(),
-        fix: "run `mailbag join NAME` with a name of your own".into(),
-    })
+    Err(Error::busy(
+        "other sessions took every name",
+        "run `mailbag join NAME` with a name of your own",
+    ))
 }
 
 /// The name of a session in the registry. `None` if its client gave it no id.
@@ -326,9 +326,11 @@ impl<'r> NamePool<'r> {
                 name,
                 origin: NameSource::New,
             })
-            .ok_or_else(|| Error::Busy {
-                what: "every name is in use".into(),
-                fix: "run `mailbag join NAME` with a name of your own".into(),
+            .ok_or_else(|| {
+                Error::busy(
+                    "every name is in use",
+                    "run `mailbag join NAME` with a name of your own",
+                )
             })
     }
 

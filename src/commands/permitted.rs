@@ -56,12 +56,12 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
     });
     let Some((root, below, is_context)) = found else {
         let is_withheld = settings.withheld.iter().any(|one| one.key == "attach_from");
-        return Err(Error::Usage {
-            what: format!(
+        return Err(Error::usage(
+            format!(
                 "cannot attach {}: it is outside the repository and the room's context",
                 shown()
             ),
-            fix: format!(
+            format!(
                 "copy it below {}, ask a person to attach it, or {}",
                 context
                     .as_deref()
@@ -73,11 +73,13 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
                     format!("add its directory to `attach_from` in {}", layout::SETTINGS)
                 }
             ),
-        });
+        ));
     };
-    let refused = |what: &str| Error::Usage {
-        what: format!("cannot attach {}: it {what}", shown()),
-        fix: "pass a regular file".into(),
+    let refused = |what: &str| {
+        Error::usage(
+            format!("cannot attach {}: it {what}", shown()),
+            "pass a regular file",
+        )
     };
     let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else {
         return Err(refused("is a directory"));

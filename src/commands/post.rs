@@ -198,21 +198,17 @@ fn delivered(
         }
         // A user who may not route may not read the log either.
         None if is_answered && !sent.is_in_outbox(room) => Ok(Ok(None)),
-        None if is_hidden => Ok(Err(Error::Busy {
-            what: if is_answered {
+        None if is_hidden => Ok(Err(Error::busy(
+            if is_answered {
                 NOT_PROCESSED
             } else {
                 OWNER_ROUTES
-            }
-            .into(),
-            fix: WRITTEN.into(),
-        })),
+            },
+            WRITTEN,
+        ))),
         None => Ok(Err(followed.err().unwrap_or_else(|| {
             let what = status::reason_of(room, &sent.file).unwrap_or_else(|| not_processed(room));
-            Error::Busy {
-                what,
-                fix: WRITTEN.into(),
-            }
+            Error::busy(what, WRITTEN)
         }))),
     }
 }

@@ -122,10 +122,10 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<InboxMessage> {
     if viewer.received(&past) {
         closed(room, agent, InboxMessage::of_past(agent, past))
     } else {
-        Err(Error::NotFound {
-            what: format!("{agent} is the sender of {}, not a recipient", past.name()),
-            fix: format!("`mailbag thread '#{}'` shows it", past.seq),
-        })
+        Err(Error::not_found(
+            format!("{agent} is the sender of {}, not a recipient", past.name()),
+            format!("`mailbag thread '#{}'` shows it", past.seq),
+        ))
     }
 }
 
@@ -239,7 +239,7 @@ pub(super) fn one<'m>(
                 None => mail.file.display().to_string(),
             };
             let (what, fix) = lookup::several(&quoted(name), many.iter().map(called));
-            Err(Error::Usage { what, fix })
+            Err(Error::usage(what, fix))
         }
     }
 }

@@ -190,10 +190,7 @@ pub fn retry(
             "one corrected file cannot replace {} rejected files",
             all.len()
         );
-        return Err(Error::Usage {
-            what,
-            fix: "select one rejected file".into(),
-        });
+        return Err(Error::usage(what, "select one rejected file"));
     }
     all.iter()
         .try_for_each(|rejected| may_be_routed(room, rejected, content.is_some()))?;
@@ -265,8 +262,8 @@ fn named<'r>(
     let was_rejected = seq.is_some_and(
         |seq| matches!(record_of(room, seq), Ok(Some(one)) if one.kind() == EventKind::Rejected),
     );
-    Err(Error::NotFound {
-        what: if was_rejected {
+    Err(Error::not_found(
+        if was_rejected {
             format!(
                 "{} is no longer in rejected/: it was sent again or removed",
                 quoted(word)
@@ -274,8 +271,8 @@ fn named<'r>(
         } else {
             format!("no rejected file {}", quoted(word))
         },
-        fix: "`mailbag rejected list` shows the rejected files".into(),
-    })
+        "`mailbag rejected list` shows the rejected files",
+    ))
 }
 
 fn are_of_one_file(room: &Room, found: &[&ListedRejection]) -> Result<bool> {
@@ -299,38 +296,38 @@ fn several<'r>(
         None => format!("#{}", one.seq),
     };
     let names: Vec<String> = found.into_iter().take(limits::PROBLEMS).map(name).collect();
-    Error::Usage {
-        what: format!(
+    Error::usage(
+        format!(
             "{} is ambiguous: it matches several rejected {things}",
             quoted(word)
         ),
-        fix: format!("use one of {}", names.join(", ")),
-    }
+        format!("use one of {}", names.join(", ")),
+    )
 }
 
 /// Fails if the router would not read the sender's outbox: the file would only be hidden there.
 fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Result<()> {
     if rejected.file.is_none() && rejected.text.is_none() && !corrected {
-        return Err(Error::NotFound {
-            what: format!(
+        return Err(Error::not_found(
+            format!(
                 "cannot retry {}: the rejected file was removed, only its explanation is left",
                 rejected.name
             ),
-            fix: format!(
+            format!(
                 "send a corrected file with `mailbag rejected retry {} FILE`",
                 rejected.seq
             ),
-        });
+        ));
     }
     let registry = room.registry()?;
     match identity::registered(&registry, &rejected.agent, None) {
-        Ok(agent) if agent.is_retired() => Err(Error::Usage {
-            what: format!(
+        Ok(agent) if agent.is_retired() => Err(Error::usage(
+            format!(
                 "agent {} is retired, so the router does not read its outbox",
                 agent.id
             ),
-            fix: format!("run `mailbag agent set {} --status offline`", agent.id),
-        }),
+            format!("run `mailbag agent set {} --status offline`", agent.id),
+        )),
         Err(e) if room.settings()?.admission != SenderAdmission::Open => Err(e),
         _ => Ok(()),
     }
@@ -475,13 +472,13 @@ fn remove(dir: &Dir, path: &Path) -> Result<()> {
     dir.remove_empty(name)?;
     match dir.stat(name)? {
         None => Ok(()),
-        Some(_) => Err(Error::Usage {
-            what: format!(
+        Some(_) => Err(Error::usage(
+            format!(
                 "cannot remove {}: the directory is not empty",
                 dir.at(name).display()
             ),
-            fix: "remove it by hand".into(),
-        }),
+            "remove it by hand",
+        )),
     }
 }
 

@@ -24,14 +24,13 @@ pub(super) fn check(room: &Room, was: &str) -> Result<()> {
     route(room, limits::NAME_WAIT)?;
     match unsent(room, was)? {
         0 => Ok(()),
-        left => Err(Error::Busy {
-            what: format!(
+        left => Err(Error::busy(
+            format!(
                 "{was}, the name of this session so far, has {} in its outbox",
                 count_of(left, "file")
             ),
-            fix: "`mailbag status` shows why; join again when it is sent; nothing was changed"
-                .into(),
-        }),
+            "`mailbag status` shows why; join again when it is sent; nothing was changed",
+        )),
     }
 }
 

@@ -403,16 +403,16 @@ fn refuse_address_as_body(registry: &Registry, draft: &MessageDraft) -> Result<(
         return Ok(());
     }
     let to = draft.to.join(" ");
-    Err(Error::Usage {
-        what: format!(
+    Err(Error::usage(
+        format!(
             "the body is missing: the last word, {}, is an address in this room",
             quoted(body)
         ),
-        fix: format!(
+        format!(
             "to send to both, run `mailbag send {to} {body} BODY` (BODY may be ''); to send the word itself, run \
             `echo {body} | mailbag send {to} -`"
         ),
-    })
+    ))
 }
 
 /// The fields of a message, and the accept time of the answered message.

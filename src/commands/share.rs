@@ -84,11 +84,10 @@ pub fn share_opened(
         ..
     } = request;
     if !id::is_name(&category) {
-        return Err(Error::Usage {
-            what: format!("{} is not a valid category", quoted(&category)),
-            fix: "use a name such as research: letters, digits, `.`, `_` and `-`, at most 64"
-                .into(),
-        });
+        return Err(Error::usage(
+            format!("{} is not a valid category", quoted(&category)),
+            "use a name such as research: letters, digits, `.`, `_` and `-`, at most 64",
+        ));
     }
     let draft = MessageDraft {
         to: if to.is_empty() {
@@ -134,12 +133,14 @@ pub fn share_opened(
 
 /// Opens a regular file. Links are rejected, because their target may change.
 fn open(file: &Path) -> Result<(String, File)> {
-    let refused = |why: &str, fix: &str| Error::Usage {
-        what: format!(
-            "cannot share {}: it {why}",
-            quoted(&file.display().to_string())
-        ),
-        fix: fix.into(),
+    let refused = |why: &str, fix: &str| {
+        Error::usage(
+            format!(
+                "cannot share {}: it {why}",
+                quoted(&file.display().to_string())
+            ),
+            fix,
+        )
     };
     let parent = file
         .parent()
@@ -151,10 +152,7 @@ fn open(file: &Path) -> Result<(String, File)> {
     let Some(text) = name.to_str() else {
         return Err(refused("has a name that is not UTF-8", "rename it"));
     };
-    let missing = || Error::NotFound {
-        what: format!("no file {}", file.display()),
-        fix: "check its path".into(),
-    };
+    let missing = || Error::not_found(format!("no file {}", file.display()), "check its path");
     let dir = Dir::open(parent).map_err(|e| {
         if e.errno() == Some(libc::ENOENT) {
             missing()
@@ -229,13 +227,13 @@ fn context(room: &Room, settings: &Settings) -> Result<Dir> {
         Err(e) if e.errno() == Some(libc::ENOENT) && Path::new(&settings.context).is_relative() => {
             room.dir.make(&settings.context)
         }
-        Err(e) if e.errno() == Some(libc::ENOENT) => Err(Error::NotFound {
-            what: format!(
+        Err(e) if e.errno() == Some(libc::ENOENT) => Err(Error::not_found(
+            format!(
                 "the room's context directory {} does not exist",
                 path.display()
             ),
-            fix: format!("create it, or change `context` in {}", layout::SETTINGS),
-        }),
+            format!("create it, or change `context` in {}", layout::SETTINGS),
+        )),
         dir => dir,
     }
 }

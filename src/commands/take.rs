@@ -194,10 +194,10 @@ pub fn update(
     let seen = inbox::seen_those(room, agent, &mut |name| sought.can_be(name))?;
     match one(seen.iter(), id)? {
         Some(mail) => Ok((mail.clone(), LeaseResult::DoneBefore)),
-        None => Err(Error::NotFound {
-            what: format!("no leased message {} in the inbox of {agent}", quoted(id)),
-            fix: "`mailbag take` prints the id of a message when it leases the message".into(),
-        }),
+        None => Err(Error::not_found(
+            format!("no leased message {} in the inbox of {agent}", quoted(id)),
+            "`mailbag take` prints the id of a message when it leases the message",
+        )),
     }
 }
 

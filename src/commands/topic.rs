@@ -53,11 +53,10 @@ pub fn change(
         .collect::<Result<_>>()?;
     let sender = sender_id(&room.registry()?, &room.settings()?, who)?;
     if follow && sender == id::HUMAN {
-        return Err(Error::Usage {
-            what: "the human cannot follow topics".into(),
-            fix: "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages"
-                .into(),
-        });
+        return Err(Error::usage(
+            "the human cannot follow topics",
+            "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages",
+        ));
     }
     let kind = if follow { "subscribe" } else { "unsubscribe" };
     let draft = |topic: &str| MessageDraft {
@@ -81,8 +80,8 @@ fn name(topic: &str) -> Result<&str> {
         "use letters, digits, `.`, `_` and `-`, at most {} characters",
         limits::NAME
     );
-    Err(Error::Usage {
-        what: format!("{} is not a valid topic name", quoted(topic)),
+    Err(Error::usage(
+        format!("{} is not a valid topic name", quoted(topic)),
         fix,
-    })
+    ))
 }

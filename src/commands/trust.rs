@@ -144,10 +144,10 @@ pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<RoomConsent>> {
     let revoked = consent::revoke(&paths)?;
     if revoked.is_empty() {
         let shown = paths.first().map_or("here", String::as_str);
-        return Err(Error::NotFound {
-            what: format!("no consent is recorded for a room at {shown}"),
-            fix: "`mailbag trust --list` shows all consent".into(),
-        });
+        return Err(Error::not_found(
+            format!("no consent is recorded for a room at {shown}"),
+            "`mailbag trust --list` shows all consent",
+        ));
     }
     Ok(revoked)
 }

@@ -88,9 +88,11 @@ impl LinkConnector {
             (self.room.clone(), self.connection.clone());
         // Held only during a connection: two machines that connect to each other must not block each other.
         let _held = room.lock_link(&link, Duration::ZERO)?;
-        let known_as = known_as.ok_or_else(|| Error::Usage {
-            what: format!("the room {link} cannot know this room, which has no tag"),
-            fix: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
+        let known_as = known_as.ok_or_else(|| {
+            Error::usage(
+                format!("the room {link} cannot know this room, which has no tag"),
+                format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
+            )
         })?;
         let (client, (from, to)) = self.start_client(&known_as)?;
         let mut near = ConnectingEnd {
@@ -101,14 +103,10 @@ impl LinkConnector {
         let done = mirror(&room, &link, from, to, &mut near);
         let last = client.end();
         done.map_err(|e| match e {
-            Error::Busy { what, fix } if !last.is_empty() => Error::Busy {
-                what: format!("{what} ({last})"),
-                fix,
-            },
-            e if !last.is_empty() => Error::Busy {
-                what: format!("{e} ({last})"),
-                fix: "it connects again".into(),
-            },
+            Error::Busy { what, fix } if !last.is_empty() => {
+                Error::busy(format!("{what} ({last})"), fix)
+            }
+            e if !last.is_empty() => Error::busy(format!("{e} ({last})"), "it connects again"),
             e => e,
         })
     }
@@ -122,9 +120,11 @@ impl LinkConnector {
             let (client, ends) = nats::NatsClient::start(&self.room, &self.connection, known_as)?;
             return Ok((CarrierClient::Nats(client), ends));
         }
-        let address = SshAddress::parse(address).ok_or_else(|| Error::Usage {
-            what: format!("{address} is not an SSH address"),
-            fix: "write [user@]host:/path/to/room".into(),
+        let address = SshAddress::parse(address).ok_or_else(|| {
+            Error::usage(
+                format!("{address} is not an SSH address"),
+                "write [user@]host:/path/to/room",
+            )
         })?;
         let (client, ends) = ssh::SshClient::start(&address, known_as)?;
         Ok((CarrierClient::Ssh(client), ends))
@@ -201,13 +201,13 @@ impl ConnectionPolicy for ConnectingEnd<'_> {
         }
         if self.moved.elapsed() > ONCE_PATIENCE {
             let waited = count(ONCE_PATIENCE.as_secs(), "second");
-            return Err(Error::Timeout {
-                what: format!(
+            return Err(Error::timeout(
+                format!(
                     "nothing crossed the link {} for {waited}",
                     self.keeper.connection.link
                 ),
-                fix: "run `mailbag status` in both rooms".into(),
-            });
+                "run `mailbag status` in both rooms",
+            ));
         }
         Ok(true)
     }
@@ -228,10 +228,10 @@ impl ConnectingEnd<'_> {
             }
             None => return Ok(()),
         };
-        Err(Error::Busy {
-            what: format!("the link {link} has stopped: {why}"),
-            fix: link_fix(link),
-        })
+        Err(Error::busy(
+            format!("the link {link} has stopped: {why}"),
+            link_fix(link),
+        ))
     }
 }
 

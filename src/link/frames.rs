@@ -180,10 +180,7 @@ pub(super) fn write_frame(to: &mut impl Write, frame: &CarrierFrame) -> Result<(
 
 /// The error of a connection that cannot continue.
 pub(super) fn gone(what: String) -> Error {
-    Error::Busy {
-        what,
-        fix: "the carrier connects again".into(),
-    }
+    Error::busy(what, "the carrier connects again")
 }
 
 #[cfg(test)]

@@ -195,10 +195,10 @@ impl ServedLinks {
 }
 
 fn broken() -> Error {
-    Error::Busy {
-        what: "a carrier of this process failed unexpectedly".into(),
-        fix: "report it as a bug".into(),
-    }
+    Error::busy(
+        "a carrier of this process failed unexpectedly",
+        "report it as a bug",
+    )
 }
 
 /// Handles SIGINT and SIGTERM: the first signal ends all carriers, the second ends the process.

@@ -18,22 +18,22 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
     let at = room.dir.path().display();
     match room.settings()?.links.get(tag).map(|link| link.carrier) {
         None => {
-            return Err(Error::NotFound {
-                what: format!("the room at {at} has no link {tag}"),
-                fix: format!("in that room, add a table [links.{tag}] to settings.toml"),
-            });
+            return Err(Error::not_found(
+                format!("the room at {at} has no link {tag}"),
+                format!("in that room, add a table [links.{tag}] to settings.toml"),
+            ));
         }
         Some(Carrier::Dir) => {
-            return Err(Error::Usage {
-                what: format!("the link {tag} of the room at {at} is within that machine"),
-                fix: format!("in that room, set `carrier = \"none\"` in [links.{tag}]"),
-            });
+            return Err(Error::usage(
+                format!("the link {tag} of the room at {at} is within that machine"),
+                format!("in that room, set `carrier = \"none\"` in [links.{tag}]"),
+            ));
         }
         Some(Carrier::Nats) => {
-            return Err(Error::Usage {
-                what: format!("the link {tag} of the room at {at} is over NATS"),
-                fix: "in that room, run `mailbag link run`".into(),
-            });
+            return Err(Error::usage(
+                format!("the link {tag} of the room at {at} is over NATS"),
+                "in that room, run `mailbag link run`",
+            ));
         }
         Some(Carrier::Ssh | Carrier::None) => {}
     }

@@ -65,9 +65,11 @@ impl SshClient {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         machine::end_with_us(&mut command);
-        let mut child = command.spawn().map_err(|e| Error::Busy {
-            what: format!("cannot start the program `{SSH}`: {e}"),
-            fix: "install an SSH client".into(),
+        let mut child = command.spawn().map_err(|e| {
+            Error::busy(
+                format!("cannot start the program `{SSH}`: {e}"),
+                "install an SSH client",
+            )
         })?;
         let (Some(to), Some(from), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())

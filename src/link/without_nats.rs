@@ -14,11 +14,13 @@ impl NatsClient {
         connection: &LinkConnection,
         _: &str,
     ) -> Result<(NatsClient, (File, File))> {
-        Err(Error::Usage {
-            what: format!("the link {} is over NATS, and this program was built without it", connection.link),
-            fix: "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout"
-                .into(),
-        })
+        Err(Error::usage(
+            format!(
+                "the link {} is over NATS, and this program was built without it",
+                connection.link
+            ),
+            "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout",
+        ))
     }
 
     pub(super) fn end(self) -> String {

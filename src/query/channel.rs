@@ -73,10 +73,10 @@ pub fn find<'a>(room: &'a Room, channel: &str) -> Result<ConversationReader<'a>>
         [] => "`mailbag channel list` shows the channels; a message with the field `channel` creates one".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };
-    Err(Error::NotFound {
-        what: format!("no channel {}", quoted(channel)),
+    Err(Error::not_found(
+        format!("no channel {}", quoted(channel)),
         fix,
-    })
+    ))
 }
 
 /// The conversation of a channel that may not exist yet; `true` if it exists.
@@ -86,10 +86,10 @@ pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(ConversationReader<'
             "use letters, digits, `.`, `_` and `-`, at most {} characters",
             limits::NAME
         );
-        return Err(Error::Usage {
-            what: format!("{} is not a valid channel name", quoted(channel)),
+        return Err(Error::usage(
+            format!("{} is not a valid channel name", quoted(channel)),
             fix,
-        });
+        ));
     }
     Ok((
         ConversationReader::of(room, channel),

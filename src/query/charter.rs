@@ -38,11 +38,8 @@ pub fn charter(room: &Room) -> Result<RoomCharter> {
             });
         }
         CharterFile::Missing => {
-            let fix = "write one, or run `mailbag charter init` for a template".into();
-            return Err(Error::NotFound {
-                what: format!("no {}", path.display()),
-                fix,
-            });
+            let fix = "write one, or run `mailbag charter init` for a template";
+            return Err(Error::not_found(format!("no {}", path.display()), fix));
         }
     };
     let registry = room

@@ -178,11 +178,8 @@ pub fn paths(
 
 /// The error if it is unknown who owns work.
 pub fn unknown(e: &Error) -> Error {
-    let fix = "correct this first, or ask the other agents before you change the files".into();
-    Error::Busy {
-        what: format!("it is unknown who owns the work: {e}"),
-        fix,
-    }
+    let fix = "correct this first, or ask the other agents before you change the files";
+    Error::busy(format!("it is unknown who owns the work: {e}"), fix)
 }
 
 /// The subject of a word, as [`subject_of`], with an error about the word.
@@ -199,10 +196,7 @@ fn subject_of_word(room: &Room, from: &Path, word: &str) -> Result<ClaimSubject>
                 .next()
                 .map(|one| one.fix)
                 .unwrap_or_default();
-            Error::Usage {
-                what: format!("{} is not a subject: {what}", quoted(word)),
-                fix,
-            }
+            Error::usage(format!("{} is not a subject: {what}", quoted(word)), fix)
         }
         e => e,
     })

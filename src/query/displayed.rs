@@ -75,14 +75,14 @@ pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
     let approvals = state::committed(&room.dir)?.approvals;
     match approvals.find(reference) {
         ReferenceResolution::One(open) => Ok(open.clone()),
-        ReferenceResolution::Several(several) => Err(Error::Usage {
-            what: format!(
+        ReferenceResolution::Several(several) => Err(Error::usage(
+            format!(
                 "{} names {} open approvals",
                 quoted(reference),
                 several.len()
             ),
-            fix: "write SENDER/ID, or the number".into(),
-        }),
+            "write SENDER/ID, or the number",
+        )),
         ReferenceResolution::None => match approvals.find_decided(reference) {
             ReferenceResolution::One(decided) => {
                 let ClosedApproval {
@@ -100,10 +100,10 @@ pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
                     Problem::new("decided_already", what).fix("the first decision counts"),
                 ]))
             }
-            _ => Err(Error::NotFound {
-                what: format!("there is no open approval {}", quoted(reference)),
-                fix: "`mailbag pending` lists open approvals".into(),
-            }),
+            _ => Err(Error::not_found(
+                format!("there is no open approval {}", quoted(reference)),
+                "`mailbag pending` lists open approvals",
+            )),
         },
     }
 }

@@ -35,10 +35,10 @@ pub fn head(room: &Room) -> Result<LogHead> {
             hash: hex(&state.prev),
             room,
         }),
-        None => Err(Error::NotFound {
-            what: format!("the log of {} has no records", room.dir.path().display()),
-            fix: "send a message first".into(),
-        }),
+        None => Err(Error::not_found(
+            format!("the log of {} has no records", room.dir.path().display()),
+            "send a message first",
+        )),
     }
 }
 

@@ -71,13 +71,12 @@ impl MessageFilter {
         let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);
         let mut unread = None;
         if asked.unread {
-            let whose = to
-                .take()
-                .or_else(|| asked.asker.clone())
-                .ok_or_else(|| Error::Usage {
-                    what: "cannot list unread mail: no agent given".into(),
-                    fix: "pass --to AGENT or --as AGENT".into(),
-                })?;
+            let whose = to.take().or_else(|| asked.asker.clone()).ok_or_else(|| {
+                Error::usage(
+                    "cannot list unread mail: no agent given",
+                    "pass --to AGENT or --as AGENT",
+                )
+            })?;
             unread = Some(inbox::unread(&room.dir, &whose)?.into_iter().collect());
             to = Some(whose);
         }
@@ -183,8 +182,8 @@ fn known_type(kind: String) -> Result<String> {
     } else {
         near.join(" or ")
     };
-    Err(Error::Usage {
-        what: format!("{} is not a message type", quoted(&kind)),
-        fix: format!("use {fix}"),
-    })
+    Err(Error::usage(
+        format!("{} is not a message type", quoted(&kind)),
+        format!("use {fix}"),
+    ))
 }

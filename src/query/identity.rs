@@ -96,20 +96,20 @@ fn by_actor() -> Result<AgentIdentity> {
         }
         Actor::Agent(evidence) | Actor::Unknown(evidence) => evidence,
     };
-    Err(Error::Usage {
-        what: format!("this is an unidentified session: no agent name given, and {evidence}"),
-        fix: format!(
+    Err(Error::usage(
+        format!("this is an unidentified session: no agent name given, and {evidence}"),
+        format!(
             "pass --as AGENT, set {}, or run `mailbag join AGENT`",
             VARIABLES[0]
         ),
-    })
+    ))
 }
 
 fn lost(loss: &LossNotification) -> Error {
-    Error::Busy {
-        what: loss.to_string(),
-        fix: "join under another name with `mailbag join NAME`, or pass --as AGENT".into(),
-    }
+    Error::busy(
+        loss.to_string(),
+        "join under another name with `mailbag join NAME`, or pass --as AGENT",
+    )
 }
 
 /// The caller, if the command line or the environment names an agent.
@@ -156,10 +156,10 @@ pub fn registered<'r>(
         } else {
             String::new()
         };
-        Error::NotFound {
-            what: format!("no agent is called {}{origin}", quoted(name)),
-            fix: format!("{}{register}", registry.did_you_mean(name)),
-        }
+        Error::not_found(
+            format!("no agent is called {}{origin}", quoted(name)),
+            format!("{}{register}", registry.did_you_mean(name)),
+        )
     })
 }
 

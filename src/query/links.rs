@@ -115,10 +115,7 @@ pub fn unknown(settings: &Settings, tag: &str) -> Error {
         [] => "`mailbag link add` adds one".to_owned(),
         known => format!("the links are {}", known.join(", ")),
     };
-    Error::NotFound {
-        what: format!("there is no link {}", quoted(tag)),
-        fix,
-    }
+    Error::not_found(format!("there is no link {}", quoted(tag)), fix)
 }
 
 /// All links by this state.

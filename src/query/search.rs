@@ -68,10 +68,10 @@ impl SearchPattern {
     pub fn words(text: &str, field: Option<String>) -> Result<SearchPattern> {
         let words: Vec<String> = split_words(text).map(regex::escape).collect();
         if words.is_empty() {
-            return Err(Error::Usage {
-                what: "no word to search for".into(),
-                fix: "write a word, such as `mailbag search port`".into(),
-            });
+            return Err(Error::usage(
+                "no word to search for",
+                "write a word, such as `mailbag search port`",
+            ));
         }
         SearchPattern::compile(&words, true, field)
     }
@@ -194,14 +194,14 @@ fn split_words(text: &str) -> impl Iterator<Item = &str> {
 
 fn not_a_regex(text: &str, error: &regex::Error) -> Error {
     let why = error.to_string();
-    Error::Usage {
-        what: format!(
+    Error::usage(
+        format!(
             "{} is not a regular expression: {}",
             quoted(text),
             why.trim()
         ),
-        fix: "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $".into(),
-    }
+        "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $",
+    )
 }
 
 /// The messages that pass the filter and match the pattern, in log order.

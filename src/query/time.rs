@@ -62,9 +62,11 @@ pub fn future(text: &str) -> Result<Stamp> {
 
 /// A duration: `500ms`, `30s`, `5m`, `1h`, or `0`.
 pub fn length(text: &str) -> Result<Duration> {
-    span(text).ok_or_else(|| Error::Usage {
-        what: format!("{} is not a duration", quoted(text)),
-        fix: "use a duration such as 500ms, 30s, 5m, 1h, 2d or 0".into(),
+    span(text).ok_or_else(|| {
+        Error::usage(
+            format!("{} is not a duration", quoted(text)),
+            "use a duration such as 500ms, 30s, 5m, 1h, 2d or 0",
+        )
     })
 }
 
@@ -74,11 +76,13 @@ fn instant(text: &str, direction: i64, example: &str) -> Result<Stamp> {
     from_now
         .map(Stamp::from_micros)
         .or_else(|| Stamp::parse(text))
-        .ok_or_else(|| Error::Usage {
-            what: format!("{} is not a time", quoted(text)),
-            fix: format!(
-                "use {example}, 90s, 2h, 7d or 1w, or an instant such as 2026-11-21T10:30:00Z"
-            ),
+        .ok_or_else(|| {
+            Error::usage(
+                format!("{} is not a time", quoted(text)),
+                format!(
+                    "use {example}, 90s, 2h, 7d or 1w, or an instant such as 2026-11-21T10:30:00Z"
+                ),
+            )
         })
 }
 

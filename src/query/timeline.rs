@@ -78,10 +78,10 @@ impl ChannelSelection {
     pub fn new(names: Vec<String>) -> Result<ChannelSelection> {
         match names.iter().find(|name| !id::is_name(name)) {
             None => Ok(ChannelSelection(names)),
-            Some(name) => Err(Error::Usage {
-                what: format!("{} is not a valid channel name", quoted(name)),
-                fix: "use letters, digits, `.`, `_` and `-`, or no name for all channels".into(),
-            }),
+            Some(name) => Err(Error::usage(
+                format!("{} is not a valid channel name", quoted(name)),
+                "use letters, digits, `.`, `_` and `-`, or no name for all channels",
+            )),
         }
     }
 

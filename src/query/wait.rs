@@ -72,10 +72,10 @@ fn check_type(kind: &str) -> Result<()> {
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
-    Err(Error::Usage {
-        what: format!("{} is not a message type", quoted(kind)),
+    Err(Error::usage(
+        format!("{} is not a message type", quoted(kind)),
         fix,
-    })
+    ))
 }
 
 /// The number of heads that are read at a time.

@@ -121,10 +121,10 @@ pub fn require_person(action: &str) -> Result<()> {
     match Actor::of_this_process() {
         Actor::Person => Ok(()),
         Actor::Agent(evidence) => Err(rejected_agent(action, evidence)),
-        Actor::Unknown(evidence) => Err(Error::Usage {
-            what: format!("only a person can {action}, and the caller is unknown: {evidence}"),
-            fix: "run it in a terminal of the machine itself, outside of containers".into(),
-        }),
+        Actor::Unknown(evidence) => Err(Error::usage(
+            format!("only a person can {action}, and the caller is unknown: {evidence}"),
+            "run it in a terminal of the machine itself, outside of containers",
+        )),
     }
 }
 
@@ -137,12 +137,11 @@ pub fn reject_agent(action: &str) -> Result<()> {
 }
 
 fn rejected_agent(action: &str, evidence: &ActorEvidence) -> Error {
-    Error::Usage {
-        what: format!("only a person can {action}, and the caller is an agent: {evidence}"),
-        fix: "ask the person to run it in a clean terminal: a new terminal window that no agent, editor or tmux started, \
-               or a new login by SSH"
-            .into(),
-    }
+    Error::usage(
+        format!("only a person can {action}, and the caller is an agent: {evidence}"),
+        "ask the person to run it in a clean terminal: a new terminal window that no agent, editor or tmux started, \
+               or a new login by SSH",
+    )
 }
 
 /// The variables of clients and of `mailbag exec`, each with the program that sets it.

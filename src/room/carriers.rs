@@ -41,10 +41,10 @@ impl Room {
         let dir = self.dir.make_loose(layout::link(tag))?;
         dir.lock_within(layout::CARRIER_LOCK, within)
             .map_err(|e| match e {
-                Error::Busy { what, .. } => Error::Busy {
-                    what: format!("another carrier serves the link {tag}: {what}"),
-                    fix: "one is enough; it does the work".into(),
-                },
+                Error::Busy { what, .. } => Error::busy(
+                    format!("another carrier serves the link {tag}: {what}"),
+                    "one is enough; it does the work",
+                ),
                 e => e,
             })
     }

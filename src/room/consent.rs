@@ -229,12 +229,14 @@ pub fn file() -> Result<PathBuf> {
 }
 
 pub(super) fn directory() -> Result<PathBuf> {
-    layout::trust_directory().ok_or_else(|| Error::Usage {
-        what: "no directory for recorded consent is known".into(),
-        fix: format!(
-            "set HOME, or {} to an absolute path",
-            layout::TRUST_DIRECTORY
-        ),
+    layout::trust_directory().ok_or_else(|| {
+        Error::usage(
+            "no directory for recorded consent is known",
+            format!(
+                "set HOME, or {} to an absolute path",
+                layout::TRUST_DIRECTORY
+            ),
+        )
     })
 }
 
@@ -268,13 +270,13 @@ fn read(own: &UserDirectory) -> Result<ConsentList> {
 
 /// The recorded form of a path. A path that is not UTF-8 is an error, because it could be confused with another.
 pub fn path_text(path: &Path) -> Result<String> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| Error::Usage {
-            what: format!(
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        Error::usage(
+            format!(
                 "{} is not UTF-8, so consent for it cannot be recorded",
                 path.display()
             ),
-            fix: "rename the directory".into(),
-        })
+            "rename the directory",
+        )
+    })
 }

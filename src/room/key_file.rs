@@ -50,10 +50,7 @@ impl KeyFile {
             Some(_) => ("has changed", "`mailbag trust` asks again"),
             None => ("is missing", "put it there, or change the link"),
         };
-        Err(Error::Usage {
-            what: format!("the file {} {what}", self.path),
-            fix: fix.into(),
-        })
+        Err(Error::usage(format!("the file {} {what}", self.path), fix))
     }
 }
 

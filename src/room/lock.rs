@@ -45,10 +45,10 @@ impl Room {
         self.dir
             .lock_within(layout::ARCHIVE_LOCK, Duration::ZERO)
             .map_err(|e| match e {
-                Error::Busy { what, .. } => Error::Busy {
-                    what: format!("another `mailbag archive` is running in this room: {what}"),
-                    fix: "wait for it to end".into(),
-                },
+                Error::Busy { what, .. } => Error::busy(
+                    format!("another `mailbag archive` is running in this room: {what}"),
+                    "wait for it to end",
+                ),
                 e => e,
             })
     }
@@ -96,10 +96,12 @@ impl Room {
         match self.holder()? {
             Some(holder) => Ok(LockAttempt::Theirs(holder)),
             None => {
-                let no_permission = Error::Busy {
-                    what: format!("this process has no permission to route, and no router is running: {e}"),
-                    fix: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
-                };
+                let no_permission = Error::busy(
+                    format!(
+                        "this process has no permission to route, and no router is running: {e}"
+                    ),
+                    "start `mailbag run` where it can write to the room; messages in outboxes are kept",
+                );
                 if self.is_agents_user()? {
                     Ok(LockAttempt::Closed(no_permission))
                 } else {
@@ -124,10 +126,10 @@ impl Room {
         let Error::Busy { what, fix } = self.dir.locked(layout::LOCK, file) else {
             unreachable!("it is held")
         };
-        Error::Busy {
-            what: format!("another command is routing in this room: {what}"),
+        Error::busy(
+            format!("another command is routing in this room: {what}"),
             fix,
-        }
+        )
     }
 
     /// As [`Room::lock`], for a continuous router. A command that routes only while it waits hands over.
@@ -299,15 +301,13 @@ impl LockNote {
             return Ok(());
         }
         let RouterHolder { pid, since, .. } = &self.holder;
-        Err(Error::Busy {
-            what: format!(
+        Err(Error::busy(
+            format!(
                 "process {pid} has routed in {} since {since}, and its lock has no effect on this process",
                 dir.path().display()
             ),
-            fix:
-                "two routers would use the same numbers: reach the room by the same mount as that process, or stop it"
-                    .into(),
-        })
+            "two routers would use the same numbers: reach the room by the same mount as that process, or stop it",
+        ))
     }
 
     /// Returns true if a router on another machine or in another container writes to the lock file.
@@ -448,13 +448,13 @@ impl RouterLock {
         let Some(there) =
             there.filter(|there| there.is_same_file(&self.left) || !has_stable_inodes(&self.dir))
         else {
-            return Err(Error::Moved {
-                what: format!(
+            return Err(Error::moved(
+                format!(
                     "{} was removed or replaced",
                     self.dir.at(layout::LOCK).display()
                 ),
-                fix: "start the router again; nothing was changed after that".into(),
-            });
+                "start the router again; nothing was changed after that",
+            ));
         };
         let is_as_left = (there.modified, there.size) == (self.left.modified, self.left.size);
         if is_as_left && !self.is_shared
@@ -462,10 +462,13 @@ impl RouterLock {
         {
             return Ok(());
         }
-        Err(Error::Moved {
-            what: format!("another router has written to {}", self.dir.at(layout::LOCK).display()),
-            fix: "only one router can run in a room, and its lock must work for all who can write to the room".into(),
-        })
+        Err(Error::moved(
+            format!(
+                "another router has written to {}",
+                self.dir.at(layout::LOCK).display()
+            ),
+            "only one router can run in a room, and its lock must work for all who can write to the room",
+        ))
     }
 }
 

@@ -69,10 +69,10 @@ impl Room {
         {
             return Room::of(dir).check_finished();
         }
-        Err(Error::NotFound {
-            what: format!("no room at {}", path.display()),
-            fix: format!("create one with `mailbag init {}`", path.display()),
-        })
+        Err(Error::not_found(
+            format!("no room at {}", path.display()),
+            format!("create one with `mailbag init {}`", path.display()),
+        ))
     }
 
     fn of(dir: Dir) -> Room {
@@ -339,17 +339,16 @@ pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
             path: check_not_a_link(path)?,
             missed,
         }),
-        None => Err(Error::NotFound {
-            what: format!(
+        None => Err(Error::not_found(
+            format!(
                 "no room found in {} or in its parent directories{}",
                 from.display(),
                 missed
                     .map(|missed| format!(", and {missed}"))
                     .unwrap_or_default()
             ),
-            fix: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM"
-                .into(),
-        }),
+            "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM",
+        )),
     }
 }
 

@@ -85,10 +85,10 @@ impl Room {
     /// Fails if mail waits for a router that makes no progress.
     pub fn check_progress(&self) -> Result<()> {
         match self.stalled()?.filter(|stalled| stalled.files > 0) {
-            Some(stalled) => Err(Error::Busy {
-                what: stalled.describe(),
-                fix: format!("let it continue or end it: `{}`", stalled.fix()),
-            }),
+            Some(stalled) => Err(Error::busy(
+                stalled.describe(),
+                format!("let it continue or end it: `{}`", stalled.fix()),
+            )),
             None => Ok(()),
         }
     }

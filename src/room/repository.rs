@@ -184,13 +184,15 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<ClaimSubject> 
     let rest: Vec<_> = parts
         .map(|part| part.as_os_str().to_string_lossy())
         .collect();
-    let place = ground.place(&base).ok_or_else(|| Error::Usage {
-        what: format!(
-            "{} is in no repository and outside {}",
-            quoted(word),
-            ground.top.display()
-        ),
-        fix: "name a path in a repository, or below the room's parent directory".into(),
+    let place = ground.place(&base).ok_or_else(|| {
+        Error::usage(
+            format!(
+                "{} is in no repository and outside {}",
+                quoted(word),
+                ground.top.display()
+            ),
+            "name a path in a repository, or below the room's parent directory",
+        )
     })?;
     let path: Vec<String> = [literal(&place.path)]
         .into_iter()

@@ -174,12 +174,14 @@ pub fn is_person(room: &Room) -> Result<bool> {
 fn directory(user: u32) -> Result<PathBuf> {
     machine::home_of(user)
         .map(|home| layout::key_directory(&home))
-        .ok_or_else(|| Error::Usage {
-            what: format!(
-                "{} has no home directory in the user database for a decision key",
-                machine::user(user)
-            ),
-            fix: "run it as a user with a home directory".into(),
+        .ok_or_else(|| {
+            Error::usage(
+                format!(
+                    "{} has no home directory in the user database for a decision key",
+                    machine::user(user)
+                ),
+                "run it as a user with a home directory",
+            )
         })
 }
 

@@ -26,10 +26,10 @@ impl Room {
             return Ok(());
         }
         let what = format!("the room {} was removed", self.dir.path().display());
-        Err(Error::Moved {
+        Err(Error::moved(
             what,
-            fix: "restore the room or make another one, then run the command again".into(),
-        })
+            "restore the room or make another one, then run the command again",
+        ))
     }
 
     /// Fails if the room was removed, moved away, or replaced by another directory.
@@ -47,10 +47,10 @@ impl Room {
             .doing("find", self.dir.path())?;
         let (there, own) = (Dir::open_room(&path)?.meta()?, self.dir.meta()?);
         if (there.device, there.inode) != (own.device, own.inode) {
-            return Err(Error::Moved {
-                what: format!("{} was replaced by another directory", path.display()),
-                fix: "run the command again".into(),
-            });
+            return Err(Error::moved(
+                format!("{} was replaced by another directory", path.display()),
+                "run the command again",
+            ));
         }
         // Another user's room may not allow this user to enter `spool/`.
         Ok(RoomIdentity {

@@ -68,10 +68,10 @@ impl RoomTurn {
                 let Error::Busy { what, fix } = held else {
                     unreachable!("it is held")
                 };
-                Err(Error::Busy {
-                    what: format!("a backup has paused the room: {what}"),
+                Err(Error::busy(
+                    format!("a backup has paused the room: {what}"),
                     fix,
-                })
+                ))
             }
         }
     }

@@ -101,10 +101,10 @@ pub(super) async fn search(
             (Some(regex), _) => SearchPattern::regex(regex, asked.ignore_case, None)?,
             (None, Some(words)) => SearchPattern::words(words, None)?,
             (None, None) => {
-                return Err(Error::Usage {
-                    what: "no words to search for".into(),
-                    fix: "add `?words=TEXT` or `?regex=PATTERN`".into(),
-                });
+                return Err(Error::usage(
+                    "no words to search for",
+                    "add `?words=TEXT` or `?regex=PATTERN`",
+                ));
             }
         };
         let most = asked.most();

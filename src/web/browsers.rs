@@ -136,9 +136,11 @@ impl Browsers {
     }
 
     fn place(&self) -> Result<&PathBuf> {
-        self.directory.as_ref().ok_or_else(|| Error::Usage {
-            what: "there is no directory for the state of the page".into(),
-            fix: "set HOME, or XDG_STATE_HOME to an absolute path".into(),
+        self.directory.as_ref().ok_or_else(|| {
+            Error::usage(
+                "there is no directory for the state of the page",
+                "set HOME, or XDG_STATE_HOME to an absolute path",
+            )
         })
     }
 

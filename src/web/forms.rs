@@ -172,19 +172,21 @@ fn settle_item(app: &WebApp, form: AnswerForm) -> Result<String> {
         .items
         .into_iter()
         .find(|item| item.key() == form.key())
-        .ok_or_else(|| Error::NotFound {
-            what: format!("the {} #{} is no longer open", form.kind, form.seq),
-            fix: "nothing was sent".into(),
+        .ok_or_else(|| {
+            Error::not_found(
+                format!("the {} #{} is no longer open", form.kind, form.seq),
+                "nothing was sent",
+            )
         })?;
     let action = match (form.action.as_deref(), text) {
         (Some("reply"), Some(text)) => ItemAction::Reply(text),
-        (Some("reply"), None) => return Err(usage("the reply is empty", "write a text")),
+        (Some("reply"), None) => return Err(Error::usage("the reply is empty", "write a text")),
         (Some("accept"), _) => ItemAction::Accept,
         (Some("decline"), _) => ItemAction::Decline,
         (Some("again"), _) => ItemAction::SendAgain,
         (Some("release"), text) => ItemAction::Release(text),
         (Some("dismiss"), _) => ItemAction::Dismiss,
-        _ => return Err(usage("the form has no action", "use a button of the page")),
+        _ => return Err(Error::usage("the form has no action", "use a button of the page")),
     };
     settle(&app.room, &app.who(), &item, action)
 }
@@ -237,13 +239,6 @@ pub(super) async fn mark_read(
         )))
     })
     .await
-}
-
-fn usage(what: &str, fix: &str) -> Error {
-    Error::Usage {
-        what: what.into(),
-        fix: fix.into(),
-    }
 }
 
 /// Sends a message. If it cannot be sent, the page stays, with its text.

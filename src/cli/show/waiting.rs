@@ -19,10 +19,7 @@ pub(crate) fn too_late(what: &str, timeout: Duration, fix: impl Into<String>) ->
     } else {
         format!("{what} within {}", span_text(timeout))
     };
-    Error::Timeout {
-        what,
-        fix: fix.into(),
-    }
+    Error::timeout(what, fix)
 }
 
 /// Ends the process as the signal asks, after the router of this process has ended.

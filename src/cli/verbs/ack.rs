@@ -52,10 +52,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let status = CopyStatus::of_ack(&args.status).unwrap_or(CopyStatus::Acknowledged);
     if args.by.is_some() && status != CopyStatus::Superseded {
         let what = "--by names the message that replaces a superseded one".to_owned();
-        return Err(Error::Usage {
-            what,
-            fix: "add `--status superseded`".to_owned(),
-        });
+        return Err(Error::usage(what, "add `--status superseded`"));
     }
     set(
         AckRequest {

@@ -225,7 +225,7 @@ fn approve(args: Args, who: &AgentIdentity, room: &Room, cx: &mut CommandContext
                 "the approval stays open; wait longer with `mailbag wait --as {}`",
                 asked.agent()
             );
-            cx.out.error(&Error::Busy { what, fix });
+            cx.out.error(&Error::busy(what, fix));
             Ok(Exit::TryAgain)
         }
         WaitResult::Found(outcome) => {

@@ -128,10 +128,7 @@ fn not_yet(
         crate::base::clock::span_text(timeout)
     );
     let fix = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
-    Ok(Error::Busy {
-        what,
-        fix: fix.into(),
-    })
+    Ok(Error::busy(what, fix))
 }
 
 /// Withdraws the claim of an interrupted wait. Returns the decision if it was granted before.

@@ -25,12 +25,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let name = args.shell.to_string();
     let shells = completing::SHELLS;
-    let shell = shells.completer(&name).ok_or_else(|| Error::NotFound {
-        what: format!("no completions for {name}"),
-        fix: format!(
-            "choose one of {}",
-            shells.names().collect::<Vec<_>>().join(", ")
-        ),
+    let shell = shells.completer(&name).ok_or_else(|| {
+        Error::not_found(
+            format!("no completions for {name}"),
+            format!(
+                "choose one of {}",
+                shells.names().collect::<Vec<_>>().join(", ")
+            ),
+        )
     })?;
     let mut text = Vec::new();
     let written = shell.write_registration(

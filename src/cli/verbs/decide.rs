@@ -64,14 +64,14 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     };
     let Some(option) = option else {
         let displayed = DisplayedApproval::read(&room, &approval)?;
-        return Err(Error::Usage {
-            what: format!("no option given for #{}", displayed.seq),
-            fix: format!(
+        return Err(Error::usage(
+            format!("no option given for #{}", displayed.seq),
+            format!(
                 "run `mailbag decide {} OPTION` with one of: {}",
                 displayed.seq,
                 sanitize::line(&displayed.options.join(", "))
             ),
-        });
+        ));
     };
     let digest = match digest {
         Some(digest) => digest,
@@ -108,16 +108,16 @@ fn confirm(
 ) -> Result<Option<String>> {
     let option = approval::option(displayed, word)?;
     if !cx.out.can_ask() {
-        return Err(Error::Usage {
-            what: format!(
+        return Err(Error::usage(
+            format!(
                 "a decision needs the text of {}, and there is no terminal to show it",
                 displayed.approval
             ),
-            fix: format!(
+            format!(
                 "show the text of #{} in `mailbag pending --json`, then add --digest with the digest from there",
                 displayed.seq
             ),
-        });
+        ));
     }
     cx.out.tell(displayed.text.trim_end())?;
     let question = format!(

@@ -86,11 +86,11 @@ fn several(offers: &[ClaimOffer], accept: bool) -> Error {
         sanitize::line(&format!("#{seq} from {from} to {to}: {subjects}")).into_owned()
     });
     let option = if accept { "--accept" } else { "--decline" };
-    Error::Usage {
-        what: format!("there are {} open offers", offers.len()),
-        fix: format!(
+    Error::usage(
+        format!("there are {} open offers", offers.len()),
+        format!(
             "run `mailbag handoff {option} NUMBER`:\n  {}",
             lines.collect::<Vec<_>>().join("\n  ")
         ),
-    }
+    )
 }

@@ -176,12 +176,14 @@ pub(crate) fn read(client: Client) -> Result<Option<HookEvent>> {
         .take(HOOK_BYTES)
         .read_to_end(&mut input)
         .doing("read", "standard input")?;
-    let event = client.read(&input).map_err(|what| Error::Usage {
-        what,
-        fix: format!(
-            "run `mailbag install {}`, which adds the hook to the client",
-            client.as_str()
-        ),
+    let event = client.read(&input).map_err(|what| {
+        Error::usage(
+            what,
+            format!(
+                "run `mailbag install {}`, which adds the hook to the client",
+                client.as_str()
+            ),
+        )
     })?;
     let is_foreign = is_run_by_another(client.as_str(), event.session.as_deref());
     Ok((!is_foreign || std::env::var_os(DRY_RUN).is_some()).then_some(event))

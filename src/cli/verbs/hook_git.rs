@@ -48,10 +48,7 @@ pub(super) fn run(
             "the check took longer than {} seconds",
             limits::GUARD_TIME.as_secs()
         );
-        Err(Error::Timeout {
-            what,
-            fix: "run `mailbag doctor`".into(),
-        })
+        Err(Error::timeout(what, "run `mailbag doctor`"))
     });
     match answer {
         Ok(GuardVerdict::Free) => Ok(Exit::Ok),

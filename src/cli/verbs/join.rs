@@ -109,9 +109,8 @@ fn no_session() -> Error {
         .map(|(name, _)| name)
         .collect::<Vec<_>>()
         .join(", ");
-    Error::Usage {
-        what: format!("cannot identify this session: none of {variables} is set"),
-        fix: "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT"
-            .into(),
-    }
+    Error::usage(
+        format!("cannot identify this session: none of {variables} is set"),
+        "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT",
+    )
 }

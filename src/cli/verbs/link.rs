@@ -405,10 +405,7 @@ fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
         let asked = cx
             .out
             .ask("Start the link again?")?
-            .ok_or_else(|| Error::Usage {
-                what: "cannot ask without a terminal".into(),
-                fix: "pass --yes".into(),
-            })?;
+            .ok_or_else(|| Error::usage("cannot ask without a terminal", "pass --yes"))?;
         if !asked {
             cx.out.note("nothing was changed");
             return Ok(Exit::Error);

@@ -105,10 +105,10 @@ pub(super) fn run(args: &LinkRunArgs, cx: &mut CommandContext) -> Result<Exit> {
 
 pub(super) fn serve(args: &LinkServeArgs, cx: &CommandContext) -> Result<Exit> {
     if std::io::stdin().is_terminal() {
-        return Err(Error::Usage {
-            what: "`mailbag link serve` speaks with another machine, not with a person".into(),
-            fix: "run `mailbag link run` on the other machine, which starts it".into(),
-        });
+        return Err(Error::usage(
+            "`mailbag link serve` speaks with another machine, not with a person",
+            "run `mailbag link run` on the other machine, which starts it",
+        ));
     }
     link::serve::serve(&cx.room()?, &args.tag)?;
     Ok(Exit::Ok)

@@ -158,13 +158,12 @@ fn accept_gap(room: &Room, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
     require_person("give up records of the log")?;
     cx.out.ahead(|out| show_loss(&loss, out))?;
     let question = "Give these records up, and continue with later numbers?";
-    let agreed = yes
-        || cx.out.ask(question)?.ok_or_else(|| Error::Usage {
-            what: "cannot ask without a terminal".into(),
-            fix:
-                "run `mailbag log accept-gap` at a terminal, or give --yes to give up what is shown"
-                    .into(),
-        })?;
+    let agreed = yes || cx.out.ask(question)?.ok_or_else(|| {
+        Error::usage(
+            "cannot ask without a terminal",
+            "run `mailbag log accept-gap` at a terminal, or give --yes to give up what is shown",
+        )
+    })?;
     if !agreed {
         cx.out.line("nothing was changed")?;
         return Ok(Exit::Error);

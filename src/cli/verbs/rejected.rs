@@ -342,10 +342,10 @@ fn drop_all(which: &RejectedSelection, yes: bool, cx: &mut CommandContext) -> Re
 /// Asks the person. Without a terminal nothing is removed unless `--yes` is given.
 fn confirmed(meant: &[ListedRejection], cx: &mut CommandContext) -> Result<bool> {
     if cx.out.json || !std::io::stdin().is_terminal() || !cx.out.is_terminal() {
-        return Err(Error::Usage {
-            what: "cannot ask for confirmation without a terminal, and dropped files cannot be restored".into(),
-            fix: "add --yes".into(),
-        });
+        return Err(Error::usage(
+            "cannot ask for confirmation without a terminal, and dropped files cannot be restored",
+            "add --yes",
+        ));
     }
     let rows: Vec<_> = meant.iter().map(|one| row(one, &cx.out)).collect();
     table::print(&mut cx.out, &rows)?;

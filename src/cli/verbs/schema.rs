@@ -71,9 +71,9 @@ fn of_output(command: &str) -> Result<&'static str> {
             format!("did you mean {}? ", near.join(", "))
         };
         let what = format!("no schema for the output of `{command}`");
-        Error::NotFound {
+        Error::not_found(
             what,
-            fix: format!("{fix}run `mailbag generate schema --list` to see all"),
-        }
+            format!("{fix}run `mailbag generate schema --list` to see all"),
+        )
     })
 }

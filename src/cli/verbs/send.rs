@@ -248,12 +248,14 @@ pub(crate) fn piped(out: &CommandOutput) -> Result<String> {
         out.note("Type the text. End it with Ctrl-D on a new line; Ctrl-C cancels.");
     }
     let bytes = stdin()?;
-    let mut text = String::from_utf8(bytes).map_err(|e| Error::Usage {
-        what: format!(
-            "standard input is not UTF-8 at byte {}",
-            e.utf8_error().valid_up_to()
-        ),
-        fix: "convert it, for example with iconv, or attach a file of the room's context/".into(),
+    let mut text = String::from_utf8(bytes).map_err(|e| {
+        Error::usage(
+            format!(
+                "standard input is not UTF-8 at byte {}",
+                e.utf8_error().valid_up_to()
+            ),
+            "convert it, for example with iconv, or attach a file of the room's context/",
+        )
     })?;
     if text.ends_with('\n') {
         text.pop();

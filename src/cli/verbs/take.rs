@@ -132,10 +132,10 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
             let fix = "wait for a message with --wait TIME".to_owned();
-            return Err(Error::NotFound {
-                what: format!("no message to lease in the inbox of {agent}"),
+            return Err(Error::not_found(
+                format!("no message to lease in the inbox of {agent}"),
                 fix,
-            });
+            ));
         };
         // A lease can expire during the command. The message can then be leased again.
         let next = taking

@@ -162,9 +162,11 @@ struct TrustGrant {
 fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGrant>> {
     require_person("change consent")?;
     let asks = |question: &str| {
-        cx.out.ask(question)?.ok_or_else(|| Error::Usage {
-            what: "cannot ask for consent without a terminal".into(),
-            fix: "run `mailbag trust` at a terminal, or give --yes to trust what is shown".into(),
+        cx.out.ask(question)?.ok_or_else(|| {
+            Error::usage(
+                "cannot ask for consent without a terminal",
+                "run `mailbag trust` at a terminal, or give --yes to trust what is shown",
+            )
         })
     };
     if !standing.trusted && !asks("Use this room?")? {
@@ -220,11 +222,10 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut CommandContext) -> Result<E
                     return Ok(Exit::Error);
                 }
                 None => {
-                    return Err(Error::Usage {
-                        what: "cannot ask whether to replace the pinned key without a terminal"
-                            .into(),
-                        fix: "run `mailbag trust --decision-key` at a terminal".into(),
-                    });
+                    return Err(Error::usage(
+                        "cannot ask whether to replace the pinned key without a terminal",
+                        "run `mailbag trust --decision-key` at a terminal",
+                    ));
                 }
             }
             format!(

@@ -47,10 +47,10 @@ pub(crate) struct Args {
 
 #[cfg(not(feature = "web"))]
 pub(crate) fn run(_: Args, _: &mut CommandContext) -> Result<Exit> {
-    Err(Error::Usage {
-        what: "this program was built without the page".into(),
-        fix: "build it with `cargo build --release --features web`".into(),
-    })
+    Err(Error::usage(
+        "this program was built without the page",
+        "build it with `cargo build --release --features web`",
+    ))
 }
 
 #[cfg(feature = "web")]
@@ -133,10 +133,10 @@ fn sign_out(room: &crate::room::Room, cx: &mut CommandContext) -> Result<Exit> {
 #[cfg(feature = "web")]
 fn check(args: &Args, listen: std::net::SocketAddr, has_password: bool) -> Result<()> {
     if !listen.ip().is_loopback() && !has_password && args.public.is_none() {
-        return Err(Error::Usage {
-            what: format!("{listen} can be reached from other machines"),
-            fix: "pass --password-file FILE, or --public URL of a reverse proxy that asks for a password".into(),
-        });
+        return Err(Error::usage(
+            format!("{listen} can be reached from other machines"),
+            "pass --password-file FILE, or --public URL of a reverse proxy that asks for a password",
+        ));
     }
     let is_url = |url: &String| url.starts_with("https://") || url.starts_with("http://");
     if let Some(url) = args
@@ -144,13 +144,13 @@ fn check(args: &Args, listen: std::net::SocketAddr, has_password: bool) -> Resul
         .as_ref()
         .filter(|url| !is_url(url) || url.matches('/').count() > 3)
     {
-        return Err(Error::Usage {
-            what: format!(
+        return Err(Error::usage(
+            format!(
                 "{} is not the URL of a host",
                 crate::base::text::quoted(url)
             ),
-            fix: "write it as https://mail.example.org".into(),
-        });
+            "write it as https://mail.example.org",
+        ));
     }
     Ok(())
 }

@@ -81,11 +81,13 @@ fn answer_to_agent<'b>(board: &'b ItemBoard, agent: &str, text: &str) -> Result<
                 .iter()
                 .map(|(slot, _)| format!("{} ({})", slot.handle(), slot.name()))
                 .collect();
-            Err(Error::Usage {
-                what: format!("this could answer {many} items of {agent}: {}", names.join(", ")),
-                fix: "begin with the number instead of the name, or with a blank for a message that answers none"
-                    .into(),
-            })
+            Err(Error::usage(
+                format!(
+                    "this could answer {many} items of {agent}: {}",
+                    names.join(", ")
+                ),
+                "begin with the number instead of the name, or with a blank for a message that answers none",
+            ))
         }
     }
 }
@@ -148,10 +150,10 @@ impl NumberedInput<'_> {
         } else {
             ""
         };
-        Error::NotFound {
-            what: format!("no open item has the number {sign}{}", self.number),
-            fix: "the list above the line has the numbers; begin with a blank to send the line as a message".into(),
-        }
+        Error::not_found(
+            format!("no open item has the number {sign}{}", self.number),
+            "the list above the line has the numbers; begin with a blank to send the line as a message",
+        )
     }
 
     fn answer<'b>(
@@ -175,20 +177,20 @@ impl NumberedInput<'_> {
                 ItemAction::Reply(text.to_owned()),
             )),
             () if !separated && !self.is_one_word() => Ok(InputMeaning::Message),
-            () if takes_text => Err(Error::Usage {
-                what: format!("this is either a message or a reply to the {}", slot.name()),
-                fix: format!(
+            () if takes_text => Err(Error::usage(
+                format!("this is either a message or a reply to the {}", slot.name()),
+                format!(
                     "begin with #{} for the reply, or with a blank for the message",
                     slot.item.seq
                 ),
-            }),
-            () => Err(Error::Usage {
-                what: format!("{} does not answer the {}", quoted(text), slot.name()),
-                fix: format!(
+            )),
+            () => Err(Error::usage(
+                format!("{} does not answer the {}", quoted(text), slot.name()),
+                format!(
                     "{}; begin with a blank to send the line as a message",
                     forms(slot)
                 ),
-            }),
+            )),
         }
     }
 }

@@ -157,13 +157,13 @@ fn nats(
     if wanted.carrier == Carrier::Nats || nats == NatsSettings::default() {
         Ok(nats)
     } else {
-        Err(Error::Usage {
-            what: format!(
+        Err(Error::usage(
+            format!(
                 "a link by {} has no credentials, no certificates and no replicas here",
                 wanted.carrier.as_str()
             ),
-            fix: "pass --carrier nats, or omit these options".into(),
-        })
+            "pass --carrier nats, or omit these options",
+        ))
     }
 }
 
@@ -194,12 +194,7 @@ fn edit(
 }
 
 fn check_tag(room: &Room, tag: &str) -> Result<()> {
-    let usage = |what: String, fix: &str| {
-        Err(Error::Usage {
-            what,
-            fix: fix.into(),
-        })
-    };
+    let usage = |what: String, fix: &str| Err(Error::usage(what, fix));
     if !is_tag(tag) {
         let what = format!("{} is not a valid tag", quoted(tag));
         return usage(
@@ -222,12 +217,7 @@ fn check_tag(room: &Room, tag: &str) -> Result<()> {
 
 /// Returns true if the address has the form that the carrier needs.
 fn check_address(wanted: &LinkRequest<'_>) -> Result<()> {
-    let usage = |what: &str, fix: &str| {
-        Err(Error::Usage {
-            what: what.into(),
-            fix: fix.into(),
-        })
-    };
+    let usage = |what: &str, fix: &str| Err(Error::usage(what, fix));
     match wanted.carrier {
         Carrier::Ssh if SshAddress::parse(wanted.address).is_none() => usage(
             "the address is none of SSH",
@@ -249,30 +239,27 @@ fn check_address(wanted: &LinkRequest<'_>) -> Result<()> {
 fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
     if address.is_empty() {
         let what = "the address is missing".to_owned();
-        return Err(Error::Usage {
+        return Err(Error::usage(
             what,
-            fix: "give the directory of the other project".into(),
-        });
+            "give the directory of the other project",
+        ));
     }
     let path = from.join(address);
     let places = [room::below(&path), room::default_place(&path), path];
     let place = places
         .iter()
         .find(|place| room::is_room(place))
-        .ok_or_else(|| Error::NotFound {
-            what: format!("no room at {}", places[2].display()),
-            fix: format!(
-                "create one there with `mailbag init {}`",
-                shell_word(&places[0].to_string_lossy())
-            ),
+        .ok_or_else(|| {
+            Error::not_found(
+                format!("no room at {}", places[2].display()),
+                format!(
+                    "create one there with `mailbag init {}`",
+                    shell_word(&places[0].to_string_lossy())
+                ),
+            )
         })?;
     let other = Room::open(&place.canonicalize().doing("find", place)?)?;
-    let usage = |what: &str, fix: &str| {
-        Err(Error::Usage {
-            what: what.into(),
-            fix: fix.into(),
-        })
-    };
+    let usage = |what: &str, fix: &str| Err(Error::usage(what, fix));
     if other.dir.meta()?.is_same_file(&room.dir.meta()?) {
         return usage(
             "this is the room itself",
@@ -295,12 +282,14 @@ fn text_of(path: &Path) -> Result<String> {
     let plain = path
         .to_str()
         .filter(|path| !path.contains(char::is_control));
-    plain.map(str::to_owned).ok_or_else(|| Error::Usage {
-        what: format!(
-            "the path {} cannot be written into settings.toml",
-            path.display()
-        ),
-        fix: "use a path of plain text".into(),
+    plain.map(str::to_owned).ok_or_else(|| {
+        Error::usage(
+            format!(
+                "the path {} cannot be written into settings.toml",
+                path.display()
+            ),
+            "use a path of plain text",
+        )
     })
 }
 
@@ -332,7 +321,7 @@ fn check_free(settings: &Settings, wanted: &LinkRequest<'_>, address: &str) -> R
                 "use that tag".to_owned(),
             ),
         };
-        return Err(Error::Usage { what, fix });
+        return Err(Error::usage(what, fix));
     }
     Ok(())
 }

@@ -65,12 +65,8 @@ impl<'a> ServiceControl<'a> {
             file,
         };
         if manager == ServiceManager::Systemd {
-            control.call(&["show", "--property=Version"]).map_err(|e| Error::NotFound {
-                what: format!("no service manager of your user runs here: {}", what(e)),
-                fix: "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
-                       own; elsewhere, `nohup mailbag run &` runs until the machine stops"
-                    .into(),
-            })?;
+            control.call(&["show", "--property=Version"]).map_err(|e| Error::not_found(format!("no service manager of your user runs here: {}", what(e)), "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
+                       own; elsewhere, `nohup mailbag run &` runs until the machine stops"))?;
         }
         Ok(control)
     }
@@ -153,11 +149,11 @@ impl<'a> ServiceControl<'a> {
         }
         let output = match command.args(words).stdin(Stdio::null()).output() {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                let fix = "install it, or run `mailbag run` in another way".into();
-                return Err(Error::NotFound {
-                    what: format!("there is no {program} on the PATH"),
+                let fix = "install it, or run `mailbag run` in another way";
+                return Err(Error::not_found(
+                    format!("there is no {program} on the PATH"),
                     fix,
-                });
+                ));
             }
             output => output.doing("start", program)?,
         };
@@ -168,13 +164,13 @@ impl<'a> ServiceControl<'a> {
             .trim()
             .replace('\n', "; ");
         let what = format!("`{program} {}` failed: {why}", words.join(" "));
-        Err(Error::Busy {
+        Err(Error::busy(
             what,
-            fix: format!(
+            format!(
                 "`journalctl --user -u {}` shows the output of the router",
                 self.name
             ),
-        })
+        ))
     }
 }
 

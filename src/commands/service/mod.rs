@@ -89,9 +89,11 @@ impl RouterService {
                 (name, file)
             }
         };
-        let file = file.ok_or_else(|| Error::Usage {
-            what: "no directory for services was found".into(),
-            fix: "set HOME to an absolute path".into(),
+        let file = file.ok_or_else(|| {
+            Error::usage(
+                "no directory for services was found",
+                "set HOME to an absolute path",
+            )
         })?;
         Ok(RouterService {
             manager,
@@ -288,12 +290,14 @@ fn plain(path: &Path) -> Result<&str> {
     let plain = path
         .to_str()
         .filter(|path| !path.chars().any(char::is_control) && !path.ends_with('\\'));
-    plain.ok_or_else(|| Error::Usage {
-        what: format!(
-            "the file of a service cannot contain the path {}",
-            path.display()
-        ),
-        fix: "rename the directory".into(),
+    plain.ok_or_else(|| {
+        Error::usage(
+            format!(
+                "the file of a service cannot contain the path {}",
+                path.display()
+            ),
+            "rename the directory",
+        )
     })
 }
 

@@ -107,11 +107,12 @@ impl ConnectionStart {
             ca,
             ..
         } = connection;
-        let NatsAddress { servers, tls } =
-            NatsAddress::parse(address).ok_or_else(|| Error::Usage {
-                what: format!("{address} is not an address of NATS servers"),
-                fix: "write nats://HOST:PORT or tls://HOST:PORT".into(),
-            })?;
+        let NatsAddress { servers, tls } = NatsAddress::parse(address).ok_or_else(|| {
+            Error::usage(
+                format!("{address} is not an address of NATS servers"),
+                "write nats://HOST:PORT or tls://HOST:PORT",
+            )
+        })?;
         let read = |file: &crate::room::key_file::KeyFile| file.read();
         let credentials = credentials.as_ref().map(read).transpose()?;
         ca.as_ref().map(read).transpose()?;

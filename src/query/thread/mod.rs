@@ -70,10 +70,10 @@ fn begin(source: &ThreadSource<'_>, viewer: &Viewer, name: &str) -> Result<Parti
         // Neither a thread nor a complete message reference: it may be a unique prefix.
         None => match lookup::one_of(room, viewer, name) {
             Ok(past) => found(source, viewer, &past.name()),
-            Err(Error::NotFound { what, fix }) => Err(Error::NotFound {
-                what: format!("{what}, and no thread with that name"),
+            Err(Error::NotFound { what, fix }) => Err(Error::not_found(
+                format!("{what}, and no thread with that name"),
                 fix,
-            }),
+            )),
             Err(e) => Err(e),
         },
     }
@@ -365,17 +365,17 @@ fn answers(registry: &Registry, answer: &LoggedMessage, to: &LoggedMessage) -> b
 }
 
 fn thread_or_seq(name: &str, by_seq: &LoggedMessage, of_thread: &LoggedMessage) -> Error {
-    Error::Usage {
-        what: format!(
+    Error::usage(
+        format!(
             "{} is ambiguous: a thread name and a message number",
             quoted(name)
         ),
-        fix: format!(
+        format!(
             "write #{} ({}) for the message, or #{} ({}) for the thread",
             by_seq.seq,
             by_seq.name(),
             of_thread.seq,
             of_thread.name()
         ),
-    }
+    )
 }

@@ -261,9 +261,11 @@ impl<'a> MessageTracer<'a> {
         let pattern = format!(
             r##"^\{{"seq":{seq},|"receipts":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
         );
-        let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
-            what: format!("cannot search for this id: {e}"),
-            fix: "pass the record number (seq) instead".into(),
+        let concerns = Regex::new(&pattern).map_err(|e| {
+            Error::usage(
+                format!("cannot search for this id: {e}"),
+                "pass the record number (seq) instead",
+            )
         })?;
         for line in log::lines(&self.room.dir, self.place)? {
             let line = line?;
@@ -437,9 +439,11 @@ impl<'a> MessageTracer<'a> {
     }
 
     fn finish(mut self, state: &RoomState) -> Result<MessageTrace> {
-        let record = self.record.take().ok_or_else(|| Error::NotFound {
-            what: format!("record {} is missing from the log", self.meant.seq),
-            fix: "run `mailbag log verify` to find the damage of the log".into(),
+        let record = self.record.take().ok_or_else(|| {
+            Error::not_found(
+                format!("record {} is missing from the log", self.meant.seq),
+                "run `mailbag log verify` to find the damage of the log",
+            )
         })?;
         let recipients = self.recipients(&record, state);
         Ok(MessageTrace {

@@ -62,10 +62,9 @@ fn fail_rest(e: Error, deliveries: impl Iterator<Item = StagedFile>) -> Vec<(Sta
     let mut first = Some(e);
     let mut failed = Vec::new();
     for delivery in deliveries {
-        let error = first.take().unwrap_or_else(|| Error::Busy {
-            what: what.clone(),
-            fix: "the mail is kept and retried".into(),
-        });
+        let error = first
+            .take()
+            .unwrap_or_else(|| Error::busy(what.clone(), "the mail is kept and retried"));
         failed.push((delivery, error));
     }
     failed

@@ -43,10 +43,7 @@ pub fn pass_on(
             };
             if is_inbox && held.is_none() && from.stat(&name)?.is_some() {
                 let what = format!("{} is being read", from.at(&name).display());
-                return Err(Error::Busy {
-                    what,
-                    fix: "it is moved shortly".into(),
-                });
+                return Err(Error::busy(what, "it is moved shortly"));
             }
             if renamed.twice.contains(&at.micros()) {
                 move_file(&from, &name, &aside, "move aside")?;

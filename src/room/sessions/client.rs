@@ -181,16 +181,16 @@ impl CallingSession {
     /// A session of this client that started this program. Its process is the nearest parent that is not a shell.
     pub fn here(client: &str, session: Option<String>) -> Result<CallingSession> {
         if let Some(id) = session.as_deref().filter(|id| !is_session(id)) {
-            return Err(Error::Usage {
-                what: format!(
+            return Err(Error::usage(
+                format!(
                     "{} is not a valid session id",
                     crate::message::address::quoted(id)
                 ),
-                fix: format!(
+                format!(
                     "use letters, digits and . _ - : with at most {} characters",
                     limits::SESSION_ID
                 ),
-            });
+            ));
         }
         let above = client_above();
         let directory = machine::directory();

@@ -311,10 +311,10 @@ pub fn bind(
     event: &str,
 ) -> Result<SessionLease> {
     if !caller.is_known() {
-        return Err(Error::Usage {
-            what: "this session cannot be distinguished from another one".into(),
-            fix: "give the client's id of the session, or set MAILBAG_AGENT".into(),
-        });
+        return Err(Error::usage(
+            "this session cannot be distinguished from another one",
+            "give the client's id of the session, or set MAILBAG_AGENT",
+        ));
     }
     let within = room.settings()?.session_lease;
     let held = LockedSessions::open(room)?;
@@ -465,15 +465,15 @@ pub fn release(room: &Room, caller: &CallingSession) -> Result<()> {
 
 fn taken(lease: &SessionLease) -> Error {
     let agent = &lease.agent;
-    Error::Busy {
-        what: format!(
+    Error::busy(
+        format!(
             "{agent} is held by {}, which last called at {}",
             lease.holder(),
             lease.last
         ),
-        fix: format!(
+        format!(
             "end that session, use another name, or take the agent over with `mailbag join {agent} --take-over` and \
              this session's id"
         ),
-    }
+    )
 }

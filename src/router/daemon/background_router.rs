@@ -58,10 +58,7 @@ impl BackgroundRouter {
         match self.thread.take()?.join() {
             Ok(Ok(_)) => None,
             Ok(Err(e)) => Some(e),
-            Err(_) => Some(Error::Busy {
-                what: "the router of this process broke".into(),
-                fix: "report it".into(),
-            }),
+            Err(_) => Some(Error::busy("the router of this process broke", "report it")),
         }
     }
 }

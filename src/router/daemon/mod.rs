@@ -74,10 +74,7 @@ pub fn run(
                 room.dir.path().display(),
                 holder.pid
             );
-            return Err(Error::Busy {
-                what,
-                fix: "one is enough; it does the work".into(),
-            });
+            return Err(Error::busy(what, "one is enough; it does the work"));
         }
     };
     note_failed_sync(&room.dir, run_with(room, lock, options, onlooker)).map(PassResult::Routed)

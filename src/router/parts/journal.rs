@@ -116,14 +116,14 @@ impl Journal {
                 Ok(None)
             }
             (None, Some(_)) => Ok(id),
-            (log, id) => Err(Error::Moved {
-                what: format!(
+            (log, id) => Err(Error::moved(
+                format!(
                     "spool/room says {}, the log {}",
                     id.as_deref().unwrap_or("nothing"),
                     log.as_deref().unwrap_or("nothing")
                 ),
-                fix: "the room was moved or cleaned; nothing more was changed".into(),
-            }),
+                "the room was moved or cleaned; nothing more was changed",
+            )),
         }
     }
 

@@ -392,10 +392,11 @@ impl<'a> BatchApprovals<'a> {
         let own = DecisionKey::of_person(self.config.room())
             .ok()
             .flatten()
-            .ok_or_else(|| Error::Busy {
-                what: "this router cannot read the decision key of the person, so it cannot pin it"
-                    .into(),
-                fix: "run `mailbag run` as the person, outside of containers and sandboxes".into(),
+            .ok_or_else(|| {
+                Error::busy(
+                    "this router cannot read the decision key of the person, so it cannot pin it",
+                    "run `mailbag run` as the person, outside of containers and sandboxes",
+                )
             })?;
         if own.public() != key {
             let what = "the key is not the decision key in the person's home directory";

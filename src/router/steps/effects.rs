@@ -100,10 +100,10 @@ fn pass_on(
         earlier.filter(|copy| copy.place == DeliveryDirectory::Inbox && copy.agent == renamed.of)
     {
         if storage.is_staged(&copy)? {
-            return Err(Error::Busy {
-                what: format!("{} is not delivered yet", copy.name),
-                fix: WAIT.into(),
-            });
+            return Err(Error::busy(
+                format!("{} is not delivered yet", copy.name),
+                WAIT,
+            ));
         }
     }
     let until = state.open.get(&seq).map_or(0, |open| open.at);

@@ -549,10 +549,10 @@ fn find_first(letter: &mut BatchMessage<MessageRuling>, entries: &[StagedRecord]
 
 /// The earlier message could not be staged, so the later one also waits for the next batch.
 fn not_found() -> Error {
-    Error::Busy {
-        what: "an earlier message with the same id waits".into(),
-        fix: "it is tried again".into(),
-    }
+    Error::busy(
+        "an earlier message with the same id waits",
+        "it is tried again",
+    )
 }
 
 fn group(via: RecipientRule, agents: Vec<Arc<str>>) -> Vec<RecipientGroup> {

@@ -38,10 +38,7 @@ impl JudgedStreams {
         let stream = self.0.get(tag).or_else(|| state.links.came(tag));
         if !is_next(stream, arrival) {
             let what = format!("an item of the room {tag} before this one is not committed");
-            return Err(Error::Busy {
-                what,
-                fix: "it is tried again".into(),
-            });
+            return Err(Error::busy(what, "it is tried again"));
         }
         self.0.insert(tag.clone(), (&arrival.arrived).into());
         Ok(())

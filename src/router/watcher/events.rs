@@ -95,10 +95,10 @@ impl RoomWatches {
     fn explain_missing(&self, place: &WatchedPlace) -> Result<()> {
         match self.room.stat(place.below())? {
             None => Ok(()),
-            Some(_) => Err(Error::Busy {
-                what: "the room was moved, so file events do not reach new directories".into(),
-                fix: "looking every two seconds instead; start the router again".into(),
-            }),
+            Some(_) => Err(Error::busy(
+                "the room was moved, so file events do not reach new directories",
+                "looking every two seconds instead; start the router again",
+            )),
         }
     }
 }

@@ -341,8 +341,5 @@ pub fn too_many(e: &Error) -> Error {
         _ => "",
     };
     let what = format!("file events don't reach the whole room: {e}");
-    Error::Busy {
-        what,
-        fix: format!("looking every two seconds instead{raise}"),
-    }
+    Error::busy(what, format!("looking every two seconds instead{raise}"))
 }

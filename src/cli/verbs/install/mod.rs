@@ -148,10 +148,10 @@ impl ScopeArgs {
     /// Fails if a scope is given that a repository does not have.
     pub(crate) fn check_git(&self) -> Result<()> {
         if self.user {
-            return Err(Error::Usage {
-                what: "the hooks of git belong to one repository".into(),
-                fix: "run the command in the repository, without --user".into(),
-            });
+            return Err(Error::usage(
+                "the hooks of git belong to one repository",
+                "run the command in the repository, without --user",
+            ));
         }
         Ok(())
     }
@@ -178,18 +178,16 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         None => {
             args.place.check_git()?;
             if args.approvals {
-                return Err(Error::Usage {
-                    what: "git asks for no permission".into(),
-                    fix: "install --approvals into claude or codex".into(),
-                });
+                return Err(Error::usage(
+                    "git asks for no permission",
+                    "install --approvals into claude or codex",
+                ));
             }
             if args.agent.is_some() {
-                return Err(Error::Usage {
-                    what: "the hooks of git have no fixed agent".into(),
-                    fix:
-                        "leave --agent out: the hooks use MAILBAG_AGENT or the session that commits"
-                            .into(),
-                });
+                return Err(Error::usage(
+                    "the hooks of git have no fixed agent",
+                    "leave --agent out: the hooks use MAILBAG_AGENT or the session that commits",
+                ));
             }
             git_hooks::install(&from, args.command.as_deref())?
         }

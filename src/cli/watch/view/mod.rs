@@ -370,10 +370,7 @@ impl WatchView {
             Ok(InputMeaning::Message) => return self.send_message(),
             Ok(InputMeaning::Item(slot)) => {
                 let fix = forms(slot);
-                return self.failed(&Error::Usage {
-                    what: "the line has a number and no answer".into(),
-                    fix,
-                });
+                return self.failed(&Error::usage("the line has a number and no answer", fix));
             }
             Ok(InputMeaning::Answer(slot, action)) => {
                 let (room, who, item) = (self.room.clone(), self.who.clone(), slot.item.clone());

@@ -237,10 +237,7 @@ impl ChannelFiles {
         for repair in repairs {
             let done = match &done {
                 Ok(()) => self.finish(&repair.channel, &repair.known, repair.append),
-                Err(e) => Err(Error::Busy {
-                    what: e.to_string(),
-                    fix: "it is tried again".into(),
-                }),
+                Err(e) => Err(Error::busy(e.to_string(), "it is tried again")),
             };
             results.push(self.result(repair.channel, repair.cut, done));
         }
@@ -320,10 +317,7 @@ impl ChannelFiles {
             }
         }
         let what = format!("another program keeps writing to {}", path.display());
-        Err(Error::Busy {
-            what,
-            fix: "it is tried again".into(),
-        })
+        Err(Error::busy(what, "it is tried again"))
     }
 
     /// Writes the missing lines of all channels, with one pass over the log.
@@ -468,8 +462,5 @@ fn reject_other_kinds(meta: &Meta, path: &Path) -> Result<()> {
         "{} {what}, so the conversation is not written to it",
         path.display()
     );
-    Err(Error::Busy {
-        what,
-        fix: "remove it, and it is made again".into(),
-    })
+    Err(Error::busy(what, "remove it, and it is made again"))
 }

@@ -102,11 +102,10 @@ impl<'a> LineClassifier<'a> {
         match find::by_seq(self.room, self.state.seq)? {
             None if self.state.seq == 0 => Ok(()),
             Some(last) if last.hash() == self.state.prev => Ok(()),
-            _ => Err(Error::Busy {
-                what: format!("the log ends otherwise than with record {}", self.state.seq),
-                fix: "nothing is cut out of conversations; `mailbag log verify` shows the log"
-                    .into(),
-            }),
+            _ => Err(Error::busy(
+                format!("the log ends otherwise than with record {}", self.state.seq),
+                "nothing is cut out of conversations; `mailbag log verify` shows the log",
+            )),
         }
     }
 

@@ -115,12 +115,10 @@ impl DirectoryCarrier {
                 room.dir.path().display(),
                 view.config.dir().path().display(),
             );
-            return Err(Error::Busy {
-                what: format!(
-                    "the room {tag} at {place} has no link to this room, so its mail waits"
-                ),
-                fix: format!("run there: mailbag link add TAG {here}"),
-            });
+            return Err(Error::busy(
+                format!("the room {tag} at {place} has no link to this room, so its mail waits"),
+                format!("run there: mailbag link add TAG {here}"),
+            ));
         };
         let there = room.dir.make_loose(layout::link_in(theirs))?;
         self.other = Some((room, version, there));

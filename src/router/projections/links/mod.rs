@@ -268,13 +268,13 @@ impl<'v> LinkItemBuilder<'v> {
             None => record,
         };
         let (Some(record), Some(carried)) = (record, carried) else {
-            return Err(Error::NotFound {
-                what: format!(
+            return Err(Error::not_found(
+                format!(
                     "record {} is missing from the log, and its item for the room {tag} with it",
                     waiting.seq
                 ),
-                fix: "run `mailbag log verify`; `mailbag link rebind` sends the other items".into(),
-            });
+                "run `mailbag log verify`; `mailbag link rebind` sends the other items",
+            ));
         };
         Ok(link::text(
             record,

@@ -83,10 +83,10 @@ impl ExistingWorklog {
                     "{} is the worklog of another room ({other})",
                     self.path.display()
                 );
-                Err(Error::Busy {
+                Err(Error::busy(
                     what,
-                    fix: "set `worklog` to another path, or move the file away".into(),
-                })
+                    "set `worklog` to another path, or move the file away",
+                ))
             }
             WorklogHead::Foreign if self.begin.iter().all(|&byte| byte == 0) => {
                 Ok(WorklogContent::Ours)

@@ -23,8 +23,5 @@ pub(super) fn open(room: &Dir, path: &str) -> Result<(Dir, OsString)> {
 }
 
 fn rejected(what: &str) -> Error {
-    Error::Busy {
-        what: what.to_owned(),
-        fix: "set `worklog` to another path".into(),
-    }
+    Error::busy(what.to_owned(), "set `worklog` to another path")
 }
