@@ -268,6 +268,11 @@ impl Error {
         }
     }
 
+    /// Returns true if a file operation failed because the file or its directory does not exist.
+    pub fn is_missing(&self) -> bool {
+        self.errno() == Some(libc::ENOENT)
+    }
+
     /// The system's error number, if a file operation failed.
     pub fn errno(&self) -> Option<i32> {
         match self {
@@ -449,6 +454,15 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .take(SUGGESTIONS)
         .map(|(_, c)| c)
         .collect()
+}
+
+/// A hint for an unknown word: `did you mean alice or alina?`. `None` if no candidate is similar.
+pub fn did_you_mean<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let near = nearest(word, candidates);
+    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
 }
 
 /// The next step for an error that has a known cause outside the program.

@@ -4,6 +4,7 @@
 //! Only plain characters reach the shell, because a shell could run other characters as commands.
 
 use super::show::row::cut;
+use crate::base::text::joined;
 use crate::commands::rejected::{self, RejectedSelection};
 use crate::disk::layout;
 use crate::message;
@@ -344,19 +345,12 @@ fn subjects() -> Vec<String> {
 
 fn offers() -> Vec<CompletionCandidate> {
     let offers = claims().map(|list| list.offers).unwrap_or_default();
-    let describe = |subjects: &[_]| {
-        subjects
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
     offers
         .iter()
         .map(|offer| {
             numbered(
                 offer.seq,
-                &format!("{}: {}", offer.from, describe(&offer.subjects)),
+                &format!("{}: {}", offer.from, joined(&offer.subjects)),
             )
         })
         .collect()

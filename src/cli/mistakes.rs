@@ -4,7 +4,7 @@ use super::args::command;
 use super::words::named_command;
 use crate::base::error::{Error, nearest};
 use crate::base::sanitize;
-use crate::base::text::shell_word;
+use crate::base::text::{joined, shell_word};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -252,10 +252,7 @@ fn is_placeholder(part: &str) -> bool {
 /// The names of the commands below this one.
 fn listed(command: &clap::Command) -> String {
     let names = command.get_subcommands().filter(|one| !one.is_hide_set());
-    names
-        .map(|one| format!("`{}`", one.get_name()))
-        .collect::<Vec<_>>()
-        .join(", ")
+    joined(names.map(|one| format!("`{}`", one.get_name())))
 }
 
 /// The first example of a command's help.

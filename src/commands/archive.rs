@@ -126,7 +126,7 @@ impl ArchiveRun<'_> {
             return Ok(());
         }
         let context = match self.room.dir.sub(context) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+            Err(e) if e.is_missing() => return Ok(()),
             Err(e) => {
                 self.leave(SkippedFile {
                     path: context.to_path_buf(),

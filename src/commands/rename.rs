@@ -36,7 +36,7 @@ pub(super) fn check(room: &Room, was: &str) -> Result<()> {
 
 fn unsent(room: &Room, agent: &str) -> Result<usize> {
     let outbox = match room.dir.sub(layout::outbox(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(0),
+        Err(e) if e.is_missing() => return Ok(0),
         outbox => outbox?,
     };
     let names = outbox.list()?.collect::<Result<Vec<_>>>()?;

@@ -153,13 +153,7 @@ fn open(file: &Path) -> Result<(String, File)> {
         return Err(refused("has a name that is not UTF-8", "rename it"));
     };
     let missing = || Error::not_found(format!("no file {}", file.display()), "check its path");
-    let dir = Dir::open(parent).map_err(|e| {
-        if e.errno() == Some(libc::ENOENT) {
-            missing()
-        } else {
-            e
-        }
-    })?;
+    let dir = Dir::open(parent).map_err(|e| if e.is_missing() { missing() } else { e })?;
     match dir.stat(name)?.map(|meta| meta.kind) {
         None => return Err(missing()),
         Some(FileType::RegularFile) => {}
@@ -224,10 +218,10 @@ fn put(
 fn context(room: &Room, settings: &Settings) -> Result<Dir> {
     let path = files::context(room, settings);
     match Dir::open(&path) {
-        Err(e) if e.errno() == Some(libc::ENOENT) && Path::new(&settings.context).is_relative() => {
+        Err(e) if e.is_missing() && Path::new(&settings.context).is_relative() => {
             room.dir.make(&settings.context)
         }
-        Err(e) if e.errno() == Some(libc::ENOENT) => Err(Error::not_found(
+        Err(e) if e.is_missing() => Err(Error::not_found(
             format!(
                 "the room's context directory {} does not exist",
                 path.display()

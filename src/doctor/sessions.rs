@@ -4,6 +4,7 @@ use super::{DoctorRequest, ExaminedRoom, Finding, Severity, count, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::text::joined;
 use crate::disk::machine::{self, ProcessEnvironment};
 use crate::disk::{Dir, layout};
 use crate::query::identity::VARIABLES;
@@ -168,14 +169,15 @@ fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
         }
     }
     if holders.len() > 1 {
-        let names: Vec<String> = holders
-            .iter()
-            .map(|(holder, mail)| format!("{holder} ({mail})"))
-            .collect();
+        let names = joined(
+            holders
+                .iter()
+                .map(|(holder, mail)| format!("{holder} ({mail})")),
+        );
         let what = format!(
             "{} hold leases on mail of {agent}: {}",
             count(holders.len(), "consumer"),
-            names.join(", ")
+            names
         );
         let fix = format!(
             "ls -la {}",

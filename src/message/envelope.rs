@@ -5,6 +5,7 @@ use super::claim::ClaimChange;
 use super::decision::ApprovalChange;
 use super::record::{EventKind, MessageHead, Record};
 use super::types::{DECISION, ESCALATION, MILESTONE, TYPES, is_session_event};
+use crate::base::text::joined;
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -157,7 +158,7 @@ impl Envelope {
                     item.as_str()
                         .map_or_else(|| item.to_string(), str::to_owned)
                 });
-                format!("{name} {}", items.collect::<Vec<_>>().join(", "))
+                format!("{name} {}", joined(items))
             }
             value => format!("{name} {value}"),
         };

@@ -1,7 +1,7 @@
 //! Channels: list them, read a conversation, and follow a conversation.
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, ErrorContext, Result, nearest};
+use crate::base::error::{Error, ErrorContext, Result, did_you_mean};
 use crate::base::limits;
 use crate::disk::{Dir, file_meta, layout};
 use crate::log::state;
@@ -69,10 +69,9 @@ pub fn find<'a>(room: &'a Room, channel: &str) -> Result<ConversationReader<'a>>
     if names.iter().any(|name| name == channel) {
         return Ok(ConversationReader::of(room, channel));
     }
-    let fix = match nearest(channel, names.iter().map(String::as_str)).as_slice() {
-        [] => "`mailbag channel list` shows the channels; a message with the field `channel` creates one".to_owned(),
-        near => format!("did you mean {}?", near.join(", ")),
-    };
+    let fix = did_you_mean(channel, names.iter().map(String::as_str)).unwrap_or_else(|| {
+        "`mailbag channel list` shows the channels; a message with the field `channel` creates one".into()
+    });
     Err(Error::not_found(
         format!("no channel {}", quoted(channel)),
         fix,
@@ -99,7 +98,7 @@ pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(ConversationReader<'
 
 fn names(room: &Room) -> Result<Vec<String>> {
     let dir = match room.dir.sub(layout::CHANNELS) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
+        Err(e) if e.is_missing() => return Ok(Vec::new()),
         dir => dir?,
     };
     let mut names = Vec::new();
@@ -239,7 +238,7 @@ impl<'a> ConversationReader<'a> {
 
     fn directory(&self) -> Result<Option<Dir>> {
         match self.room.dir.sub(layout::channel(&self.channel)) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+            Err(e) if e.is_missing() => Ok(None),
             dir => dir.map(Some),
         }
     }

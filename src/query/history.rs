@@ -3,7 +3,7 @@
 pub use crate::log::lookup::{LoggedMessage, Viewer};
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, Result, nearest};
+use crate::base::error::{Error, Result, did_you_mean};
 use crate::disk::{Dir, layout};
 use crate::log::{LogPosition, START, find, lookup};
 use crate::message::address::quoted;
@@ -65,6 +65,9 @@ pub struct MessageFilter {
 impl MessageFilter {
     /// Resolves the names and times. An unknown name is an error, because the filter would never match.
     pub fn new(room: &Room, asked: MessageCriteria) -> Result<MessageFilter> {
+        if let Some(kind) = &asked.kind {
+            check_type(kind)?;
+        }
         let registry = room.registry()?;
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
         let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
@@ -87,7 +90,7 @@ impl MessageFilter {
                 .map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?,
             from,
             to: to.map(|to| Viewer::only(&to).formerly(registry.former(&to))),
-            kind: asked.kind.map(known_type).transpose()?,
+            kind: asked.kind,
             channel: asked.channel,
             since: time(asked.since)?,
             until: time(asked.until)?,
@@ -172,18 +175,16 @@ fn who(room: &Room, registry: &Registry, name: &str) -> Result<String> {
     mailbox(room, registry, name, None)
 }
 
-fn known_type(kind: String) -> Result<String> {
-    if TYPES.contains(&kind.as_str()) || kind.starts_with("x-") {
-        return Ok(kind);
+/// Rejects a type that no message can have.
+pub(crate) fn check_type(kind: &str) -> Result<()> {
+    if TYPES.contains(&kind) || kind.starts_with("x-") {
+        return Ok(());
     }
-    let near = nearest(&kind, TYPES.iter().copied());
-    let fix = if near.is_empty() {
-        "one of the types that `mailbag generate schema` lists".into()
-    } else {
-        near.join(" or ")
-    };
+    let fix = did_you_mean(kind, TYPES.iter().copied()).unwrap_or_else(|| {
+        "`mailbag generate schema` lists the types; custom types begin with x-".into()
+    });
     Err(Error::usage(
-        format!("{} is not a message type", quoted(&kind)),
-        format!("use {fix}"),
+        format!("{} is not a message type", quoted(kind)),
+        fix,
     ))
 }

@@ -5,7 +5,7 @@ use super::inbox::InboxMessage;
 use super::pending;
 use super::timeline::TimelineEntry;
 use crate::base::clock::Stamp;
-use crate::base::text::to_the_second;
+use crate::base::text::{joined, to_the_second};
 use crate::message::{FIELDS, ROUTER_TYPES, id, unknown};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -296,7 +296,7 @@ pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.iter().all(Value::is_string) => {
-            items.iter().map(plain).collect::<Vec<_>>().join(", ")
+            joined(items.iter().map(plain))
         }
         other => other.to_string(),
     }

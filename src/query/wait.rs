@@ -1,11 +1,11 @@
 //! Filters for mail that a command waits for.
 
+use super::history::check_type;
 use super::identity;
 use super::inbox::{self, InboxMessage};
-use crate::base::error::{Error, Result, nearest};
+use crate::base::error::Result;
 use crate::log::lookup;
-use crate::message::address::quoted;
-use crate::message::{TYPES, id};
+use crate::message::id;
 use crate::room::Room;
 use crate::room::settings::SenderAdmission;
 use std::collections::HashSet;
@@ -60,22 +60,6 @@ impl WaitFilter {
         let kind = self.kinds.is_empty() || self.kinds.contains(&mail.kind);
         is_any || mail.problem.is_none() && from && thread && kind
     }
-}
-
-fn check_type(kind: &str) -> Result<()> {
-    if TYPES.contains(&kind) || kind.starts_with("x-") {
-        return Ok(());
-    }
-    let near = nearest(kind, TYPES.iter().copied());
-    let fix = if near.is_empty() {
-        "`mailbag generate schema` lists the types; custom types begin with x-".to_owned()
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
-    Err(Error::usage(
-        format!("{} is not a message type", quoted(kind)),
-        fix,
-    ))
 }
 
 /// The number of heads that are read at a time.

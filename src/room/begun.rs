@@ -216,7 +216,7 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 fn is_there(path: &Path) -> Result<bool> {
     match place(path) {
         Ok((above, name)) => Ok(above.stat(name)?.is_some()),
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+        Err(e) if e.is_missing() => Ok(false),
         Err(e) => Err(e),
     }
 }

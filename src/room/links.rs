@@ -217,7 +217,7 @@ pub fn tag_of_room<'s>(
         }
     }
     let (tag, link) = settings.links.get_key_value(known_as?)?;
-    let is_missing = directory_meta(&link.address).is_err_and(|e| e.errno() == Some(libc::ENOENT));
+    let is_missing = directory_meta(&link.address).is_err_and(|e| e.is_missing());
     (link.carrier == Carrier::Dir && is_missing).then_some(tag)
 }
 

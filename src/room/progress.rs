@@ -138,7 +138,7 @@ impl Room {
 
     fn count_names(&self, directory: &str, most: usize) -> Result<usize> {
         match self.dir.sub(directory) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(0),
+            Err(e) if e.is_missing() => Ok(0),
             dir => Ok(dir?.list()?.take(most).count()),
         }
     }

@@ -109,7 +109,7 @@ impl Spool {
         let to = kept.open(&self.room, directory, barrier)?;
         match self.claims.rename(claim, to, name, "retire the message to") {
             // The picked-up file was retired before, unless the target directory is missing.
-            Err(e) if e.errno() == Some(libc::ENOENT) && self.claims.stat(claim)?.is_none() => {}
+            Err(e) if e.is_missing() && self.claims.stat(claim)?.is_none() => {}
             done => done?,
         }
         if let Some(claimed) = open.claimed()

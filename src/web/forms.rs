@@ -186,7 +186,12 @@ fn settle_item(app: &WebApp, form: AnswerForm) -> Result<String> {
         (Some("again"), _) => ItemAction::SendAgain,
         (Some("release"), text) => ItemAction::Release(text),
         (Some("dismiss"), _) => ItemAction::Dismiss,
-        _ => return Err(Error::usage("the form has no action", "use a button of the page")),
+        _ => {
+            return Err(Error::usage(
+                "the form has no action",
+                "use a button of the page",
+            ));
+        }
     };
     settle(&app.room, &app.who(), &item, action)
 }

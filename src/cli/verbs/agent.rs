@@ -7,6 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{frame, table};
 use crate::commands::agent::{self, AgentFields, AgentFilter, RetiredAgentMail};
+use crate::query::view::plain;
 use crate::room::Room;
 use crate::room::registry::{Agent, AgentStatus, WakeSettings};
 use clap::Subcommand;
@@ -273,18 +274,7 @@ fn show(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
     }
     let fields = serde_json::to_value(&shown).unwrap_or_default();
     let fields = fields.as_object().into_iter().flatten();
-    let rows = fields.map(|(key, value)| {
-        let text = match value {
-            serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Array(items) => items
-                .iter()
-                .map(|item| item.as_str().unwrap_or_default())
-                .collect::<Vec<_>>()
-                .join(", "),
-            other => other.to_string(),
-        };
-        (sanitize::line(key).into_owned(), text)
-    });
+    let rows = fields.map(|(key, value)| (sanitize::line(key).into_owned(), plain(value)));
     let rows: Vec<(String, String)> = rows.collect();
     cx.out.show(&shown, |out| {
         if out.is_terminal() {

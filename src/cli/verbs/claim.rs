@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
+use crate::base::text::joined;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::cli::show::waiting;
@@ -83,7 +84,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             is_told = true;
             cx.out.note(&format!(
                 "waiting for {}: {}",
-                list(&subjects),
+                joined(&subjects),
                 claims::blockers(&room, asked.agent(), &subjects)?
             ));
             Ok(None)
@@ -124,7 +125,7 @@ fn not_yet(
     let blockers = claims::blockers(room, asked.agent(), subjects)?;
     let what = format!(
         "{} was not granted within {}: {blockers}",
-        list(subjects),
+        joined(subjects),
         crate::base::clock::span_text(timeout)
     );
     let fix = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
@@ -144,8 +145,11 @@ fn withdraw(
         return Ok(Some(decided.clone()));
     }
     asked.withdraw(who, subjects)?;
-    cx.out
-        .note(&format!("withdrawn: {} ({})", list(subjects), asked.name()));
+    cx.out.note(&format!(
+        "withdrawn: {} ({})",
+        joined(subjects),
+        asked.name()
+    ));
     Ok(None)
 }
 
@@ -165,12 +169,4 @@ fn report(decided: &ClaimDecision, cx: &mut CommandContext) -> Result<Exit> {
     cx.out
         .show(decided, |out| out.done(sanitize::line(&decided.sentence())))?;
     Ok(Exit::Ok)
-}
-
-fn list(subjects: &[ClaimSubject]) -> String {
-    subjects
-        .iter()
-        .map(ClaimSubject::as_str)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

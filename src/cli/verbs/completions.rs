@@ -1,6 +1,7 @@
 //! `mailbag generate completions`: prints the script that connects a shell to the completions.
 
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::text::joined;
 use crate::cli::context::CommandContext;
 use crate::cli::{Exit, completing};
 
@@ -28,10 +29,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let shell = shells.completer(&name).ok_or_else(|| {
         Error::not_found(
             format!("no completions for {name}"),
-            format!(
-                "choose one of {}",
-                shells.names().collect::<Vec<_>>().join(", ")
-            ),
+            format!("choose one of {}", joined(shells.names())),
         )
     })?;
     let mut text = Vec::new();

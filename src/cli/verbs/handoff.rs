@@ -3,6 +3,7 @@
 use super::claim::decide;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
+use crate::base::text::joined;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
 use crate::commands::claim::{self, ClaimAction};
@@ -81,8 +82,7 @@ fn several(offers: &[ClaimOffer], accept: bool) -> Error {
             subjects,
             ..
         } = offer;
-        let subjects: Vec<String> = subjects.iter().map(ToString::to_string).collect();
-        let subjects = subjects.join(", ");
+        let subjects = joined(subjects);
         sanitize::line(&format!("#{seq} from {from} to {to}: {subjects}")).into_owned()
     });
     let option = if accept { "--accept" } else { "--decline" };

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, joined};
 use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::output::CommandOutput;
@@ -105,10 +105,7 @@ fn show(joined: &JoinResult, out: &mut CommandOutput) -> Result<()> {
 }
 
 fn no_session() -> Error {
-    let variables = session_variables()
-        .map(|(name, _)| name)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let variables = joined(session_variables().map(|(name, _)| name));
     Error::usage(
         format!("cannot identify this session: none of {variables} is set"),
         "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT",

@@ -3,7 +3,7 @@
 use super::{digest, events};
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::base::text::{count, count_of};
+use crate::base::text::{count, count_of, joined};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{CommandOutput, PLAIN};
@@ -248,8 +248,10 @@ fn accepted_gaps(gaps: &[VerifiedGap], out: &CommandOutput) -> String {
             out.time(&gap.at)
         )
     };
-    let gaps: Vec<String> = gaps.iter().map(one).collect();
-    format!("whole except for the lost records {}", gaps.join(", "))
+    format!(
+        "whole except for the lost records {}",
+        joined(gaps.iter().map(one))
+    )
 }
 
 /// A record in one line.
@@ -299,12 +301,12 @@ fn line(record: &Record, out: &CommandOutput) -> String {
         out.time(&record.at),
         record.kind().as_str()
     );
-    let settled = record
-        .settled
-        .iter()
-        .map(|(from, to)| format!("{from}-{to}"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let settled = joined(
+        record
+            .settled
+            .iter()
+            .map(|(from, to)| format!("{from}-{to}")),
+    );
     let settled = match record.kind() {
         EventKind::Settled => settled,
         _ if settled.is_empty() => settled,
@@ -348,7 +350,7 @@ fn climbs(climbs: &[Receipt]) -> String {
             numbers(climb)
         )
     };
-    climbs.iter().map(one).collect::<Vec<_>>().join(", ")
+    joined(climbs.iter().map(one))
 }
 
 fn parse_event(word: &str) -> Result<EventKind, String> {

@@ -1,7 +1,7 @@
 //! `mailbag read`: shows messages and marks them as read.
 
 use crate::base::error::Result;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, joined};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
@@ -186,14 +186,8 @@ fn facts(view: &MessageView<'_>, out: &CommandOutput) -> Vec<(&'static str, Stri
     }));
     facts.extend(view.closed.map(|closed| ("closed", closed.to_owned())));
     facts.extend(view.subject.map(|subject| ("subject", subject.to_owned())));
-    let names = || {
-        view.attachments()
-            .map(Attachment::name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
     facts.extend(view.facts().into_iter().map(|(name, value)| match name {
-        "attachments" => (name, names()),
+        "attachments" => (name, joined(view.attachments().map(Attachment::name))),
         _ => (name, plain(&value)),
     }));
     facts

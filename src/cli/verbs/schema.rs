@@ -1,6 +1,6 @@
 //! `mailbag generate schema`: prints JSON Schemas.
 
-use crate::base::error::{Error, Result, nearest};
+use crate::base::error::{Error, Result, did_you_mean};
 use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::message::dialects;
@@ -64,16 +64,11 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 
 fn of_output(command: &str) -> Result<&'static str> {
     schema::output(command).ok_or_else(|| {
-        let near = nearest(command, OUTPUTS.iter().map(|(name, _)| *name));
-        let fix = if near.is_empty() {
-            String::new()
-        } else {
-            format!("did you mean {}? ", near.join(", "))
-        };
-        let what = format!("no schema for the output of `{command}`");
+        let all = "run `mailbag generate schema --list` to see all";
+        let near = did_you_mean(command, OUTPUTS.iter().map(|(name, _)| *name));
         Error::not_found(
-            what,
-            format!("{fix}run `mailbag generate schema --list` to see all"),
+            format!("no schema for the output of `{command}`"),
+            near.map_or_else(|| all.to_owned(), |near| format!("{near} {all}")),
         )
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, joined};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, here};
 use crate::cli::show::output::{BOLD, RED};
@@ -172,7 +172,7 @@ fn show_client(
                 .display()
                 .to_string()
         });
-        paths.collect::<Vec<_>>().join(", ")
+        joined(paths)
     };
     let restored = if undo { "restored" } else { "changed" };
     let words = [

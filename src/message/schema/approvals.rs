@@ -1,11 +1,12 @@
 //! The rules for messages that ask for a decision.
 
-use super::words::{CheckedFields, did_you_mean, quoted};
+use super::words::{CheckedFields, hint_at_misspelling};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::lookalike::{is_lookalike, skeleton};
 use crate::base::sanitize;
+use crate::base::text::quoted;
 use crate::message::checked::text_field;
 use crate::message::{APPROVAL, DECISION, decision};
 use serde_json::json;
@@ -30,7 +31,7 @@ fn check_decision(fields: &CheckedFields) -> Option<Problem> {
     if fields.contains_key("in_reply_to") {
         return None;
     }
-    let hint = did_you_mean(fields, &["in_reply_to"]);
+    let hint = hint_at_misspelling(fields, &["in_reply_to"]);
     let fix =
         format!("put the number or the id of the approval in in_reply_to{hint}, or omit option");
     let problem = Problem::new(
@@ -104,7 +105,7 @@ fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> 
     if !fields.contains_key("deadline") {
         let fix = format!(
             "add a deadline, or omit on_deadline{}",
-            did_you_mean(fields, &["deadline"])
+            hint_at_misspelling(fields, &["deadline"])
         );
         let problem =
             Problem::new("no_deadline", "on_deadline is given without a deadline").at("/deadline");

@@ -1,8 +1,9 @@
 //! The rules for messages that change the ownership of work.
 
-use super::words::{CheckedFields, did_you_mean, quoted};
+use super::words::{CheckedFields, hint_at_misspelling};
 use crate::base::clock;
 use crate::base::error::Problem;
+use crate::base::text::quoted;
 use crate::message::checked::{field, text_field};
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, is_offer};
@@ -54,7 +55,7 @@ fn check_presence(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     if claims == Some(false) {
         return None;
     }
-    let hint = did_you_mean(fields, &["claims"]);
+    let hint = hint_at_misspelling(fields, &["claims"]);
     let (all, example) = match kind {
         "claim" => (
             String::new(),
@@ -87,7 +88,7 @@ fn check_offer(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     }
     let fix = format!(
         "put the number or the id of the offer in in_reply_to{}; in another sense, use the type answer",
-        did_you_mean(fields, &["in_reply_to"])
+        hint_at_misspelling(fields, &["in_reply_to"])
     );
     let problem = Problem::new("no_offer", format!("the {kind} names no offer")).at("/in_reply_to");
     Some(

@@ -1,6 +1,6 @@
 //! The rules for messages that change a link to another room.
 
-use super::words::{CheckedFields, did_you_mean};
+use super::words::{CheckedFields, hint_at_misspelling};
 use crate::base::error::Problem;
 use crate::message::LINK;
 use crate::message::checked::text_field;
@@ -16,7 +16,7 @@ pub(super) fn check(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     if !fields.contains_key("link") {
         let fix = format!(
             "put the tag of the other room in link{}",
-            did_you_mean(fields, &["link"])
+            hint_at_misspelling(fields, &["link"])
         );
         return Some(
             Problem::new("no_link", "the message names no link")

@@ -2,8 +2,8 @@
 
 use super::parsed::{DEPTH, ParseRejection, ParsedFile};
 use super::repair::{self, least};
-use super::words::quoted;
 use crate::base::error::Problem;
+use crate::base::text::quoted;
 use serde_json::error::Category;
 use serde_json::json;
 use std::str::Utf8Error;

@@ -1,9 +1,10 @@
 //! The rules for messages that a JSON Schema cannot express, or cannot express well.
 
-use super::words::{CheckedFields, did_you_mean, quoted};
+use super::words::{CheckedFields, hint_at_misspelling};
 use super::{approvals, claims, links};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::base::text::quoted;
 use crate::message::checked::{field, has_to, text_field};
 use crate::message::mentions::mentions;
 use crate::message::status::CopyStatus;
@@ -116,7 +117,7 @@ fn check_ack(fields: &CheckedFields, problems: &mut Vec<Problem>) {
     if field(fields, "refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
         let fix = format!(
             "put the ids of the acknowledged messages in refs{}",
-            did_you_mean(fields, &["refs"])
+            hint_at_misspelling(fields, &["refs"])
         );
         problems.push(
             Problem::new("ack_without_refs", "the ack has no refs")
@@ -140,7 +141,7 @@ fn check_ack(fields: &CheckedFields, problems: &mut Vec<Problem>) {
         None => "the ack has no status".to_owned(),
     };
     let hint = if status.is_none() {
-        did_you_mean(fields, &["status"])
+        hint_at_misspelling(fields, &["status"])
     } else {
         String::new()
     };
@@ -158,7 +159,10 @@ fn check_ack(fields: &CheckedFields, problems: &mut Vec<Problem>) {
 
 fn check_topic(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     (!fields.contains_key("topic")).then(|| {
-        let fix = format!("put the topic in topic{}", did_you_mean(fields, &["topic"]));
+        let fix = format!(
+            "put the topic in topic{}",
+            hint_at_misspelling(fields, &["topic"])
+        );
         Problem::new("no_topic", format!("{kind} has no topic"))
             .at("/topic")
             .fix(fix)
@@ -176,7 +180,10 @@ fn check_content(fields: &CheckedFields) -> Option<Problem> {
     }
     let what =
         "the message has no content: body, subject, attachments and metadata are missing or empty";
-    let fix = format!("put the text in body{}", did_you_mean(fields, &CONTENT));
+    let fix = format!(
+        "put the text in body{}",
+        hint_at_misspelling(fields, &CONTENT)
+    );
     let to = match field(fields, "to") {
         Some(to @ Value::String(_)) => to.clone(),
         Some(Value::Array(all)) if !all.is_empty() && all.iter().all(Value::is_string) => {
@@ -213,7 +220,7 @@ fn check_recipients(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     let what = format!("the {kind} has no recipient: to is missing, and the body has no @mention");
     let fix = format!(
         "put an agent's id, a role such as all_engineers, or all in to{}",
-        did_you_mean(fields, &["to"])
+        hint_at_misspelling(fields, &["to"])
     );
     let body = if body.trim().is_empty() {
         json!("hi")

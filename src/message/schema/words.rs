@@ -1,6 +1,7 @@
 //! Readable descriptions of schema errors.
 
-use crate::base::error::{Problem, nearest};
+use crate::base::error::{Problem, did_you_mean, nearest};
+use crate::base::text::quoted;
 use crate::message::TYPES;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -128,10 +129,8 @@ fn wrong_status(word: &str, options: &Value) -> Problem {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let fix = match nearest(word, words.iter().copied()).as_slice() {
-        [] => format!("use one of {}", words.join(", ")),
-        near => format!("did you mean {}?", near.join(", ")),
-    };
+    let fix = did_you_mean(word, words.iter().copied())
+        .unwrap_or_else(|| format!("use one of {}", words.join(", ")));
     Problem::new("bad_status", format!("unknown status {}", quoted(word))).fix(fix)
 }
 
@@ -346,18 +345,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A text in quotes, truncated, with control characters escaped.
-pub(super) fn quoted(text: &str) -> String {
-    const MOST: usize = 60;
-    if text.chars().count() <= MOST {
-        return format!("{text:?}");
-    }
-    format!(
-        "{:?} and so on",
-        text.chars().take(MOST).collect::<String>()
-    )
-}
-
 fn text_of(value: &Value) -> String {
     value
         .as_str()
@@ -366,7 +353,7 @@ fn text_of(value: &Value) -> String {
 
 /// A hint at a field that looks like a misspelling of one of `wanted`. Such a field is valid as the sender's own, so
 /// the hint is given only if a wanted field is missing.
-pub(super) fn did_you_mean(fields: &CheckedFields, wanted: &[&str]) -> String {
+pub(super) fn hint_at_misspelling(fields: &CheckedFields, wanted: &[&str]) -> String {
     let slip = |key: &String| {
         let lower = key.to_ascii_lowercase();
         let near = |field: &&&str| {

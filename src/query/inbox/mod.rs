@@ -322,7 +322,7 @@ impl MailDirectory<'_> {
     /// `None` if the directory does not exist.
     fn open(room: &Room, directory: PathBuf) -> Result<Option<MailDirectory<'_>>> {
         match room.dir.sub(&directory) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+            Err(e) if e.is_missing() => Ok(None),
             dir => Ok(Some(MailDirectory {
                 dir: dir?,
                 directory,

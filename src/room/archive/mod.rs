@@ -280,7 +280,7 @@ impl ArchiveWriter {
     fn remove_drafts(&mut self) -> Result<()> {
         self.room.remove(layout::CHECKPOINT_DRAFT)?;
         let archive = match self.room.sub(layout::ARCHIVE) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+            Err(e) if e.is_missing() => return Ok(()),
             archive => archive?,
         };
         for entry in archive.list()? {
@@ -332,7 +332,7 @@ impl ArchiveWriter {
 
     fn look(&self, directory: &Path, name: &str) -> Result<Option<File>> {
         match self.room.sub(directory).and_then(|dir| dir.look(name)) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+            Err(e) if e.is_missing() => Ok(None),
             file => file.map(Some),
         }
     }
@@ -370,7 +370,7 @@ pub fn each_packed(
     take: &mut dyn FnMut(&Path, &PackedFile),
 ) -> Result<()> {
     let archive = match room.sub(layout::ARCHIVE) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+        Err(e) if e.is_missing() => return Ok(()),
         archive => archive?,
     };
     for entry in archive.list()? {

@@ -104,7 +104,7 @@ const BUSY: &str = "a program is writing it; the next run packs it";
 /// The content of a file, with its metadata, if it did not change during the read. `None` if the file no longer exists.
 fn read(dir: &Dir, source: &PackSource) -> Result<Option<(Meta, Vec<u8>)>, String> {
     let file = match dir.look(&source.name) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
+        Err(e) if e.is_missing() => return Ok(None),
         file => file.map_err(|e| e.to_string())?,
     };
     let meta = file_meta(&file).map_err(|e| e.to_string())?;

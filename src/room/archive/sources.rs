@@ -204,7 +204,7 @@ fn owners(room: &Dir, agent: &str) -> Result<Vec<u32>> {
 
 fn open(room: &Dir, below: &std::path::Path) -> Result<Option<Dir>> {
     match room.sub(below) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+        Err(e) if e.is_missing() => Ok(None),
         dir => dir.map(Some),
     }
 }

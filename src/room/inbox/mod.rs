@@ -41,8 +41,7 @@ pub fn deliver(
         match stage.rename(&delivery.staged, &to, &*delivery.name, "deliver to") {
             Ok(()) => {}
             // If the copy is no longer staged, it was delivered before. Otherwise the target directory is missing.
-            Err(e)
-                if e.errno() == Some(libc::ENOENT) && stage.stat(&delivery.staged)?.is_none() => {}
+            Err(e) if e.is_missing() && stage.stat(&delivery.staged)?.is_none() => {}
             Err(e) if e.errno() == Some(libc::EEXIST) => failed.push((delivery, e)),
             Err(e) => {
                 failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest)));
@@ -80,7 +79,7 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
 pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, usize)> {
     let (mut newest, mut count) = (BinaryHeap::new(), 0);
     let dir = match room.sub(layout::inbox(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok((Vec::new(), 0)),
+        Err(e) if e.is_missing() => return Ok((Vec::new(), 0)),
         dir => dir?,
     };
     for entry in dir.list()? {
@@ -143,7 +142,7 @@ fn move_file(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<b
     let mut new = name.to_owned();
     for n in 2.. {
         match from.rename(name, to, &new, verb) {
-            Err(e) if e.errno() == Some(libc::ENOENT) && from.stat(name)?.is_none() => {
+            Err(e) if e.is_missing() && from.stat(name)?.is_none() => {
                 return Ok(false);
             }
             Err(e) if e.errno() == Some(libc::EEXIST) && n <= FURTHER_NAMES => {
@@ -179,7 +178,7 @@ pub struct MessageLock {
 pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<MessageLock>> {
     let inbox = room.sub(layout::inbox(agent))?;
     let file = match inbox.look(name) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
+        Err(e) if e.is_missing() => return Ok(None),
         Err(_) => return Ok(Some(MessageLock { _lock: None })),
         Ok(file) => LockFile::from(file),
     };
@@ -211,7 +210,7 @@ pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
 /// The accept times of the messages with a marker.
 pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeSet<Stamp>> {
     let markers = match room.sub(layout::announced(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(BTreeSet::new()),
+        Err(e) if e.is_missing() => return Ok(BTreeSet::new()),
         markers => markers?,
     };
     let names = markers.list()?.collect::<Result<Vec<_>>>()?;
@@ -224,7 +223,7 @@ pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeSet<Stamp>> {
 /// Removes the markers of the messages with these accept times, so that they are announced again.
 pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result<()> {
     let markers = match room.sub(layout::announced(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+        Err(e) if e.is_missing() => return Ok(()),
         markers => markers?,
     };
     let names = markers.list()?.collect::<Result<Vec<_>>>()?;
@@ -238,7 +237,7 @@ pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result
 /// Returns true if the message was announced to the agent, or an announcement is in progress.
 pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     match room.sub(layout::announced(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+        Err(e) if e.is_missing() => Ok(false),
         markers => Ok(markers?.stat(name)?.is_some()),
     }
 }
@@ -246,7 +245,7 @@ pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
 /// Selects the messages with a complete or unfinished announcement to the agent.
 pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<OsString>> {
     let markers = match room.sub(layout::announced(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(HashSet::new()),
+        Err(e) if e.is_missing() => return Ok(HashSet::new()),
         markers => markers?,
     };
     let asked: HashSet<&OsString> = names.iter().collect();
@@ -311,7 +310,7 @@ fn put(
     barrier: &mut Barrier,
 ) -> Result<()> {
     let inbox = match room.sub(layout::inbox(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+        Err(e) if e.is_missing() => return Ok(()),
         inbox => inbox?,
     };
     let to = room.make_with(place, barrier)?;

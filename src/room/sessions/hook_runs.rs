@@ -50,7 +50,7 @@ pub fn note(
 /// The last run of every hook, by client and event.
 pub fn fired(room: &Room) -> Result<Vec<HookRun>> {
     let dir = match room.dir.sub(layout::FIRED) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
+        Err(e) if e.is_missing() => return Ok(Vec::new()),
         dir => dir?,
     };
     let names = dir.list()?.collect::<Result<Vec<_>>>()?;

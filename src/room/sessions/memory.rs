@@ -48,7 +48,7 @@ impl SessionLock {
         let file: Result<_> = Dir::open(&self.directory).ok()?.look(&self.file);
         match file {
             Ok(file) => Some(is_locked(&file)),
-            Err(e) if e.errno() == Some(libc::ENOENT) => Some(false),
+            Err(e) if e.is_missing() => Some(false),
             Err(_) => None,
         }
     }

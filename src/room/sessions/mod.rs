@@ -253,7 +253,7 @@ impl LockedSessions {
 /// The leases of a room, in no order. Torn and foreign files are skipped.
 pub fn all(room: &Room) -> Result<Vec<SessionLease>> {
     match room.dir.sub(layout::SESSIONS) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(Vec::new()),
+        Err(e) if e.is_missing() => Ok(Vec::new()),
         Err(e) => Err(e),
         Ok(dir) => {
             let names = dir.list()?.collect::<Result<Vec<_>>>()?;
@@ -273,7 +273,7 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<SessionLease>> {
 /// As [`of`], even if the session has ended.
 pub fn last_of(room: &Room, agent: &str) -> Result<Option<SessionLease>> {
     match room.dir.sub(layout::SESSIONS) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+        Err(e) if e.is_missing() => Ok(None),
         dir => Ok(read(&dir?, agent)),
     }
 }

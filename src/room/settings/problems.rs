@@ -2,7 +2,7 @@
 
 use super::Settings;
 use super::values::to_toml;
-use crate::base::error::{Problem, nearest};
+use crate::base::error::{Problem, did_you_mean};
 use crate::base::limits;
 use crate::message::address::quoted;
 use serde::Deserialize;
@@ -84,12 +84,8 @@ fn default_value(path: &[String]) -> String {
 /// The problem of an unknown key. `known` has the known keys in backticks.
 fn unknown(name: &str, known: &str) -> Problem {
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    let near = nearest(name, known.iter().copied());
-    let fix = if near.is_empty() {
-        format!("use one of {}", known.join(", "))
-    } else {
-        format!("did you mean {}?", near.join(", "))
-    };
+    let fix = did_you_mean(name, known.iter().copied())
+        .unwrap_or_else(|| format!("use one of {}", known.join(", ")));
     let what = format!("unknown setting {}", quoted(name));
     Problem::new("unknown_setting", what).fix(fix)
 }

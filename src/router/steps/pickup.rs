@@ -165,7 +165,7 @@ impl PickupStep<'_> {
                 Ok(SenderTurn::Scanning) => break,
                 Err(e) => {
                     let place = layout::outbox(&agent).display().to_string();
-                    if e.errno() == Some(libc::ENOENT) {
+                    if e.is_missing() {
                         self.pending.clear(place);
                     } else {
                         self.pending.failed(&place, e.to_string());

@@ -89,7 +89,7 @@ impl Router {
             .collect();
         for (nth, place) in places.into_iter().chain(former).enumerate() {
             let dir = match self.config.dir().sub(place) {
-                Err(e) if e.errno() == Some(libc::ENOENT) && nth > 0 => continue,
+                Err(e) if e.is_missing() && nth > 0 => continue,
                 dir => dir?,
             };
             let to = if matches!(nth, 2 | 3) {

@@ -86,7 +86,7 @@ impl RoomWatches {
             let _ = self.watcher.unwatch(&path);
         }
         match add(&mut self.watcher, &path) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => self.explain_missing(place),
+            Err(e) if e.is_missing() => self.explain_missing(place),
             added => added,
         }
     }

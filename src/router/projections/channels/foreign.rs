@@ -41,7 +41,7 @@ pub(super) struct RemovedLines {
 /// Reads the notes about cuts. Their notices may not be in the log.
 pub(super) fn read_notes(room: &Dir) -> Result<Vec<RemovedLines>> {
     let notes = match room.sub(layout::CUT) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
+        Err(e) if e.is_missing() => return Ok(Vec::new()),
         notes => notes?,
     };
     let mut cuts = Vec::new();

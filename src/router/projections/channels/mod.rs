@@ -283,7 +283,7 @@ impl ChannelFiles {
         )?;
         let path = dir.at(layout::CONVERSATION);
         let mut file = match dir.look(layout::CONVERSATION) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => {
+            Err(e) if e.is_missing() => {
                 dir.create(layout::CONVERSATION, b"")?;
                 dir.look(layout::CONVERSATION)?
             }

@@ -9,7 +9,7 @@ mod files;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::text::{count, count_of, listed, to_the_second};
+use crate::base::text::{count, count_of, joined, listed, to_the_second};
 use crate::base::{limits, markdown};
 use crate::disk::{Dir, Meta, SharedFileContent, layout};
 use crate::log::lookup::LoggedMessage;
@@ -375,7 +375,7 @@ impl MailFiles {
             .iter()
             .take(limits::WORKLOG_DECISIONS)
             .map(|(agent, n)| format!("{} {n}", escaped(agent)));
-        let shown = shown.collect::<Vec<_>>().join(", ");
+        let shown = joined(shown);
         let more = unread.len().saturating_sub(limits::WORKLOG_DECISIONS);
         let more = if more > 0 {
             format!(", and {}", count_of(more, "more agent"))

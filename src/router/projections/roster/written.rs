@@ -155,7 +155,7 @@ impl RosterProjection {
 fn link(room: &Dir, channel: &str) -> Result<()> {
     match room.sub(layout::channel(channel)) {
         // The conversation could not be made yet; the next check makes the link.
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
+        Err(e) if e.is_missing() => Ok(()),
         dir => dir?.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
     }
 }
