@@ -49,13 +49,16 @@ pub mod query;
 pub mod commands;
 #[doc(hidden)]
 pub mod link;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod clients;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod doctor;
 #[cfg(feature = "web")]
 #[doc(hidden)]
 pub mod web;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 
