@@ -154,7 +154,7 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
         ("TAG", ..) => tags,
         ("OPTION", _, "decide") => options,
         ("TYPE", ..) => || message::TYPES.iter().map(ToString::to_string).collect(),
-        ("PRIORITY", ..) => || message::PRIORITIES.map(str::to_owned).to_vec(),
+        ("PRIORITY", ..) => || message::Priority::WORDS.map(str::to_owned).to_vec(),
         (_, "role", _) => roles,
         (_, "channel" | "channels", _) | ("NAME", _, "show" | "watch") => channels,
         _ => return arg,

@@ -4,6 +4,7 @@ use super::read::{InboxReference, one};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{layout, machine};
+use crate::message::Priority;
 use crate::message::address::quoted;
 use crate::query::inbox::{self, InboxMessage};
 use crate::room::Room;
@@ -11,6 +12,7 @@ pub use crate::room::inbox::taken::MessageLease;
 use crate::room::inbox::taken::TakenMail;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -100,20 +102,18 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     shelf.tidy()?;
     let names = crate::room::inbox::unread(&room.dir, agent)?;
     // Only the chosen message is compared with the log: a file that is not mail may claim any priority.
-    let mut waiting: BTreeSet<(u8, OsString)> = BTreeSet::new();
+    let mut waiting: BTreeSet<(Reverse<Priority>, OsString)> = BTreeSet::new();
     if !names.is_empty() {
         let dir = room.dir.sub(layout::inbox(agent))?;
         for name in names {
             let claimed = inbox::claimed_priority(&dir, &name);
-            waiting.insert((rank(claimed.as_deref()), name));
+            waiting.insert((Reverse(claimed.unwrap_or_default()), name));
         }
     }
     while let Some((claimed, name)) = waiting.pop_first() {
         let mut heads = inbox::heads(room, agent, std::slice::from_ref(&name))?;
         heads.retain(|head| !head.unfinished);
-        let actual = heads
-            .first()
-            .map_or(claimed, |head| rank(Some(&head.priority)));
+        let actual = heads.first().map_or(claimed, |head| Reverse(head.priority));
         if actual > claimed {
             waiting.insert((actual, name));
             continue;
@@ -302,13 +302,4 @@ fn lapsed(mail: &InboxMessage) -> Error {
 fn called(mail: &InboxMessage) -> String {
     mail.seq
         .map_or_else(|| mail.id.clone(), |seq| format!("#{seq} ({})", mail.id))
-}
-
-fn rank(priority: Option<&str>) -> u8 {
-    match priority.unwrap_or_default() {
-        "urgent" => 0,
-        "high" => 1,
-        "low" => 3,
-        _ => 2,
-    }
 }

@@ -2,6 +2,7 @@
 
 use crate::base::hash::Hasher;
 use crate::message::mentions::mentions;
+use crate::message::priority::Priority;
 use crate::message::types::{
     APPROVAL, CLAIM_TYPES, DECISION, PIN, QUESTION, ROUTER_TYPES, is_acted_on,
 };
@@ -47,12 +48,6 @@ pub const FIELDS: &[&str] = &[
 pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
 /// The default channel.
 pub const DEFAULT_CHANNEL: &str = "main";
-/// Every priority, from the lowest.
-pub const PRIORITIES: [&str; 4] = ["low", "normal", "high", URGENT];
-/// The highest priority.
-pub const URGENT: &str = "urgent";
-/// The default priority.
-pub const DEFAULT_PRIORITY: &str = "normal";
 
 /// A message in canonical form, with id, sender and type filled in.
 #[derive(Debug, Clone)]
@@ -123,8 +118,10 @@ impl Message {
     }
 
     /// `low`, `normal`, `high` or `urgent`.
-    pub fn priority(&self) -> &str {
-        self.text("priority").unwrap_or(DEFAULT_PRIORITY)
+    pub fn priority(&self) -> Priority {
+        self.text("priority")
+            .map(Priority::from_word)
+            .unwrap_or_default()
     }
 
     /// A text field. `None` if the field is absent or not text.

@@ -1,7 +1,7 @@
 //! The head of an accepted message: the fields that the state needs, without a copy.
 
 use super::answer::ConversationKeys;
-use super::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES, URGENT};
+use super::{DEFAULT_CHANNEL, Message, Priority, QUESTION, ROUTER_TYPES};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ impl<'a> MessageHead<'a> {
         MessageHead {
             channel,
             kind,
-            priority: message.priority().into(),
+            priority: message.priority().as_str().into(),
             thread_id: text("thread_id"),
             in_reply_to: text("in_reply_to"),
             subject: text("subject"),
@@ -77,7 +77,7 @@ impl<'a> MessageHead<'a> {
 
     /// Returns true for a message with the highest priority.
     pub fn is_urgent(&self) -> bool {
-        self.priority == URGENT
+        self.priority() == Priority::Urgent
     }
 
     /// The message's type.
@@ -86,8 +86,8 @@ impl<'a> MessageHead<'a> {
     }
 
     /// The message's priority.
-    pub fn priority(&self) -> &str {
-        &self.priority
+    pub fn priority(&self) -> Priority {
+        Priority::from_word(&self.priority)
     }
 
     /// Returns true if its sender wants an answer.

@@ -1,6 +1,5 @@
 //! The priority of a message.
 
-use super::checked::PRIORITIES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,21 +21,26 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// The priority that a canonical word means.
+    /// Every priority, from the lowest.
+    pub const ALL: [Priority; 4] = [
+        Priority::Low,
+        Priority::Normal,
+        Priority::High,
+        Priority::Urgent,
+    ];
+
+    /// The canonical word of each priority, from the lowest.
+    pub const WORDS: [&str; 4] = ["low", "normal", "high", "urgent"];
+
+    /// The priority that a canonical word means; for another word, the default.
     pub fn from_word(word: &str) -> Priority {
-        let all = [
-            Priority::Low,
-            Priority::Normal,
-            Priority::High,
-            Priority::Urgent,
-        ];
-        let named = all.into_iter().find(|one| one.as_str() == word);
+        let named = Priority::ALL.into_iter().find(|one| one.as_str() == word);
         named.unwrap_or_default()
     }
 
     /// The canonical word.
     pub fn as_str(self) -> &'static str {
-        PRIORITIES[self as usize]
+        Priority::WORDS[self as usize]
     }
 
     /// Returns true for the default.

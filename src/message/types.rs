@@ -1,5 +1,7 @@
 //! The types of messages and their requirements.
 
+use super::Priority;
+
 /// Every valid type, besides custom types, which begin with `x-`.
 pub const TYPES: &[&str] = &[
     "message",
@@ -142,8 +144,8 @@ pub(super) fn is_session_event(kind: &str) -> bool {
 }
 
 /// Returns true if hooks announce unread mail of this type and priority, from another agent.
-pub fn is_announced(kind: &str, priority: &str) -> bool {
-    kind != "ack" && priority != "low"
+pub fn is_announced(kind: &str, priority: Priority) -> bool {
+    kind != "ack" && priority != Priority::Low
 }
 
 #[cfg(test)]

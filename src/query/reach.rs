@@ -5,8 +5,8 @@ use crate::base::limits;
 use crate::base::text::{named, to_the_second};
 use crate::disk::layout;
 use crate::message::id::tag_of;
-use crate::message::is_announced;
 use crate::message::record::Record;
+use crate::message::{Priority, is_announced};
 use crate::room::registry::{AgentWakeMethod, Registry};
 use crate::room::sessions::{self, SessionCalls};
 use crate::room::{Room, RouterMode};
@@ -106,7 +106,7 @@ pub enum AnnouncementTime {
 
 impl AnnouncementTime {
     /// The announcement of a message of this type and priority.
-    pub fn of(kind: &str, priority: &str) -> AnnouncementTime {
+    pub fn of(kind: &str, priority: Priority) -> AnnouncementTime {
         if is_announced(kind, priority) {
             AnnouncementTime::Next
         } else {

@@ -7,7 +7,7 @@ use crate::disk::layout;
 use crate::log;
 use crate::message::address::quoted;
 use crate::message::record::{EventKind, Record};
-use crate::message::{DEFAULT_CHANNEL, id};
+use crate::message::{DEFAULT_CHANNEL, Priority, ROUTER_TYPES, id};
 use crate::room::Room;
 use crate::router::watcher::LogWatch;
 use schemars::JsonSchema;
@@ -42,8 +42,8 @@ pub struct TimelineEntry {
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// Its priority.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub priority: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
     /// Its channel.
     pub channel: String,
     /// Subject.
@@ -278,7 +278,7 @@ fn entry(record: Record, channels: &ChannelSelection) -> Option<TimelineEntry> {
             from: past.from.to_string(),
             to: past.recipients,
             kind: past.kind,
-            priority: past.priority,
+            priority: Some(past.priority),
             channel: past.channel,
             subject: past.subject,
             change: past.change,
@@ -314,7 +314,7 @@ impl TimelineEntry {
             to: Vec::new(),
             addressed_to: Vec::new(),
             kind: String::new(),
-            priority: String::new(),
+            priority: None,
             channel: DEFAULT_CHANNEL.into(),
             subject: None,
             body: None,
@@ -333,12 +333,12 @@ impl TimelineEntry {
 
     /// Whether it needs attention now.
     pub fn is_urgent(&self) -> bool {
-        self.priority == "urgent"
+        self.priority == Some(Priority::Urgent)
     }
 
     /// Whether it matters less to a person: a message to the router, or one of low priority.
     pub fn is_aside(&self) -> bool {
-        crate::message::ROUTER_TYPES.contains(&self.kind.as_str()) || self.priority == "low"
+        ROUTER_TYPES.contains(&self.kind.as_str()) || self.priority == Some(Priority::Low)
     }
 }
 

@@ -6,7 +6,7 @@ use super::pending;
 use super::timeline::TimelineEntry;
 use crate::base::clock::Stamp;
 use crate::base::text::{joined, to_the_second};
-use crate::message::{FIELDS, ROUTER_TYPES, id, unknown};
+use crate::message::{FIELDS, Priority, ROUTER_TYPES, id, unknown};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct MessageView<'a> {
     /// Type.
     pub kind: &'a str,
     /// Priority.
-    pub priority: &'a str,
+    pub priority: Priority,
     /// Channel.
     pub channel: &'a str,
     /// Subject.
@@ -104,7 +104,7 @@ impl<'a> From<&'a InboxMessage> for MessageView<'a> {
             accepted_at: &mail.accepted_at,
             from: &mail.from,
             kind: &mail.kind,
-            priority: &mail.priority,
+            priority: mail.priority,
             channel: text(fields, "channel").unwrap_or_default(),
             subject: mail.subject.as_deref(),
             preview: mail.preview.as_deref(),
@@ -131,7 +131,7 @@ impl<'a> From<&'a LoggedMessage> for MessageView<'a> {
             accepted_at: &past.accepted_at,
             from: &past.from,
             kind: &past.kind,
-            priority: &past.priority,
+            priority: past.priority,
             channel: &past.channel,
             subject: past.subject.as_deref(),
             preview: past.preview.as_deref(),
@@ -155,7 +155,7 @@ impl<'a> From<&'a TimelineEntry> for MessageView<'a> {
             accepted_at: &entry.at,
             from: &entry.from,
             kind: &entry.kind,
-            priority: &entry.priority,
+            priority: entry.priority.unwrap_or_default(),
             channel: &entry.channel,
             subject: entry.subject.as_deref(),
             preview: None,

@@ -4,6 +4,7 @@ pub(in crate::cli) use super::fit::{cut, local};
 use super::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::message::Priority;
 use crate::query::view::MessageView;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
@@ -14,10 +15,10 @@ pub(crate) fn print(out: &mut CommandOutput, view: &MessageView<'_>, who: String
     const KIND: usize = 9;
     let waits = view.requires_response;
     let about = match view.priority {
-        "urgent" => RED,
-        "high" => YELLOW,
-        "low" => DIM,
-        _ => PLAIN,
+        Priority::Urgent => RED,
+        Priority::High => YELLOW,
+        Priority::Low => DIM,
+        Priority::Normal => PLAIN,
     };
     let cells: [(Style, String, usize); 5] = [
         (DIM, format!("{:>6}", view.number()), 0),

@@ -89,7 +89,7 @@ fn as_line(view: &MessageView<'_>, out: &CommandOutput) -> String {
         &view.number(),
         view.from,
         view.kind,
-        view.priority,
+        view.priority.as_str(),
         &about,
     ];
     cells.map(|cell| sanitize::line(cell)).join("  ")

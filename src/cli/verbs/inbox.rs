@@ -100,7 +100,14 @@ fn line(mail: &InboxMessage) -> Vec<String> {
         }
         None => {
             let about = row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS);
-            let words = [view.id, view.from, view.kind, view.priority, &about].map(str::to_owned);
+            let words = [
+                view.id,
+                view.from,
+                view.kind,
+                view.priority.as_str(),
+                &about,
+            ]
+            .map(str::to_owned);
             [view.time(), view.number()]
                 .into_iter()
                 .chain(words)

@@ -2,8 +2,8 @@
 
 use crate::base::clock::Stamp;
 use crate::base::sanitize;
+use crate::message::DEFAULT_CHANNEL;
 use crate::message::record::EventKind;
-use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
 use crate::query::timeline::{TimelineEntry, shade};
 use crate::query::view::MessageView;
 use chrono::{DateTime, Local};
@@ -88,9 +88,9 @@ pub(super) fn entry(entry: &TimelineEntry, width: usize, palette: Palette) -> Ve
     if !matches!(entry.kind.as_str(), "" | "message") {
         lines.push(&entry.kind, Style::new().add_modifier(Modifier::ITALIC));
     }
-    if !matches!(entry.priority.as_str(), "" | DEFAULT_PRIORITY) {
+    if let Some(priority) = entry.priority.filter(|priority| !priority.is_normal()) {
         lines.push(
-            &entry.priority,
+            priority.as_str(),
             if entry.is_urgent() {
                 palette.trouble()
             } else {
@@ -246,7 +246,7 @@ pub(super) fn plain(entry: &TimelineEntry) -> String {
                 .chain(view.subject)
                 .chain(view.body)
                 .collect();
-            let (to, kind, priority) = (view.to(NAMES), view.kind, view.priority);
+            let (to, kind, priority) = (view.to(NAMES), view.kind, view.priority.as_str());
             format!(
                 "{} → {to}{channel}  {kind}  {priority}  {}",
                 view.from,

@@ -331,7 +331,7 @@ pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
 }
 
 fn should_announce(mail: &InboxMessage, agent: &str) -> bool {
-    !mail.unfinished && is_announced(&mail.kind, &mail.priority) && mail.from != agent
+    !mail.unfinished && is_announced(&mail.kind, mail.priority) && mail.from != agent
 }
 
 /// Sets the markers, and skips messages that another process is announcing. If a marker cannot be set, the message is still

@@ -115,7 +115,7 @@ fn alike(mails: &[InboxMessage]) -> Vec<RepeatedLine<'_>> {
         (
             mail.from.clone(),
             mail.kind.clone(),
-            mail.priority.clone(),
+            mail.priority,
             about(mail),
         )
     };
@@ -153,10 +153,10 @@ fn line(alike: &RepeatedLine) -> String {
     } else {
         String::new()
     };
-    let priority = if mail.priority == "normal" {
+    let priority = if mail.priority.is_normal() {
         String::new()
     } else {
-        format!("{} ", brief(&mail.priority, 8))
+        format!("{} ", mail.priority.as_str())
     };
     let (kind, from) = (
         brief(&mail.kind, limits::NAME),

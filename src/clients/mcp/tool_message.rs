@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::commands::files;
-use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
+use crate::message::{DEFAULT_CHANNEL, Priority};
 use crate::query::view::{Attachment, InvalidFile, MessageView, plain};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
@@ -210,7 +210,8 @@ fn to(view: &MessageView<'_>) -> Option<Value> {
 fn says(field: &str, value: &Value) -> bool {
     match (field, value.as_str()) {
         ("attachments" | "requires_response", _) => false,
-        ("priority", Some(DEFAULT_PRIORITY)) | ("channel", Some(DEFAULT_CHANNEL)) => false,
+        ("priority", Some(word)) => !Priority::from_word(word).is_normal(),
+        ("channel", Some(DEFAULT_CHANNEL)) => false,
         // A generated thread id is of no use to a model: any message of the thread names it.
         ("thread_id", Some(thread)) => uuid::Uuid::parse_str(thread).is_err(),
         _ => true,

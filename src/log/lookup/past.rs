@@ -3,7 +3,7 @@
 use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, Record};
 use crate::message::title::first_line;
-use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
+use crate::message::{DEFAULT_CHANNEL, Priority, id};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -26,7 +26,7 @@ pub struct LoggedMessage {
     #[serde(rename = "type")]
     pub kind: String,
     /// Its priority.
-    pub priority: String,
+    pub priority: Priority,
     /// Its channel.
     pub channel: String,
     /// Its subject.
@@ -80,7 +80,11 @@ impl LoggedMessage {
             id: name.id.clone(),
             from: name.from.clone(),
             kind: text_of(&message, "type").unwrap_or_else(|| "message".into()),
-            priority: text_of(&message, "priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
+            priority: message
+                .get("priority")
+                .and_then(Value::as_str)
+                .map(Priority::from_word)
+                .unwrap_or_default(),
             channel: text_of(&message, "channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
             subject: text_of(&message, "subject")
                 .or_else(|| record.decision()?.question().map(str::to_owned)),

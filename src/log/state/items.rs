@@ -327,7 +327,7 @@ impl OpenItem {
         };
         let priority = head
             .or(notice.as_ref())
-            .map(|head| Priority::from_word(head.priority()))
+            .map(MessageHead::priority)
             .unwrap_or_default();
         let MessageName { from, id, .. } = record.name()?;
         let (seq, from, id, since) = (record.seq, from.clone(), id.clone(), at.micros());

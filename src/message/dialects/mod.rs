@@ -17,7 +17,7 @@ use crate::base::error::Problem;
 use crate::message::reference::Reference;
 use crate::message::status::CopyStatus;
 use crate::message::status_line::{self, ReportMessage, StatusLine};
-use crate::message::{FIELDS, PRIORITIES, ROUTERS_OWN, TYPES};
+use crate::message::{FIELDS, Priority, ROUTERS_OWN, TYPES};
 use recipients::{DialectRecipients, identity};
 use serde_json::{Map, Value, json};
 use table::{DialectField, ROUTED, ROUTES, ValueConversion};
@@ -111,7 +111,7 @@ fn is_canonical(key: &str, value: &Value) -> bool {
         },
         "from" => !value.is_object(),
         "type" => is_spelled("type", TYPES),
-        "priority" => is_spelled("priority", &PRIORITIES),
+        "priority" => is_spelled("priority", &Priority::WORDS),
         "status" => value.as_str().is_none_or(|word| {
             CopyStatus::of_ack(word).is_none_or(|status| status.as_str() == word)
         }),
@@ -243,7 +243,7 @@ impl MessageConversion {
         };
         let known = match field {
             "type" => table::value("type", word, TYPES),
-            "priority" => table::value("priority", word, &PRIORITIES),
+            "priority" => table::value("priority", word, &Priority::WORDS),
             "status" if self.kind == "ack" => CopyStatus::of_ack(word).map(CopyStatus::as_str),
             _ => return canonical(field, value),
         };

@@ -12,7 +12,7 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::LoggedMessage;
 use crate::message::title::first_line;
-use crate::message::{claim, decision};
+use crate::message::{Priority, claim, decision};
 use crate::room::{Room, inbox};
 use origin::{AuthorChecker, FileAuthor, ReadExtent};
 use rustix::fs::FileType;
@@ -43,7 +43,7 @@ pub struct InboxMessage {
     #[serde(rename = "type")]
     pub kind: String,
     /// Its priority.
-    pub priority: String,
+    pub priority: Priority,
     /// Subject.
     pub subject: Option<String>,
     /// First line of the body.
@@ -304,10 +304,10 @@ pub fn in_directory(
 
 /// The priority in the file of an unread message, before the sender is checked. `None` if the file no longer exists, or if the
 /// beginning of the file has no priority.
-pub fn claimed_priority(inbox: &Dir, name: &OsStr) -> Option<String> {
+pub fn claimed_priority(inbox: &Dir, name: &OsStr) -> Option<Priority> {
     let (bytes, _) = inbox.read_head(name, HEAD_BYTES).ok()??;
     let priority = head::fields(&bytes)?.remove("priority")?;
-    priority.as_str().map(str::to_owned)
+    priority.as_str().map(Priority::from_word)
 }
 
 /// The files of one directory with mail.
@@ -428,7 +428,11 @@ impl InboxMessage {
                 .to_owned(),
             from: text("from").unwrap_or_default(),
             kind: text("type").unwrap_or_else(|| "message".into()),
-            priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
+            priority: content
+                .get("priority")
+                .and_then(Value::as_str)
+                .map(Priority::from_word)
+                .unwrap_or_default(),
             subject: text("subject"),
             preview: text("body")
                 .as_deref()

@@ -2,7 +2,7 @@
 
 use super::values::{read_budget, read_checked, read_span, read_window, write_span};
 use crate::base::{clock, limits};
-use crate::message;
+use crate::message::Priority;
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -53,21 +53,15 @@ fn read_announcements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
     read_checked(deserializer, |n| *n <= limits::BUDGET_MOST, &wanted)
 }
 
-/// The time limits for answers, by priority as in [`message::PRIORITIES`]. Zero means no limit.
+/// The time limits for answers, by [`Priority`]. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerLimits([Duration; 4]);
 
 impl AnswerLimits {
     /// The limit for this priority. `None` for no limit.
-    pub fn of(&self, priority: &str) -> Option<Duration> {
-        Some(self.0[position(priority)?]).filter(|within| !within.is_zero())
+    pub fn of(&self, priority: Priority) -> Option<Duration> {
+        Some(self.0[priority as usize]).filter(|within| !within.is_zero())
     }
-}
-
-fn position(priority: &str) -> Option<usize> {
-    message::PRIORITIES
-        .iter()
-        .position(|known| *known == priority)
 }
 
 impl Default for AnswerLimits {
@@ -80,7 +74,7 @@ impl Default for AnswerLimits {
 #[serde(untagged)]
 enum AnswerLimitsValue {
     All(String),
-    Each(BTreeMap<String, String>),
+    Each(BTreeMap<Priority, String>),
 }
 
 impl AnswerLimitsValue {
@@ -90,7 +84,7 @@ impl AnswerLimitsValue {
             AnswerLimitsValue::Each(spans) => {
                 let mut within = AnswerLimits::default();
                 for (priority, text) in spans {
-                    within.0[position(priority)?] = clock::span(text)?;
+                    within.0[*priority as usize] = clock::span(text)?;
                 }
                 Some(within)
             }
@@ -112,7 +106,7 @@ impl<'de> Deserialize<'de> for AnswerLimits {
 impl Serialize for AnswerLimits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (priority, within) in message::PRIORITIES.iter().zip(self.0) {
+        for (priority, within) in Priority::WORDS.iter().zip(self.0) {
             map.serialize_entry(priority, &clock::span_text(within))?;
         }
         map.end()

@@ -8,7 +8,7 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::message::dialects::{self, ConvertedMessage};
 use crate::message::schema::EXPIRED_ALREADY;
-use crate::message::{URGENT, id, schema};
+use crate::message::{Priority, id, schema};
 use crate::room::registry::Registry;
 use crate::room::resolve;
 use crate::router::parts::{RoomConfig, UnrankedAvailability};
@@ -78,7 +78,7 @@ fn check_one(
         && let Some((value, dropped)) = expiring.zip(dropped_at(config, letter.claim.as_deref()))
         && let Ok(message) =
             schema::check_as(value, &letter.agent, name.as_slice(), dropped.min(now))
-        && message.priority() == URGENT
+        && message.priority() == Priority::Urgent
     {
         checked = Ok(message);
     }

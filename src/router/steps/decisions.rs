@@ -195,7 +195,7 @@ impl<'a> BatchApprovals<'a> {
                 options,
                 deadline,
                 on_deadline,
-                priority: Priority::from_word(message.priority()),
+                priority: message.priority(),
                 signed,
                 tell: Vec::new(),
                 thread: None,
@@ -524,7 +524,7 @@ impl<'a> BatchApprovals<'a> {
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let mut more = Map::new();
         more.insert("in_reply_to".into(), one.approval.clone().into());
-        more.insert("priority".into(), "high".into());
+        more.insert("priority".into(), Priority::High.as_str().into());
         let outcome =
             json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
         more.insert("metadata".into(), json!({"approval": outcome}));

@@ -223,7 +223,7 @@ impl<'a> BatchDisputes<'a> {
     ) -> BatchMessage<MessageRuling> {
         let more = &mut notice.more;
         more.insert("thread_id".into(), one.thread.clone().into());
-        more.insert("priority".into(), "high".into());
+        more.insert("priority".into(), Priority::High.as_str().into());
         more.insert(
             "refs".into(),
             one.positions

@@ -13,7 +13,7 @@ use crate::message::record::{
     self, AcceptedMessage, DuplicateMessage, Event, EventKind, FileRejection, MessageHead,
     MessageName, MessageOrigin, MessageTimes, RecipientGroup, Record,
 };
-use crate::message::{self, Message, id};
+use crate::message::{Message, Priority, id};
 use crate::room::owners::CopyOwners;
 use crate::room::resolve::RecipientRule;
 use crate::room::settings::AcceptedAddress;
@@ -283,7 +283,7 @@ impl StageStep<'_> {
         }
         if message.wants_answer() {
             times.answer_by = by;
-        } else if message.priority() == message::URGENT {
+        } else if message.priority() == Priority::Urgent {
             times.ack_by = by;
         }
         times

@@ -221,9 +221,12 @@ impl Router {
             }
             body += &format!(" `mailbag trace {from}/{id}` shows its status.");
             let mut more = about_mail(timed, &of);
-            more.extend(
-                priority(record.as_ref()).map(|priority| ("priority".to_owned(), priority.into())),
-            );
+            // An escalation keeps the sender's priority.
+            let head = record.as_ref().and_then(Record::message_head);
+            let priority = head.map(|head| head.priority()).unwrap_or_default();
+            if !priority.is_normal() {
+                more.insert("priority".into(), priority.as_str().into());
+            }
             let (about, subject) = (about.clone(), subject.clone());
             self.notices.add(
                 self.journal.state(),
@@ -281,15 +284,6 @@ fn about_mail(timed: &MessageDeadline, of: &[Arc<str>]) -> Map<String, Value> {
     );
     more.insert("metadata".into(), json!({"seq": timed.seq, "agents": of}));
     more
-}
-
-/// The sender's priority, which an escalation keeps.
-fn priority(record: Option<&Record>) -> Option<String> {
-    let fields: Map<String, Value> = record?.message_fields()?;
-    fields
-        .get("priority")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
 }
 
 /// The title of the message, in quotation marks because the notice is mail of the router.

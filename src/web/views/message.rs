@@ -51,7 +51,7 @@ fn facts(past: &LoggedMessage, view: &MessageView<'_>) -> Markup {
         dl .facts {
             dt { "From" } dd { (agent(&past.from)) }
             dt { "To" } dd { (agents(past.recipients.iter().map(|name| &**name))) }
-            dt { "Type" } dd { (text(&past.kind)) ", priority " (text(&past.priority)) ", channel " (text(&past.channel)) }
+            dt { "Type" } dd { (text(&past.kind)) ", priority " (past.priority.as_str()) ", channel " (text(&past.channel)) }
             dt { "Accepted" } dd { (time(&past.accepted_at)) }
             dt { "Id" } dd { code { (text(&past.id)) } }
             @if past.thread_id.is_some() || past.in_reply_to.is_some() {

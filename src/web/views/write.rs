@@ -2,7 +2,7 @@
 
 use super::{PageContent, agents, respond, text};
 use crate::base::error::Result;
-use crate::message::{PRIORITIES, id};
+use crate::message::{Priority, id};
 use crate::query::explain::{explain, known_addresses};
 use crate::room::Room;
 use crate::web::app::WebApp;
@@ -59,7 +59,7 @@ fn page(app: &WebApp, letter: &MessageForm) -> Result<PageContent> {
                     label {
                         "Priority"
                         select name="priority" {
-                            @for priority in PRIORITIES {
+                            @for priority in Priority::WORDS {
                                 option selected[if letter.priority.is_empty() { priority == "normal" } else { letter.priority == priority }] { (priority) }
                             }
                         }

@@ -463,10 +463,10 @@ impl ShownMail {
             .join(": ");
         let about = markdown::brief(&about, limits::WORKLOG_TEXT);
         let kind = escaped(&message.kind);
-        let text = if message.priority == crate::message::DEFAULT_PRIORITY {
+        let text = if message.priority.is_normal() {
             format!("{kind} · {about}")
         } else {
-            format!("{kind}, {} · {about}", message.priority)
+            format!("{kind}, {} · {about}", message.priority.as_str())
         };
         let shown = ShownMail {
             at: to_the_second(&message.accepted_at),
