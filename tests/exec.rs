@@ -13,116 +13,43 @@ mod terminal;
 #[path = "exec/waits.rs"]
 mod waits;
 
+use crate::beside::Beside;
 use crate::world::World;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::fs::File;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
-/// A command under `mailbag exec` beside the test, killed when dropped.
-struct Command {
-    child: Child,
-    out: PathBuf,
-    err: PathBuf,
+/// Starts `mailbag exec` with these words.
+fn exec(world: &World, words: &[&str]) -> Beside {
+    by(world, world.bare(&[&["exec"], words].concat()))
 }
 
-impl Command {
-    /// Starts `mailbag exec` with these words.
-    fn start(world: &World, words: &[&str]) -> Command {
-        Command::by(world, world.bare(&[&["exec"], words].concat()))
-    }
+/// Starts the program that runs it, with open input.
+fn by(world: &World, mut command: Command) -> Beside {
+    command.stdin(Stdio::piped());
+    Beside::by(world, command)
+}
 
-    /// Starts the program that runs it.
-    fn by(world: &World, mut command: std::process::Command) -> Command {
-        let file = |kind: &str| {
-            world
-                .path()
-                .join(format!("{}.{kind}", uuid::Uuid::now_v7()))
-        };
-        let (out, err) = (file("out"), file("err"));
-        let open = |path| File::create(path).expect("a file for its words");
-        command
-            .stdin(Stdio::piped())
-            .stdout(open(&out))
-            .stderr(open(&err));
-        Command {
-            child: command.spawn().expect("it starts"),
-            out,
-            err,
+/// Waits until its output has this text.
+#[track_caller]
+fn says(command: &mut Beside, world: &World, text: &str) {
+    world.wait(text, || {
+        let has_ended = command.child.try_wait().expect("a child").is_some();
+        let says = command.out().contains(text);
+        if has_ended && !says {
+            command.runs();
         }
-    }
-
-    fn out(&self) -> String {
-        std::fs::read_to_string(&self.out).unwrap_or_default()
-    }
-
-    fn err(&self) -> String {
-        std::fs::read_to_string(&self.err).unwrap_or_default()
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("it can be signalled");
-    }
-
-    /// Waits until its output has this in it.
-    #[track_caller]
-    fn says(&mut self, world: &World, text: &str) {
-        world.wait(text, || {
-            let ended = self.child.try_wait().expect("a child");
-            let says = self.out().contains(text);
-            assert!(
-                says || ended.is_none(),
-                "it ended with {ended:?}: {}{}",
-                self.out(),
-                self.err()
-            );
-            says
-        });
-    }
-
-    /// Waits until it has said that it waits.
-    #[track_caller]
-    fn waits(&mut self, world: &World, agent: &str) -> Value {
-        world.wait("it waits", || {
-            let ended = self.child.try_wait().expect("a child");
-            assert!(
-                ended.is_none(),
-                "it ended with {ended:?}: {}{}",
-                self.out(),
-                self.err()
-            );
-            !doing(world, agent)["waiting_for"].is_null()
-        });
-        said(world, agent).pop().expect("it said so")
-    }
-
-    #[track_caller]
-    fn ended(&mut self, world: &World) -> ExitStatus {
-        let mut status = None;
-        world.wait("it ends", || {
-            status = self.child.try_wait().expect("a child");
-            status.is_some()
-        });
-        status.expect("it has ended")
-    }
-
-    /// Waits until it ends with this status, as a shell counts it, and returns its output.
-    #[track_caller]
-    fn ends(mut self, world: &World, code: i32) -> String {
-        let status = self.ended(world);
-        let has = status.code().or(status.signal().map(|signal| 128 + signal));
-        assert_eq!(has, Some(code), "{}{}", self.out(), self.err());
-        self.out()
-    }
+        says
+    });
 }
 
-impl Drop for Command {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Waits until it has said that it waits.
+#[track_caller]
+fn waits(command: &mut Beside, world: &World, agent: &str) -> Value {
+    world.wait("it waits", || {
+        command.runs();
+        !doing(world, agent)["waiting_for"].is_null()
+    });
+    said(world, agent).pop().expect("it said so")
 }
 
 /// The messages that an agent sent, as the log has them.

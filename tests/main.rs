@@ -5,6 +5,7 @@ mod approvals;
 mod archive;
 mod backup;
 mod bad_input;
+mod beside;
 mod carriers;
 mod channels;
 mod charter;

@@ -1,31 +1,18 @@
 //! `mailbag ask` with options, and `mailbag decide`.
 
 use super::{outcomes, steps};
+use crate::beside::Beside;
 use crate::town::so_within;
 use crate::world::World;
+use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
 
 /// `mailbag ask` of alice, which waits.
-fn asks(world: &World, args: &[&str]) -> Child {
-    let mut command = world.bare(&[&["ask", "--as", "alice"], args].concat());
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts")
-}
-
-fn ended(child: Child) -> (Option<i32>, String) {
-    let output = child.wait_with_output().expect("it ends");
-    (
-        output.status.code(),
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-    )
+fn asks(world: &World, args: &[&str]) -> Beside {
+    Beside::start(world, &[&["ask", "--as", "alice"], args].concat())
 }
 
 #[track_caller]
@@ -45,7 +32,7 @@ fn the_first_option_is_success_and_another_one_is_not() {
         is_asked(&world, "bob");
         world.decide("bob", "#2", option, &[]).ok(&["decide"]);
         let word = if status == 0 { "yes\n" } else { "no\n" };
-        assert_eq!(ended(ask), (Some(status), word.to_owned()), "{option}");
+        assert_eq!(ask.ends(&world, status), word, "{option}");
         assert_eq!(
             outcomes(&world, "alice"),
             [],
@@ -59,7 +46,7 @@ fn without_a_router_the_waiting_command_keeps_the_deadline() {
     // P136
     let world = World::with(&["alice", "bob"]);
     let ask = asks(&world, &["bob", "Deploy?", "--deadline", "1s"]);
-    assert_eq!(ended(ask), (Some(1), "denied\n".to_owned()));
+    assert_eq!(ask.ends(&world, 1), "denied\n");
     let ask = asks(
         &world,
         &[
@@ -73,7 +60,7 @@ fn without_a_router_the_waiting_command_keeps_the_deadline() {
             "c",
         ],
     );
-    assert_eq!(ended(ask), (Some(1), "c\n".to_owned()));
+    assert_eq!(ask.ends(&world, 1), "c\n");
 }
 
 #[test]
@@ -156,9 +143,8 @@ fn in_json_the_outcome_is_one_object() {
         .decide("bob", "2", "yes", &["--note", "fine", "--json"])
         .ok(&["decide"]);
     let decided: Value = serde_json::from_str(&decided).expect("JSON");
-    let (status, text) = ended(ask);
-    let asked: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!((status, &asked), (Some(0), &decided));
+    let asked: Value = serde_json::from_str(&ask.ends(&world, 0)).expect("JSON");
+    assert_eq!(asked, decided);
     assert_eq!(
         (&asked["status"], &asked["option"], &asked["by"]),
         (&json!("decided"), &json!("yes"), &json!("bob"))
@@ -170,11 +156,8 @@ fn an_interrupted_ask_leaves_the_approval_open() {
     let world = World::with(&["alice", "bob"]);
     let mut ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
     is_asked(&world, "bob");
-    Command::new("kill")
-        .args(["-TERM", &ask.id().to_string()])
-        .status()
-        .expect("kill");
-    assert!(!ask.wait().expect("it ends").success());
+    ask.signal(Signal::TERM);
+    assert!(!ask.ended(&world).success());
     assert_eq!(steps(&world), ["ask"]);
     world.decide("bob", "2", "no", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 1);

@@ -1,6 +1,6 @@
 //! The identity of the command while it runs, and its end.
 
-use super::{Command, doing, present, said, words};
+use super::{doing, exec, present, said, says, words};
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -80,7 +80,7 @@ fn a_helper_works_under_exec_without_configuration() {
 #[test]
 fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
     let world = World::new();
-    let mut command = Command::start(
+    let mut command = exec(
         &world,
         &[
             "--id",
@@ -93,7 +93,7 @@ fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
             "echo up; cat",
         ],
     );
-    command.says(&world, "up");
+    says(&mut command, &world, "up");
     let alice = world.json(&["agent", "show", "alice"]);
     assert_eq!(
         (&alice["role"], &alice["status"]),
@@ -115,8 +115,8 @@ fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
 #[test]
 fn an_agent_retired_during_exec_stays_retired() {
     let world = World::new();
-    let mut command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
-    command.says(&world, "up");
+    let mut command = exec(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
+    says(&mut command, &world, "up");
     world.ok(&["agent", "retire", "alice"]);
     drop(command.child.stdin.take());
     assert_eq!(command.ends(&world, 0), "up\n");
@@ -224,8 +224,8 @@ fn arguments_are_not_written_into_the_log() {
 fn a_second_one_is_refused_with_who_holds_the_agent() {
     let world = World::new();
     let again = |words: &[&str]| world.run(&[&["exec", "--id", "alice", "--"], words].concat());
-    let mut first = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
-    first.says(&world, "up");
+    let mut first = exec(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
+    says(&mut first, &world, "up");
     let holder = format!("alice is held by exec (process {})", first.child.id());
     let complaint = again(&["touch", "ran"]).fails(75, &["a second"]);
     assert!(complaint.contains(&holder), "{complaint}");
@@ -250,8 +250,8 @@ fn a_second_one_is_refused_with_who_holds_the_agent() {
 fn killing_exec_ends_its_command_and_frees_the_name() {
     let world = World::new();
     let script = "trap 'echo told >> told; exit' TERM; echo up; while :; do read x || tail -f /dev/null & wait; done";
-    let mut command = Command::start(&world, &["--id", "alice", "--", "bash", "-c", script]);
-    command.says(&world, "up");
+    let mut command = exec(&world, &["--id", "alice", "--", "bash", "-c", script]);
+    says(&mut command, &world, "up");
     command.signal(Signal::KILL);
     command.ended(&world);
     world.wait("the command was told", || {
@@ -292,7 +292,7 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
 fn exec_holds_its_agent_again_after_the_sessions_were_deleted() {
     // P81, P99
     let world = World::with(&["bob"]).settings("session_lease = \"3s\"\n");
-    let mut command = Command::start(
+    let mut command = exec(
         &world,
         &[
             "--id",
@@ -303,7 +303,7 @@ fn exec_holds_its_agent_again_after_the_sessions_were_deleted() {
             "echo held by $MAILBAG_HOLD; cat",
         ],
     );
-    command.says(&world, "held by alice~");
+    says(&mut command, &world, "held by alice~");
     let out = command.out();
     let hold = out
         .split_whitespace()

@@ -1,6 +1,6 @@
 //! The lines of a command's output that are for mailbag: each becomes a message, and is not shown.
 
-use super::{doing, said, words};
+use super::{doing, exec, said, words};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -76,7 +76,7 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
 fn a_status_line_is_visible_while_the_command_still_runs() {
     let world = World::new();
     let line = r#"{"type":"status","message":"half of it","progress":0.5}"#;
-    let mut command = super::Command::start(
+    let mut command = exec(
         &world,
         &[
             "--id",

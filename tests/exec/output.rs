@@ -1,6 +1,6 @@
 //! The command's output is passed on unchanged and immediately.
 
-use super::{Command, words};
+use super::{exec, words};
 use crate::world::World;
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -118,7 +118,7 @@ fn a_command_gets_sigpipe_when_the_reader_of_exec_ends() {
 fn exec_ends_although_a_background_process_keeps_the_output_open() {
     let world = World::new();
     let script = "tail -f /dev/null & echo $! > pid; printf '{\"held\"'";
-    let command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", script]);
+    let command = exec(&world, &["--id", "alice", "--", "sh", "-c", script]);
     assert_eq!(command.ends(&world, 0), "{\"held\"");
     let pid = std::fs::read_to_string(world.path().join("pid")).expect("a number");
     crate::town::tool("kill", [pid.trim().as_ref()]);
@@ -129,7 +129,7 @@ fn exec_passes_on_output_that_arrives_just_after_the_command_ended() {
     let world = World::new();
     let script = "exec > >(cat; echo last); echo first";
     for _ in 0..5 {
-        let command = Command::start(&world, &["--id", "alice", "--", "bash", "-c", script]);
+        let command = exec(&world, &["--id", "alice", "--", "bash", "-c", script]);
         assert_eq!(command.ends(&world, 0), "first\nlast\n");
     }
 }

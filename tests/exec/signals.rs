@@ -1,6 +1,6 @@
 //! Signals reach the command, once each.
 
-use super::{Command, words};
+use super::{by, exec, says, waits, words};
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -14,8 +14,8 @@ const TELL: &str =
 #[test]
 fn a_signal_is_handed_on_and_the_command_decides() {
     let world = World::new();
-    let mut command = Command::start(&world, &["--id", "alice", "--", "bash", "-c", TELL]);
-    command.says(&world, "up\n");
+    let mut command = exec(&world, &["--id", "alice", "--", "bash", "-c", TELL]);
+    says(&mut command, &world, "up\n");
     for (signal, name) in [
         (Signal::INT, "INT"),
         (Signal::HUP, "HUP"),
@@ -23,7 +23,7 @@ fn a_signal_is_handed_on_and_the_command_decides() {
         (Signal::USR1, "USR1"),
     ] {
         command.signal(signal);
-        command.says(&world, &format!("{name}\n"));
+        says(&mut command, &world, &format!("{name}\n"));
     }
     command.signal(Signal::TERM);
     assert_eq!(command.ends(&world, 7), "up\nINT\nHUP\nQUIT\nUSR1\nTERM\n");
@@ -36,7 +36,7 @@ fn a_signal_is_handed_on_and_the_command_decides() {
 #[test]
 fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
     let world = World::new();
-    let mut command = Command::start(
+    let mut command = exec(
         &world,
         &[
             "--id",
@@ -47,7 +47,7 @@ fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
             "echo up; exec tail -f /dev/null",
         ],
     );
-    command.says(&world, "up");
+    says(&mut command, &world, "up");
     command.signal(Signal::TERM);
     command.ends(&world, 143);
     assert_eq!(
@@ -66,7 +66,7 @@ fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
         .open(world.room("spool/registry.lock"))
         .expect("it was locked");
     lock.lock().expect("nobody holds it");
-    let command = Command::start(&world, &["--id", "alice", "--", "touch", "begun"]);
+    let command = exec(&world, &["--id", "alice", "--", "touch", "begun"]);
     let status = format!("/proc/{}/status", command.child.id());
     world.wait("it hears signals", || {
         let status = std::fs::read_to_string(&status).expect("a process");
@@ -106,10 +106,7 @@ fn the_command_inherits_ignored_signals() {
             .current_dir(nohup.get_current_dir().expect("a directory"));
         command
     };
-    assert_eq!(
-        Command::by(&world, nohup).ends(&world, 0),
-        "up\nstill there\n"
-    );
+    assert_eq!(by(&world, nohup).ends(&world, 0), "up\nstill there\n");
 }
 
 /// A command that is started to ignore these signals.
@@ -134,8 +131,8 @@ fn an_interrupt_that_is_ignored_ends_neither_the_command_nor_a_wait_and_sigterm_
         "INT HUP TERM",
         &["exec", "--id", "bob", "--", "sh", "-c", script],
     );
-    let mut bob = Command::by(&world, ignored);
-    bob.says(&world, "still there");
+    let mut bob = by(&world, ignored);
+    says(&mut bob, &world, "still there");
     bob.signal(Signal::INT);
     bob.signal(Signal::HUP);
     bob.signal(Signal::TERM);
@@ -144,15 +141,15 @@ fn an_interrupt_that_is_ignored_ends_neither_the_command_nor_a_wait_and_sigterm_
         words(&world, "bob").last().map(String::as_str),
         Some("blocked: ended by SIGTERM")
     );
-    let waits = ignoring(
+    let ignored = ignoring(
         &world,
         "INT HUP",
         &[
             "exec", "--id", "carol", "--after", "alice", "--", "echo", "begun",
         ],
     );
-    let mut carol = Command::by(&world, waits);
-    carol.waits(&world, "carol");
+    let mut carol = by(&world, ignored);
+    waits(&mut carol, &world, "carol");
     carol.signal(Signal::INT);
     carol.signal(Signal::HUP);
     carol.signal(Signal::TERM);
@@ -216,6 +213,6 @@ print('told', count, sys.stdin.isatty(), flush=True)";
         "-c", TERMINAL, program, "exec", "--id", "alice", "--", "python3", "-c", script,
     ]);
     command.current_dir(world.path()).env("NO_COLOR", "1");
-    let out = Command::by(&world, command).ends(&world, 0);
+    let out = by(&world, command).ends(&world, 0);
     assert!(out.contains("told 1 True"), "{out}");
 }

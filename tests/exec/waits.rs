@@ -1,6 +1,7 @@
 //! Commands that begin after others: until those have completed, without waiting for each other.
 
-use super::{Command, doing, said, words};
+use super::{doing, exec, said, says, waits, words};
+use crate::beside::Beside;
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -8,8 +9,8 @@ use serde_json::json;
 use std::io::Write;
 
 /// A command that prints `begun` when it starts, after these agents.
-fn after(world: &World, id: &str, others: &[&str]) -> Command {
-    Command::start(
+fn after(world: &World, id: &str, others: &[&str]) -> Beside {
+    exec(
         world,
         &[&["--id", id, "--after"], others, &["--", "echo", "begun"]].concat(),
     )
@@ -24,7 +25,7 @@ fn exec_after_starts_when_the_other_agents_have_completed() {
             town.start(&[]);
         }
         let mut waiting = after(&town, "carol", &["alice", "bob"]);
-        waiting.waits(&town, "carol");
+        waits(&mut waiting, &town, "carol");
         assert_eq!(
             doing(&town, "carol")["waiting_for"],
             json!(["alice", "bob"])
@@ -36,7 +37,7 @@ fn exec_after_starts_when_the_other_agents_have_completed() {
             "x.json",
             json!({"type": "completed", "metadata": {"result": "done"}}),
         );
-        let told = |waiting: &Command| waiting.err();
+        let told = |waiting: &Beside| waiting.err();
         town.wait("it was told of both", || {
             told(&waiting).contains("bob has completed")
         });
@@ -65,10 +66,10 @@ fn an_earlier_completion_counts_unless_the_agent_started_again() {
             .iter()
             .any(|word| word.contains("waits"))
     );
-    let mut alice = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
-    alice.says(&world, "up");
+    let mut alice = exec(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
+    says(&mut alice, &world, "up");
     let mut bob = after(&world, "bob", &["alice"]);
-    bob.waits(&world, "bob");
+    waits(&mut bob, &world, "bob");
     drop(alice.child.stdin.take());
     alice.ends(&world, 0);
     assert_eq!(bob.ends(&world, 0), "begun\n");
@@ -87,7 +88,7 @@ fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
     let hold = std::fs::File::open(world.write("sessions/holds/alice~1", session)).expect("a file");
     hold.lock().expect("nobody else has it");
     let mut bob = after(&world, "bob", &["alice"]);
-    bob.waits(&world, "bob");
+    waits(&mut bob, &world, "bob");
     world.drop_file(
         "alice",
         "x.json",
@@ -100,7 +101,7 @@ fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
 fn exec_after_waits_for_a_failed_agent_until_it_succeeds() {
     let world = World::with(&["alice"]);
     let mut bob = after(&world, "bob", &["alice"]);
-    bob.waits(&world, "bob");
+    waits(&mut bob, &world, "bob");
     world.fails(1, &["exec", "--id", "alice", "--", "false"]);
     world.wait("it is told", || {
         bob.err()
@@ -118,9 +119,9 @@ fn a_circle_is_refused_with_its_path() {
             town.start(&[]);
         }
         let mut bob = after(&town, "bob", &["carol"]);
-        bob.waits(&town, "bob");
+        waits(&mut bob, &town, "bob");
         let mut carol = after(&town, "carol", &["alice"]);
-        carol.waits(&town, "carol");
+        waits(&mut carol, &town, "carol");
         let complaint = town.fails(
             2,
             &[
@@ -184,11 +185,11 @@ fn one_of_two_agents_that_wait_for_each_other_gives_up() {
 fn a_killed_waiting_agent_no_longer_waits() {
     let world = World::with(&["alice", "bob"]);
     let mut bob = after(&world, "bob", &["alice"]);
-    bob.waits(&world, "bob");
+    waits(&mut bob, &world, "bob");
     bob.signal(Signal::KILL);
     bob.ended(&world);
     let mut alice = after(&world, "alice", &["bob"]);
-    alice.waits(&world, "alice");
+    waits(&mut alice, &world, "alice");
     world.ok(&["exec", "--id", "bob", "--", "true"]);
     assert_eq!(alice.ends(&world, 0), "begun\n");
 }
@@ -197,7 +198,7 @@ fn a_killed_waiting_agent_no_longer_waits() {
 fn a_circle_of_waits_with_a_running_command_is_reported() {
     let world = World::with(&["bob"]);
     let line = r#"{"type":"dependency","waiting_for":"bob"}"#;
-    let mut alice = Command::start(
+    let mut alice = exec(
         &world,
         &[
             "--id",
@@ -208,9 +209,9 @@ fn a_circle_of_waits_with_a_running_command_is_reported() {
             &format!("echo up; read x; echo '{line}'; cat"),
         ],
     );
-    alice.says(&world, "up");
+    says(&mut alice, &world, "up");
     let mut bob = after(&world, "bob", &["alice"]);
-    let id = bob.waits(&world, "bob")["id"]
+    let id = waits(&mut bob, &world, "bob")["id"]
         .as_str()
         .expect("an id")
         .to_owned();
@@ -236,7 +237,7 @@ fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
     for (kind, by_seq) in [("answer", false), ("decision", true)] {
         let world = World::with(&["alice", "carol"]);
         let mut bob = after(&world, "bob", &["alice"]);
-        let wait = bob.waits(&world, "bob");
+        let wait = waits(&mut bob, &world, "bob");
         let id = wait["id"].as_str().expect("an id");
         // A message without a reference, of another type, or for another agent has no effect.
         world.drop_file(
@@ -288,7 +289,7 @@ fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
 fn a_supervisor_can_answer_since_it_was_told() {
     let world = World::with(&["alice", "boss"]).agent("bob", &["--supervisor", "boss"]);
     let mut bob = after(&world, "bob", &["alice"]);
-    bob.waits(&world, "bob");
+    waits(&mut bob, &world, "bob");
     let told = world.inbox("boss").pop().expect("it was told");
     assert_eq!(
         (&told["type"], &told["priority"]),
@@ -338,7 +339,7 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
     );
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut bob = after(&world, "bob", &["alice"]);
-        bob.waits(&world, "bob");
+        waits(&mut bob, &world, "bob");
         bob.signal(signal);
         assert_eq!(bob.ends(&world, 128 + signal.as_raw()), "");
         let last = words(&world, "bob").pop().unwrap_or_default();
@@ -387,7 +388,7 @@ fn exec_after_rejects_unknown_and_retired_agents() {
 fn who_waits_takes_over_when_the_router_ends() {
     let mut town = Town::of(&["alice", "bob"]).run();
     let mut bob = after(&town, "bob", &["alice"]);
-    bob.waits(&town, "bob");
+    waits(&mut bob, &town, "bob");
     town.router().signal(Signal::KILL);
     town.ended();
     town.mail(

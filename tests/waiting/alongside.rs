@@ -1,6 +1,6 @@
 //! A waiting command routes if no other process does.
 
-use super::{Beside, is_free};
+use super::{Beside, is_free, routes};
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ fn without_a_router_a_waiting_command_routes_for_all_agents() {
     // P66
     let town = Town::of(&["alice", "bob", "carol"]);
     let mut waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
-    waiting.routes(&town);
+    routes(&mut waiting, &town);
     town.mail(
         "alice",
         "1.json",
@@ -44,7 +44,7 @@ fn who_waits_takes_over_when_the_router_ends() {
         let mut waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
         town.router().signal(signal);
         town.ended();
-        waiting.routes(&town);
+        routes(&mut waiting, &town);
         town.mail(
             "alice",
             "x.json",
@@ -59,13 +59,13 @@ fn one_of_several_waiting_commands_routes_and_another_takes_over() {
     // P66
     let town = Town::of(&["alice", "bob", "carol"]);
     let mut first = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
-    first.routes(&town);
+    routes(&mut first, &town);
     let mut second = Beside::start(&town, &["wait", "--as", "carol", "--timeout", "1m"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "one"}));
     town.wait("it follows", || first.out().contains("one"));
     first.signal(Signal::KILL);
     first.ended(&town);
-    second.routes(&town);
+    routes(&mut second, &town);
     town.mail(
         "alice",
         "2.json",
@@ -114,7 +114,7 @@ fn mail_of_a_command_that_left_it_to_who_waits_is_routed() {
             &world,
             &["wait", "--as", "bob", "--timeout", "1m", "--read"],
         );
-        waiting.routes(&world);
+        routes(&mut waiting, &world);
         // The first ends the wait, and the second may come just then.
         world.send("alice", "bob", "go");
         world.send("alice", "carol", &n.to_string());

@@ -1,6 +1,6 @@
 //! `mailbag list --follow`
 
-use super::{Beside, is_free};
+use super::{Beside, is_free, routes};
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -107,7 +107,7 @@ fn list_follow_ends_after_its_idle_time() {
 fn list_follow_ends_with_status_0_on_an_interrupt() {
     let world = World::with(&["bob"]);
     let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
-    following.routes(&world);
+    routes(&mut following, &world);
     following.signal(Signal::INT);
     assert_eq!(following.ended(&world).code(), Some(0));
     assert!(is_free(&world));
@@ -117,7 +117,7 @@ fn list_follow_ends_with_status_0_on_an_interrupt() {
 fn a_view_of_a_room_that_is_removed_ends_with_an_error() {
     let world = World::with(&["alice", "bob"]);
     let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
-    following.routes(&world);
+    routes(&mut following, &world);
     std::fs::rename(world.room(""), world.path().join("gone")).expect("the room is moved");
     // Its router may write into the room in between.
     world.wait("the room is removed", || {

@@ -1,6 +1,6 @@
 //! `mailbag take` and `mailbag take --done`: one consumer after the other.
 
-use super::Beside;
+use super::{Beside, routes};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -300,7 +300,7 @@ fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
             "take", "--as", "builders", "--wait", "1m", "--json", "--lease", "300ms",
         ],
     );
-    waiting.routes(&world);
+    routes(&mut waiting, &world);
     world.drop_file(
         "alice",
         "x.json",

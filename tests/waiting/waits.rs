@@ -1,6 +1,6 @@
 //! `mailbag wait`
 
-use super::{Beside, is_free};
+use super::{Beside, is_free, routes};
 use crate::town::Town;
 use crate::world::{World, skip};
 use rustix::process::Signal;
@@ -246,7 +246,7 @@ fn a_signal_ends_a_wait_and_leaves_nothing_half_done() {
     let world = World::with(&["alice", "bob"]);
     for signal in [Signal::TERM, Signal::INT] {
         let mut waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1h"]);
-        waiting.routes(&world);
+        routes(&mut waiting, &world);
         waiting.signal(signal);
         assert_eq!(waiting.ended(&world).signal(), Some(signal.as_raw()));
         assert!(is_free(&world));

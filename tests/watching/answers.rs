@@ -1,30 +1,19 @@
 //! `mailbag watch`: answers to the human's pending items.
 
 use super::terminal::Terminal;
+use crate::beside::Beside;
 use crate::world::World;
 use serde_json::{Value, json};
-use std::process::{Child, Stdio};
 
 pub(super) fn world() -> World {
     World::with(&["planner", "writer"])
 }
 
 /// `mailbag ask human` of planner, which waits.
-fn asks(world: &World, args: &[&str]) -> Child {
-    let mut command = world.bare(&[&["ask", "human", "--as", "planner"], args].concat());
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the program starts")
-}
-
-fn ended(child: Child) -> (Option<i32>, String) {
-    let output = child.wait_with_output().expect("it ends");
-    (
-        output.status.code(),
-        String::from_utf8_lossy(&output.stdout).into_owned(),
+fn asks(world: &World, args: &[&str]) -> Beside {
+    Beside::start(
+        world,
+        &[&["ask", "human", "--as", "planner"], args].concat(),
     )
 }
 
@@ -125,7 +114,7 @@ fn a_planner_asks_and_three_keystrokes_let_its_command_go_on() {
         screen.contains("Enter shows the text, then decides yes: approval #")
     });
     terminal.decide();
-    assert_eq!(ended(ask), (Some(0), "yes\n".to_owned()));
+    assert_eq!(ask.ends(&world, 0), "yes\n");
     terminal.wait("the item is gone and the outcome is shown", |screen| {
         !screen.contains("1 approval")
             && !screen.contains("you, oldest")

@@ -1,75 +1,42 @@
 //! `mailbag watch` in a pipe: one line for each entry, printed immediately.
 
+use crate::beside::Beside;
 use crate::world::World;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
-/// A watching program that writes into a file, ended when dropped.
-struct Watching {
-    child: Child,
-    out: PathBuf,
+/// Starts `mailbag watch` beside the test.
+fn watch(world: &World, args: &[&str]) -> Beside {
+    Beside::start(world, &[&["watch"], args].concat())
 }
 
-impl Watching {
-    fn start(world: &World, args: &[&str]) -> Watching {
-        let out = world
-            .path()
-            .join(format!("watched-{}", uuid::Uuid::now_v7()));
-        let mut command = world.bare(&[&["watch"], args].concat());
-        command
-            .stdin(Stdio::null())
-            .stdout(File::create(&out).expect("a file"))
-            .stderr(Stdio::null());
-        Watching {
-            child: command.spawn().expect("the program starts"),
-            out,
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        fs::read_to_string(&self.out)
-            .unwrap_or_default()
-            .lines()
-            .map(str::to_owned)
-            .collect()
-    }
-
-    /// Asks it to end, which it does well.
-    #[track_caller]
-    fn end(&mut self, world: &World) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
-        world.wait("it ends", || {
-            self.child
-                .try_wait()
-                .expect("it can be waited for")
-                .is_some()
-        });
-        assert_eq!(self.child.wait().expect("it ended").code(), Some(0));
-    }
-
-    fn entries(&self) -> Vec<Value> {
-        self.lines()
-            .iter()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect()
-    }
-
-    #[track_caller]
-    fn wait(&self, world: &World, what: &str, is_so: impl Fn(&[String]) -> bool) -> Vec<String> {
-        world.wait(what, || is_so(&self.lines()));
-        self.lines()
-    }
+/// Asks it to end, which it does well.
+#[track_caller]
+fn ends_well(watching: &mut Beside, world: &World) {
+    watching.signal(Signal::TERM);
+    assert_eq!(watching.ended(world).code(), Some(0));
 }
 
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+#[track_caller]
+fn wait(
+    watching: &Beside,
+    world: &World,
+    what: &str,
+    is_so: impl Fn(&[String]) -> bool,
+) -> Vec<String> {
+    world.wait(what, || is_so(&watching.lines()));
+    watching.lines()
+}
+
+fn entries(watching: &Beside) -> Vec<Value> {
+    let lines = watching.lines();
+    lines
+        .iter()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 #[test]
@@ -77,15 +44,17 @@ fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepte
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "before");
     let _router = world.router(&[]);
-    let watching = Watching::start(&world, &[]);
-    watching.wait(&world, "what was before", |lines| lines.len() == 1);
+    let watching = watch(&world, &[]);
+    wait(&watching, &world, "what was before", |lines| {
+        lines.len() == 1
+    });
     world.drop_file(
         "bob",
         "x.json",
         r#"{"to": "alice", "subject": "s", "body": "two\nlines\u001b[31m", "priority": "high"}"#,
     );
     world.drop_file("bob", "y.json", r#"{"to": "alcie", "body": "x"}"#);
-    let lines = watching.wait(&world, "all three", |lines| lines.len() == 3);
+    let lines = wait(&watching, &world, "all three", |lines| lines.len() == 3);
     assert!(
         lines[0].ends_with("  alice → bob  message  normal  before"),
         "{lines:?}"
@@ -120,8 +89,8 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         ]);
         world.ok(&["send", "bob", &format!("m{n}"), "--as", "alice"]);
     }
-    let watching = Watching::start(&world, &["auth", "--json", "--last", "2"]);
-    watching.wait(&world, "the last two", |lines| lines.len() == 2);
+    let watching = watch(&world, &["auth", "--json", "--last", "2"]);
+    wait(&watching, &world, "the last two", |lines| lines.len() == 2);
     world.ok(&["send", "bob", "elsewhere", "--as", "alice"]);
     world.ok(&[
         "send",
@@ -134,8 +103,8 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         "--type",
         "task",
     ]);
-    watching.wait(&world, "one more", |lines| lines.len() == 3);
-    let entries = watching.entries();
+    wait(&watching, &world, "one more", |lines| lines.len() == 3);
+    let entries = entries(&watching);
     let bodies: Vec<&Value> = entries.iter().map(|entry| &entry["body"]).collect();
     assert_eq!(bodies, ["a3", "a4", "a5"]);
     let last = &entries[2];
@@ -165,12 +134,14 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
 #[test]
 fn while_no_router_runs_it_routes_what_is_dropped() {
     let world = World::with(&["alice", "bob"]);
-    let watching = Watching::start(&world, &["--last", "0"]);
+    let watching = watch(&world, &["--last", "0"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "dropped"}"#);
     world.wait("it arrives", || world.bodies("bob") == ["dropped"]);
-    watching.wait(&world, "it is shown", |lines| lines.len() == 1);
+    wait(&watching, &world, "it is shown", |lines| lines.len() == 1);
     world.drop_file("alice", "y.json", r#"{"to": "bob", "body": "again"}"#);
-    watching.wait(&world, "the next is shown too", |lines| lines.len() == 2);
+    wait(&watching, &world, "the next is shown too", |lines| {
+        lines.len() == 2
+    });
 }
 
 #[test]
@@ -195,8 +166,10 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     let _holder = copy.router(&[]);
     let path = copy.room("log/00000001.ndjson");
     fs::write(&path, &log[..second]).expect("half a batch");
-    let watching = Watching::start(&copy, &["--json"]);
-    watching.wait(&copy, "the whole batch before it", |lines| lines.len() == 1);
+    let watching = watch(&copy, &["--json"]);
+    wait(&watching, &copy, "the whole batch before it", |lines| {
+        lines.len() == 1
+    });
     let mut file = File::options().append(true).open(&path).expect("the log");
     let end = log[second..]
         .find('\n')
@@ -205,16 +178,15 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     file.write_all(&log.as_bytes()[second..end])
         .expect("one line more");
     // One that begins now has read all there is before it heeds the signal.
-    let mut other = Watching::start(&copy, &["--json"]);
-    other.wait(&copy, "the whole batch before it", |lines| {
+    let mut other = watch(&copy, &["--json"]);
+    wait(&other, &copy, "the whole batch before it", |lines| {
         !lines.is_empty()
     });
-    other.end(&copy);
+    ends_well(&mut other, &copy);
     assert_eq!(other.lines().len(), 1, "{:?}", other.lines());
     file.write_all(&log.as_bytes()[end..]).expect("the rest");
-    watching.wait(&copy, "the batch", |lines| lines.len() == 4);
-    let bodies: Vec<Value> = watching
-        .entries()
+    wait(&watching, &copy, "the batch", |lines| lines.len() == 4);
+    let bodies: Vec<Value> = entries(&watching)
         .iter()
         .map(|entry| entry["body"].clone())
         .collect();
@@ -233,16 +205,18 @@ fn watch_continues_in_a_new_segment_of_the_log() {
         world.wait("it arrives", || world.bodies("bob").len() == n + 1);
     }
     assert!(fs::read_dir(world.room("log")).expect("the log").count() > 2);
-    let watching = Watching::start(&world, &["--json", "--last", "5"]);
-    watching.wait(&world, "five of before, from several segments", |lines| {
-        lines.len() == 5
-    });
+    let watching = watch(&world, &["--json", "--last", "5"]);
+    wait(
+        &watching,
+        &world,
+        "five of before, from several segments",
+        |lines| lines.len() == 5,
+    );
     for n in 0..6 {
         world.send("alice", "bob", &format!("after {n}"));
     }
-    watching.wait(&world, "all of after", |lines| lines.len() == 11);
-    let bodies: Vec<Value> = watching
-        .entries()
+    wait(&watching, &world, "all of after", |lines| lines.len() == 11);
+    let bodies: Vec<Value> = entries(&watching)
         .iter()
         .map(|entry| entry["body"].clone())
         .collect();
@@ -276,7 +250,7 @@ fn a_closed_pipe_and_a_signal_end_it_without_a_word() {
         (Some(0), "")
     );
     world.send("alice", "bob", "somebody reads this");
-    let mut watching = Watching::start(&world, &[]);
-    watching.wait(&world, "it watches", |lines| lines.len() == 1);
-    watching.end(&world);
+    let mut watching = watch(&world, &[]);
+    wait(&watching, &world, "it watches", |lines| lines.len() == 1);
+    ends_well(&mut watching, &world);
 }
