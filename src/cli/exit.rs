@@ -42,6 +42,13 @@ impl Exit {
     }
 }
 
+/// A command that cannot end with another status returns nothing.
+impl From<()> for Exit {
+    fn from((): ()) -> Exit {
+        Exit::Ok
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit as u8)

@@ -2,7 +2,6 @@
 
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
-use crate::cli::Exit;
 use crate::commands::wait::InboxWaiter;
 use crate::query::time;
 use std::time::Duration;
@@ -23,6 +22,6 @@ pub(crate) fn too_late(what: &str, timeout: Duration, fix: impl Into<String>) ->
 }
 
 /// Ends the process as the signal asks, after the router of this process has ended.
-pub(crate) fn end_by(signal: i32, waiter: InboxWaiter) -> Result<Exit> {
-    waiter.end_by(signal).map(|()| Exit::Ok)
+pub(crate) fn end_by(signal: i32, waiter: InboxWaiter) -> Result<()> {
+    waiter.end_by(signal)
 }

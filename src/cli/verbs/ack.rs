@@ -1,7 +1,6 @@
 //! `mailbag ack`: sets the status of messages.
 
 use crate::base::error::{Error, Result};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::commands::ack::{self, AckRequest};
 use crate::message::status::CopyStatus;
@@ -48,7 +47,7 @@ fn statuses() -> PossibleValuesParser {
     PossibleValuesParser::new(known.into_iter().chain(others))
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let status = CopyStatus::of_ack(&args.status).unwrap_or(CopyStatus::Acknowledged);
     if args.by.is_some() && status != CopyStatus::Superseded {
         let what = "--by names the message that replaces a superseded one".to_owned();
@@ -67,16 +66,11 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 }
 
 /// Sends an ack.
-pub(crate) fn set(
-    ack: AckRequest,
-    identity: &IdentityArgs,
-    cx: &mut CommandContext,
-) -> Result<Exit> {
+pub(crate) fn set(ack: AckRequest, identity: &IdentityArgs, cx: &mut CommandContext) -> Result<()> {
     let who = identity.who(cx)?;
     // The message may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;
     let sent = ack::ack(&room, &who, ack)?.sent;
     let posted = cx.deliver(&room, sent)?;
-    cx.out.show(&posted, |out| out.line(&posted.sent.id))?;
-    Ok(Exit::Ok)
+    cx.out.show(&posted, |out| out.line(&posted.sent.id))
 }

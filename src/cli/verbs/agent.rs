@@ -3,7 +3,6 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count_of;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{frame, table};
 use crate::commands::agent::{self, AgentFields, AgentFilter, RetiredAgentMail};
@@ -167,7 +166,7 @@ impl<'a> From<&'a Agent> for AgentOutput<'a> {
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = match args.verb {
         AgentCommand::List { .. } | AgentCommand::Roles => cx.fresh_room(Freshness::Complete)?,
         _ => cx.room()?,
@@ -227,7 +226,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             changed("removed", &agent::remove(&room, &id, force)?, cx)?
         }
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 fn row(agent: &Agent) -> Vec<String> {

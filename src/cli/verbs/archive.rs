@@ -3,7 +3,6 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::output::CommandOutput;
 use crate::commands::archive::{self, ArchiveProgress, ArchiveReport, PackedKind};
@@ -36,7 +35,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.room()?;
     let bound = time::past(&args.older_than)?;
     let mut progress = cx.out.progress();
@@ -52,7 +51,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     cx.out.show(&report, |out| {
         show(&report, &args.older_than, done.is_ok(), out)
     })?;
-    done.map(|()| Exit::Ok)
+    done
 }
 
 fn show(

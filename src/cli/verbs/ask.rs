@@ -171,7 +171,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     show(&question, &answers, &missing, cx)?;
     reading::mark_seen(&room, &asker, &answers)?;
     match ended {
-        WaitResult::Signal(signal) => waiting::end_by(signal, waiter),
+        WaitResult::Signal(signal) => waiting::end_by(signal, waiter).map(Exit::from),
         WaitResult::TimedOut => {
             let what = format!(
                 "no answer to {} from {}",
@@ -214,7 +214,7 @@ fn approve(args: Args, who: &AgentIdentity, room: &Room, cx: &mut CommandContext
     cx.refresh(room, Freshness::Complete);
     let until = timeout.and_then(deadline);
     match waiter.until(until, &mut || asked.look(), &|e| cx.warn_undelivered(e))? {
-        WaitResult::Signal(signal) => waiting::end_by(signal, waiter),
+        WaitResult::Signal(signal) => waiting::end_by(signal, waiter).map(Exit::from),
         WaitResult::TimedOut => {
             let what = format!(
                 "{} is undecided after {}",

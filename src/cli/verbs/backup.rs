@@ -3,7 +3,6 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::output::CommandOutput;
 use crate::commands::backup::{BackupReport, backup};
@@ -31,15 +30,14 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.room()?;
     let mut progress = cx.out.progress();
     let report = backup(&room, &args.dir, &mut |files| {
         progress.report(|| format!("copied {} so far", count(files, "file")));
     })?;
     progress.clear();
-    cx.out.show(&report, |out| show(&report, out))?;
-    Ok(Exit::Ok)
+    cx.out.show(&report, |out| show(&report, out))
 }
 
 fn show(

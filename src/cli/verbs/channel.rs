@@ -3,7 +3,6 @@
 use super::who;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
@@ -89,7 +88,7 @@ enum ChannelCommand {
     },
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     match args.verb {
         ChannelCommand::List => list(&room, cx)?,
@@ -107,7 +106,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         }
         ChannelCommand::Watch { channel, last } => watch(&room, &channel, last, cx)?,
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 fn list(room: &Room, cx: &mut CommandContext) -> Result<()> {

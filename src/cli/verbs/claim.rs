@@ -3,7 +3,6 @@
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
 use crate::base::text::joined;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::cli::show::waiting;
 use crate::commands::claim::{self, ClaimAction, ClaimDecision, ClaimOutcome, SentClaimMessage};
@@ -52,7 +51,7 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let subjects = claim::subjects_to_claim(&room, &here()?, &args.subjects)?;
@@ -108,7 +107,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 }
 
 /// Delivers a message about claims, waits for the decision and shows it.
-pub(crate) fn decide(mut asked: SentClaimMessage, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn decide(mut asked: SentClaimMessage, cx: &mut CommandContext) -> Result<()> {
     let decided = asked.decided(cx.writer_wait())?;
     report(&decided, cx)
 }
@@ -154,7 +153,7 @@ fn withdraw(
 }
 
 /// Shows the router's decision.
-fn report(decided: &ClaimDecision, cx: &mut CommandContext) -> Result<Exit> {
+fn report(decided: &ClaimDecision, cx: &mut CommandContext) -> Result<()> {
     let ClaimDecision { status, claims, .. } = decided;
     if let ClaimOutcome::Skipped | ClaimOutcome::Withdrawn = status {
         let what = format!(
@@ -167,6 +166,5 @@ fn report(decided: &ClaimDecision, cx: &mut CommandContext) -> Result<Exit> {
     }
     cx.out.did(decided.sentence(), "do not repeat the command");
     cx.out
-        .show(decided, |out| out.done(sanitize::line(&decided.sentence())))?;
-    Ok(Exit::Ok)
+        .show(decided, |out| out.done(sanitize::line(&decided.sentence())))
 }

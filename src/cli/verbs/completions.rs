@@ -2,8 +2,8 @@
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::text::joined;
+use crate::cli::completing;
 use crate::cli::context::CommandContext;
-use crate::cli::{Exit, completing};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     shell: clap_complete::Shell,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let name = args.shell.to_string();
     let shells = completing::SHELLS;
     let shell = shells.completer(&name).ok_or_else(|| {
@@ -41,6 +41,5 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         &mut text,
     );
     written.doing("write", "the completions")?;
-    cx.out.bytes(&text)?;
-    Ok(Exit::Ok)
+    cx.out.bytes(&text)
 }

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::clients::briefing::context::fit;
 use crate::query::context::context;
@@ -39,12 +38,11 @@ fn budget() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(CONTEXT_LEAST as u64..=CONTEXT_MOST as u64)
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let budget = args.budget.unwrap_or(limits::CONTEXT_TOKENS);
     let fitted = fit(context(&room, &agent)?, budget);
     cx.out.page();
-    cx.out.show(&fitted, |out| out.line(&fitted.text))?;
-    Ok(Exit::Ok)
+    cx.out.show(&fitted, |out| out.line(&fitted.text))
 }

@@ -60,7 +60,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         ..
     } = args;
     let Some(approval) = approval else {
-        return pending::list_settled_by("mailbag decide", &room, &args.identity, cx);
+        return pending::list_settled_by("mailbag decide", &room, &args.identity, cx)
+            .map(Exit::from);
     };
     let Some(option) = option else {
         let displayed = DisplayedApproval::read(&room, &approval)?;

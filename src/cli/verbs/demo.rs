@@ -3,7 +3,6 @@
 use crate::base::error::{ErrorContext, Result};
 use crate::base::sanitize;
 use crate::base::text::count_of;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::output::{BOLD, CommandOutput, DIM};
 use crate::commands::demo::{self, DemoResult};
@@ -36,7 +35,7 @@ pub(super) struct DemoOutput<'a> {
     demo: &'a DemoResult,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let place = std::env::temp_dir();
     let temporary = tempfile::Builder::new()
         .prefix("mailbag-demo-")
@@ -61,8 +60,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             });
             Ok(())
         },
-    )?;
-    Ok(Exit::Ok)
+    )
 }
 
 fn show(demo: &DemoResult, out: &mut CommandOutput) -> Result<()> {

@@ -3,7 +3,6 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, markdown, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN};
 use crate::cli::show::table;
@@ -29,12 +28,11 @@ pub(crate) struct Args {
     since: String,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let digest = digest::digest(&room, time::past(&args.since)?)?;
     cx.out.page();
-    cx.out.show(&digest, |out| show(&digest, out))?;
-    Ok(Exit::Ok)
+    cx.out.show(&digest, |out| show(&digest, out))
 }
 
 /// A text of an agent: plain at a terminal, otherwise with escapes for Markdown.

@@ -1,7 +1,6 @@
 //! `mailbag dismiss`: removes pending items of the caller.
 
 use crate::base::error::Result;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, IdentityArgs};
 use crate::cli::verbs::ack;
 use crate::commands::ack::AckRequest;
@@ -30,7 +29,7 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let ack = AckRequest {
         refs: args.items,
         status: CopyStatus::Abandoned,

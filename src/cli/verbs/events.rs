@@ -3,7 +3,6 @@
 use super::channel::listen_for_the_end;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, DIM, PLAIN};
 use crate::commands::follow;
@@ -43,7 +42,7 @@ pub(crate) struct Args {
     follow: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let since = args.since.as_deref().map(time::past).transpose()?;
     let events = LogEventReader::of(
@@ -60,7 +59,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         print(&events, event?, cx)?;
     }
     if !args.follow {
-        return Ok(Exit::Ok);
+        return Ok(());
     }
     let (mut follower, ends, mut routed) =
         (events.follower(), listen_for_the_end()?, Instant::now());
@@ -68,7 +67,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         cx.out.flush()?;
         match ends.recv_timeout(limits::FOLLOW) {
             Err(RecvTimeoutError::Timeout) if !cx.out.is_unread() => {}
-            _ => return Ok(Exit::Ok),
+            _ => return Ok(()),
         }
         if routed.elapsed() >= limits::SWEEP_UNTRUSTED {
             // The pass at the start has already reported a failure.

@@ -1,7 +1,6 @@
 //! `mailbag exec`: runs a command as an agent.
 
 use crate::base::error::{ErrorContext, Result};
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::{output, waiting};
 use crate::clients::exec::{CommandEnd, ExecMessage, ExecRequest, exec, monitor};
@@ -60,7 +59,7 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let ended = if args.monitor {
         monitor(&args.command)?
     } else {
@@ -72,7 +71,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         CommandEnd::Signal(signal) => {
             signal_hook::low_level::emulate_default_handler(signal)
                 .doing("end by a signal", "this process")?;
-            Ok(Exit::Ok)
+            Ok(())
         }
     }
 }

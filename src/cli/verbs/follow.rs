@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::output::CommandOutput;
 use crate::commands::announce;
@@ -13,11 +12,7 @@ use crate::query::wait::NewMailTracker;
 use std::time::{Duration, Instant};
 
 /// Shows the messages until `idle` passes without a new one; zero: without end.
-pub(crate) fn run(
-    identity: &IdentityArgs,
-    idle: Duration,
-    cx: &mut CommandContext,
-) -> Result<Exit> {
+pub(crate) fn run(identity: &IdentityArgs, idle: Duration, cx: &mut CommandContext) -> Result<()> {
     let room = cx.room()?;
     let agent = identity.mailbox(cx, &room)?;
     let mut waiter = InboxWaiter::new(&room, &agent)?;
@@ -39,13 +34,13 @@ pub(crate) fn run(
         let glance = Instant::now() + limits::TAKE_OVER;
         match waiter.wait(Some(until.map_or(glance, |until| until.min(glance)))) {
             WaitEnd::Changed => {}
-            WaitEnd::Signal(_) => return Ok(Exit::Ok),
+            WaitEnd::Signal(_) => return Ok(()),
             WaitEnd::Removed(e) => return Err(e),
             WaitEnd::Trouble(e) => cx.warn_undelivered(&e),
             WaitEnd::TimedOut
                 if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) =>
             {
-                return Ok(Exit::Ok);
+                return Ok(());
             }
             WaitEnd::TimedOut => {}
         }

@@ -2,7 +2,6 @@
 
 use super::{completions, helper, man, plugins, schema};
 use crate::base::error::Result;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 
 const EXAMPLES: &str = "\
@@ -29,7 +28,7 @@ enum GenerateCommand {
     Plugins(plugins::Args),
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     match args.verb {
         GenerateCommand::Schema(args) => schema::run(args, cx),
         GenerateCommand::Completions(args) => completions::run(args, cx),

@@ -4,7 +4,6 @@ use super::claim::decide;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::joined;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
 use crate::commands::claim::{self, ClaimAction};
 use crate::query::claims::{self, ClaimOffer};
@@ -48,7 +47,7 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let who = args.identity.who(cx)?;
     // An offer that the caller was notified of just now may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;

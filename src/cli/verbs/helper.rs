@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::clients::bindings::{self, HelperLanguage};
 use clap::builder::PossibleValue;
@@ -52,13 +51,12 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let language = args.language;
     let Some(file) = args.output else {
         cx.out.bytes(bindings::source(language).as_bytes())?;
-        return Ok(Exit::Ok);
+        return Ok(());
     };
     bindings::write(language, &file)?;
-    cx.out.line(sanitize::line(&file.display().to_string()))?;
-    Ok(Exit::Ok)
+    cx.out.line(sanitize::line(&file.display().to_string()))
 }

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{row, table};
 use crate::query::identity::mailbox;
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     all: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let given = args.agent.or(args.acting);
     let who = cx.who(given.as_deref())?;
     let since = args.since.as_deref().map(time::past).transpose()?;
@@ -88,7 +87,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             "showing the newest {shown} of {unread} unread messages; --all shows all"
         ));
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// A message in one line, for a pipe.

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, here};
 use crate::commands::init::{self, InitReport};
 use crate::disk::RoomReaders;
@@ -33,7 +32,7 @@ pub(crate) struct Args {
     adopt: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let readers = if args.group {
         RoomReaders::Group
     } else {
@@ -62,11 +61,10 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         }
         out.note("next: `mailbag agent add alice bob`, then `mailbag send bob 'hello' --as alice`");
         Ok(())
-    })?;
-    Ok(Exit::Ok)
+    })
 }
 
-fn adopt(dir: Option<PathBuf>, cx: &mut CommandContext) -> Result<Exit> {
+fn adopt(dir: Option<PathBuf>, cx: &mut CommandContext) -> Result<()> {
     let room = match &dir {
         Some(dir) => Room::open(dir)?,
         None => cx.room()?,
@@ -80,6 +78,5 @@ fn adopt(dir: Option<PathBuf>, cx: &mut CommandContext) -> Result<Exit> {
     let place = init.room.display().to_string();
     cx.out.show(&init, |out| {
         out.line(format!("adopted the room {}", sanitize::line(&place)))
-    })?;
-    Ok(Exit::Ok)
+    })
 }

@@ -3,7 +3,6 @@
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count_of, joined};
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::output::CommandOutput;
 use crate::commands::join::{self, JoinResult};
@@ -49,7 +48,7 @@ pub(crate) struct Args {
     take_over: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let caller = match (args.session, CallingSession::from_environment()) {
         (Some(id), there) => {
             let known = there
@@ -75,8 +74,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         Some(name) => join::join(&room, name, role, &caller, claim)?,
         None => join::join_any(&room, role, &caller)?,
     };
-    cx.out.show(&joined, |out| show(&joined, out))?;
-    Ok(Exit::Ok)
+    cx.out.show(&joined, |out| show(&joined, out))
 }
 
 fn show(joined: &JoinResult, out: &mut CommandOutput) -> Result<()> {

@@ -3,7 +3,6 @@
 use super::follow;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::output::CommandOutput;
 use crate::cli::show::{row, waiting};
@@ -109,7 +108,7 @@ impl MessageFilterArgs {
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     if args.follow {
         return follow::run(&args.filters.identity, args.idle, cx);
     }
@@ -126,8 +125,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             }
             let line = line(&view, out);
             out.line(line)
-        })?;
-    Ok(Exit::Ok)
+        })
 }
 
 /// A message in one line.

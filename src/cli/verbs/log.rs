@@ -106,8 +106,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::AsIs)?;
     match args.verb {
         None => show_records(&room, args.since.as_deref(), args.event, cx),
-        Some(LogCommand::Events(args)) => events::run(args, cx),
-        Some(LogCommand::Digest(args)) => digest::run(args, cx),
+        Some(LogCommand::Events(args)) => events::run(args, cx).map(Exit::from),
+        Some(LogCommand::Digest(args)) => digest::run(args, cx).map(Exit::from),
         Some(LogCommand::AcceptGap { yes }) => accept_gap(&room, yes, cx),
         Some(LogCommand::Head) => {
             let head = head::head(&room)?;

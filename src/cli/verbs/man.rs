@@ -1,9 +1,9 @@
 //! `mailbag generate man`: writes the man pages, from the same texts as `--help`.
 
 use crate::base::error::{ErrorContext, Result};
+use crate::cli;
 use crate::cli::context::CommandContext;
 use crate::cli::verbs::{DAILY, GROUPS};
-use crate::cli::{self, Exit};
 use crate::disk::Dir;
 use clap_mangen::Man;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     std::fs::create_dir_all(&args.dir).doing("create the directory", &args.dir)?;
     let dir = Dir::open(&args.dir)?;
     for (name, text) in pages().doing("make the pages for", &args.dir)? {
         dir.replace(&name, &text)?;
         cx.out.line(args.dir.join(name).display().to_string())?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Date of the version, in all pages.

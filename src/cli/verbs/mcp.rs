@@ -2,7 +2,6 @@
 
 use super::run::log_to_stderr;
 use crate::base::error::Result;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, here};
 use crate::clients::mcp::{self, McpOptions};
 
@@ -27,7 +26,7 @@ pub(crate) struct Args {
     text: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     if cx.verbose == 0 {
         log_to_stderr(cx);
     }
@@ -36,5 +35,5 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         from: here()?,
         text: args.text,
     })?;
-    Ok(Exit::Ok)
+    Ok(())
 }

@@ -33,12 +33,12 @@ enum MessageCommand {
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     match args.verb {
         MessageCommand::Send(args) => send::run(args, cx),
-        MessageCommand::Inbox(args) => inbox::run(args, cx),
-        MessageCommand::List(args) => list::run(args, cx),
-        MessageCommand::Read(args) => read::run(args, cx),
+        MessageCommand::Inbox(args) => inbox::run(args, cx).map(Exit::from),
+        MessageCommand::List(args) => list::run(args, cx).map(Exit::from),
+        MessageCommand::Read(args) => read::run(args, cx).map(Exit::from),
         MessageCommand::Reply(args) => reply::run(args, cx),
-        MessageCommand::Search(args) => search::run(args, cx),
-        MessageCommand::Thread(args) => thread::run(args, cx),
-        MessageCommand::Trace(args) => trace::run(args, cx),
+        MessageCommand::Search(args) => search::run(args, cx).map(Exit::from),
+        MessageCommand::Thread(args) => thread::run(args, cx).map(Exit::from),
+        MessageCommand::Trace(args) => trace::run(args, cx).map(Exit::from),
     }
 }

@@ -85,8 +85,8 @@ macro_rules! commands {
             /// Runs the command.
             pub(super) fn run(self, cx: &mut CommandContext) -> Result<Exit> {
                 match self {
-                    $($(Command::$name(args) => $module::run(args, cx),)+)+
-                    $(Command::$hidden(args) => $hidden_module::run(args, cx),)+
+                    $($(Command::$name(args) => $module::run(args, cx).map(Into::into),)+)+
+                    $(Command::$hidden(args) => $hidden_module::run(args, cx).map(Into::into),)+
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! `mailbag pending`: lists the pending items of the caller.
 
 use crate::base::error::Result;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
 use crate::query::pending::{self, PendingItem, PendingList, age, left};
@@ -31,7 +30,7 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let list = if cx.out.json {
@@ -40,8 +39,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         pending::pending(&room, &agent)
     }?;
     let nothing = format!("nothing needs {agent}");
-    cx.out.show(&list, |out| show(&list, nothing, out))?;
-    Ok(Exit::Ok)
+    cx.out.show(&list, |out| show(&list, nothing, out))
 }
 
 /// Lists the open items of the caller that this command settles, for a command line without an item.
@@ -50,13 +48,12 @@ pub(super) fn list_settled_by(
     room: &Room,
     identity: &IdentityArgs,
     cx: &mut CommandContext,
-) -> Result<Exit> {
+) -> Result<()> {
     let agent = identity.mailbox(cx, room)?;
     let mut list = pending::pending(room, &agent)?;
     list.items.retain(|item| item.command.starts_with(command));
     let nothing = format!("no item of {agent} needs `{command}`");
-    cx.out.show(&list, |out| show(&list, nothing, out))?;
-    Ok(Exit::Ok)
+    cx.out.show(&list, |out| show(&list, nothing, out))
 }
 
 fn show(list: &PendingList, nothing: String, out: &mut CommandOutput) -> Result<()> {

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::clients::install::package_files;
 use crate::disk::{UserFile, layout};
@@ -16,11 +15,11 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     for (name, text) in package_files() {
         let path = layout::of_client(&args.dir, &name);
         UserFile::read(&path, limits::CLIENT_FILE_BYTES)?.write(text.as_bytes())?;
         cx.out.line(path.display().to_string())?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }

@@ -3,7 +3,6 @@
 use crate::base::error::Result;
 use crate::base::text::{count_of, joined};
 use crate::base::{limits, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::frame;
 use crate::cli::show::output::{CommandOutput, DIM};
@@ -43,7 +42,7 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let wanted = match (args.all, args.ids.is_empty()) {
@@ -57,7 +56,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         cx.out.note(&format!(
             "another process is reading the unread messages of {agent}"
         ));
-        return Ok(Exit::Ok);
+        return Ok(());
     }
     let usual = if cx.out.is_terminal() {
         0
@@ -78,7 +77,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     } else if is_next && !cx.out.json {
         note_others(&room, &agent, cx)?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Reports the number of messages that are still unread.

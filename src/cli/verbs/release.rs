@@ -2,7 +2,6 @@
 
 use super::claim::decide;
 use crate::base::error::Result;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
 use crate::commands::claim::{self, ClaimAction};
 use crate::query::identity::mailbox;
@@ -37,7 +36,7 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let who = args.identity.who(cx)?;
     // The subject can be in a claim that is still in the outbox.
     let room = cx.fresh_room(Freshness::Messages)?;

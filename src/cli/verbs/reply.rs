@@ -45,7 +45,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.fresh_room(Freshness::Messages)?;
     let Some(id) = args.id else {
-        return pending::list_settled_by("mailbag reply", &room, &args.identity, cx);
+        return pending::list_settled_by("mailbag reply", &room, &args.identity, cx)
+            .map(Exit::from);
     };
     let draft = args.fields.draft(args.body, &cx.out)?;
     let ReplyDraft {

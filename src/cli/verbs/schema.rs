@@ -1,7 +1,6 @@
 //! `mailbag generate schema`: prints JSON Schemas.
 
 use crate::base::error::{Error, Result, did_you_mean};
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::message::dialects;
 use crate::message::schema::{self, OUTPUTS};
@@ -47,10 +46,10 @@ pub(crate) struct Args {
     list: bool,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     if args.list {
         OUTPUTS.iter().try_for_each(|(name, _)| cx.out.line(name))?;
-        return Ok(Exit::Ok);
+        return Ok(());
     }
     let text: Cow<str> = match (&args.output, args.which) {
         (Some(command), _) => of_output(&command.join(" "))?.into(),
@@ -58,8 +57,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         (None, SchemaKind::Registry) => schema::registry_schema().into(),
         (None, SchemaKind::Dialects) => dialects::published().into(),
     };
-    cx.out.line(text.trim_end())?;
-    Ok(Exit::Ok)
+    cx.out.line(text.trim_end())
 }
 
 fn of_output(command: &str) -> Result<&'static str> {

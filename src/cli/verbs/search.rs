@@ -2,7 +2,6 @@
 
 use super::list::{MessageFilterArgs, head};
 use crate::base::error::Result;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{FOUND, PLAIN};
 use crate::query::search::{SearchHit, SearchPattern, newest, search};
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     filters: MessageFilterArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let text = args.words.join(" ");
     let pattern = if args.regex {
@@ -79,7 +78,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             Err(e) => vec![Err(e)],
         });
         cx.out.json_list("messages", hits)?;
-        return Ok(Exit::Ok);
+        return Ok(());
     }
     cx.out.page();
     for found in blocks {
@@ -91,7 +90,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if !any {
         cx.out.note(NONE);
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 fn progress_text(done: u64, total: u64) -> String {
@@ -105,10 +104,10 @@ fn progress_text(done: u64, total: u64) -> String {
 
 const NONE: &str = "no matching messages";
 
-fn show_newest(found: &[SearchHit], cx: &mut CommandContext) -> Result<Exit> {
+fn show_newest(found: &[SearchHit], cx: &mut CommandContext) -> Result<()> {
     if cx.out.json {
         cx.out.json_list("messages", found.iter().map(Ok))?;
-        return Ok(Exit::Ok);
+        return Ok(());
     }
     cx.out.page();
     for hit in found {
@@ -117,7 +116,7 @@ fn show_newest(found: &[SearchHit], cx: &mut CommandContext) -> Result<Exit> {
     if found.is_empty() {
         cx.out.note(NONE);
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Prints a message in one line, with the excerpt of its first field with a match.

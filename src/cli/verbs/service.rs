@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::output::{BOLD, CommandOutput};
 use crate::commands::service::{RouterService, ServiceChange, ServiceManager, ServiceStatus};
@@ -69,7 +68,7 @@ impl clap::ValueEnum for ServiceManager {
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.room()?;
     match args.verb {
         ServiceCommand::Install {
@@ -97,7 +96,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             })?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 fn plan(planned: &ServiceChange, out: &mut CommandOutput) -> Result<()> {

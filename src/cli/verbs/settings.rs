@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::cli::show::output::DIM;
 use crate::room::settings::Setting;
@@ -22,7 +21,7 @@ const DEFAULT_SHOWN: usize = 100;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<()> {
     let listing = cx.room()?.settings()?.listing();
     cx.out.list(
         "settings",
@@ -33,8 +32,7 @@ pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<Exit> {
             out.line(doc)?;
             out.line(sanitize::line(&setting_line(&setting)))
         },
-    )?;
-    Ok(Exit::Ok)
+    )
 }
 
 fn setting_line(setting: &Setting) -> String {

@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, IdentityArgs};
 use crate::commands::post::SendResult;
 use crate::commands::share::{ShareRequest, SharedArtifact, share};
@@ -53,7 +52,7 @@ pub(super) struct ShareOutput {
     message: SendResult,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let Args {
@@ -97,7 +96,5 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         out.line(&sent.id)
     })?;
     let message = cx.deliver(&room, sent)?;
-    cx.out
-        .show(&ShareOutput { artifact, message }, |_| Ok(()))?;
-    Ok(Exit::Ok)
+    cx.out.show(&ShareOutput { artifact, message }, |_| Ok(()))
 }

@@ -3,7 +3,6 @@
 use super::read;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
 use crate::commands::take::{
@@ -109,7 +108,7 @@ impl LeaseArgs {
     }
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     let consumer = Consumer::new(args.holder);
@@ -146,7 +145,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             WaitEnd::Removed(e) => return Err(e),
             WaitEnd::Trouble(e) => cx.warn_undelivered(&e),
             WaitEnd::Signal(signal) => {
-                return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter));
+                return waiter.map_or(Ok(()), |waiter| waiting::end_by(signal, waiter));
             }
             WaitEnd::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
                 let what = format!("no message to lease in the inbox of {agent}");
@@ -162,7 +161,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 }
 
 /// Shows the new state of a leased message.
-fn show_state(mail: &InboxMessage, state: LeaseResult, cx: &mut CommandContext) -> Result<Exit> {
+fn show_state(mail: &InboxMessage, state: LeaseResult, cx: &mut CommandContext) -> Result<()> {
     cx.out.did(
         format!("the state of {} was changed", mail.id),
         "don't change it again",
@@ -183,8 +182,7 @@ fn show_state(mail: &InboxMessage, state: LeaseResult, cx: &mut CommandContext) 
     };
     cx.out.show(&report, |out| {
         out.done(format!("{}: {text}", sanitize::line(&mail.id)))
-    })?;
-    Ok(Exit::Ok)
+    })
 }
 
 fn tell(lapsed: &ExpiredLease, cx: &CommandContext) {
@@ -202,7 +200,7 @@ fn hand(
     handed: &LeasedMessage,
     given_back: &[ExpiredLease],
     cx: &mut CommandContext,
-) -> Result<Exit> {
+) -> Result<()> {
     let shown = show(handed, given_back, cx);
     if shown.is_err() {
         take::put_back(room, agent, &handed.mail.name)?;
@@ -211,7 +209,7 @@ fn hand(
     let until = cx.out.time(&handed.lease.until);
     cx.out
         .note(&format!("leased by {} until {until}", handed.lease.holder));
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 fn show(

@@ -3,7 +3,6 @@
 use super::list::head;
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::frame;
 use crate::cli::show::output::{BOLD, CommandOutput};
@@ -40,7 +39,7 @@ pub(crate) struct Args {
 /// The indent of the text below the numbers.
 const INDENT: &str = "        ";
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let looker = args.identity.looker(cx, &room)?;
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
@@ -62,8 +61,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             }
             show(past, &messages, out)
         },
-    )?;
-    Ok(Exit::Ok)
+    )
 }
 
 fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) -> Result<()> {

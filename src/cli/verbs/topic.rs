@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::table;
 use crate::commands::post::SendResult;
@@ -64,7 +63,7 @@ struct SubscriptionArgs {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     match args.verb {
         TopicCommand::List => list(cx),
         TopicCommand::Subscribe(change) => follow(change, true, cx),
@@ -72,7 +71,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     }
 }
 
-fn list(cx: &mut CommandContext) -> Result<Exit> {
+fn list(cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let topics = topic::list(&room.registry()?);
     table::list(
@@ -88,10 +87,10 @@ fn list(cx: &mut CommandContext) -> Result<Exit> {
             ]
         },
     )?;
-    Ok(Exit::Ok)
+    Ok(())
 }
 
-fn follow(change: SubscriptionArgs, follow: bool, cx: &mut CommandContext) -> Result<Exit> {
+fn follow(change: SubscriptionArgs, follow: bool, cx: &mut CommandContext) -> Result<()> {
     let who = change.identity.who(cx)?;
     let room = cx.room()?;
     let sent = topic::change(&room, &who, follow, &change.topics)?;
@@ -102,6 +101,5 @@ fn follow(change: SubscriptionArgs, follow: bool, cx: &mut CommandContext) -> Re
     cx.out
         .list("messages", posted.into_iter().map(Ok), "", |out, posted| {
             out.line(&posted.sent.id)
-        })?;
-    Ok(Exit::Ok)
+        })
 }

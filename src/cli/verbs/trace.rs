@@ -2,7 +2,6 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::output::{BOLD, CommandOutput, DIM};
 use crate::message::id;
@@ -36,7 +35,7 @@ pub(crate) struct Args {
     identity: IdentityArgs,
 }
 
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let asker = args
         .identity
@@ -44,8 +43,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         .filter(|asker| asker != id::HUMAN);
     let trace = trace::trace(&room, asker.as_deref(), &args.id)?;
     cx.out.page();
-    cx.out.show(&trace, |out| show(&trace, out))?;
-    Ok(Exit::Ok)
+    cx.out.show(&trace, |out| show(&trace, out))
 }
 
 fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {

@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let most = if args.all { usize::MAX } else { 1 };
     let mails = match waiter.mail(&filter, most, until, &|e| cx.warn_undelivered(e))? {
         WaitResult::Found(mails) => mails,
-        WaitResult::Signal(signal) => return waiting::end_by(signal, waiter),
+        WaitResult::Signal(signal) => return waiting::end_by(signal, waiter).map(Exit::from),
         WaitResult::TimedOut => {
             let what = format!("no matching message for {agent}");
             return Err(waiting::too_late(

@@ -1,7 +1,6 @@
 //! `mailbag web`: shows the room in a browser.
 
 use crate::base::error::{Error, Result};
-use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use std::path::PathBuf;
 
@@ -46,7 +45,7 @@ pub(crate) struct Args {
 }
 
 #[cfg(not(feature = "web"))]
-pub(crate) fn run(_: Args, _: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(_: Args, _: &mut CommandContext) -> Result<()> {
     Err(Error::usage(
         "this program was built without the page",
         "build it with `cargo build --release --features web`",
@@ -54,7 +53,7 @@ pub(crate) fn run(_: Args, _: &mut CommandContext) -> Result<Exit> {
 }
 
 #[cfg(feature = "web")]
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     use crate::commands::browse;
     use crate::room::actor::require_person;
     use crate::web::{PageAccess, WebOptions, serve};
@@ -99,7 +98,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         Ok(())
     })?;
     drop(opened);
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// The started page, or the browsers that were signed out.
@@ -117,7 +116,7 @@ pub(super) enum WebOutput<'a> {
 }
 
 #[cfg(feature = "web")]
-fn sign_out(room: &crate::room::Room, cx: &mut CommandContext) -> Result<Exit> {
+fn sign_out(room: &crate::room::Room, cx: &mut CommandContext) -> Result<()> {
     let count = crate::web::sign_out(room)?;
     cx.out
         .show(&WebOutput::SignedOut { signed_out: count }, |out| {
@@ -125,8 +124,7 @@ fn sign_out(room: &crate::room::Room, cx: &mut CommandContext) -> Result<Exit> {
                 "signed {} out",
                 crate::base::text::count_of(count, "browser")
             ))
-        })?;
-    Ok(Exit::Ok)
+        })
 }
 
 /// Beyond this machine, the token in the URL is not enough.

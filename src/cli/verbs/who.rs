@@ -3,7 +3,6 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::table;
 use crate::query::pending::rough;
@@ -39,13 +38,13 @@ without them. roster.json in the room has the same data, without such commits.";
 #[command(after_help = EXAMPLES, alias = "roster")]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     show(&room, cx)
 }
 
 /// Shows the agents of a room.
-pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<Exit> {
+pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<()> {
     let all = who::everybody(room)?;
     let now = Stamp::parse(&all.roster.at).unwrap_or_default();
     let remote = all.remote.iter().map(|one| {
@@ -71,8 +70,7 @@ pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<Exit> {
         .chain(remote)
         .collect();
     cx.out.page();
-    cx.out.show(&all, |out| table::print(out, &rows))?;
-    Ok(Exit::Ok)
+    cx.out.show(&all, |out| table::print(out, &rows))
 }
 
 fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {

@@ -11,7 +11,6 @@ mod screen;
 mod view;
 
 use self::keeper::{RefreshReason, RoomMonitor, RoomSnapshot};
-use super::Exit;
 use super::context::{CommandContext, IdentityArgs};
 use crate::base::error::{Error, Result};
 use crate::commands::wait;
@@ -83,7 +82,7 @@ enum WatchEvent {
     End,
 }
 
-pub(super) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
+pub(super) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.room()?;
     let channels = ChannelSelection::new(args.channels)?;
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -123,7 +122,7 @@ pub(super) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let mut view = view::WatchView::new(room, who, channels, palette);
     view.add(entries);
     screen::show(view, timeline, &keeper, wakes, &woken)?;
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Sends all events to `wakes`.
@@ -174,7 +173,7 @@ fn follow(
     woken: &Receiver<WatchEvent>,
     keeper: &RoomMonitor,
     cx: &mut CommandContext,
-) -> Result<Exit> {
+) -> Result<()> {
     let mut said = None;
     loop {
         for entry in &entries {
@@ -183,8 +182,8 @@ fn follow(
             cx.out.flush()?;
         }
         match woken.recv() {
-            Ok(WatchEvent::End) | Err(_) => return Ok(Exit::Ok),
-            Ok(WatchEvent::Looked(_)) if cx.out.is_unread() => return Ok(Exit::Ok),
+            Ok(WatchEvent::End) | Err(_) => return Ok(()),
+            Ok(WatchEvent::Looked(_)) if cx.out.is_unread() => return Ok(()),
             Ok(WatchEvent::Looked(Err(trouble))) if said.as_ref() != Some(&trouble) => {
                 cx.out.warn(&trouble);
                 said = Some(trouble);
