@@ -219,6 +219,24 @@ fn the_first_router_after_a_boot_writes_a_damaged_index_again() {
 }
 
 #[test]
+fn a_run_of_the_index_that_a_killed_router_did_not_name_is_not_used() {
+    let world = talk();
+    let expected = shown(&world);
+    let path = runs(&world).remove(0);
+    let mut bytes = fs::read(&path).expect("a run");
+    *bytes.last_mut().expect("a byte") ^= 1;
+    let unnamed = path.with_extension("tmp");
+    fs::write(&unnamed, bytes).expect("it is written");
+    fs::remove_file(&path).expect("a run");
+    assert!(!is_indexed(&world), "{:?}", runs(&world));
+    assert_eq!(shown(&world), expected);
+    world.write("spool/boot", "an earlier boot");
+    world.ok(&["run", "--once"]);
+    assert!(is_indexed(&world), "{:?}", runs(&world));
+    assert!(!unnamed.exists(), "it is removed");
+}
+
+#[test]
 fn readers_work_in_a_room_that_they_cannot_write_to() {
     let world = talk();
     fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).expect("ours");

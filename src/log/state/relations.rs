@@ -311,7 +311,11 @@ fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<RelationRun>> {
             && let Ok(covered) = serde_json::from_slice::<RunCoverage>(file.label())
             && covered.version == VERSION
         {
-            runs.push(RelationRun { covered, file });
+            let run = RelationRun { covered, file };
+            // A killed router leaves a run under a temporary name.
+            if run.name() == name {
+                runs.push(run);
+            }
         }
     }
     runs.sort_unstable_by_key(|run| (run.covered.from, Reverse(run.covered.tip.end)));
