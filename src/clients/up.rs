@@ -93,7 +93,7 @@ pub struct ClientStep {
     pub client: Client,
     /// Its program, if it is on the `PATH`.
     pub program: Option<PathBuf>,
-    /// Whether the installation for the user in all projects is enough.
+    /// Whether the installation or the plugin for the user in all projects is enough.
     pub for_user: bool,
     /// The files to change.
     pub files: Vec<FileChange>,
@@ -248,7 +248,8 @@ impl ClientStep {
             client,
             program: machine::program(client.facts().program),
             for_user: !asked.undo
-                && is_there(InstallScope::User)
+                && (is_there(InstallScope::User)
+                    || install::package_record(client, homes).is_some())
                 && !is_there(InstallScope::Project),
             files: Vec::new(),
             asks: Vec::new(),

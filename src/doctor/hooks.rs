@@ -31,7 +31,7 @@ pub(super) fn look(
         for status in &installed {
             can_run(status, findings);
         }
-        run_twice(client, &installed, request, findings);
+        check_duplicates(client, &installed, request, findings);
         if !installed.is_empty() {
             shut_out(client, request, findings);
         }
@@ -125,7 +125,7 @@ fn can_run(status: &ClientStatus, findings: &mut Vec<Finding>) {
 }
 
 /// Reports hooks in more than one place. mailbag announces once, but each call costs time.
-fn run_twice(
+fn check_duplicates(
     client: Client,
     installed: &[ClientStatus],
     request: &DoctorRequest<'_>,
@@ -142,7 +142,7 @@ fn run_twice(
         return;
     }
     let what = format!(
-        "the hooks of {} run twice: they are in {}",
+        "the hooks of {} are installed twice: in {}",
         client.name(),
         shown.join(" and in ")
     );

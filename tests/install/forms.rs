@@ -2,7 +2,7 @@
 
 use super::up::Fresh;
 use super::{meaning, read_fixture};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 const NEW: &str = "2.1.332 (Claude Code)";
@@ -113,19 +113,14 @@ fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
     fresh.write(HOOKS, plugin);
     fresh.ok(&["agent", "add", "alice", "bob"]);
     fresh.ok(&["send", "alice", "one", "--as", "bob"]);
-    let start = |root: &str| {
-        let input =
-            r#"{"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}"#;
-        let args = ["hook", "claude", "--as", "alice"];
-        let mut hook = fresh.world.program(&args);
-        hook.current_dir(fresh.at("")).write_stdin(input);
-        fresh.surround(|name, value| {
-            hook.env(name, value);
-        });
-        let output = hook.env("CLAUDE_PLUGIN_ROOT", root).output();
-        String::from_utf8(output.expect("the hook runs").stdout).expect("text")
+    trust(&fresh, "claude");
+    let start = |more: &[&str]| {
+        start(
+            &fresh,
+            &[&["hook", "claude", "--as", "alice"], more].concat(),
+        )
     };
-    let (of_settings, of_plugin) = (start(""), start("/anywhere"));
+    let (of_plugin, of_settings) = (start(&["--plugin"]), start(&[]));
     assert!(of_settings.contains("1 unread"), "{of_settings}");
     assert_eq!(of_plugin, "");
     let found: Value = serde_json::from_str(&fresh.run(&["doctor", "--json"]).out).expect("JSON");
@@ -143,8 +138,70 @@ fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
     fresh.ok(&["install", "claude", "--command", &fresh.program]);
     assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
     fresh.ok(&["send", "alice", "two", "--as", "bob"]);
-    let announced = start("/anywhere");
+    let announced = start(&["--plugin"]);
     assert!(announced.contains("“two”"), "{announced}");
+}
+
+#[test]
+fn a_plugin_of_the_user_leaves_the_session_to_trusted_hooks_of_the_project() {
+    // P550
+    for client in ["codex", "copilot", "gemini", "qwen"] {
+        let fresh = Fresh::with(&[client]);
+        fresh.ok(&["up"]);
+        fresh.ok(&["agent", "add", "alice", "bob"]);
+        fresh.ok(&[
+            "install",
+            client,
+            "--agent",
+            "alice",
+            "--command",
+            &fresh.program,
+        ]);
+        fresh.ok(&["send", "alice", "one", "--as", "bob"]);
+        let is_trusted = trust(&fresh, client);
+        let of_plugin = start(&fresh, &["hook", client, "--plugin"]);
+        if !is_trusted {
+            assert!(
+                of_plugin.contains("this session is"),
+                "{client}: {of_plugin}"
+            );
+            continue;
+        }
+        assert!(!of_plugin.contains("mailbag"), "{client}: {of_plugin}");
+        let of_settings = start(&fresh, &["hook", client, "--as", "alice"]);
+        assert!(of_settings.contains("1 unread"), "{client}: {of_settings}");
+    }
+}
+
+/// Stores the answer of a person who trusts the project. Returns false if the client asks about each hook.
+fn trust(fresh: &Fresh, client: &str) -> bool {
+    let project = fresh.at("").canonicalize().expect("the project");
+    let (file, text) = match client {
+        "claude" => (
+            ".claude.json",
+            json!({"projects": {project.to_str().expect("UTF-8"): {"hasTrustDialogAccepted": true}}}),
+        ),
+        "copilot" => (".copilot/config.json", json!({"trustedFolders": [project]})),
+        "gemini" => (
+            ".gemini/trustedFolders.json",
+            json!({project.to_str().expect("UTF-8"): "TRUST_FOLDER"}),
+        ),
+        _ => return client != "codex",
+    };
+    fresh.write(&format!("../home/{file}"), text.to_string());
+    true
+}
+
+/// The answer of a hook at the start of a session.
+fn start(fresh: &Fresh, args: &[&str]) -> String {
+    let input = r#"{"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}"#;
+    let mut hook = fresh.world.program(args);
+    hook.current_dir(fresh.at("")).write_stdin(input);
+    fresh.surround(|name, value| {
+        hook.env(name, value);
+    });
+    let output = hook.output().expect("the hook runs");
+    String::from_utf8(output.stdout).expect("text")
 }
 
 #[test]

@@ -99,6 +99,19 @@ fn the_doctor_reports_a_plugin_of_the_user_beside_hooks_of_the_project() {
 }
 
 #[test]
+fn up_leaves_out_a_client_that_has_the_plugin_of_the_user() {
+    let fresh = Fresh::with(&["codex", "qwen"]);
+    fresh.write("../home/.qwen/extensions/mailbag/qwen-extension.json", "{}");
+    let shown = fresh.ok(&["up"]);
+    assert!(
+        shown.contains("qwen      already installed for you in all projects"),
+        "{shown}"
+    );
+    assert!(!fresh.at(".qwen").exists() && fresh.at(".codex/hooks.json").exists());
+    assert!(!fresh.ok(&["doctor", "--json"]).contains("hooks_twice"));
+}
+
+#[test]
 fn the_validators_of_the_clients_accept_the_plugins() {
     let claude = ["plugin", "validate", "--strict"];
     accept("claude", &claude, ".");

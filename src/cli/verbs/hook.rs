@@ -8,7 +8,7 @@ use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::clients::git_hooks;
 use crate::clients::hook_events::{self, ConfiguredIdentity, HookEvent, ToolVerdict};
 use crate::clients::idle;
-use crate::clients::install::{DRY_RUN, is_second_hook};
+use crate::clients::install::{DRY_RUN, runs_hooks_of_settings};
 use crate::clients::kind::Client;
 use crate::clients::rewake::{IdleWait, IdleWaitEnd};
 use crate::clients::session_watch;
@@ -56,6 +56,9 @@ pub(crate) struct Args {
     /// Role of a session without a name; default: MAILBAG_ROLE
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
+    /// Do nothing if the client's settings have the same hooks; a plugin adds this
+    #[arg(long, hide = true)]
+    plugin: bool,
     /// Hold a lock for the agent's session until its client ends; a hook starts this
     #[arg(long, value_name = "AGENT", hide = true)]
     watch: Option<String>,
@@ -117,7 +120,8 @@ fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
         return Ok(());
     };
     limit_reads(limits::HOOK_READS);
-    if is_second_hook(client, &here()?) {
+    let from = event.directory.clone().map_or_else(here, Ok)?;
+    if args.plugin && runs_hooks_of_settings(client, &from) {
         return print(client, &event, None, ToolVerdict::None, cx);
     }
     let Some(room) = room(cx, &event) else {

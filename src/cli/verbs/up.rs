@@ -265,7 +265,7 @@ fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     for client in up.clients.iter().filter(|client| client.for_user) {
         step(
             client.client.as_str(),
-            "already installed for you in all projects (--user)",
+            "already installed for you in all projects",
             cx,
         )?;
     }

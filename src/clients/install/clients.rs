@@ -19,6 +19,9 @@ const WAKE_SECONDS: u64 = 86_400;
 /// Timeout of a hook of an event that is not in the facts, in seconds.
 const DEFAULT_SECONDS: u64 = 5;
 
+/// The option of the hooks of a plugin.
+pub(super) const PLUGIN: &str = "--plugin";
+
 /// Follows `command -v PROGRAM`: a hook does nothing on a machine without the program.
 pub(super) const SILENT: &str = " >/dev/null 2>&1 || exit 0; ";
 
@@ -59,12 +62,14 @@ pub(super) enum HookJob {
     Wake,
 }
 
-/// The program of the hooks, the fixed agent, and the switch for permission requests to the human.
+/// The command of the hooks, and the switch for permission requests to the human.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct HookConfiguration {
     pub(super) program: String,
     pub(super) agent: Option<String>,
     pub(super) approvals: bool,
+    /// Whether the hooks are of a plugin. They do nothing if the settings have the same hooks.
+    pub(super) is_plugin: bool,
 }
 
 /// The parts of a file in a list.
@@ -206,6 +211,7 @@ impl Client {
     /// The program's arguments.
     pub(super) fn words(self, job: HookJob, wanted: &HookConfiguration) -> Vec<String> {
         let words = match job {
+            HookJob::Tell if wanted.is_plugin => vec!["hook", self.as_str(), PLUGIN],
             HookJob::Tell => vec!["hook", self.as_str()],
             HookJob::Wake => vec!["wait", "--rewake"],
         };

@@ -1,7 +1,7 @@
 //! The form of an installation: edits of the client's settings, or a plugin that the client loads from the project.
 
 use super::clients::{InstallScope, TargetFile};
-use super::{homes, status};
+use super::{HookTrust, homes, status};
 use crate::clients::kind::Client;
 use crate::disk::machine;
 use std::io::Read;
@@ -13,9 +13,6 @@ use wait_timeout::ChildExt;
 
 /// Time limit of a client that prints its version.
 const VERSION_WITHIN: Duration = Duration::from_secs(5);
-
-/// The variable that Claude Code sets for the hooks of a plugin.
-const PLUGIN_VARIABLE: &str = "CLAUDE_PLUGIN_ROOT";
 
 /// How mailbag is installed in a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,21 +39,20 @@ impl InstallMethod {
     }
 }
 
-/// Returns true for a hook of a plugin, if the settings have the same hooks. Each of them would run twice, so this one does nothing.
-pub fn is_second_hook(client: Client, from: &Path) -> bool {
-    let is_of_plugin = std::env::var_os(PLUGIN_VARIABLE).is_some_and(|root| !root.is_empty());
+/// Returns true if the client runs the hooks of its settings, so that those of a plugin have nothing to do.
+pub fn runs_hooks_of_settings(client: Client, from: &Path) -> bool {
     let Ok(homes) = homes(from) else { return false };
-    let has_hooks = |scope| {
-        let files = client.facts().files(scope).iter();
-        let names: Vec<&str> = files.map(|file| file.name).collect();
-        let mut found = status(client, scope, &homes).hook_files.into_iter();
-        found.any(|file| names.iter().any(|name| file.ends_with(name)))
-    };
-    is_of_plugin
-        && client.facts().plugin.is_some()
-        && [InstallScope::Project, InstallScope::User]
-            .into_iter()
-            .any(has_hooks)
+    [InstallScope::Project, InstallScope::User]
+        .into_iter()
+        .any(|scope| {
+            let files = client.facts().files(scope);
+            let found = status(client, scope, &homes);
+            found.trusted == HookTrust::Yes
+                && found
+                    .hook_files
+                    .iter()
+                    .any(|path| files.iter().any(|file| path.ends_with(file.name)))
+        })
 }
 
 impl TargetFile {

@@ -1,6 +1,6 @@
 //! Finds, adds and removes our hooks in JSON settings.
 
-use super::clients::{HookConfiguration, HookJob, SILENT};
+use super::clients::{HookConfiguration, HookJob, PLUGIN, SILENT};
 use super::json::{EditError, JsonFile, JsonStep, ListEnd, look, wrong_kind};
 use super::servers::{is_empty, is_program};
 use crate::clients::kind::Client;
@@ -224,11 +224,14 @@ fn read_call(command: &str, client: Client, job: HookJob) -> Option<HookConfigur
     let (_, call) = command.split_once(SILENT)?;
     let call = call.strip_prefix("exec ").unwrap_or(call);
     let call = call.strip_suffix(client.behind())?;
-    let last = call.split_whitespace().next_back()?;
-    let verb = client.words(job, &HookConfiguration::default()).pop()?;
+    let (words, agent) = match call.rsplit_once(" --as ") {
+        Some((words, agent)) => (words, Some(agent.to_owned())),
+        None => (call, None),
+    };
     let mut wanted = HookConfiguration {
         program: "x".into(),
-        agent: (last != verb).then(|| last.to_owned()),
+        agent,
+        is_plugin: words.ends_with(PLUGIN),
         ..HookConfiguration::default()
     };
     let tail = client.call(job, &wanted);

@@ -52,7 +52,7 @@ use crate::room::signature::DecisionKey;
 use crate::room::{self, Room};
 use clients::{FileFormat, HookConfiguration, InstallPart, TargetFile};
 use form::InstallMethod;
-pub use form::is_second_hook;
+pub use form::runs_hooks_of_settings;
 use json::{EditError, JsonFile};
 use preexisting::{PreexistingState, check_inside};
 use schemars::JsonSchema;
@@ -137,6 +137,7 @@ pub fn install(asked: &InstallRequest<'_>) -> Result<InstallPlan> {
         program: program(asked.program)?,
         agent,
         approvals: asked.approvals,
+        is_plugin: false,
     };
     let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
     let before = PreexistingState::of(asked, &homes);
@@ -337,7 +338,14 @@ fn edit(
             // Each part is inserted at the top, so start with the last.
             for part in target.parts.iter().rev() {
                 match part {
-                    InstallPart::Hooks => hooks::put(&mut json, client, wanted)?,
+                    InstallPart::Hooks => {
+                        let is_plugin = target.of_plugin.contains(part);
+                        let wanted = HookConfiguration {
+                            is_plugin,
+                            ..wanted.clone()
+                        };
+                        hooks::put(&mut json, client, &wanted)?;
+                    }
                     InstallPart::Allow => allow::put(&mut json, client)?,
                     _ => servers::put(&mut json, client, wanted)?,
                 }

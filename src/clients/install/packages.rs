@@ -39,6 +39,7 @@ fn add_package(client: Client, package: &ClientPackage, files: &mut PackageFiles
     let folder = format!("packaging/plugins/{}", client.as_str());
     let wanted = HookConfiguration {
         program: env!("CARGO_PKG_NAME").into(),
+        is_plugin: true,
         ..HookConfiguration::default()
     };
     let servers = servers::all(client, &wanted);

@@ -55,7 +55,7 @@ pub struct ClientStatus {
     pub executable: Option<PathBuf>,
     /// Whether the client runs the hooks.
     pub trusted: HookTrust,
-    /// The settings and plugins with our hooks. With more than one, each hook runs twice.
+    /// The settings and plugins with our hooks.
     #[serde(skip)]
     pub hook_files: Vec<PathBuf>,
     /// The files that were examined.
