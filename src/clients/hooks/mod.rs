@@ -1,14 +1,7 @@
-//! Hooks: parses a client's event from standard input, and formats the answer for the client. Each client has one adapter,
-//! in a file of its name.
+//! Hooks: parses a client's event from standard input, and formats the answer for the client. `docs/hooks.md` describes the
+//! observed behaviour.
 
-mod claude;
-mod codex;
-mod copilot;
-mod gemini;
-mod kimi;
-mod opencode;
 mod patch;
-mod qwen;
 
 use crate::clients::briefing::SessionMoment;
 use crate::clients::hook_events::{HookAction, HookEvent, PermissionRequest, ToolVerdict};
@@ -55,48 +48,65 @@ struct HookInput {
 }
 
 impl HookInput {
-    /// The path in an argument of the tool.
-    fn path(&self, argument: &str) -> Vec<PathBuf> {
-        self.tool_input
-            .get(argument)
-            .and_then(Value::as_str)
-            .map(PathBuf::from)
-            .into_iter()
-            .collect()
+    /// The meaning of the event. Gemini CLI has names of its own.
+    fn action(&self, client: Client) -> HookAction {
+        let is_clear = self.source.as_deref() == Some(CLEAR);
+        match (client, self.hook_event_name.as_str()) {
+            // The clients drop the output of these hooks.
+            (Client::Kimi, "SessionStart") | (_, "StopFailure" | "Interrupt") => HookAction::Renew,
+            (Client::Gemini, "SessionStart") if is_clear => HookAction::Renew,
+            (_, "SessionStart") => start(self),
+            (_, "UserPromptSubmit" | "BeforeAgent") => HookAction::Announce(SessionMoment::Prompt),
+            (_, "PostToolUse" | "PostToolBatch" | "AfterTool") => {
+                HookAction::Announce(SessionMoment::Tool)
+            }
+            (_, "Stop" | "AfterAgent") => stop(self),
+            (_, "PreToolUse" | "BeforeTool") => HookAction::Edit,
+            (_, event) if client.facts().approval == Some(event) => match self.tool_name.as_deref()
+            {
+                // The person chooses among answers that only the client's own dialog shows.
+                Some("AskUserQuestion" | "ExitPlanMode") => HookAction::Ignore,
+                _ => HookAction::Permission,
+            },
+            (_, "SessionEnd") => end(self),
+            _ => HookAction::Ignore,
+        }
+    }
+
+    /// The files that the tool changes, if it is one that the client's hook is for.
+    fn files(&self, client: Client) -> Vec<PathBuf> {
+        let hook = client.facts().hook(&self.hook_event_name);
+        let mut tools = hook
+            .and_then(|hook| hook.matcher)
+            .unwrap_or_default()
+            .split(TOOL_ENDS);
+        if !tools.any(|tool| Some(tool) == self.tool_name.as_deref()) {
+            return Vec::new();
+        }
+        let argument = |name: &&str| self.tool_input.get(name)?.as_str();
+        if let Some(path) = ["file_path", "notebook_path", "path", "filePath"]
+            .iter()
+            .find_map(argument)
+        {
+            return vec![path.into()];
+        }
+        let patch = ["command", "patchText"].iter().find_map(argument);
+        patch
+            .or(self.tool_input.as_str())
+            .map(patch::files)
+            .unwrap_or_default()
     }
 }
 
-/// How one client speaks.
-struct HookAdapter {
-    /// The meaning of an event.
-    kind: fn(&HookInput) -> HookAction,
-    /// The files that a tool changes.
-    files: fn(&HookInput) -> Vec<PathBuf>,
-    /// The answer that gives the agent a text, or none.
-    answer: fn(&HookEvent, Option<&str>) -> Option<Value>,
-    /// The answer that stops a tool.
-    denial: fn(&HookEvent, &str) -> Value,
-}
-
-fn adapter(client: Client) -> &'static HookAdapter {
-    match client {
-        Client::Claude => &claude::ADAPTER,
-        Client::Codex => &codex::ADAPTER,
-        Client::Gemini => &gemini::ADAPTER,
-        Client::Qwen => &qwen::ADAPTER,
-        Client::OpenCode => &opencode::ADAPTER,
-        Client::Copilot => &copilot::ADAPTER,
-        Client::Kimi => &kimi::ADAPTER,
-    }
-}
+/// The characters between the names of tools in a matcher.
+const TOOL_ENDS: [char; 5] = ['|', '^', '$', '(', ')'];
 
 impl Client {
     /// Parses a hook's input.
     pub fn read(self, input: &[u8]) -> Result<HookEvent, String> {
         let input: HookInput =
             serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
-        let adapter = adapter(self);
-        let kind = (adapter.kind)(&input);
+        let kind = input.action(self);
         // A sub-agent uses tools for its session.
         let is_main = matches!(input.agent_id, None | Some(Value::Null));
         let kind = if is_main || matches!(kind, HookAction::Edit | HookAction::Permission) {
@@ -105,7 +115,7 @@ impl Client {
             HookAction::Ignore
         };
         let files = if kind == HookAction::Edit {
-            (adapter.files)(&input)
+            input.files(self)
         } else {
             Vec::new()
         };
@@ -149,13 +159,16 @@ impl Client {
     /// The output that gives the agent this text: one line, or nothing. The verdict is about the tool of the event.
     pub fn answer(self, event: &HookEvent, text: Option<&str>, verdict: ToolVerdict) -> String {
         let stops = verdict == ToolVerdict::Stop;
-        let adapter = adapter(self);
         let answer = match verdict {
             ToolVerdict::Allow | ToolVerdict::Stop if event.kind == HookAction::Permission => {
                 Some(permission(event, text, stops))
             }
-            ToolVerdict::Stop => text.map(|text| (adapter.denial)(event, text)),
-            ToolVerdict::Allow | ToolVerdict::None => (adapter.answer)(event, text),
+            ToolVerdict::Stop => text.map(|text| denial(self, event, text)),
+            ToolVerdict::Allow | ToolVerdict::None => match text {
+                Some(text) => Some(announcement(self, event, text)),
+                // The others expect no output, and Kimi CLI would pass an empty object to the model.
+                None => matches!(self, Client::Codex | Client::Gemini).then(|| json!({})),
+            },
         };
         answer
             .map(|answer| format!("{answer}\n"))
@@ -193,22 +206,39 @@ fn stop(input: &HookInput) -> HookAction {
     }
 }
 
-/// The answer that stops a tool, in Claude Code and Codex.
-fn denial(event: &HookEvent, reason: &str) -> Value {
-    let decision = json!({
-        "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason
-    });
-    json!({"hookSpecificOutput": decision})
+/// The answer that gives the agent a text. At a stop, it makes the client continue.
+fn announcement(client: Client, event: &HookEvent, text: &str) -> Value {
+    let is_stop = event.kind == HookAction::Announce(SessionMoment::Stop);
+    match client {
+        Client::OpenCode => json!({"text": text}),
+        Client::Codex | Client::Qwen | Client::Copilot if is_stop => {
+            json!({"decision": "block", "reason": text})
+        }
+        Client::Gemini | Client::Kimi if is_stop => denial(client, event, text),
+        Client::Copilot => json!({"additionalContext": text}),
+        Client::Kimi => json!({"message": text}),
+        // Claude Code would send the reason of a block twice.
+        Client::Claude | Client::Codex | Client::Gemini | Client::Qwen => {
+            json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
+        }
+    }
 }
 
-/// The answer at a stop that makes Codex and Qwen Code continue.
-fn block(reason: &str) -> Value {
-    json!({"decision": "block", "reason": reason})
-}
-
-/// The answer that stops a tool, and at a stop makes the client continue, in Gemini CLI.
-fn refusal(_: &HookEvent, reason: &str) -> Value {
-    json!({"decision": "deny", "reason": reason})
+/// The answer that stops a tool.
+fn denial(client: Client, event: &HookEvent, reason: &str) -> Value {
+    match client {
+        Client::Gemini => json!({"decision": "deny", "reason": reason}),
+        Client::OpenCode => json!({"text": reason, "deny": true}),
+        Client::Copilot => {
+            json!({"permissionDecision": "deny", "permissionDecisionReason": reason})
+        }
+        Client::Claude | Client::Codex | Client::Qwen | Client::Kimi => {
+            let decision = json!({
+                "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason
+            });
+            json!({"hookSpecificOutput": decision})
+        }
+    }
 }
 
 /// The answer to a request for permission, in Claude Code and Codex.
@@ -218,9 +248,4 @@ fn permission(event: &HookEvent, reason: Option<&str>, denies: bool) -> Value {
         decision["message"] = reason.into();
     }
     json!({"hookSpecificOutput": {"hookEventName": event.name, "decision": decision}})
-}
-
-/// The answer that adds text to the agent's context, in all clients.
-fn context(event: &HookEvent, text: &str) -> Value {
-    json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
 }

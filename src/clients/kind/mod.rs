@@ -1,4 +1,4 @@
-//! The supported clients, and one table of facts about them. The adapter of each client is in `hooks`.
+//! The supported clients, and one table of facts about them. `hooks` has the formats of their events and answers.
 
 mod claude;
 mod codex;
