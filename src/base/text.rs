@@ -80,6 +80,14 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
+/// The word that [`shell_word`] quoted.
+pub fn unquoted_shell_word(word: &str) -> String {
+    let inner = word
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''));
+    inner.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'"))
+}
+
 /// `2026-11-21T10:30:00Z`: a time of the log without its microseconds, which a reader does not need.
 pub fn to_the_second(time: &str) -> String {
     match time.split_once('.') {

@@ -1,7 +1,7 @@
 //! Wakes an idle session of a client from outside: a process that a hook has started waits for mail, and gives it to the client,
 //! by one line to the socket of the session, or by `codex queue`.
 
-use super::activity;
+use super::background;
 use super::briefing::Briefing;
 use super::hook_events::{HookAction, HookEvent};
 use super::kind::{Client, SessionWakeMethod};
@@ -15,9 +15,7 @@ use serde_json::json;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The time limit for a client to read a line that wakes its session.
@@ -37,25 +35,8 @@ pub fn ensure(room: &Room, client: Client, event: &HookEvent, agent: &str) -> Re
     {
         return Ok(());
     }
-    let program = std::env::current_exe().doing("find", "this program")?;
-    let mut waiter = Command::new(&program);
-    waiter
-        .arg("--room")
-        .arg(room.dir.path())
-        .args(["hook", client.as_str(), "--idle", agent]);
-    waiter.envs(
-        event
-            .transcript
-            .iter()
-            .map(|path| (activity::TRANSCRIPT, path)),
-    );
-    // The client would wait for pipes to close, and may kill the group of its hook.
-    waiter
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
-    waiter.spawn().doing("start", &program).map(drop)
+    let words = ["hook", client.as_str(), "--idle", agent];
+    background::start(room, &words, event.transcript.as_deref())
 }
 
 fn can_be_woken(room: &Room, client: Client, agent: &str) -> Result<bool> {

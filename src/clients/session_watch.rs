@@ -1,13 +1,12 @@
 //! Watches the session of an agent that owns claims: a background process that holds a lock as long as the client runs.
 //! When the client ends, or is killed, the lock shows that, and the agent's claims end soon.
 
+use super::background;
 use crate::base::clock::Stamp;
-use crate::base::error::{ErrorContext, Result};
+use crate::base::error::Result;
 use crate::query::claims;
 use crate::room::Room;
 use crate::room::sessions::{self, SessionHold, SessionLease};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The interval of checks whether the session must still be watched.
@@ -22,19 +21,7 @@ pub fn ensure(room: &Room, client: &str, lease: &SessionLease) -> Result<()> {
     {
         return Ok(());
     }
-    let program = std::env::current_exe().doing("find", "this program")?;
-    let mut watch = Command::new(&program);
-    watch
-        .arg("--room")
-        .arg(room.dir.path())
-        .args(["hook", client, "--watch", &lease.agent]);
-    // The client would wait for pipes to close, and may kill the group of its hook.
-    watch
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
-    watch.spawn().doing("start", &program).map(drop)
+    background::start(room, &["hook", client, "--watch", &lease.agent], None)
 }
 
 /// Holds the lock until the client of the agent's session ends, or the session has nothing to hold it for.

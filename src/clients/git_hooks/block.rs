@@ -3,7 +3,7 @@
 //! They do nothing on a machine without the program, and only the status [`STOPPED`] stops a commit: a program that fails
 //! stops nothing.
 
-use crate::base::text::shell_word;
+use crate::base::text::{shell_word, unquoted_shell_word};
 
 /// The exit status of a check that stops a commit. No other failure has it.
 pub const STOPPED: u8 = 10;
@@ -62,10 +62,7 @@ pub(super) fn program(text: &str) -> Option<String> {
         .1
         .split_once(" >/dev/null")?
         .0;
-    let quoted = word
-        .strip_prefix('\'')
-        .and_then(|rest| rest.strip_suffix('\''));
-    Some(quoted.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'")))
+    Some(unquoted_shell_word(word))
 }
 
 fn place(text: &str) -> Option<(usize, usize)> {

@@ -7,8 +7,8 @@ mod permission;
 pub(super) mod reading;
 
 use super::briefing::{self, BriefedSession, Briefing, SessionMoment};
-use super::session_watch;
-use crate::base::error::{ErrorContext, Result};
+use super::{background, session_watch};
+use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::sanitize;
 use crate::commands::claim::{self, ClaimAction};
@@ -21,9 +21,7 @@ use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, LossNotification, SessionLease, Takeover};
 use names::BoundSession;
 use serde_json::Value;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 /// An event of a client's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -429,17 +427,6 @@ pub(super) fn deliver(room: &Room) -> Result<()> {
     }
 }
 
-// The pass gets its own process group, so that a client that kills its hook's group does not kill the pass, and no pipes,
-// because the client would wait for them to close.
 fn begin_pass(room: &Room) -> Result<()> {
-    let program = std::env::current_exe().doing("find", "this program")?;
-    let mut pass = Command::new(&program);
-    pass.arg("--room")
-        .arg(room.dir.path())
-        .args(["run", "--once", "--quiet"]);
-    pass.stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
-    pass.spawn().doing("start", &program).map(drop)
+    background::start(room, &["run", "--once", "--quiet"], None)
 }

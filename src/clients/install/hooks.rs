@@ -3,6 +3,7 @@
 use super::clients::{HookConfiguration, HookJob, PLUGIN, SILENT};
 use super::json::{EditError, JsonFile, JsonStep, ListEnd, look, wrong_kind};
 use super::servers::{is_empty, is_program};
+use crate::base::text::unquoted_shell_word;
 use crate::clients::kind::Client;
 use serde_json::{Value, json};
 
@@ -235,13 +236,6 @@ fn read_call(command: &str, client: Client, job: HookJob) -> Option<HookConfigur
         ..HookConfiguration::default()
     };
     let tail = client.call(job, &wanted);
-    wanted.program = unquoted(call.strip_suffix(&tail[1..])?);
+    wanted.program = unquoted_shell_word(call.strip_suffix(&tail[1..])?);
     (command == client.line(job, &wanted)).then_some(wanted)
-}
-
-fn unquoted(word: &str) -> String {
-    let inner = word
-        .strip_prefix('\'')
-        .and_then(|rest| rest.strip_suffix('\''));
-    inner.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'"))
 }

@@ -5,6 +5,7 @@
 //! before any file is changed.
 
 mod allow;
+mod blocks;
 mod preexisting;
 mod changing;
 mod clients;

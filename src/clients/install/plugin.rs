@@ -1,11 +1,12 @@
 //! Adds and removes our plugin, between two marks, in a script that a client loads.
 
+use super::blocks::marked;
 use super::clients::HookConfiguration;
 use super::json::EditError;
 use crate::clients::kind::Client;
 
-const BEGIN: &str = "// mailbag:begin\n";
-const END: &str = "// mailbag:end\n";
+const BEGIN: &str = "// mailbag:begin";
+const END: &str = "// mailbag:end";
 /// The text around the words of the command in the script.
 const COMMAND: (&str, &str) = ("const COMMAND = ", "\n");
 
@@ -70,25 +71,13 @@ fn plugin(client: Client, wanted: &HookConfiguration) -> String {
     let (before, rest) = OPENCODE.split_once(COMMAND.0).unwrap_or((OPENCODE, ""));
     let rest = rest.split_once(COMMAND.1).map_or("", |(_, rest)| rest);
     format!(
-        "{BEGIN}{before}{}{words}{}{rest}{END}",
+        "{BEGIN}\n{before}{}{words}{}{rest}{END}\n",
         COMMAND.0, COMMAND.1
     )
 }
 
-/// Start and end of our plugin.
 fn place(text: &str) -> Result<Option<(usize, usize)>, EditError> {
-    let places = |mark: &str| {
-        text.match_indices(mark.trim_end())
-            .map(|(at, _)| at)
-            .collect::<Vec<_>>()
-    };
-    match (&places(BEGIN)[..], &places(END)[..]) {
-        ([], []) => Ok(None),
-        ([start], [end]) if start < end => Ok(Some((*start, text.len().min(end + END.len())))),
-        _ => Err(EditError::new(
-            "must have the marks // mailbag:begin and // mailbag:end exactly once each, in this order",
-        )),
-    }
+    marked(text, BEGIN, END)
 }
 
 #[cfg(test)]

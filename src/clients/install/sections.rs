@@ -1,5 +1,6 @@
 //! Adds and removes our section, between markers, in instruction files for agents.
 
+use super::blocks::{append, eol, marked};
 use super::json::EditError;
 
 const BEGIN: &str = "<!-- mailbag:begin -->";
@@ -28,21 +29,14 @@ pub(super) enum SectionKind {
 
 /// Adds or updates our section.
 pub(super) fn put(text: &str, kind: SectionKind) -> Result<String, EditError> {
-    let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let section = section(kind, eol);
     if let Some((start, end)) = place(text)? {
+        let section = section(kind, eol(text));
         return Ok(format!("{}{section}{}", &text[..start], &text[end..]));
     }
     if kind == SectionKind::Include && includes(text) {
         return Ok(text.to_owned());
     }
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        eol
-    };
-    let gap = if text.trim().is_empty() { "" } else { eol };
-    Ok(format!("{text}{end}{gap}{section}"))
+    Ok(append(text, &section(kind, "\n")))
 }
 
 /// Removes our section and the empty line before it.
@@ -72,8 +66,7 @@ pub(super) fn has_section(text: &str, kind: SectionKind) -> bool {
 
 /// Returns true if a text has our unchanged section.
 pub(super) fn is_as_written(text: &str, kind: SectionKind) -> bool {
-    let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    matches!(place(text), Ok(Some((start, end))) if text[start..end] == section(kind, eol))
+    matches!(place(text), Ok(Some((start, end))) if text[start..end] == section(kind, eol(text)))
 }
 
 /// Whether a text includes AGENTS.md.
@@ -90,30 +83,6 @@ fn section(kind: SectionKind, eol: &str) -> String {
     format!("{BEGIN}\n{inner}{END}\n").replace('\n', eol)
 }
 
-/// Start and end of our section, its last line end included.
 fn place(text: &str) -> Result<Option<(usize, usize)>, EditError> {
-    let places = |marker: &str| {
-        text.match_indices(marker)
-            .map(|(at, _)| at)
-            .collect::<Vec<_>>()
-    };
-    let line = |at: usize| Some(text[..at].matches('\n').count() as u64 + 1);
-    match (&places(BEGIN)[..], &places(END)[..]) {
-        ([], []) => Ok(None),
-        ([start], [end]) if start < end => {
-            let end = end + END.len();
-            let rest = &text[end..];
-            let eol = ["\r\n", "\n"]
-                .iter()
-                .find(|eol| rest.starts_with(**eol))
-                .map_or(0, |eol| eol.len());
-            Ok(Some((*start, end + eol)))
-        }
-        ([start, ..], _) | ([], [start, ..]) => Err(EditError {
-            line: line(*start),
-            what: format!(
-                "must have the markers {BEGIN} and {END} exactly once each, in this order"
-            ),
-        }),
-    }
+    marked(text, BEGIN, END)
 }

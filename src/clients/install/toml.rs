@@ -1,5 +1,6 @@
 //! Adds and removes the MCP server in Codex's `config.toml`.
 
+use super::blocks::{append, eol, without};
 use super::clients::HookConfiguration;
 use super::json::EditError;
 use super::servers::{foreign, is_ours};
@@ -37,7 +38,7 @@ pub(super) fn put(text: &str, wanted: &HookConfiguration) -> Result<String, Edit
         )));
     }
     // A table at the end of the file never splits another one. Only an inline table must contain the entry itself.
-    let appended = append(text, wanted);
+    let appended = append(text, &block(wanted));
     let is_installed = parse(&appended)
         .ok()
         .is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
@@ -55,19 +56,9 @@ pub(super) fn take_out(text: &str) -> Result<String, EditError> {
         return Ok(text.to_owned());
     };
     // An unchanged entry is cut exactly as it was added.
-    let eol = eol(text);
-    let block = block(&wanted, eol);
-    for gap in [eol, ""] {
-        let whole = format!("{gap}{block}");
-        if let Some((before, after)) = text
-            .split_once(&whole)
-            .filter(|(before, _)| before.is_empty() || before.ends_with('\n'))
-        {
-            let rest = format!("{before}{after}");
-            if parse(&rest).is_ok_and(|document| server_in(&document).is_none()) {
-                return Ok(rest);
-            }
-        }
+    let is_gone = |rest: &String| parse(rest).is_ok_and(|document| server_in(&document).is_none());
+    if let Some(rest) = without(text, &block(&wanted)).find(is_gone) {
+        return Ok(rest);
     }
     let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
     let is_empty = servers.map(|servers| {
@@ -158,20 +149,9 @@ pub(super) fn set(item: &mut Item, text: &str) {
     *item = Item::Value(value);
 }
 
-fn append(text: &str, wanted: &HookConfiguration) -> String {
-    let eol = eol(text);
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        eol
-    };
-    let gap = if text.trim().is_empty() { "" } else { eol };
-    format!("{text}{end}{gap}{}", block(wanted, eol))
-}
-
 /// The table as text.
-fn block(wanted: &HookConfiguration, eol: &str) -> String {
-    format!("[{SERVERS}.{NAME}]\n{}", table(wanted)).replace('\n', eol)
+fn block(wanted: &HookConfiguration) -> String {
+    format!("[{SERVERS}.{NAME}]\n{}", table(wanted))
 }
 
 fn table(wanted: &HookConfiguration) -> Table {
@@ -189,10 +169,6 @@ fn table(wanted: &HookConfiguration) -> Table {
         table["env"] = toml_edit::value(env);
     }
     table
-}
-
-pub(super) fn eol(text: &str) -> &'static str {
-    if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 /// Restores the line ends of the file, which the library normalizes.

@@ -1,9 +1,10 @@
 //! Finds, adds and removes our hooks in the `config.toml` of Kimi CLI: one table of `[[hooks]]` for each event.
 
+use super::blocks::{append, without};
 use super::clients::{HookConfiguration, HookJob};
 use super::hooks::{InstalledHooks, read};
 use super::json::EditError;
-use super::toml::{eol, parse, set, with_line_ends};
+use super::toml::{parse, set, with_line_ends};
 use crate::clients::kind::Client;
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table};
@@ -40,7 +41,12 @@ pub(super) fn put(
     let missing = client
         .events()
         .filter(|event| !found.any || found.missing.contains(event));
-    Ok(append(&text, client, &missing.collect::<Vec<_>>(), wanted))
+    let missing = tables_of(client, missing, wanted);
+    Ok(if missing.is_empty() {
+        text
+    } else {
+        append(&text, &missing)
+    })
 }
 
 /// Removes our hooks from a file's text.
@@ -51,13 +57,9 @@ pub(super) fn take_out(text: &str, client: Client) -> Result<String, EditError> 
         return Ok(text.to_owned());
     }
     // Unchanged hooks are cut exactly as they were added.
-    let (eol, wanted) = (eol(text), found.wanted.unwrap_or_default());
-    let block =
-        append("", client, &client.events().collect::<Vec<_>>(), &wanted).replace('\n', eol);
-    for gap in [eol, ""] {
-        if let Some((before, after)) = text.split_once(&format!("{gap}{block}")) {
-            return Ok(format!("{before}{after}"));
-        }
+    let block = tables_of(client, client.events(), &found.wanted.unwrap_or_default());
+    if let Some(rest) = without(text, &block).next() {
+        return Ok(rest);
     }
     if let Some(hooks) = document
         .get_mut(HOOKS)
@@ -120,26 +122,13 @@ fn tables(document: &mut DocumentMut) -> impl Iterator<Item = &mut Table> {
         .flat_map(|hooks| hooks.iter_mut())
 }
 
-fn append(text: &str, client: Client, events: &[&str], wanted: &HookConfiguration) -> String {
-    let eol = eol(text);
-    let mut all = text.to_owned();
-    for (n, event) in events.iter().enumerate() {
-        let end = if all.is_empty() || all.ends_with('\n') {
-            ""
-        } else {
-            eol
-        };
-        let gap = if n > 0 || all.trim().is_empty() {
-            ""
-        } else {
-            eol
-        };
-        all = format!(
-            "{all}{end}{gap}{}",
-            table(client, event, wanted).replace('\n', eol)
-        );
-    }
-    all
+/// Hooks as text.
+fn tables_of(
+    client: Client,
+    events: impl Iterator<Item = &'static str>,
+    wanted: &HookConfiguration,
+) -> String {
+    events.map(|event| table(client, event, wanted)).collect()
 }
 
 /// A hook as text.

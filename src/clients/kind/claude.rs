@@ -1,9 +1,9 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    AbilitySupport, AllowRules, ClientFacts, ClientFile, ClientHook, ClientPackage, FileFormat,
-    HookForm, InstallPart, JsonDialect, McpServerForm, NamingMoment, PluginForm, PluginListing,
-    QuestionSubject, RESTART, SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientFile, ClientHook, ClientPackage,
+    FileFormat, InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginForm,
+    PluginListing, QuestionSubject, RESTART, SessionWakeMethod, SettingsDirectory, TrustRecord,
     TurnRecord, abilities, ask, file, guard, hook, note_in_project,
 };
 
@@ -31,7 +31,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             FileFormat::Whole,
             &[InstallPart::Skill],
         ),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
         file("CLAUDE.md", FileFormat::Markdown, &[InstallPart::Include]),
     ],
     // The server of a plugin asks the same question as one of .mcp.json.
@@ -59,7 +59,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
                 &[InstallPart::Skill],
             ),
             file(".claude/settings.json", JSON, &[InstallPart::Allow]),
-            file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+            AGENTS,
             file("CLAUDE.md", FileFormat::Markdown, &[InstallPart::Include]),
         ],
     }),
@@ -82,12 +82,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         },
         file("CLAUDE.md", FileFormat::Markdown, &[InstallPart::Section]),
     ],
-    form: HookForm {
-        named: false,
-        unit: TimeUnit::Seconds,
-        failure_blocks: false,
-        trusted_by_index: false,
-    },
+    form: PLAIN_HOOKS,
     servers: McpServerForm::Plain,
     // Esc fires no event, so the waiter already starts with the session and with each prompt.
     events: &[

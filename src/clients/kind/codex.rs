@@ -1,10 +1,10 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    AbilitySupport, AllowRules, ClientFacts, ClientHook, ClientPackage, FileFormat, HookForm,
-    InstallPart, JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, SKILL,
-    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
-    guard, hook, note,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientHook, ClientPackage, FileFormat,
+    HookForm, InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
+    QuestionSubject, SKILL, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord,
+    abilities, ask, file, guard, hook, note,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
@@ -23,7 +23,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     project: &[
         file(".codex/hooks.json", JSON, &[InstallPart::Hooks]),
         file(".codex/config.toml", FileFormat::Toml, &[InstallPart::Mcp]),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
         SKILL,
     ],
     plugin: None,
@@ -37,13 +37,11 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     user: &[
         file("hooks.json", JSON, &[InstallPart::Hooks]),
         file("config.toml", FileFormat::Toml, &[InstallPart::Mcp]),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
     ],
     form: HookForm {
-        named: false,
-        unit: TimeUnit::Seconds,
-        failure_blocks: false,
         trusted_by_index: true,
+        ..PLAIN_HOOKS
     },
     servers: McpServerForm::Plain,
     events: &[

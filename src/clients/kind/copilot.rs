@@ -1,10 +1,10 @@
 //! Facts about GitHub Copilot CLI: `docs/hooks.md`.
 
 use super::{
-    AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm, InstallPart,
-    JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, RESTART, SKILL,
-    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
-    guard, hook,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm,
+    InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
+    QuestionSubject, RESTART, SKILL, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord,
+    abilities, ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
@@ -25,7 +25,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     project: &[
         file(".github/hooks/mailbag.json", JSON, &[InstallPart::Hooks]),
         file(".github/mcp.json", JSON, &[InstallPart::Mcp]),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
         SKILL,
     ],
     plugin: None,
@@ -46,10 +46,8 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         ),
     ],
     form: HookForm {
-        named: false,
-        unit: TimeUnit::Seconds,
         failure_blocks: true,
-        trusted_by_index: false,
+        ..PLAIN_HOOKS
     },
     servers: McpServerForm::Plain,
     // Names in this form give inputs in the form of Claude Code, with its names of tools.

@@ -1,10 +1,10 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm, InstallPart,
-    JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, RESTART, SKILL,
-    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
-    guard, hook,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm,
+    InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
+    QuestionSubject, RESTART, SKILL, SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord,
+    TurnRecord, abilities, ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
@@ -25,7 +25,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             JSON,
             &[InstallPart::Hooks, InstallPart::Mcp, InstallPart::Allow],
         ),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
         SKILL,
         file("GEMINI.md", FileFormat::Markdown, &[InstallPart::Include]),
     ],
@@ -49,7 +49,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         named: true,
         unit: TimeUnit::Milliseconds,
         failure_blocks: true,
-        trusted_by_index: false,
+        ..PLAIN_HOOKS
     },
     servers: McpServerForm::Plain,
     events: &[

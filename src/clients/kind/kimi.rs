@@ -1,9 +1,9 @@
 //! Facts about Kimi CLI: `docs/hooks.md`.
 
 use super::{
-    AbilitySupport, AllowRules, ClientFacts, FileFormat, HookForm, InstallPart, JsonDialect,
-    McpServerForm, NamingMoment, QuestionSubject, RESTART, SessionWakeMethod, SettingsDirectory,
-    TimeUnit, TrustRecord, TurnRecord, abilities, ask, file, guard, hook,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, FileFormat, InstallPart, JsonDialect,
+    McpServerForm, NamingMoment, PLAIN_HOOKS, QuestionSubject, RESTART, SessionWakeMethod,
+    SettingsDirectory, TrustRecord, TurnRecord, abilities, ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
@@ -21,21 +21,16 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     // Kimi CLI reads hooks of the user only, and AGENTS.md itself.
     project: &[
         file(".kimi-code/mcp.json", JSON, &[InstallPart::Mcp]),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
     ],
     plugin: None,
     package: None,
     user: &[
         file("config.toml", FileFormat::Toml, &[InstallPart::Hooks]),
         file("mcp.json", JSON, &[InstallPart::Mcp]),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
     ],
-    form: HookForm {
-        named: false,
-        unit: TimeUnit::Seconds,
-        failure_blocks: false,
-        trusted_by_index: false,
-    },
+    form: PLAIN_HOOKS,
     servers: McpServerForm::Plain,
     events: &[
         hook("SessionStart"),

@@ -109,6 +109,17 @@ const fn file(name: &'static str, format: FileFormat, parts: &'static [InstallPa
     }
 }
 
+/// The instructions of a project, and of the user in some clients.
+const AGENTS: ClientFile = file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]);
+
+/// The format of hooks in most clients.
+const PLAIN_HOOKS: HookForm = HookForm {
+    named: false,
+    unit: TimeUnit::Seconds,
+    failure_blocks: false,
+    trusted_by_index: false,
+};
+
 /// The skill that Codex, Gemini CLI, Qwen Code, OpenCode and Copilot CLI read.
 const SKILL: ClientFile = file(
     ".agents/skills/mailbag/SKILL.md",

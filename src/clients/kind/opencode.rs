@@ -1,9 +1,9 @@
 //! Facts about OpenCode: <https://opencode.ai/docs/plugins>, and `docs/hooks.md`.
 
 use super::{
-    AbilitySupport, AllowRules, ClientFacts, FileFormat, HookForm, InstallPart, JsonDialect,
-    McpServerForm, NamingMoment, PluginForm, RESTART, SKILL, SessionWakeMethod, SettingsDirectory,
-    TimeUnit, TrustRecord, TurnRecord, abilities, file, guard, hook,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, FileFormat, InstallPart, JsonDialect,
+    McpServerForm, NamingMoment, PLAIN_HOOKS, PluginForm, RESTART, SKILL, SessionWakeMethod,
+    SettingsDirectory, TrustRecord, TurnRecord, abilities, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Commas);
@@ -34,7 +34,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             &[InstallPart::Hooks],
         ),
         file("opencode.json", JSON, &[InstallPart::Mcp]),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
         SKILL,
     ],
     // The plugin adds the MCP server, so opencode.json stays unchanged.
@@ -46,7 +46,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
                 FileFormat::Script,
                 &[InstallPart::Hooks],
             ),
-            file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+            AGENTS,
             SKILL,
         ],
     }),
@@ -58,14 +58,9 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             &[InstallPart::Hooks],
         ),
         file("opencode.json", JSON, &[InstallPart::Mcp]),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
     ],
-    form: HookForm {
-        named: false,
-        unit: TimeUnit::Seconds,
-        failure_blocks: false,
-        trusted_by_index: false,
-    },
+    form: PLAIN_HOOKS,
     servers: McpServerForm::Words,
     // The plugin's names of events.
     events: &[

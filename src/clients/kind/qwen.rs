@@ -1,10 +1,10 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm, InstallPart,
-    JsonDialect, McpServerForm, NamingMoment, PluginListing, QuestionSubject, RESTART, SKILL,
-    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord, abilities, ask, file,
-    guard, hook,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm,
+    InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
+    QuestionSubject, RESTART, SKILL, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord,
+    abilities, ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
@@ -26,7 +26,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             JSON,
             &[InstallPart::Hooks, InstallPart::Mcp, InstallPart::Allow],
         ),
-        file("AGENTS.md", FileFormat::Markdown, &[InstallPart::Section]),
+        AGENTS,
         SKILL,
     ],
     plugin: None,
@@ -47,9 +47,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     ],
     form: HookForm {
         named: true,
-        unit: TimeUnit::Seconds,
-        failure_blocks: false,
-        trusted_by_index: false,
+        ..PLAIN_HOOKS
     },
     servers: McpServerForm::Plain,
     events: &[
