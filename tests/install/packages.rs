@@ -108,7 +108,7 @@ fn up_leaves_out_a_client_that_has_the_plugin_of_the_user() {
         "{shown}"
     );
     assert!(!fresh.at(".qwen").exists() && fresh.at(".codex/hooks.json").exists());
-    assert!(!fresh.ok(&["doctor", "--json"]).contains("hooks_twice"));
+    assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
 }
 
 #[test]
