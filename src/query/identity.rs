@@ -23,6 +23,16 @@ pub struct AgentIdentity {
     pub source: &'static str,
 }
 
+impl AgentIdentity {
+    /// The agent that a session is.
+    pub fn of_session(name: String) -> AgentIdentity {
+        AgentIdentity {
+            name,
+            source: THE_SESSION,
+        }
+    }
+}
+
 /// Identifies the caller. Without a name only a person is the human. An agent is never the human.
 pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<AgentIdentity> {
     let who = caller(asked, room)?;
@@ -58,10 +68,7 @@ fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Ag
             ) {
                 tracing::debug!("{e}");
             }
-            Ok(AgentIdentity {
-                name: lease.agent,
-                source: THE_SESSION,
-            })
+            Ok(AgentIdentity::of_session(lease.agent))
         }
         (None, Some(who)) => Ok(who),
         (None, None) => match sessions::loss(&room, &caller)? {

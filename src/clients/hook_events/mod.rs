@@ -16,7 +16,7 @@ use crate::commands::follow::let_router_process;
 use crate::commands::name;
 use crate::commands::send::send;
 use crate::query::claims;
-use crate::query::identity::{self, AgentIdentity};
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, LossNotification, SessionLease, Takeover};
 use names::BoundSession;
@@ -233,10 +233,7 @@ fn release(room: &Room, agent: String) -> Result<()> {
     {
         return Ok(());
     }
-    let who = AgentIdentity {
-        name: agent,
-        source: identity::THE_SESSION,
-    };
+    let who = AgentIdentity::of_session(agent);
     let everything = ClaimAction::Release {
         subjects: Vec::new(),
         of: None,

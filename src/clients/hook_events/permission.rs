@@ -13,7 +13,7 @@ use crate::commands::approval::{
 use crate::commands::send::MessageDraft;
 use crate::commands::wait::{InboxWaiter, WaitEnd};
 use crate::message::{decision, id};
-use crate::query::identity::{self, AgentIdentity};
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::sessions::{self, CallingSession, SessionLease};
 use serde_json::Value;
@@ -66,10 +66,7 @@ pub(super) fn ask(
     let until = Instant::now() + within + PERMISSION_GRACE;
     let mut waiter = InboxWaiter::new(room, &lease.agent)?;
     waiter.holds(&lease.agent, &lease.named());
-    let who = AgentIdentity {
-        name: lease.agent.clone(),
-        source: identity::THE_SESSION,
-    };
+    let who = AgentIdentity::of_session(lease.agent.clone());
     let to = vec![id::HUMAN.to_owned()];
     let draft = MessageDraft {
         to,

@@ -57,7 +57,6 @@ pub use form::runs_hooks_of_settings;
 use json::{EditError, JsonFile};
 use preexisting::{PreexistingState, check_inside};
 use schemars::JsonSchema;
-use sections::SectionKind;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -357,7 +356,7 @@ fn edit(
             toml_hooks::put(text, client, wanted)
         }
         FileFormat::Toml => toml::put(text, wanted),
-        FileFormat::Markdown => sections::put(text, kind(target)),
+        FileFormat::Markdown => sections::put(text, target.parts[0]),
         FileFormat::Script => plugin::put(text, client, wanted),
         FileFormat::Whole => whole::put(text, target.parts[0]),
     }
@@ -386,14 +385,6 @@ fn undo(target: &TargetFile, text: &str, client: Client) -> Result<String, EditE
         FileFormat::Markdown => sections::take_out(text),
         FileFormat::Script => plugin::take_out(text),
         FileFormat::Whole => Ok(whole::take_out(text, target.parts[0])),
-    }
-}
-
-fn kind(target: &TargetFile) -> SectionKind {
-    if target.parts == [InstallPart::Include] {
-        SectionKind::Include
-    } else {
-        SectionKind::Mail
     }
 }
 

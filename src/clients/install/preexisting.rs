@@ -2,8 +2,7 @@
 
 use super::clients::{ClientDirectories, FileFormat, InstallPart, InstallScope, TargetFile};
 use super::json::{EditError, JsonFile};
-use super::sections::{self, SectionKind};
-use super::{InstallRequest, allow, plugin, servers, status, toml, whole};
+use super::{InstallRequest, allow, plugin, sections, servers, status, toml, whole};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -88,7 +87,7 @@ fn contains_ours(target: &TargetFile, text: &str) -> Result<bool, EditError> {
     Ok(match target.format {
         FileFormat::Json(dialect) => servers::find(&JsonFile::read(text, dialect)?).is_some(),
         FileFormat::Toml => toml::server(text)?.is_some(),
-        FileFormat::Markdown => sections::has_section(text, SectionKind::Mail),
+        FileFormat::Markdown => sections::has_section(text, InstallPart::Section),
         FileFormat::Script => plugin::find(text)?.is_some(),
         FileFormat::Whole => whole::is_ours(text, target.parts[0]),
     })

@@ -3,8 +3,8 @@
 use super::clients::{ClientDirectories, HookConfiguration, InstallPart, InstallScope, TargetFile};
 use super::preexisting::{PreexistingState, check_inside};
 use super::{
-    BackupAction, FileChange, InstallPlan, InstallRequest, changing, edit, homes, kind, notes,
-    plan, refused, sections, status, targets,
+    BackupAction, FileChange, InstallPlan, InstallRequest, changing, edit, homes, notes, plan,
+    refused, sections, status, targets,
 };
 use super::{text, undo};
 use crate::base::error::Result;
@@ -134,7 +134,9 @@ pub(super) fn take_out(
             .is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
     };
     let is_ours = || match ours.parts[..] {
-        [InstallPart::Section | InstallPart::Include] => sections::is_as_written(now, kind(&ours)),
+        [part @ (InstallPart::Section | InstallPart::Include)] => {
+            sections::is_as_written(now, part)
+        }
         _ => makes_this(before.unwrap_or_default()),
     };
     let rest = if extent == RemovalExtent::Whole || is_ours() {

@@ -2,6 +2,7 @@
 
 use super::blocks::{append, eol, marked};
 use super::json::EditError;
+use crate::clients::kind::InstallPart;
 
 const BEGIN: &str = "<!-- mailbag:begin -->";
 const END: &str = "<!-- mailbag:end -->";
@@ -18,25 +19,16 @@ If there is a `.mailbag` directory, use `mailbag` to write to agents in other se
 The skill `mailbag` or `mailbag --help` has more, for example how to claim files before you edit them.
 ";
 
-/// The content of a section.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SectionKind {
-    /// The instructions.
-    Mail,
-    /// A line that includes AGENTS.md.
-    Include,
-}
-
 /// Adds or updates our section.
-pub(super) fn put(text: &str, kind: SectionKind) -> Result<String, EditError> {
+pub(super) fn put(text: &str, part: InstallPart) -> Result<String, EditError> {
     if let Some((start, end)) = place(text)? {
-        let section = section(kind, eol(text));
+        let section = section(part, eol(text));
         return Ok(format!("{}{section}{}", &text[..start], &text[end..]));
     }
-    if kind == SectionKind::Include && includes(text) {
+    if part == InstallPart::Include && includes(text) {
         return Ok(text.to_owned());
     }
-    Ok(append(text, &section(kind, "\n")))
+    Ok(append(text, &section(part, "\n")))
 }
 
 /// Removes our section and the empty line before it.
@@ -57,16 +49,13 @@ pub(super) fn take_out(text: &str) -> Result<String, EditError> {
 }
 
 /// Whether a text has our section, or for an include, an equivalent line.
-pub(super) fn has_section(text: &str, kind: SectionKind) -> bool {
-    match kind {
-        SectionKind::Mail => matches!(place(text), Ok(Some(_))),
-        SectionKind::Include => matches!(place(text), Ok(Some(_))) || includes(text),
-    }
+pub(super) fn has_section(text: &str, part: InstallPart) -> bool {
+    matches!(place(text), Ok(Some(_))) || part == InstallPart::Include && includes(text)
 }
 
 /// Returns true if a text has our unchanged section.
-pub(super) fn is_as_written(text: &str, kind: SectionKind) -> bool {
-    matches!(place(text), Ok(Some((start, end))) if text[start..end] == section(kind, eol(text)))
+pub(super) fn is_as_written(text: &str, part: InstallPart) -> bool {
+    matches!(place(text), Ok(Some((start, end))) if text[start..end] == section(part, eol(text)))
 }
 
 /// Whether a text includes AGENTS.md.
@@ -75,10 +64,12 @@ fn includes(text: &str) -> bool {
         .any(|word| matches!(word, "@AGENTS.md" | "@./AGENTS.md"))
 }
 
-fn section(kind: SectionKind, eol: &str) -> String {
-    let inner = match kind {
-        SectionKind::Mail => SECTION,
-        SectionKind::Include => "@AGENTS.md\n",
+/// The instructions, or a line that includes AGENTS.md.
+fn section(part: InstallPart, eol: &str) -> String {
+    let inner = if part == InstallPart::Include {
+        "@AGENTS.md\n"
+    } else {
+        SECTION
     };
     format!("{BEGIN}\n{inner}{END}\n").replace('\n', eol)
 }

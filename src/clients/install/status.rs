@@ -5,9 +5,7 @@ use super::clients::{
 };
 use super::json::{EditError, JsonDialect, JsonFile};
 use super::trust::{self, HookTrust};
-use super::{
-    allow, hooks, kind, plugin, refused, sections, servers, targets, text, toml, toml_hooks,
-};
+use super::{allow, hooks, plugin, refused, sections, servers, targets, text, toml, toml_hooks};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::clients::kind::{AllowRules, Client};
@@ -179,7 +177,7 @@ impl ClientStatus {
 
     fn fill(&mut self, target: &TargetFile, text: &str) -> Result<(), EditError> {
         match target.format {
-            FileFormat::Markdown => self.section &= sections::has_section(text, kind(target)),
+            FileFormat::Markdown => self.section &= sections::has_section(text, target.parts[0]),
             FileFormat::Script => {
                 let plugin = plugin::find(text)?;
                 if plugin.is_some() {

@@ -1,10 +1,10 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientFile, ClientHook, ClientPackage,
-    FileFormat, InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginForm,
-    PluginListing, QuestionSubject, RESTART, SessionWakeMethod, SettingsDirectory, TrustRecord,
-    TurnRecord, abilities, ask, file, guard, hook, note_in_project,
+    AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientFile, ClientPackage, FileFormat,
+    InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginForm, PluginListing,
+    QuestionSubject, RESTART, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord, ask,
+    file, guard, hook, note_in_project, waking_hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
@@ -86,24 +86,12 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     servers: McpServerForm::Plain,
     // Esc fires no event, so the waiter already starts with the session and with each prompt.
     events: &[
-        ClientHook {
-            wakes: true,
-            ..hook("SessionStart")
-        },
-        ClientHook {
-            wakes: true,
-            ..hook("UserPromptSubmit")
-        },
+        waking_hook("SessionStart"),
+        waking_hook("UserPromptSubmit"),
         guard("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit"),
         hook("PostToolBatch"),
-        ClientHook {
-            wakes: true,
-            ..hook("Stop")
-        },
-        ClientHook {
-            wakes: true,
-            ..hook("StopFailure")
-        },
+        waking_hook("Stop"),
+        waking_hook("StopFailure"),
         hook("SessionEnd"),
     ],
     approval: Some("PermissionRequest"),
@@ -136,7 +124,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         ),
         RESTART,
     ],
-    abilities: abilities([
+    abilities: [
         AbilitySupport::Yes,
         AbilitySupport::Yes,
         AbilitySupport::Yes,
@@ -146,5 +134,5 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         AbilitySupport::Partly("`claude -p` runs one prompt and ends, so nothing wakes it"),
         AbilitySupport::Yes,
         AbilitySupport::Yes,
-    ]),
+    ],
 };

@@ -3,8 +3,8 @@
 use super::{
     AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientHook, ClientPackage, FileFormat,
     HookForm, InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
-    QuestionSubject, SKILL, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord,
-    abilities, ask, file, guard, hook, note,
+    QuestionSubject, SKILL, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord, ask,
+    file, guard, hook, note,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
@@ -84,7 +84,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     notes: &[note(
         "Codex asks about its hooks again after each change of them; `/hooks` shows them, and `codex exec` does not ask",
     )],
-    abilities: abilities([
+    abilities: [
         AbilitySupport::Yes,
         AbilitySupport::Yes,
         AbilitySupport::Yes,
@@ -102,5 +102,5 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             "in its default mode, where commands run in the sandbox; mailbag adds no rule, because a command with a rule runs outside \
              of the sandbox",
         ),
-    ]),
+    ],
 };

@@ -4,7 +4,7 @@ use super::{
     AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm,
     InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
     QuestionSubject, RESTART, SKILL, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord,
-    abilities, ask, file, guard, hook,
+    ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
@@ -72,7 +72,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         "Yes, and remember this folder for future sessions; `copilot -p` does not ask, and needs it too",
     )],
     notes: &[RESTART],
-    abilities: abilities([
+    abilities: [
         AbilitySupport::Partly("with the first prompt; before it, Copilot CLI runs no hook"),
         AbilitySupport::Yes,
         AbilitySupport::Yes,
@@ -89,5 +89,5 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         AbilitySupport::No(
             "what Copilot CLI remembers names a whole program, and no single command of it",
         ),
-    ]),
+    ],
 };

@@ -46,8 +46,8 @@ pub struct ClientFacts {
     pub asks: &'static [ClientQuestion],
     /// Other notes for the person after an installation.
     pub notes: &'static [InstallNote],
-    /// The abilities of mailbag in it.
-    pub abilities: [ClientAbility; 9],
+    /// How far it supports each ability, in the order of [`AbilityKind::ALL`].
+    pub abilities: [AbilitySupport; AbilityKind::ALL.len()],
 }
 
 /// A plugin of the project. With it, the client's settings need fewer edits.
@@ -325,15 +325,6 @@ pub struct InstallNote {
     pub text: &'static str,
 }
 
-/// Whether mailbag can do something in a client.
-#[derive(Debug, Clone, Copy)]
-pub struct ClientAbility {
-    /// The ability.
-    pub what: AbilityKind,
-    /// Whether it can, and how or why not.
-    pub can: AbilitySupport,
-}
-
 /// An ability of mailbag in a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AbilityKind {
@@ -381,4 +372,9 @@ impl AbilityKind {
         AbilityKind::Server,
         AbilityKind::Unasked,
     ];
+
+    /// Whether a client supports it.
+    pub fn in_client(self, client: &ClientFacts) -> AbilitySupport {
+        client.abilities[self as usize]
+    }
 }

@@ -4,7 +4,7 @@ use super::{
     AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm,
     InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
     QuestionSubject, RESTART, SKILL, SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord,
-    TurnRecord, abilities, ask, file, guard, hook,
+    TurnRecord, ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
@@ -79,7 +79,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         "Trust folder",
     )],
     notes: &[RESTART],
-    abilities: abilities([
+    abilities: [
         AbilitySupport::Partly("not after `/clear`, where Gemini CLI drops the output of the hook"),
         AbilitySupport::Yes,
         AbilitySupport::Yes,
@@ -91,5 +91,5 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         AbilitySupport::Partly(
             "the tools; it asks for `mailbag` commands, because a rule for one command makes it reject all other shell commands. In a project, mailbag adds no rule if your own settings have `tools.allowed`, which would then not count there",
         ),
-    ]),
+    ],
 };

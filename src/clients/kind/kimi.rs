@@ -3,7 +3,7 @@
 use super::{
     AGENTS, AbilitySupport, AllowRules, ClientFacts, FileFormat, InstallPart, JsonDialect,
     McpServerForm, NamingMoment, PLAIN_HOOKS, QuestionSubject, RESTART, SessionWakeMethod,
-    SettingsDirectory, TrustRecord, TurnRecord, abilities, ask, file, guard, hook,
+    SettingsDirectory, TrustRecord, TurnRecord, ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Strict);
@@ -52,7 +52,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         "Trust this folder; it lists the server mailbag",
     )],
     notes: &[RESTART],
-    abilities: abilities([
+    abilities: [
         AbilitySupport::No(
             "Kimi CLI drops the output of its hook; the first prompt announces the mail",
         ),
@@ -70,5 +70,5 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         ),
         AbilitySupport::Yes,
         AbilitySupport::No("a rule in the `config.toml` of Kimi CLI had no effect"),
-    ]),
+    ],
 };

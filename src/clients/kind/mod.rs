@@ -12,10 +12,10 @@ mod qwen;
 mod tests;
 
 pub use facts::{
-    AbilityKind, AbilitySupport, AllowRules, ClientAbility, ClientFacts, ClientFile, ClientHook,
-    ClientPackage, ClientQuestion, FileFormat, HookForm, InstallNote, InstallPart, InstallScope,
-    JsonDialect, McpServerForm, NamingMoment, PluginForm, PluginListing, QuestionSubject,
-    SessionWakeMethod, SettingsDirectory, TimeUnit, TrustRecord, TurnRecord,
+    AbilityKind, AbilitySupport, AllowRules, ClientFacts, ClientFile, ClientHook, ClientPackage,
+    ClientQuestion, FileFormat, HookForm, InstallNote, InstallPart, InstallScope, JsonDialect,
+    McpServerForm, NamingMoment, PluginForm, PluginListing, QuestionSubject, SessionWakeMethod,
+    SettingsDirectory, TimeUnit, TrustRecord, TurnRecord,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -137,6 +137,14 @@ const fn hook(event: &'static str) -> ClientHook {
     }
 }
 
+/// An event that also starts the background hook.
+const fn waking_hook(event: &'static str) -> ClientHook {
+    ClientHook {
+        wakes: true,
+        ..hook(event)
+    }
+}
+
 /// An event with a hook for the tools that change files.
 const fn guard(event: &'static str, matcher: &'static str) -> ClientHook {
     ClientHook {
@@ -173,20 +181,3 @@ const fn note_in_project(text: &'static str) -> InstallNote {
 
 /// Said for clients that read their settings once.
 const RESTART: InstallNote = note("restart running sessions to apply the change");
-
-/// The abilities in the order of the table.
-const fn abilities(can: [AbilitySupport; 9]) -> [ClientAbility; 9] {
-    let mut all = [ClientAbility {
-        what: AbilityKind::ALL[0],
-        can: can[0],
-    }; 9];
-    let mut at = 1;
-    while at < all.len() {
-        all[at] = ClientAbility {
-            what: AbilityKind::ALL[at],
-            can: can[at],
-        };
-        at += 1;
-    }
-    all
-}

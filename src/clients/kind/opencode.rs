@@ -3,7 +3,7 @@
 use super::{
     AGENTS, AbilitySupport, AllowRules, ClientFacts, FileFormat, InstallPart, JsonDialect,
     McpServerForm, NamingMoment, PLAIN_HOOKS, PluginForm, RESTART, SKILL, SessionWakeMethod,
-    SettingsDirectory, TrustRecord, TurnRecord, abilities, file, guard, hook,
+    SettingsDirectory, TrustRecord, TurnRecord, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Commas);
@@ -79,7 +79,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     trust: TrustRecord::None,
     asks: &[],
     notes: &[RESTART],
-    abilities: abilities([
+    abilities: [
         AbilitySupport::Partly("with the first prompt; before it, the session is not known"),
         AbilitySupport::Yes,
         AbilitySupport::Yes,
@@ -98,5 +98,5 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             "it asks only where your `permission` says so; mailbag adds no rule, because one for `mailbag read` would also let \
              `mailbag read > FILE` pass",
         ),
-    ]),
+    ],
 };

@@ -4,7 +4,7 @@ use super::{
     AGENTS, AbilitySupport, AllowRules, ClientFacts, ClientPackage, FileFormat, HookForm,
     InstallPart, JsonDialect, McpServerForm, NamingMoment, PLAIN_HOOKS, PluginListing,
     QuestionSubject, RESTART, SKILL, SessionWakeMethod, SettingsDirectory, TrustRecord, TurnRecord,
-    abilities, ask, file, guard, hook,
+    ask, file, guard, hook,
 };
 
 const JSON: FileFormat = FileFormat::Json(JsonDialect::Comments);
@@ -80,7 +80,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         "Approve this server; it asks again after each change of it",
     )],
     notes: &[RESTART],
-    abilities: abilities([
+    abilities: [
         AbilitySupport::Yes,
         AbilitySupport::Yes,
         AbilitySupport::Yes,
@@ -97,5 +97,5 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
             "the tools; it asks for commands, because a rule for `mailbag read` would also let `mailbag read > FILE` and \
              `mailbag read $(COMMAND)` pass",
         ),
-    ]),
+    ],
 };

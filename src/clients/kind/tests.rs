@@ -4,14 +4,10 @@ use super::{AbilityKind, AbilitySupport, Client, InstallPart};
 use crate::room::sessions::KNOWN;
 
 #[test]
-fn each_client_is_found_by_its_word_and_says_each_ability_once() {
+fn each_client_is_found_by_its_word_and_has_instructions() {
     for client in Client::ALL {
         let facts = client.facts();
         assert_eq!(Client::parse(facts.word), Ok(client));
-        assert_eq!(
-            facts.abilities.each_ref().map(|ability| ability.what),
-            AbilityKind::ALL
-        );
         assert!(
             facts
                 .project
@@ -38,12 +34,7 @@ fn each_client_can_be_recognised_by_its_program() {
 fn what_needs_a_hook_has_one() {
     for client in Client::ALL {
         let facts = client.facts();
-        let can = |what: AbilityKind| {
-            facts
-                .abilities
-                .iter()
-                .any(|one| one.what == what && !matches!(one.can, AbilitySupport::No(_)))
-        };
+        let can = |what: AbilityKind| !matches!(what.in_client(facts), AbilitySupport::No(_));
         assert_eq!(
             can(AbilityKind::Permission),
             facts.approval.is_some(),
@@ -73,15 +64,15 @@ fn the_tables_of_client_features_in_the_docs_match_the_source() {
     let mut limits = String::from("| client | what | why |\n|---|---|---|\n");
     for client in Client::ALL {
         summary += &format!("| {} |", client.name());
-        for ability in &client.facts().abilities {
-            let (word, why) = match ability.can {
+        for ability in AbilityKind::ALL {
+            let (word, why) = match ability.in_client(client.facts()) {
                 AbilitySupport::Yes => ("yes", None),
                 AbilitySupport::Partly(why) => ("partly", Some(why)),
                 AbilitySupport::No(why) => ("no", Some(why)),
             };
             summary += &format!(" {word} |");
             if let Some(why) = why {
-                let (name, what) = (client.name(), short(ability.what));
+                let (name, what) = (client.name(), short(ability));
                 limits += &format!("| {name} | {what}: {word} | {why} |\n");
             }
         }

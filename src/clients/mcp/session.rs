@@ -227,10 +227,7 @@ impl McpSessionState {
                 .filter(|lease| lease.joined && lease.client != CLIENT)
                 .map(|lease| lease.agent);
             let said = said.or_else(|| self.chosen.clone());
-            return Ok(Some(said.map_or(who, |name| AgentIdentity {
-                name,
-                source: identity::THE_SESSION,
-            })));
+            return Ok(Some(said.map_or(who, AgentIdentity::of_session)));
         }
         let lease = match (ours, &self.agent) {
             // The environment may name another session than hooks and commands do.
@@ -247,20 +244,14 @@ impl McpSessionState {
         let name = said
             .or_else(|| self.agent.clone())
             .or_else(|| lease.map(|lease| lease.agent));
-        Ok(name.map(|name| AgentIdentity {
-            name,
-            source: identity::THE_SESSION,
-        }))
+        Ok(name.map(AgentIdentity::of_session))
     }
 
     /// A name for a session without one, if its client gave it an id.
     fn given(&mut self, room: &Room) -> Result<Option<AgentIdentity>> {
         let lease = name::give(room, &self.caller, None)?;
         self.news = lease.as_ref().map(|lease| lease.agent.clone());
-        Ok(lease.map(|lease| AgentIdentity {
-            name: lease.agent,
-            source: identity::THE_SESSION,
-        }))
+        Ok(lease.map(|lease| AgentIdentity::of_session(lease.agent)))
     }
 
     /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease

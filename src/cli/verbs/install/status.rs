@@ -101,14 +101,9 @@ fn show(
         .filter(|status| status.hooks != HookPresence::Absent)
         .map(|status| status.client)
     {
-        let why = client
-            .facts()
-            .abilities
-            .iter()
-            .find(|ability| ability.what == AbilityKind::Wake)
-            .map(|ability| ability.can);
-        if let (SessionWakeMethod::Queue, Some(AbilitySupport::Partly(why))) =
-            (client.facts().wake, why)
+        let facts = client.facts();
+        if let (SessionWakeMethod::Queue, AbilitySupport::Partly(why)) =
+            (facts.wake, AbilityKind::Wake.in_client(facts))
         {
             out.line(format!("note: waking sessions of {}: {why}", client.name()))?;
         }
