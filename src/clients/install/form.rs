@@ -39,7 +39,7 @@ impl InstallMethod {
     }
 }
 
-/// Returns true if the client runs the hooks of its settings, so that those of a plugin have nothing to do.
+/// Returns true if the client runs the hooks of its settings. The hooks of a plugin then do nothing.
 pub fn runs_hooks_of_settings(client: Client, from: &Path) -> bool {
     let Ok(homes) = homes(from) else { return false };
     [InstallScope::Project, InstallScope::User]

@@ -46,7 +46,7 @@ pub struct ClientFacts {
     pub asks: &'static [ClientQuestion],
     /// Other notes for the person after an installation.
     pub notes: &'static [InstallNote],
-    /// How far it supports each ability, in the order of [`AbilityKind::ALL`].
+    /// Its support of each ability, in the order of [`AbilityKind::ALL`].
     pub abilities: [AbilitySupport; AbilityKind::ALL.len()],
 }
 
