@@ -10,7 +10,9 @@ use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::status::CopyStatus;
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::router::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge_ack};
+use crate::router::{
+    AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge_ack, passed_on_approval,
+};
 use serde_json::{Map, json};
 
 /// An ack to send.
@@ -113,8 +115,12 @@ fn look_up(
                 });
                 messages.push(past);
             }
-            // A failed wake has the number of a message that the human need not have got.
-            Err(_) if failed_wakes(state, agent, status, &text).next().is_some() => {
+            // A failed wake has the number of a message that the human need not have got, and an approval can be passed on
+            // to an agent that did not get it.
+            Err(_)
+                if failed_wakes(state, agent, status, &text).next().is_some()
+                    || passed_on_approval(state, agent, status, &text).is_some() =>
+            {
                 names.push(text)
             }
             Err(unclear) => problems.push(unclear.problem(&viewer, &text).at(format!("/refs/{n}"))),

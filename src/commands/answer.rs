@@ -11,6 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::message::record::EventKind;
+use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::status::CopyStatus;
 use crate::query::identity::AgentIdentity;
 use crate::query::pending::{self, PendingItem};
@@ -177,6 +178,38 @@ pub fn dismiss_all(room: &Room, who: &AgentIdentity, items: &[PendingItem]) -> R
     let refs = items.iter().map(|item| format!("#{}", item.seq)).collect();
     acknowledge(room, who, refs)?;
     Ok(format!("dismissed {}", count_of(items.len(), "item")))
+}
+
+/// Fails if one of these references names only items that no ack removes from the list: the item of an offer or of a waiting
+/// claim stays until the claims change.
+pub fn check_dismissals(room: &Room, who: &AgentIdentity, refs: &[String]) -> Result<()> {
+    let agent = who.in_registry(&room.registry()?)?.id.to_string();
+    let items = pending::pending(room, &agent)?.items;
+    for text in refs {
+        let meant = items.iter().filter(|item| is_named(item, text));
+        let (lasting, others): (Vec<&PendingItem>, Vec<_>) =
+            meant.partition(|item| matches!(item.kind, "offer" | "claim"));
+        if let (Some(item), []) = (lasting.first(), others.as_slice()) {
+            let decline = match item.kind {
+                "offer" => format!(", or `mailbag handoff --decline {}`", item.seq),
+                _ => String::new(),
+            };
+            return Err(Error::usage(
+                format!(
+                    "{text} is an open {}, which an ack does not close",
+                    item.kind
+                ),
+                format!("use `{}`{decline}", item.command),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_named(item: &PendingItem, text: &str) -> bool {
+    let reference = Reference::parse(text);
+    let (from, id) = item.message.split_once('/').unwrap_or_default();
+    reference.and_then(|one| one.fit(from, id, Some(item.seq))) == Some(ReferenceMatch::Whole)
 }
 
 fn dismiss(room: &Room, who: &AgentIdentity, number: &str) -> Result<()> {

@@ -96,6 +96,11 @@ impl CopyStatus {
         self.rank() == 6
     }
 
+    /// Returns true for a status that the sender of a message may set.
+    pub fn is_set_by_sender(self) -> bool {
+        matches!(self, CopyStatus::Withdrawn | CopyStatus::Superseded)
+    }
+
     /// Returns true if an ack with this status moves an unread copy out of its inbox.
     pub fn leaves_inbox(self) -> bool {
         matches!(

@@ -19,7 +19,9 @@ mod upkeep;
 pub mod watcher;
 
 pub use parts::RouterTotals;
-pub use steps::ack::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge as judge_ack};
+pub use steps::ack::{
+    AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge as judge_ack, passed_on_approval,
+};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorClass, Result};

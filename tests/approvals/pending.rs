@@ -414,3 +414,58 @@ fn a_flood_of_questions_to_all_agents_is_limited() {
         "beyond the first thousand"
     );
 }
+
+#[test]
+fn an_agent_dismisses_an_approval_that_was_passed_on_to_it() {
+    // P133, P137
+    let world = World::with(&["alice", "bob", "chief"]);
+    world.ok(&["agent", "set", "bob", "--supervisor", "chief"]);
+    let terms = json!({"deadline": "30m", "on_deadline": "escalate"});
+    say(&world, 0, "alice", approval("d", json!("bob"), terms));
+    let number = world.json(&["trace", "alice/d"])["seq"].to_string();
+    pass(&world, 31);
+    assert_eq!(pending(&world, 32, "chief").len(), 1);
+    run_at(&world, 32, &["dismiss", &number, "--as", "chief"]);
+    assert_eq!(pending(&world, 33, "chief"), []);
+    assert_eq!(pending(&world, 33, "bob").len(), 1);
+    // By a file, and only for itself.
+    pass(&world, 62);
+    assert_eq!(pending(&world, 63, "human").len(), 1);
+    let ack = |status: &str| json!({"type": "ack", "refs": ["alice/d"], "status": status});
+    say(&world, 63, "human", ack("withdrawn"));
+    assert_eq!(pending(&world, 64, "human").len(), 1);
+    say(&world, 64, "human", ack("resolved"));
+    assert_eq!(pending(&world, 65, "human"), []);
+    assert_eq!(pending(&world, 65, "bob").len(), 1);
+}
+
+#[test]
+fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
+    // P137
+    let world = World::with(&["alice", "bob", "carol"]);
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src"]}),
+    );
+    let waiting = json!({"id": "w", "type": "claim", "claims": ["src"], "wait": true});
+    say(&world, 1, "carol", waiting);
+    let offer = json!({"id": "o", "to": "bob", "type": "handoff", "claims": ["src"]});
+    say(&world, 2, "alice", offer);
+    let dismiss = |item: &str, agent: &str| {
+        let set_time = |command: &mut assert_cmd::Command| {
+            command.env("MAILBAG_TEST_NOW", super::time(3));
+        };
+        let args = ["dismiss", item, "--as", agent];
+        world.run_with(&args, set_time).fails(2, &args)
+    };
+    let offered = dismiss("alice/o", "bob");
+    assert!(offered.contains("mailbag handoff --accept"), "{offered}");
+    assert!(offered.contains("mailbag handoff --decline"), "{offered}");
+    for agent in ["alice", "human"] {
+        let claimed = dismiss("carol/w", agent);
+        assert!(claimed.contains("mailbag release src"), "{claimed}");
+    }
+    assert_eq!(pending(&world, 4, "bob").len(), 1);
+}

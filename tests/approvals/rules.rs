@@ -1,6 +1,6 @@
 //! The agents that can decide, and the form of a valid decision.
 
-use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
+use super::{approval, codes, decision, drop_at, outcomes, pass, run_at, say, steps};
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -354,4 +354,28 @@ fn no_field_of_a_sender_is_shown_as_an_outcome_in_a_conversation() {
     assert_eq!(codes(&world, "carol"), ["reserved_field", "reserved_field"]);
     let conversation = std::fs::read_to_string(world.room("channels/main/messages.ndjson"));
     assert!(!conversation.expect("a conversation").contains("decided"));
+}
+
+#[test]
+fn an_asker_withdraws_an_approval_after_its_only_recipient_closed_its_copy() {
+    // P180
+    for status in ["withdrawn", "superseded"] {
+        let world = World::with(&["alice", "bob"]);
+        say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
+        let closed = json!({"type": "ack", "refs": ["alice/d"], "status": "abandoned"});
+        say(&world, 1, "bob", closed);
+        assert_eq!(world.json(&["status"])["questions"]["items"], 1);
+        run_at(
+            &world,
+            2,
+            &["ack", "d", "--status", status, "--as", "alice"],
+        );
+        assert_eq!(world.json(&["status"])["questions"]["items"], 0, "{status}");
+        let again = world.fails(65, &["ack", "d", "--status", status, "--as", "alice"]);
+        assert!(again.contains("abandoned already"), "{again}");
+        say(&world, 3, "bob", decision("alice/d", "yes"));
+        assert_eq!(codes(&world, "bob"), ["decided_already"]);
+        let copy = &world.json(&["trace", "alice/d"])["recipients"][0];
+        assert_eq!(copy["status"], "abandoned", "{copy}");
+    }
 }

@@ -1,9 +1,10 @@
 //! `mailbag dismiss`: removes pending items of the caller.
 
 use crate::base::error::Result;
-use crate::cli::context::{CommandContext, IdentityArgs};
+use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::verbs::ack;
 use crate::commands::ack::AckRequest;
+use crate::commands::answer::check_dismissals;
 use crate::message::status::CopyStatus;
 
 const EXAMPLES: &str = "\
@@ -13,7 +14,8 @@ Examples:
 
 The item leaves `mailbag pending`. This sends an ack with the status abandoned: the
 sender sees it in `mailbag trace`. An approval stays open for its other recipients,
-and for its deadline. A failed wake is listed again when the next one fails.";
+and for its deadline. A failed wake is listed again when the next one fails. An offer
+needs `mailbag handoff`, and a waiting claim `mailbag release`.";
 
 /// Remove items from the list of what needs you
 #[derive(Debug, clap::Args)]
@@ -30,6 +32,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
+    let who = args.identity.who(cx)?;
+    check_dismissals(&cx.fresh_room(Freshness::Messages)?, &who, &args.items)?;
     let ack = AckRequest {
         refs: args.items,
         status: CopyStatus::Abandoned,

@@ -210,7 +210,7 @@ fn word(slot: &NumberedItem, text: &str) -> Option<ItemAction> {
         "offer" if begins("decline") => Some(ItemAction::Decline),
         "claim" if begins("release") => Some(ItemAction::Release(None)),
         "rejection" if begins("send again") || begins("retry") => Some(ItemAction::SendAgain),
-        "question" | "escalation" | "rejection" => dismissal(&lower),
+        "question" | "escalation" | "rejection" | "wake" => dismissal(&lower),
         _ => None,
     }
 }
@@ -229,7 +229,7 @@ fn dismissal(text: &str) -> Option<ItemAction> {
 /// The words that answer an item, as a person types them.
 pub(super) fn words(slot: &NumberedItem) -> Vec<String> {
     let more: &[&str] = match slot.item.kind {
-        "approval" | "question" | "escalation" => &["dismiss"],
+        "approval" | "question" | "escalation" | "wake" => &["dismiss"],
         "offer" => &["accept", "decline"],
         "claim" => &["release"],
         "rejection" => &["send again", "dismiss"],
@@ -252,6 +252,7 @@ pub(super) fn forms(slot: &NumberedItem) -> String {
         "offer" => "accept or decline",
         "claim" => "release",
         "rejection" => "send again, or dismiss",
+        "wake" => "dismiss",
         _ => return format!("run `{}` in another terminal", slot.item.command),
     };
     let words = [slot.options(), vec![more.to_owned()]].concat().join(", ");

@@ -203,12 +203,7 @@ impl Approvals {
     pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
         let seqs: Vec<u64> = receipts
             .iter()
-            .filter(|receipt| {
-                matches!(
-                    receipt.status,
-                    CopyStatus::Withdrawn | CopyStatus::Superseded
-                )
-            })
+            .filter(|receipt| receipt.status.is_set_by_sender())
             .flat_map(|receipt| receipt.seqs.iter().copied())
             .collect();
         self.open

@@ -7,7 +7,7 @@ use crate::log::lookup::{
     self, LocatedMessage, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer,
 };
 use crate::log::state::RoomState;
-use crate::message::reference::Reference;
+use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
 use crate::room::registry::Registry;
@@ -72,7 +72,9 @@ pub fn judge(
             Ok((meant, _)) => {
                 may_advance(room, &sender, &meant, claimed).map(|agents| (meant.seq, agents))
             }
-            Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
+            Err(unclear) => passed_on_approval(state, agent, status, reference)
+                .map(|seq| (seq, vec![agent.clone()]))
+                .ok_or_else(|| unclear.problem(&viewer, reference).into()),
         };
         match advanced {
             Err(_) if is_dismissed => {}
@@ -122,6 +124,26 @@ pub fn failed_wakes<'a>(
     seq.into_iter().flat_map(|seq| state.wakes.failed_for(seq))
 }
 
+/// The record of an open approval that this reference names and that was passed on to the agent after its delivery. The
+/// agent got no copy of the approval, but it can decide it, and so it can close it for itself.
+pub fn passed_on_approval(
+    state: &RoomState,
+    agent: &str,
+    status: CopyStatus,
+    reference: &str,
+) -> Option<u64> {
+    if !status.is_closed() || status.is_set_by_sender() {
+        return None;
+    }
+    match state.approvals.find(reference) {
+        ReferenceResolution::One(open) => {
+            let can_decide = open.to.iter().any(|one| **one == *agent);
+            can_decide.then_some(open.seq)
+        }
+        _ => None,
+    }
+}
+
 /// The sender of an ack, and its status.
 struct AckSender<'a> {
     agent: &'a Arc<str>,
@@ -142,8 +164,7 @@ fn may_advance(
         status,
     } = sender;
     let name = meant.name();
-    let may_as_sender =
-        viewer.sent(meant) && matches!(status, CopyStatus::Withdrawn | CopyStatus::Superseded);
+    let may_as_sender = viewer.sent(meant) && status.is_set_by_sender();
     if !viewer.received(meant) && !may_as_sender {
         let what = format!(
             "{agent} sent {name}, and only its recipients can say {}",
@@ -179,6 +200,10 @@ fn may_advance(
             current = current.or(Some(now));
         }
     }
+    // The recipients can close their copies and leave the approval open.
+    if may.is_empty() && may_as_sender && is_open_approval(room.state, meant.seq) {
+        return Ok(vec![agent.clone()]);
+    }
     // A sender withdraws open copies even if others are closed already.
     if let Some(current) = current
         && may.is_empty()
@@ -194,6 +219,10 @@ fn may_advance(
     }
     claimed.extend(may.iter().map(|of| ((of.clone(), meant.seq), status)));
     Ok(may)
+}
+
+fn is_open_approval(state: &RoomState, seq: u64) -> bool {
+    state.approvals.open().iter().any(|open| open.seq == seq)
 }
 
 /// The reference to the message that supersedes the messages of an ack.
