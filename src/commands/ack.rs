@@ -2,12 +2,13 @@
 
 use super::send::{self, MessageDraft, OutboxMessage};
 use crate::base::error::{Error, Result};
+use crate::base::text::listed;
 use crate::log;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter};
 use crate::log::state::{self, RoomState};
-use crate::message::Message;
 use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::status::CopyStatus;
+use crate::message::{Message, id};
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
 use crate::router::{
@@ -35,6 +36,27 @@ pub struct SentAck {
     pub sent: OutboxMessage,
     /// The messages that it names.
     pub messages: Vec<LoggedMessage>,
+}
+
+impl SentAck {
+    /// A sentence about the recipients in other rooms that keep their copies of a message that its sender withdraws or
+    /// supersedes. `None` without such recipients.
+    pub fn kept_elsewhere(&self, status: CopyStatus) -> Option<String> {
+        if !status.is_set_by_sender() {
+            return None;
+        }
+        let recipients = self.messages.iter().flat_map(|message| &message.recipients);
+        let mut far: Vec<&str> = recipients
+            .filter(|agent| id::tag_of(agent).is_some())
+            .map(|agent| &**agent)
+            .collect();
+        far.dedup();
+        let first = far.first()?;
+        Some(format!(
+            "{} in another room: the copy there stays, because an ack does not cross a link; write to {first} about it",
+            listed(&far)
+        ))
+    }
 }
 
 /// Writes the ack to the sender's outbox, after checking that the router will accept it. The file is durable when this

@@ -1,5 +1,6 @@
 //! The statuses of a copy: accepted, delivered, announced, seen, acknowledged, actioned, closed.
 
+use super::id;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -118,6 +119,12 @@ impl CopyStatus {
             CopyStatus::Acknowledged
         };
         self.rank() >= least.rank() && !(urgent && self == CopyStatus::Expired)
+    }
+
+    /// Returns true if this status of a copy of `by` counts for the recipient `of`. An ack of another room's agent counts for
+    /// the address in that room, as an answer does. An expiry counts for its own copy only.
+    pub fn counts_for(self, by: &str, of: &str) -> bool {
+        by == of || self != CopyStatus::Expired && id::answers_for(by, of)
     }
 
     /// May a copy change from `before` to this status? It may not go back, nor change from one closed status to

@@ -331,3 +331,25 @@ fn a_retry_is_listed_by_the_name_of_the_first_file() {
     names.sort_by_key(ToString::to_string);
     assert_eq!(names, ["m.json", "m.json", "one.json"]);
 }
+
+#[test]
+fn a_rejection_leaves_the_pending_list_when_a_retry_is_accepted() {
+    // P137
+    for (world, number) in [line(), file()] {
+        let pending = || {
+            let items = world.json(&["pending", "--as", "alice"])["items"].clone();
+            items.as_array().map(Vec::len)
+        };
+        assert_eq!(pending(), Some(1));
+        // A retry that is rejected again has an item of its own.
+        let wrong = replacement(&world, "wrong.json", r#"{"to": "bbx", "body": "two"}"#);
+        world.fails(65, &["rejected", "retry", &number, &wrong]);
+        assert_eq!(pending(), Some(2));
+        let again = world.items(&["rejected", "list"])[0]["seq"].to_string();
+        let right = replacement(&world, "right.json", r#"{"to": "bbo", "body": "two"}"#);
+        world.ok(&["rejected", "retry", &again, &right]);
+        assert_eq!(pending(), Some(0));
+        assert!(world.room("pending.json").exists());
+        assert_eq!(world.read("pending.json")["pending"], json!({}));
+    }
+}

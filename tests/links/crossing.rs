@@ -266,3 +266,57 @@ fn the_sender_in_another_room_learns_that_an_address_reached_no_agent_and_its_ro
     );
     assert_eq!(notices[0]["in_reply_to"], "q-1");
 }
+
+#[test]
+fn an_ack_in_the_other_room_settles_the_questions_and_escalations_of_this_one() {
+    // P210, P363, P365
+    let rooms = Rooms::new();
+    let settings = std::fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
+    rooms.fit.write(
+        "settings.toml",
+        format!("answer_within = \"1s\"\n{settings}"),
+    );
+    rooms.alice_says(
+        json!({"id": "q", "to": "po:Sintra", "body": "Which port?", "type": "question"}),
+    );
+    rooms.alice_says(json!({"id": "u", "to": "po:sintra", "body": "Stop", "priority": "urgent"}));
+    rooms.alice_says(json!({"id": "s", "to": "po:Sintra", "body": "More?", "type": "question"}));
+    let pending = || rooms.fit.json(&["pending", "--as", "human"])["items"].clone();
+    let questions = || rooms.fit.json(&["status"])["questions"]["items"].clone();
+    rooms.fit.wait("three escalations", || {
+        rooms.fit.ok(&["run", "--once"]);
+        pending().as_array().map(Vec::len) == Some(3)
+    });
+    let escalated = |notice: &&serde_json::Value| notice["kind"] == "escalation";
+    assert_eq!(
+        pending()
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(escalated)
+            .count(),
+        3
+    );
+    assert_eq!(questions(), 2);
+    rooms.po.ok(&["ack", "u", "--as", "sintra"]);
+    rooms
+        .po
+        .ok(&["ack", "q", "--as", "sintra", "--status", "resolved"]);
+    rooms.settle();
+    let left = pending();
+    assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
+    assert_eq!(questions(), 1);
+    // The sender closes its question here. The copy in the other room stays.
+    let withdraw = ["ack", "s", "--as", "alice", "--status", "withdrawn"];
+    let withdrawn = rooms.fit.run(&withdraw);
+    assert!(
+        withdrawn.err.contains("the copy there stays"),
+        "{withdrawn:?}"
+    );
+    rooms.settle();
+    assert_eq!(pending().as_array().map(Vec::len), Some(0));
+    assert_eq!(questions(), 0);
+    let trace = rooms.fit.ok(&["trace", "s"]);
+    assert!(trace.contains("po keeps its copy"), "{trace}");
+    assert!(rooms.po.bodies("sintra").contains(&"More?".to_owned()));
+}

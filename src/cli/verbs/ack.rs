@@ -70,7 +70,12 @@ pub(crate) fn set(ack: AckRequest, identity: &IdentityArgs, cx: &mut CommandCont
     let who = identity.who(cx)?;
     // The message may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;
-    let sent = ack::ack(&room, &who, ack)?.sent;
-    let posted = cx.deliver(&room, sent)?;
+    let status = ack.status;
+    let acked = ack::ack(&room, &who, ack)?;
+    let kept = acked.kept_elsewhere(status);
+    let posted = cx.deliver(&room, acked.sent)?;
+    if let Some(kept) = kept {
+        cx.out.warn(&kept);
+    }
     cx.out.show(&posted, |out| out.line(&posted.sent.id))
 }

@@ -72,9 +72,12 @@ impl EscalatedMessage {
     /// Records a reply, or a status of a copy.
     pub(super) fn settle(&mut self, by: &str, status: Option<CopyStatus>) -> bool {
         let before = self.of.len();
-        if status.is_none_or(|status| status.settles(self.answer, self.urgent)) {
-            self.of.retain(|of| !id::answers_for(by, of));
-        }
+        self.of.retain(|of| match status {
+            None => !id::answers_for(by, of),
+            Some(status) => {
+                !(status.settles(self.answer, self.urgent) && status.counts_for(by, of))
+            }
+        });
         self.of.len() < before
     }
 

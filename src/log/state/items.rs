@@ -9,7 +9,7 @@ use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};
 use crate::message::claim::rfc3339;
-use crate::message::record::{EventKind, MessageHead, MessageName, Record};
+use crate::message::record::{EventKind, MessageHead, MessageName, Record, RetriedRejection};
 use crate::message::status::CopyStatus;
 use crate::message::{self, APPROVAL, ESCALATION, Priority, id};
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,9 @@ pub struct OpenItem {
     /// The message that it passes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<EscalatedMessage>,
+    /// The first rejection, if a retry of it was rejected again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<RetriedRejection>,
 }
 
 /// All open items.
@@ -173,8 +176,21 @@ impl OpenItems {
 
     /// Records in `at` that an agent answered a message.
     pub(super) fn answered(&mut self, seq: u64, agent: &str, at: u64) {
-        self.acted(seq, agent, at);
+        self.acted(seq, |of| id::answers_for(agent, of), at);
         self.settle(seq, agent, None, at);
+    }
+
+    /// Records in `at` that a retry of this rejection was accepted.
+    pub(super) fn sent_again(&mut self, rejection: RetriedRejection, at: u64) {
+        let is_it = |item: &&OpenItem| {
+            item.kind == OpenItemKind::Rejection
+                && (item.seq == rejection.seq || item.retries == Some(rejection))
+        };
+        let seqs: Vec<u64> = self.iter().filter(is_it).map(|item| item.seq).collect();
+        for seq in seqs {
+            self.remove(seq);
+            self.changed = at;
+        }
     }
 
     /// Records in `at` a status of a copy. A rejection was read; anything else was done or closed.
@@ -193,7 +209,7 @@ impl OpenItems {
             OpenItemKind::Question => status.is_closed(),
         };
         if is_done {
-            self.acted(seq, agent, at);
+            self.acted(seq, |of| status.counts_for(agent, of), at);
         }
     }
 
@@ -239,12 +255,12 @@ impl OpenItems {
         }
     }
 
-    fn acted(&mut self, seq: u64, agent: &str, at: u64) {
+    fn acted(&mut self, seq: u64, has_acted: impl Fn(&str) -> bool, at: u64) {
         let Some(item) = self.open.get_mut(&seq) else {
             return;
         };
         let before = item.of.len();
-        item.of.retain(|of| !id::answers_for(agent, of));
+        item.of.retain(|of| !has_acted(of));
         if item.of.len() == before {
             return;
         }
@@ -346,6 +362,7 @@ impl OpenItem {
             priority,
             shares,
             about,
+            retries: record.origin().and_then(|origin| origin.retries),
         })
     }
 

@@ -298,6 +298,9 @@ impl RoomState {
             self.timers.answered(answered, from);
             self.items.answered(answered, from, seq);
         }
+        if let Some(rejection) = accepted.origin.retries {
+            self.items.sent_again(rejection, seq);
+        }
         if let Some(RouterAction::Ack(receipts)) = &accepted.act {
             self.advance(receipts, false);
             self.approvals.withdraw(
@@ -335,7 +338,7 @@ impl RoomState {
         }
     }
 
-    // Applies what another room says about messages of this one. Only deadlines depend on it.
+    // Applies what another room says about messages of this one.
     fn told_by(&mut self, arrived: &IncomingItem) {
         for RemoteReceipt {
             status,
@@ -346,6 +349,7 @@ impl RoomState {
             let agent = id::far(&arrived.link, agent);
             for &seq in seqs {
                 self.timers.reached(seq, &agent, *status);
+                self.items.reached(seq, &agent, *status, self.seq);
             }
         }
     }

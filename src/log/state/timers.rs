@@ -233,7 +233,7 @@ impl MessageDeadlines {
                 .as_mut()
                 .filter(|wanted| status.settles(wanted.answer, urgent))
             {
-                wanted.of.retain(|of| **of != *agent);
+                wanted.of.retain(|of| !status.counts_for(agent, of));
             }
         });
     }

@@ -1,9 +1,10 @@
 //! The change of claims by a traced message, and its present state.
 
-use crate::log::state::Claims;
+use crate::log::state::RoomState;
 use crate::message::claim::{self, ClaimChange};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// The change by a message about claims.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,12 +32,14 @@ pub enum ClaimState {
 impl ClaimTrace {
     pub(super) fn of(
         change: &ClaimChange,
-        from: &str,
+        from: &Arc<str>,
         id: &str,
-        claims: &Claims,
+        state: &RoomState,
     ) -> Option<ClaimTrace> {
-        let name = claim::name(from, id);
-        let owns = |owner: &str, subjects: &[String]| {
+        let (name, claims) = (claim::name(from, id), &state.claims);
+        // The claims of a renamed agent have its present name.
+        let owner = state.holder(from);
+        let owns = |subjects: &[String]| {
             subjects
                 .iter()
                 .all(|text| claims.of(owner).any(|held| held.subject.as_str() == text))
@@ -45,7 +48,7 @@ impl ClaimTrace {
             ClaimChange::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => {
                 Some(ClaimState::Waiting)
             }
-            ClaimChange::Grant(terms) | ClaimChange::Queue(terms) if owns(from, &terms.claims) => {
+            ClaimChange::Grant(terms) | ClaimChange::Queue(terms) if owns(&terms.claims) => {
                 Some(ClaimState::Owned)
             }
             ClaimChange::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => {

@@ -342,10 +342,10 @@ impl<'a> MessageTracer<'a> {
             for agent in self.called(&receipt.agent) {
                 let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
                 let replaced = receipt.by.map(|seq| format!("replaced by #{seq}"));
-                let note: Vec<&str> = replaced
-                    .as_deref()
+                let kept = tag_of(&agent).map(|tag| format!("{tag} keeps its copy"));
+                let note: Vec<&str> = [replaced.as_deref(), kept.as_deref(), note.as_deref()]
                     .into_iter()
-                    .chain(note.as_deref())
+                    .flatten()
                     .collect();
                 let note = (!note.is_empty()).then(|| note.join(": "));
                 let step = StatusChange {
@@ -452,9 +452,9 @@ impl<'a> MessageTracer<'a> {
             from: self.meant.from.to_string(),
             kind: text(&record, "type").unwrap_or_else(|| "message".into()),
             subject: text(&record, "subject"),
-            claim: record.ownership().and_then(|change| {
-                ClaimTrace::of(change, &self.meant.from, &self.meant.id, &state.claims)
-            }),
+            claim: record
+                .ownership()
+                .and_then(|change| ClaimTrace::of(change, &self.meant.from, &self.meant.id, state)),
             sent: self.original(&record),
             recipients,
             accepted_at: record.at,
