@@ -156,6 +156,7 @@ impl PeriodEvents {
                     from: from.to_string(),
                     kind: record.kind().as_str().to_owned(),
                     about: problem,
+                    closed: None,
                     text: None,
                 });
             }
@@ -176,6 +177,7 @@ impl PeriodEvents {
             at: event.at,
             from: event.actor,
             kind: event.kind,
+            closed: None,
             text: None,
         });
     }

@@ -1,5 +1,6 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
+use super::closed::ClosedMessages;
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::Result;
@@ -39,8 +40,16 @@ pub fn list(
 ) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
     let (begin, end) = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
+    let closed = ClosedMessages::of(room);
+    let with_closed = move |message: Result<LoggedMessage>| {
+        message.map(|mut message| {
+            closed.note([&mut message]);
+            message
+        })
+    };
     let Some(last) = last else {
-        return Ok(Box::new(scan(room, &filter, begin, end)?.values()));
+        let all = scan(room, &filter, begin, end)?.values();
+        return Ok(Box::new(all.map(with_closed)));
     };
     let mut size = TAIL;
     loop {
@@ -52,7 +61,7 @@ pub fn list(
         };
         let newest = last_of(scan(room, &filter, from, end)?.values(), last)?;
         if newest.len() >= last || from == begin {
-            return Ok(Box::new(newest.into_iter().map(Ok)));
+            return Ok(Box::new(newest.into_iter().map(Ok).map(with_closed)));
         }
         size = size.saturating_mul(8);
     }

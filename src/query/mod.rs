@@ -11,6 +11,7 @@ pub mod candidates;
 pub mod channel;
 pub mod charter;
 pub mod claims;
+pub mod closed;
 pub mod commits;
 pub mod committer;
 pub mod connections;

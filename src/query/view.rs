@@ -141,7 +141,7 @@ impl<'a> From<&'a LoggedMessage> for MessageView<'a> {
             copies: Some(&past.recipients),
             addressed: words(past.message.get("to")),
             fields,
-            closed: None,
+            closed: past.closed.as_deref(),
             invalid: None,
         }
     }

@@ -156,3 +156,34 @@ fn an_approval_that_its_asker_supersedes_is_closed() {
     world.ok(&["ack", "a1", "--status", "superseded", "--as", "alice"]);
     assert_eq!(world.json(&["pending", "--as", "bob"])["items"], json!([]));
 }
+
+#[test]
+fn each_program_that_shows_superseded_mail_again_names_its_replacement() {
+    // P366
+    let (world, _) = room(|world, old, new| {
+        let args = ["ack", old, "--status", "superseded", "--by", new];
+        world.ok(&[&args[..], &["--as", "alice"]].concat());
+    });
+    let listed = world.json(&["list"])["messages"].clone();
+    let [old, new] = [&listed[0], &listed[1]];
+    let closed = format!("superseded: replaced by #{}", new["seq"]);
+    assert_eq!(
+        (&old["closed"], &new["closed"]),
+        (&json!(closed), &Value::Null)
+    );
+    let number = old["seq"].to_string();
+    let shown = [
+        world.ok(&["list"]),
+        world.ok(&["thread", &number, "--as", "bob"]),
+        world.ok(&["read", &number, "--as", "bob"]),
+    ];
+    for text in shown {
+        assert_eq!(text.matches(&closed).count(), 1, "{text}");
+    }
+    let context = world.ok(&["context", "--as", "carol"]);
+    assert!(!context.contains("deploy at one"), "{context}");
+    let id = new["id"].as_str().expect("an id");
+    world.ok(&["ack", id, "--status", "withdrawn", "--as", "alice"]);
+    let listed = world.ok(&["list"]);
+    assert!(listed.contains("(withdrawn)"), "{listed}");
+}

@@ -20,13 +20,15 @@ pub(crate) fn print(out: &mut CommandOutput, view: &MessageView<'_>, who: String
         Priority::Low => DIM,
         Priority::Normal => PLAIN,
     };
+    let closed = view.closed.map(|closed| format!(" ({closed})"));
+    let closed = closed.unwrap_or_default();
     let cells: [(Style, String, usize); 5] = [
         (DIM, format!("{:>6}", view.number()), 0),
         (DIM, local(view.accepted_at), 0),
         (BOLD, who, WHO),
         (
             if waits { YELLOW } else { PLAIN },
-            format!("{}{}", view.kind, if waits { "?" } else { "" }),
+            format!("{}{}{closed}", view.kind, if waits { "?" } else { "" }),
             KIND,
         ),
         (about, view.about().into_owned(), 0),

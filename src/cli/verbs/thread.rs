@@ -85,6 +85,9 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) ->
             facts += " (not in this list)";
         }
     }
+    if let Some(closed) = view.closed {
+        facts += &format!("  {closed}");
+    }
     frame::dim(out, &facts, INDENT)?;
     if let Some(change) = &view.change {
         frame::text(out, &sanitize::line(change), INDENT)?;

@@ -300,10 +300,12 @@ fn said(said: &MessageSummary) -> String {
         .as_deref()
         .map(|text| format!(": {}", quoted(text)))
         .unwrap_or_default();
+    let closed = said.closed.as_ref().map(|closed| format!("; {closed}"));
     format!(
-        "#{} {at} {kind} from {from}, {}{text}",
+        "#{} {at} {kind} from {from}, {}{text}{}",
         said.seq,
-        quoted(&said.about)
+        quoted(&said.about),
+        closed.unwrap_or_default()
     )
 }
 

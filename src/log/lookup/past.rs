@@ -45,6 +45,9 @@ pub struct LoggedMessage {
     /// A short description of its change of claims or approvals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
+    /// How its sender closed it, such as `superseded: replaced by #12`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<String>,
     /// Every field as it was sent.
     #[serde(skip)]
     pub message: Map<String, Value>,
@@ -98,6 +101,7 @@ impl LoggedMessage {
                 .get("requires_response")
                 .and_then(Value::as_bool)
                 .unwrap_or_default(),
+            closed: None,
             message,
         })
     }

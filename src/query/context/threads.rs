@@ -12,6 +12,7 @@ use crate::message::record::Record;
 use crate::message::reference::bare;
 use crate::message::title::first_line;
 use crate::message::{APPROVAL, QUESTION, id};
+use crate::query::closed::ClosedMessages;
 use crate::query::view::MessageView;
 use crate::room::Room;
 use crate::room::resolve::RecipientRule;
@@ -56,6 +57,9 @@ pub struct MessageSummary {
     pub kind: String,
     /// Its change of claims, and its title. In a digest: its whole text, or the first problem.
     pub about: String,
+    /// How its sender closed it, such as `superseded: replaced by #12`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<String>,
     /// The beginning of the body, if the message also has a subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -150,6 +154,8 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<M
         ))
     });
     threads.truncate(limits::CONTEXT_THREADS);
+    let messages = threads.iter_mut().flat_map(|thread| &mut thread.messages);
+    ClosedMessages::of(room).note(messages);
     decisions.reverse();
     decisions.truncate(CONTEXT_DECISIONS);
     Ok((
@@ -251,6 +257,7 @@ impl ThreadCollector {
             from: event.actor.clone(),
             kind: event.kind.clone(),
             about: start(about),
+            closed: None,
             text: text.map(start),
         }
     }
@@ -326,6 +333,7 @@ fn said(past: &LoggedMessage) -> MessageSummary {
         from: past.from.to_string(),
         kind: past.kind.clone(),
         about: start(&view.about()),
+        closed: past.closed.clone(),
         text: text.map(start).filter(|text| !text.is_empty()),
     }
 }

@@ -8,6 +8,7 @@ use crate::log::lookup::{self, LoggedMessage, UnresolvedReference, Viewer};
 use crate::log::state::{self, Relations};
 use crate::message::address::quoted;
 use crate::message::reference::{Reference, ReferenceMatch, bare};
+use crate::query::closed::ClosedMessages;
 use crate::room::Room;
 use crate::room::registry::Registry;
 use passes::{ReplyRelation, ThreadSource};
@@ -39,7 +40,9 @@ pub fn thread(
         .filter(|past| viewer.see(past))
         .collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
-    Ok(all.split_off(first))
+    let mut shown = all.split_off(first);
+    ClosedMessages::of(room).note(&mut shown);
+    Ok(shown)
 }
 
 /// A message with all its fields, as `--json` shows a thread.

@@ -134,6 +134,7 @@ fn entry(past: &LoggedMessage, is_meant: bool, items: &[PendingItem]) -> Markup 
                 " " (time(&past.accepted_at)) " " (seq(past.seq))
             }
             @if let Some(change) = &past.change { p .change { (text(change)) } }
+            @if let Some(closed) = &past.closed { p .change { (text(closed)) } }
             @if is_decided_below {
                 p .facts { "The text is below, with its options." }
             } @else if let Some(body) = body {
