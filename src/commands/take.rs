@@ -4,14 +4,17 @@ use super::read::{InboxReference, one};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{layout, machine};
+use crate::log::state::{self, RoomState};
 use crate::message::Priority;
 use crate::message::address::quoted;
+use crate::message::status::CopyStatus;
 use crate::query::inbox::{self, InboxMessage};
 use crate::room::Room;
 pub use crate::room::inbox::taken::MessageLease;
 use crate::room::inbox::taken::TakenMail;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -98,7 +101,7 @@ impl Consumer {
 /// Returns messages with expired leases, then leases the next message: highest priority first, oldest first.
 pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> Result<TakeResult> {
     let shelf = TakenMail::open(&room.dir, agent)?;
-    let (lapsed, next) = give_back_lapsed(&shelf)?;
+    let (lapsed, next) = give_back_lapsed(&mut LeaseReturns::new(room, agent, &shelf))?;
     shelf.tidy()?;
     let names = crate::room::inbox::unread(&room.dir, agent)?;
     // Only the chosen message is compared with the log: a file that is not mail may claim any priority.
@@ -144,7 +147,10 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
 
 /// Returns a leased message that could not be shown.
 pub fn put_back(room: &Room, agent: &str, name: &OsStr) -> Result<()> {
-    TakenMail::open(&room.dir, agent)?.give_back(name).map(drop)
+    let shelf = TakenMail::open(&room.dir, agent)?;
+    LeaseReturns::new(room, agent, &shelf)
+        .give_back(name)
+        .map(drop)
 }
 
 /// Completes, renews or releases a leased message.
@@ -161,7 +167,7 @@ pub fn update(
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
         let state = match operation {
             LeaseOperation::Done => shelf.done(&mail.name, true).map(|()| LeaseResult::Done)?,
-            LeaseOperation::GiveBack => shelf
+            LeaseOperation::GiveBack => LeaseReturns::new(room, agent, &shelf)
                 .give_back(&mail.name)
                 .map(|_| LeaseResult::GivenBack)?,
             LeaseOperation::Renew(span) => {
@@ -227,8 +233,62 @@ fn rebased(lease: MessageLease, now: Stamp) -> Option<MessageLease> {
     })
 }
 
-fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<ExpiredLease>, Option<Duration>)> {
-    let now = Stamp::now();
+/// Returns leased messages to the inbox. It moves a message that its sender closed, or that expired, to `expired/` instead,
+/// because the router moves such a message only once, out of the inbox.
+struct LeaseReturns<'a> {
+    room: &'a Room,
+    agent: &'a str,
+    shelf: &'a TakenMail,
+    /// Read for the first returned message. `None` if the log cannot be read.
+    state: Option<Option<RoomState>>,
+}
+
+impl<'a> LeaseReturns<'a> {
+    fn new(room: &'a Room, agent: &'a str, shelf: &'a TakenMail) -> LeaseReturns<'a> {
+        LeaseReturns {
+            room,
+            agent,
+            shelf,
+            state: None,
+        }
+    }
+
+    /// Returns true if the message is in the inbox again.
+    fn give_back(&mut self, name: &OsStr) -> Result<bool> {
+        if self.is_closed(name) || self.is_expired(name)? {
+            self.shelf.expire(name)?;
+            return Ok(false);
+        }
+        self.shelf.give_back(name)
+    }
+
+    fn is_closed(&mut self, name: &OsStr) -> bool {
+        let state = self
+            .state
+            .get_or_insert_with(|| state::committed(&self.room.dir).ok());
+        let Some((state, at)) = state.as_ref().zip(layout::read_delivered(name)) else {
+            return false;
+        };
+        let seq = state.mailboxes.unread_at(self.agent, at);
+        let status = seq.and_then(|seq| state.mailboxes.status(self.agent, seq));
+        status.is_some_and(CopyStatus::is_set_by_sender)
+    }
+
+    fn is_expired(&self, name: &OsStr) -> Result<bool> {
+        let place = layout::taken(self.agent);
+        let found = inbox::in_directory(self.room, place, &mut |file| file == name)?;
+        let expires = found
+            .first()
+            .and_then(|mail| mail.content.get("expires_at"));
+        let expires = expires.and_then(Value::as_str).and_then(Stamp::parse);
+        Ok(expires.is_some_and(|at| at <= Stamp::now()))
+    }
+}
+
+fn give_back_lapsed(
+    returns: &mut LeaseReturns<'_>,
+) -> Result<(Vec<ExpiredLease>, Option<Duration>)> {
+    let (now, shelf) = (Stamp::now(), returns.shelf);
     let (mut lapsed, mut next) = (Vec::new(), None);
     for name in shelf.names()? {
         let Some(until) = shelf.until(&name)? else {
@@ -246,7 +306,7 @@ fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<ExpiredLease>, Option<Dura
             next = Some(next.map_or(left, |next: Duration| next.min(left)));
             continue;
         }
-        match shelf.give_back(&name) {
+        match returns.give_back(&name) {
             Ok(false) => {}
             Ok(true) => lapsed.push(ExpiredLease {
                 file: name.to_string_lossy().into_owned(),

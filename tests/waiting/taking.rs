@@ -387,3 +387,60 @@ fn a_message_moves_under_another_name_if_its_name_is_occupied() {
         (0, 2)
     );
 }
+
+#[test]
+fn a_message_that_ends_while_it_is_leased_is_not_leased_again() {
+    // P60, P61, P65
+    let world = shop();
+    let at = |minutes: u64| {
+        let time = format!("2026-11-21T10:{minutes:02}:00Z");
+        move |command: &mut assert_cmd::Command| {
+            command.env("MAILBAG_TEST_NOW", &time);
+        }
+    };
+    let run_at = |minutes: u64, args: &[&str]| world.run_with(args, at(minutes));
+    let expires =
+        json!({"id": "e", "to": "builders", "body": "x", "expires_at": "2026-11-21T10:05:00Z"});
+    world.drop_file("alice", "a.json", expires.to_string());
+    for id in ["w", "s", "r", "k"] {
+        let message = json!({"id": id, "to": "builders", "body": "x"});
+        world.drop_file("alice", &format!("{id}.json"), message.to_string());
+    }
+    run_at(0, &["run", "--once"]).ok(&["run"]);
+    for _ in 0..5 {
+        let args = ["take", "--as", "builders", "--lease", "8m"];
+        run_at(1, &args).ok(&args);
+    }
+    for (id, status) in [("w", "withdrawn"), ("s", "superseded"), ("r", "withdrawn")] {
+        let args = ["ack", id, "--status", status, "--as", "alice"];
+        run_at(2, &args).ok(&args);
+    }
+    let released = ["take", "--give-back", "r", "--as", "builders"];
+    run_at(3, &released).ok(&released);
+    let again = ["take", "--as", "builders", "--json"];
+    let taken = run_at(20, &again).ok(&again);
+    let taken: Value = serde_json::from_str(&taken).expect("JSON");
+    assert_eq!(taken["message"]["id"], "k", "{taken}");
+    run_at(20, &again).fails(3, &again);
+    assert_eq!(world.names("inbox/builders/expired").len(), 4);
+    run_at(21, &["run", "--once"]).ok(&["run"]);
+    let status = |id: &str| world.json(&["trace", id])["recipients"][0]["status"].clone();
+    assert_eq!(
+        [
+            status("e"),
+            status("w"),
+            status("s"),
+            status("r"),
+            status("k")
+        ],
+        [
+            "expired",
+            "withdrawn",
+            "superseded",
+            "withdrawn",
+            "delivered"
+        ]
+    );
+    let told = world.inbox("alice");
+    assert_eq!(told.len(), 1, "the expiry is reported once: {told:?}");
+}

@@ -134,6 +134,13 @@ impl TakenMail {
         move_file(&self.taken, name, &self.inbox, "return to")
     }
 
+    /// Moves a message to `expired/`, never over another.
+    pub fn expire(&self, name: &OsStr) -> Result<()> {
+        let expired = self.room.make_loose(layout::expired(&self.agent))?;
+        move_file(&self.taken, name, &expired, "move to expired")?;
+        self.forget(name)
+    }
+
     /// Changes the lease of a taken message in one step. Not durable, for the same reason as in [`TakenMail::take`]: on
     /// btrfs a sync of `taken/` alone would leave the message under two names.
     pub fn renew(&self, name: &OsStr, lease: &MessageLease) -> Result<()> {
