@@ -229,7 +229,7 @@ const JOINS: &[TidyException] = &[
         &["src/query/rejected.rs"],
     ),
     (
-        "layout::outbox(&rejected.agent).join(name)",
+        "layout::outbox(sender).join(name)",
         "only shown: where the file was put",
         &["src/commands/rejected.rs"],
     ),

@@ -13,6 +13,7 @@ pub use crate::query::rejected::ListedRejection;
 use crate::query::rejected::{claim_of, last_of_file, line_of, of, record_of};
 use crate::room::Room;
 use crate::room::actor::require_person;
+use crate::room::registry::Registry;
 use crate::room::settings::SenderAdmission;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -90,15 +91,16 @@ pub fn list(room: &Room, which: &RejectedSelection) -> Result<Vec<ListedRejectio
     match which {
         RejectedSelection::All => Ok(all),
         RejectedSelection::Of(agent) => {
-            let id = room
-                .registry()
-                .ok()
+            let registry = room.registry().ok();
+            let id = registry
+                .as_ref()
                 .and_then(|registry| registry.find(agent).map(|agent| agent.id.to_string()));
             let agent = id.unwrap_or_else(|| agent.clone());
-            Ok(all
-                .into_iter()
-                .filter(|rejected| rejected.agent == agent)
-                .collect())
+            all.retain(|one| {
+                let now = registry.as_ref().map(|registry| sender_now(registry, one));
+                one.agent == agent || now.is_some_and(|now| now == agent)
+            });
+            Ok(all)
         }
         RejectedSelection::Named(names) => {
             let mut chosen: Vec<ListedRejection> = Vec::new();
@@ -194,6 +196,7 @@ pub fn retry(
     }
     all.iter()
         .try_for_each(|rejected| may_be_routed(room, rejected, content.is_some()))?;
+    let registry = room.registry()?;
     let mut follower = LogFollower::at_end(room)?;
     let mut retried = Vec::new();
     for rejected in &all {
@@ -202,6 +205,7 @@ pub fn retry(
         retried.push(put_back(
             room,
             rejected,
+            &sender_now(&registry, rejected),
             content.as_deref().or(line.as_deref()),
         )?);
     }
@@ -320,7 +324,7 @@ fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Re
         ));
     }
     let registry = room.registry()?;
-    match identity::registered(&registry, &rejected.agent, None) {
+    match identity::registered(&registry, &sender_now(&registry, rejected), None) {
         Ok(agent) if agent.is_retired() => Err(Error::usage(
             format!(
                 "agent {} is retired, so the router does not read its outbox",
@@ -333,13 +337,20 @@ fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Re
     }
 }
 
-/// Moves a rejected file, or its replacement, to the outbox. Never overwrites a file.
+/// The id of the sender, which can have another name now.
+fn sender_now(registry: &Registry, rejected: &ListedRejection) -> String {
+    let agent = registry.now(&rejected.agent);
+    agent.map_or_else(|| rejected.agent.clone(), |agent| agent.id.to_string())
+}
+
+/// Moves a rejected file, or its replacement, to the sender's outbox. Never overwrites a file.
 fn put_back(
     room: &Room,
     rejected: &ListedRejection,
+    sender: &str,
     content: Option<&[u8]>,
 ) -> Result<RetryResult> {
-    let outbox = room.dir.make(layout::outbox(&rejected.agent))?;
+    let outbox = room.dir.make(layout::outbox(sender))?;
     let dir = room.dir.sub(layout::rejected(&rejected.agent))?;
     let old = rejected.file.as_ref().and_then(|path| path.file_name());
     let from = match (content, old) {
@@ -385,8 +396,8 @@ fn put_back(
     dir.sync()?;
     Ok(RetryResult {
         seq: rejected.seq,
-        agent: rejected.agent.clone(),
-        file: layout::outbox(&rejected.agent).join(name),
+        agent: sender.to_owned(),
+        file: layout::outbox(sender).join(name),
         line: None,
         became: None,
         record: None,
@@ -489,7 +500,7 @@ fn check_owners(room: &Room, all: &[ListedRejection]) -> Result<()> {
     let own = who.as_ref().and_then(|who| registry.find(&who.name));
     match all
         .iter()
-        .find(|one| own.is_none_or(|own| *own.id != *one.agent))
+        .find(|one| own.is_none_or(|own| *own.id != *sender_now(&registry, one)))
     {
         None => Ok(()),
         Some(other) => require_person(&format!("change the rejected files of {}", other.agent)),

@@ -71,6 +71,8 @@ fn end(room: &Room, was: &str, now: &str) -> Result<()> {
     }
     let is_known =
         is_known(room, was)? || has_mail(room, was)? || owns(&claims::owners(room)?, was);
+    // The archive may have its files.
+    let is_known = is_known || state::committed(&room.dir)?.knows(was);
     let changed = if is_known {
         registry.renamed(was, now)
     } else {

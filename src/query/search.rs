@@ -70,7 +70,7 @@ impl SearchPattern {
         if words.is_empty() {
             return Err(Error::usage(
                 "no word to search for",
-                "write a word, such as `mailbag search port`",
+                "write a word to search for, for example port",
             ));
         }
         SearchPattern::compile(&words, true, field)

@@ -428,7 +428,7 @@ fn an_agent_dismisses_an_approval_that_was_passed_on_to_it() {
     run_at(&world, 32, &["dismiss", &number, "--as", "chief"]);
     assert_eq!(pending(&world, 33, "chief"), []);
     assert_eq!(pending(&world, 33, "bob").len(), 1);
-    // By a file, and only for itself.
+    // A file does the same, only for its sender.
     pass(&world, 62);
     assert_eq!(pending(&world, 63, "human").len(), 1);
     let ack = |status: &str| json!({"type": "ack", "refs": ["alice/d"], "status": status});
@@ -468,4 +468,17 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
         assert!(claimed.contains("mailbag release src"), "{claimed}");
     }
     assert_eq!(pending(&world, 4, "bob").len(), 1);
+}
+
+#[test]
+fn an_approval_with_an_expired_copy_stays_in_the_list_until_it_is_decided() {
+    // P128, P137
+    let world = room();
+    let expires = json!({"expires_at": super::time(5), "deadline": "60m"});
+    say(&world, 0, "alice", approval("d", json!("bob"), expires));
+    pass(&world, 10);
+    assert_eq!(world.inbox("bob").len(), 0, "its copy expired");
+    assert_eq!(pending(&world, 11, "bob").len(), 1);
+    say(&world, 12, "bob", decision("alice/d", "yes"));
+    assert_eq!(pending(&world, 13, "bob"), []);
 }

@@ -208,3 +208,19 @@ fn an_agent_that_was_registered_keeps_its_mail_and_claims_when_its_session_joins
         "the session is bob, whatever its hooks were installed with"
     );
 }
+
+#[test]
+fn a_first_name_with_archived_files_still_gets_answers() {
+    // P192
+    let world = room();
+    told(&world, "s1", "SessionStart-startup");
+    let question = ["send", "bob", "which port?", "--type", "question"];
+    in_session(&world, "s1", &question).ok(&["send"]);
+    world.ok(&["archive", "--older-than", "0s", "--quiet"]);
+    assert_eq!(world.names("sent/alder"), [""; 0]);
+    in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
+    assert_eq!(world.read("registry.json")["aliases"]["alder"], "alice");
+    let asked = world.inbox("bob")[0]["delivery"]["seq"].to_string();
+    world.ok(&["reply", &asked, "8080", "--as", "bob"]);
+    assert_eq!(world.bodies("alice"), ["8080"]);
+}

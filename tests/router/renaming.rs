@@ -469,3 +469,81 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
     );
     world.ok(&["log", "verify"]);
 }
+
+#[test]
+fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
+    // P145, P290
+    let world = World::with(&["alice", "bob", "kiwi"]);
+    let text = r#"{"from": "kiwi", "to": "carol", "body": "hello"}"#;
+    world.drop_file("kiwi", "x.json", text);
+    world.ok(&["run", "--once"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    world.ok(&["agent", "add", "carol"]);
+    assert_eq!(
+        world.items(&["rejected", "list", "--agent", "bob"])[0]["agent"],
+        "kiwi"
+    );
+    let corrected = world.path().join("corrected.json");
+    fs::write(&corrected, r#"{"to": "carol", "body": "hello"}"#).expect("a file");
+    let corrected = corrected.to_str().expect("UTF-8");
+    let again = world.ok(&["rejected", "retry", "2", corrected]);
+    assert!(again.contains("accepted"), "{again}");
+    assert_eq!(world.inbox("carol")[0]["from"], "bob");
+    // The second retry of a file that a sync tool restored.
+    world.drop_file(
+        "bob",
+        "retry~2~x.json",
+        r#"{"to": "carol", "body": "hello"}"#,
+    );
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("carol"), ["hello"]);
+    world.drop_file(
+        "bob",
+        "retry~2~y.json",
+        r#"{"to": "carol", "body": "other"}"#,
+    );
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("carol"), ["hello"]);
+    let last = world.inbox("bob").pop().expect("a bounce");
+    assert_eq!(last["metadata"]["problems"][0]["code"], "retried", "{last}");
+}
+
+#[test]
+fn an_approval_between_two_names_of_one_agent_is_left_to_the_human() {
+    // P145, P184
+    let world = World::with(&["alice", "bob", "kiwi"]);
+    let approval = json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"});
+    world.drop_file("kiwi", "x.json", approval.to_string());
+    world.ok(&["run", "--once"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    world.ok(&["run", "--once"]);
+    let pending = |agent: &str| world.json(&["pending", "--as", agent])["items"].clone();
+    assert_eq!(pending("bob").as_array().map(Vec::len), Some(0));
+    assert_eq!(pending("human")[0]["kind"], "approval");
+    let notice = world.inbox("human").pop().expect("an escalation");
+    let body = notice["body"].as_str().unwrap_or_default();
+    assert!(body.contains("is the sender now"), "{body}");
+    world.decide("human", "kiwi/d", "yes", &[]).ok(&["decide"]);
+    assert_eq!(pending("human").as_array().map(Vec::len), Some(0));
+    let outcome = world.inbox("bob").pop().expect("the decision");
+    assert_eq!(
+        outcome["delivery"]["approval"]["option"], "yes",
+        "{outcome}"
+    );
+}
+
+#[test]
+fn a_claim_of_a_former_name_is_traced_as_still_owned() {
+    // P145
+    let world = World::with(&["bob", "kiwi"]);
+    let claim = json!({"id": "c", "type": "claim", "claims": ["src"]});
+    world.drop_file("kiwi", "x.json", claim.to_string());
+    world.ok(&["run", "--once"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["now"], "owned");
+    world.ok(&["release", "src", "--as", "bob"]);
+    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["now"], "ended");
+}

@@ -12,7 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag archive --older-than 7d --dry-run
   mailbag archive --older-than 7d
-  zstdcat .mailbag/archive/2026-11/sent-*.zst | jq -j 'select(.path == \"sent/alice/7~x.json\").content'
+  tar --zstd -xOf .mailbag/archive/2026-11/sent-TIME.tar.zst sent/alice/7~x.json
 
 Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/ and whole
 segments of the log into archive/YYYY-MM/. Compresses large shared text files in

@@ -273,9 +273,9 @@ impl Approvals {
     /// Records in `at` a status of a copy.
     pub(super) fn reached(&mut self, seq: u64, agent: &Arc<str>, status: CopyStatus, at: u64) {
         let open = self.open.iter_mut().find(|open| open.seq == seq);
-        if let Some(open) =
-            open.filter(|open| status.is_closed() && !open.dismissed.contains(agent))
-        {
+        // An approval with an expired copy still waits for its decision or its deadline.
+        let is_dismissal = status.is_closed() && status != CopyStatus::Expired;
+        if let Some(open) = open.filter(|open| is_dismissal && !open.dismissed.contains(agent)) {
             open.dismissed.push(agent.clone());
             self.changed = at;
         }
@@ -291,6 +291,9 @@ impl Approvals {
                 open.from = to.clone();
             }
             renames::replace(&mut open.to, of, to);
+            // The asker cannot decide.
+            open.to.retain(|one| *one != open.from);
+            renames::replace(&mut open.terms.tell, of, to);
             renames::replace(&mut open.dismissed, of, to);
         }
     }

@@ -73,8 +73,8 @@ impl MessageIndex {
     }
 
     /// The positions of records that may be the accepted retry of a rejection.
-    pub fn retries(&self, sender: &str, rejection: RetriedRejection) -> Result<Vec<LogPosition>> {
-        self.places(sender, &retry_key(rejection))
+    pub fn retries(&self, rejection: RetriedRejection) -> Result<Vec<LogPosition>> {
+        self.places(NO_SENDER, &retry_key(rejection))
     }
 
     /// Returns true if the next checkpoint moves entries into the index.
@@ -303,10 +303,13 @@ fn keys(record: &Record) -> Vec<u64> {
     if let Some(origin) = record.accepted().map(|accepted| &accepted.origin)
         && let Some(rejection) = origin.retries
     {
-        keys.push(key(&name.from, &retry_key(rejection)));
+        keys.push(key(NO_SENDER, &retry_key(rejection)));
     }
     keys
 }
+
+/// The sender in the keys of retries: the rejection has a number, and its sender can be renamed.
+const NO_SENDER: &str = "";
 
 /// No message has an id with this character.
 fn retry_key(rejection: RetriedRejection) -> String {

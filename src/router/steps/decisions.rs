@@ -506,10 +506,15 @@ impl<'a> BatchApprovals<'a> {
     }
 
     fn leave_to_human(&mut self, one: &OpenApproval) -> BatchMessage<MessageRuling> {
-        let why = format!(
-            "no other agent can decide it, since {} can get no mail",
-            listed(&one.to)
-        );
+        let why = if one.to.is_empty() {
+            "no other agent can decide it, since the agent that was asked is the sender now"
+                .to_owned()
+        } else {
+            format!(
+                "no other agent can decide it, since {} can get no mail",
+                listed(&one.to)
+            )
+        };
         self.pass_on(one, vec![id::HUMAN.into()], one.terms.deadline, &why)
     }
 

@@ -12,6 +12,7 @@ use crate::message::Message;
 use crate::message::record::{AcceptedMessage, Event, Record, RetriedRejection};
 use crate::router::parts::RoomConfig;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The retries of one batch.
 pub(super) struct BatchRetries<'a> {
@@ -44,8 +45,12 @@ impl<'a> BatchRetries<'a> {
         let Some(Event::Rejected(rejected)) = record.map(|record| record.event) else {
             return Ok(None);
         };
+        // The sender can have another name now, and another agent can have its name.
         let claim = layout::read_claim(&rejected.origin.claim);
-        let is_own = claim.is_some_and(|claim| claim.agent == &*letter.agent);
+        let sender = claim.map(|claim| Arc::from(claim.agent));
+        let is_own = sender.is_some_and(|sender| {
+            sender == letter.agent || *self.state.holder(&sender) == letter.agent
+        });
         let mut first = rejected.origin.retries.unwrap_or(RetriedRejection {
             seq,
             line: rejected.origin.line,
@@ -74,19 +79,16 @@ impl<'a> BatchRetries<'a> {
                 is_line.then(|| reject(rejection, "in the same moment", message)),
             ));
         }
-        for place in self.state.ids.retries(&letter.agent, rejection)? {
+        for place in self.state.ids.retries(rejection)? {
             let Some(found) = log::read_live(self.config.dir(), place)? else {
                 continue;
             };
             let Ok(record) = serde_json::from_slice::<Record>(&found.bytes) else {
                 continue;
             };
-            let is_it =
-                record
-                    .accepted()
-                    .is_some_and(|AcceptedMessage { origin, name, .. }| {
-                        name.from == letter.agent && origin.retries == letter.retries
-                    });
+            let is_it = record
+                .accepted()
+                .is_some_and(|AcceptedMessage { origin, .. }| origin.retries == letter.retries);
             if !is_it {
                 continue;
             }
@@ -116,14 +118,17 @@ impl<'a> BatchRetries<'a> {
     }
 }
 
-/// Returns true if the messages have the same content, ignoring ids: the router adds a different id each time.
+/// Returns true if the messages have the same content, ignoring ids, because the router adds a different id each time, and
+/// senders, because an agent can be renamed between two retries.
 fn has_same_content(record: &Record, message: &Message) -> bool {
     let Some(mut before) = record.message_fields() else {
         return false;
     };
     let mut now = message.fields().clone();
-    before.remove("id");
-    now.remove("id");
+    for field in ["id", "from"] {
+        before.remove(field);
+        now.remove(field);
+    }
     before == now
 }
 
