@@ -374,7 +374,8 @@ impl World {
 }
 
 impl Ran {
-    fn of(command: &mut assert_cmd::Command) -> Ran {
+    /// Runs a command.
+    pub(crate) fn of(command: &mut assert_cmd::Command) -> Ran {
         let output = command.output().expect("the program runs");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Ran {

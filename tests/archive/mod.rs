@@ -63,16 +63,7 @@ fn archive(world: &World) -> Value {
 /// Runs the archiver at another time.
 fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
     let mut program = world.program(&[&["archive"], args].concat());
-    let output = program
-        .env("MAILBAG_TEST_NOW", now)
-        .output()
-        .expect("the program runs");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: text(output.stdout),
-        err: text(output.stderr),
-    }
+    Ran::of(program.env("MAILBAG_TEST_NOW", now))
 }
 
 /// The output of `mailbag log --json`.

@@ -161,9 +161,8 @@ fn told(world: &World) -> (bool, Value) {
     )
 }
 
-#[test]
-fn no_command_reports_a_message_as_accepted_before_its_sync_succeeded() {
-    // P94
+/// A room where the sync of the log failed, and the answer of `look` while the sync was under way.
+fn with_a_failed_sync<T>(look: impl Fn(&World) -> T) -> (World, T) {
     let (nth, world) = (commit(), world());
     late(&world);
     let during = RefCell::new(None);
@@ -177,17 +176,21 @@ fn no_command_reports_a_message_as_accepted_before_its_sync_succeeded() {
         .expect("the room is there")
         .at_call(|call| {
             if syncs_the_log(call) && during.borrow().is_none() {
-                during.replace(Some(told(&world)));
+                during.replace(Some(look(&world)));
             }
         })
         .run(world.bare(&["run"]), plan)
         .expect("it can be traced");
     assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
-    assert_eq!(
-        during.take(),
-        Some((false, json!(1))),
-        "while the sync was under way"
-    );
+    let during = during.take().expect("the log was synced");
+    (world, during)
+}
+
+#[test]
+fn no_command_reports_a_message_as_accepted_before_its_sync_succeeded() {
+    // P94
+    let (world, during) = with_a_failed_sync(told);
+    assert_eq!(during, (false, json!(1)), "while the sync was under way");
     assert_eq!(told(&world), (false, json!(1)), "after it failed");
     world.ok(&["run", "--once"]);
     assert_eq!(told(&world), (true, json!(2)));
@@ -322,30 +325,8 @@ fn shown_live(world: &World) -> Vec<String> {
 #[test]
 fn no_tool_view_or_doctor_shows_a_message_before_its_sync_succeeded() {
     // P94
-    let (nth, world) = (commit(), world());
-    late(&world);
-    let during = RefCell::new(None);
-    let plan = Plan::Fail {
-        name: "fdatasync",
-        nth,
-        errno: libc::EIO,
-        lasting: false,
-    };
-    let ran = Tracer::new(&world.room(""))
-        .expect("the room is there")
-        .at_call(|call| {
-            if syncs_the_log(call) && during.borrow().is_none() {
-                during.replace(Some(shown_live(&world)));
-            }
-        })
-        .run(world.bare(&["run"]), plan)
-        .expect("it can be traced");
-    assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
-    assert_eq!(
-        during.take(),
-        Some(Vec::new()),
-        "while the sync was under way"
-    );
+    let (world, during) = with_a_failed_sync(shown_live);
+    assert_eq!(during, Vec::<String>::new(), "while the sync was under way");
     // Tools and views would make a pass now.
     let report = world.run(&["doctor", "--json"]).out;
     assert!(

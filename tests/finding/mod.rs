@@ -18,9 +18,9 @@ use crate::world::World;
 use serde_json::Value;
 
 /// Clears the screen, changes its title, turns the reading direction, rings, and draws over the line.
-const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}gnihton\r\u{9b}31m\u{8}\u{200b}";
+pub(crate) const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}gnihton\r\u{9b}31m\u{8}\u{200b}";
 
-fn is_tame(text: &str) -> bool {
+pub(crate) fn is_tame(text: &str) -> bool {
     !text.contains(|c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{200b}'))
 }
 

@@ -1,18 +1,12 @@
 //! Agents' texts are stored unchanged, and reach a terminal only as plain text.
 
+use crate::finding::{EVIL, is_tame};
 use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::World;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-
-/// Clears the screen, changes its title, turns the reading direction, rings, and draws over the line.
-const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}gnihton\r\u{9b}31m\u{8}\u{200b}";
-
-fn is_tame(text: &str) -> bool {
-    !text.contains(|c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{200b}'))
-}
 
 #[test]
 fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line() {

@@ -1,59 +1,36 @@
 //! `mailbag install git`: the hooks of a repository, beside hooks of every kind, and out again to the byte.
 
-use super::{run_at_home, script};
+use super::{Desk, script};
 use crate::guard::{file, git, git_command, project, repository};
-use crate::world::{Ran, World};
+use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A repository with a room, and a program that writes down how it is called and ends with this status.
-struct Desk {
-    world: World,
-    program: String,
+/// A repository with a room, and a program that writes down how it is called.
+fn git_desk() -> Desk {
+    ending_with(0)
+}
+
+/// As [`git_desk`]; the program ends with this status.
+fn ending_with(status: u8) -> Desk {
+    let world = project(&["alice"]);
+    let calls = world.path().join("calls.txt");
+    let program = script(
+        &world.path().join("a place"),
+        &format!("echo \"$*\" >> '{}'\nexit {status}\n", calls.display()),
+    );
+    file(
+        world.path(),
+        ".git/info/exclude",
+        "a place\nhome\ncalls.txt\n",
+    );
+    Desk { world, program }
 }
 
 impl Desk {
-    fn new() -> Desk {
-        Desk::ending_with(0)
-    }
-
-    fn ending_with(status: u8) -> Desk {
-        let world = project(&["alice"]);
-        let calls = world.path().join("calls.txt");
-        let program = script(
-            &world.path().join("a place"),
-            &format!("echo \"$*\" >> '{}'\nexit {status}\n", calls.display()),
-        );
-        file(
-            world.path(),
-            ".git/info/exclude",
-            "a place\nhome\ncalls.txt\n",
-        );
-        Desk { world, program }
-    }
-
-    fn path(&self, below: &str) -> PathBuf {
-        self.world.path().join(below)
-    }
-
-    fn run(&self, args: &[&str]) -> Ran {
-        let own = ["--command", &self.program];
-        let command = if args[0] == "install" && !args.contains(&"--status") {
-            &own[..]
-        } else {
-            &[]
-        };
-        run_at_home(&self.world, &[args, command].concat())
-    }
-
-    #[track_caller]
-    fn ok(&self, args: &[&str]) -> String {
-        self.run(args).ok(args)
-    }
-
     #[track_caller]
     fn install(&self) -> Value {
         serde_json::from_str(&self.ok(&["install", "git", "--json"])).expect("JSON")
@@ -110,7 +87,7 @@ fn hook(at: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
 
 #[test]
 fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
-    let desk = Desk::new();
+    let desk = git_desk();
     let before = contents(&desk.path(".git/hooks"));
     let plan = desk.install();
     let changes: Vec<&Value> = plan["files"]
@@ -152,7 +129,7 @@ fn only_the_status_of_a_stopped_commit_stops_it() {
         (101, false),
         (127, false),
     ] {
-        let desk = Desk::ending_with(status);
+        let desk = ending_with(status);
         desk.run(&["install", "git"]);
         assert_eq!(desk.commit("one").0, !stops, "{status}");
     }
@@ -160,7 +137,7 @@ fn only_the_status_of_a_stopped_commit_stops_it() {
 
 #[test]
 fn a_shell_script_keeps_its_own_lines_and_gets_them_back_to_the_byte() {
-    let desk = Desk::new();
+    let desk = git_desk();
     let text = "#!/bin/sh -e\n# ours\necho own >> calls.txt\nexec true\n";
     hook(desk.world.path(), "pre-commit", text, 0o750);
     hook(
@@ -189,7 +166,7 @@ fn a_shell_script_keeps_its_own_lines_and_gets_them_back_to_the_byte() {
 
 #[test]
 fn uninstall_keeps_a_person_s_additions_to_git_hooks() {
-    let desk = Desk::new();
+    let desk = git_desk();
     hook(
         desk.world.path(),
         "pre-commit",
@@ -233,7 +210,7 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
         ),
     ];
     for (text, mode, why) in cases {
-        let desk = Desk::new();
+        let desk = git_desk();
         let path = hook(desk.world.path(), "pre-commit", text, mode);
         let plan = desk.install();
         assert_eq!(fs::read_to_string(&path).expect("it"), text);
@@ -258,13 +235,13 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
 
 #[test]
 fn a_link_is_not_followed() {
-    let desk = Desk::new();
+    let desk = git_desk();
     let real = file(desk.world.path(), "tools/pre-commit", "#!/bin/sh\n");
     symlink("../../tools/pre-commit", desk.path(".git/hooks/pre-commit")).expect("a link");
     let plan = desk.install();
     assert_eq!(plan["by_hand"][0]["why"], "it is a symbolic link");
     assert_eq!(fs::read_to_string(real).expect("it"), "#!/bin/sh\n");
-    let desk = Desk::new();
+    let desk = git_desk();
     fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");
     fs::create_dir(desk.path("githooks")).expect("a directory");
     symlink("../githooks", desk.path(".git/hooks")).expect("a link");
@@ -280,7 +257,7 @@ fn managers_of_hooks_get_lines_for_their_own_files() {
         ("shared/post-commit", Some("shared"), "shared/pre-commit"),
         ("lefthook.yml", None, "lefthook.yml"),
     ] {
-        let desk = Desk::new();
+        let desk = git_desk();
         file(desk.world.path(), path, "");
         of.iter()
             .for_each(|of| drop(git(desk.world.path(), &["config", "core.hooksPath", of])));
@@ -313,7 +290,7 @@ fn managers_of_hooks_get_lines_for_their_own_files() {
 
 #[test]
 fn lines_that_were_added_by_hand_count_as_installed() {
-    let desk = Desk::new();
+    let desk = git_desk();
     git(desk.world.path(), &["config", "core.hooksPath", "shared"]);
     let plan = desk.install();
     for by_hand in plan["by_hand"].as_array().expect("lines") {
@@ -344,7 +321,7 @@ fn lines_that_were_added_by_hand_count_as_installed() {
 
 #[test]
 fn a_hook_that_pre_commit_writes_is_left_to_it() {
-    let desk = Desk::new();
+    let desk = git_desk();
     hook(
         desk.world.path(),
         "pre-commit",
@@ -374,7 +351,7 @@ fn a_hook_that_pre_commit_writes_is_left_to_it() {
 
 #[test]
 fn our_lines_go_out_although_a_manager_came_since() {
-    let desk = Desk::new();
+    let desk = git_desk();
     let before = contents(&desk.path(".git/hooks"));
     desk.install();
     file(desk.world.path(), "lefthook.yml", "");
@@ -384,7 +361,7 @@ fn our_lines_go_out_although_a_manager_came_since() {
 
 #[test]
 fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_own() {
-    let desk = Desk::new();
+    let desk = git_desk();
     git(
         desk.world.path(),
         &["worktree", "add", "-q", "a place/linked"],
@@ -449,7 +426,7 @@ fn without_a_repository_or_git_it_says_so() {
         command.env("PATH", "/nowhere");
     });
     assert!(ran.fails(3, &[]).contains("git is not on the PATH"));
-    let desk = Desk::new();
+    let desk = git_desk();
     assert!(
         desk.run(&["install", "git", "--user"])
             .fails(2, &[])
@@ -464,7 +441,7 @@ fn without_a_repository_or_git_it_says_so() {
 
 #[test]
 fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
-    let desk = Desk::new();
+    let desk = git_desk();
     for args in [
         &["up"][..],
         &["install", "claude"],
@@ -508,7 +485,7 @@ fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
 
 #[test]
 fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
-    let desk = Desk::new();
+    let desk = git_desk();
     fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");
     for (umask, mode) in [
         ("077", 0o700),
@@ -538,7 +515,7 @@ fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
 
 #[test]
 fn hooks_are_silent_on_a_machine_without_the_program() {
-    let desk = Desk::new();
+    let desk = git_desk();
     desk.install();
     fs::remove_dir_all(desk.path("a place/bin")).expect("the program");
     let (committed, said) = desk.commit("one");
@@ -547,7 +524,7 @@ fn hooks_are_silent_on_a_machine_without_the_program() {
 
 #[test]
 fn the_preview_writes_nothing_and_the_status_shows_what_is_there() {
-    let desk = Desk::new();
+    let desk = git_desk();
     let before = contents(&desk.path(".git"));
     let said = desk.ok(&["install", "git", "--dry-run"]);
     assert!(

@@ -165,26 +165,22 @@ fn variables_that_name_other_directories_are_respected() {
 fn the_project_is_where_the_repository_or_the_room_begins() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path("src/deep")).expect("a directory");
-    let ran = desk.world.run_with(
-        &["install", "codex", "--command", &desk.program],
-        |command| {
-            super::at_home(&desk.world)(command);
-            command.current_dir(desk.path("src/deep"));
-        },
-    );
-    assert_eq!(ran.code, 0, "{ran:?}");
+    let install_in = |directory: &str| {
+        let ran = desk.world.run_with(
+            &["install", "codex", "--command", &desk.program],
+            |command| {
+                super::at_home(&desk.world)(command);
+                command.current_dir(desk.path(directory));
+            },
+        );
+        assert_eq!(ran.code, 0, "{ran:?}");
+    };
+    install_in("src/deep");
     assert!(desk.is_there(".codex/hooks.json") && !desk.is_there("src/deep/.codex"));
     // A home under version control does not count as the project of its directories.
     fs::create_dir_all(desk.path("home/.git")).expect("a directory");
     fs::create_dir_all(desk.path("home/notes")).expect("a directory");
-    let ran = desk.world.run_with(
-        &["install", "codex", "--command", &desk.program],
-        |command| {
-            super::at_home(&desk.world)(command);
-            command.current_dir(desk.path("home/notes"));
-        },
-    );
-    assert_eq!(ran.code, 0, "{ran:?}");
+    install_in("home/notes");
     assert!(desk.is_there("home/notes/.codex/hooks.json") && !desk.is_there("home/.codex"));
 }
 
