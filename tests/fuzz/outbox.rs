@@ -1,8 +1,8 @@
 //! Fuzz target: whole outboxes. One pass moves every file to its place: routed, rejected with a
 //! reason, or kept with a reason. No file is lost, and a second pass has no work.
 //!
-//! An ack that refers to an unknown message needs a search of the whole log. On a busy machine, the second such search
-//! of a pass is put off, so the ack stays in `spool/claim/`, with a reason in `status`.
+//! An ack that refers to an unknown message needs a search of the whole log. On a busy machine, a pass can put such
+//! searches off, so the ack stays in `spool/claim/`, with a reason in `status`.
 
 use super::place::Place;
 use mailbag::disk::{self, ReadLeaseResult, layout};

@@ -37,18 +37,22 @@ pub enum UnresolvedReference {
     Several(Vec<LoggedMessage>),
 }
 
-/// Limits how often a caller that must stay responsive reads the whole log: after each search it pauses ten times as
-/// long as the search took.
+/// After searches of the whole log that took this time together, a router pauses them.
+const SEARCH_TIME: Duration = Duration::from_millis(500);
+
+/// Limits how long a caller that must stay responsive reads the whole log: after [`SEARCH_TIME`], it pauses ten times as
+/// long.
 #[derive(Debug, Default)]
 pub struct SearchLimiter {
-    again: Option<Instant>,
+    spent: Duration,
+    paused_until: Option<Instant>,
 }
 
 impl SearchLimiter {
     fn begin(&self) -> Result<Instant> {
         let now = Instant::now();
-        match self.again {
-            Some(again) if again > now => Err(Error::Busy {
+        match self.paused_until {
+            Some(end) if end > now => Err(Error::Busy {
                 what:
                     "an acknowledgement refers to a message that requires a search of the whole log"
                         .into(),
@@ -60,9 +64,12 @@ impl SearchLimiter {
         }
     }
 
-    fn end(&mut self, began: Instant) {
-        let took = began.elapsed();
-        self.again = (took > Duration::from_millis(20)).then(|| Instant::now() + took * 10);
+    fn end(&mut self, took: Duration) {
+        self.spent += took;
+        if self.spent >= SEARCH_TIME {
+            self.paused_until = Some(Instant::now() + self.spent * 10);
+            self.spent = Duration::ZERO;
+        }
     }
 }
 
@@ -119,7 +126,7 @@ pub fn find(
             None => {
                 let began = pace.begin()?;
                 let all = in_whole_log(room, viewer, sought)?;
-                pace.end(began);
+                pace.end(began.elapsed());
                 all
             }
         };
@@ -371,4 +378,20 @@ pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String,
         format!("{reference} is ambiguous: several messages match"),
         format!("write one of {}", names.join(", ")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_searches_follow_each_other_and_long_ones_make_a_pause() {
+        let mut pace = SearchLimiter::default();
+        pace.end(SEARCH_TIME / 4);
+        pace.end(SEARCH_TIME / 4);
+        assert!(pace.begin().is_ok());
+        pace.end(SEARCH_TIME / 2);
+        let postponed = pace.begin().expect_err("a pause");
+        assert!(postponed.to_string().contains("search of the whole log"));
+    }
 }
