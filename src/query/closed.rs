@@ -25,23 +25,33 @@ impl ClosedMessages {
     pub fn note<'m>(&self, messages: impl IntoIterator<Item = &'m mut LoggedMessage>) {
         let Some(state) = &self.state else { return };
         for past in messages {
-            past.closed = closed(&self.room, state, past);
+            let recipients = past.recipients.iter();
+            let statuses = recipients
+                .filter_map(|agent| state.mailboxes.status(state.holder(agent), past.seq));
+            past.closed = self.closed(state, past.seq, statuses);
         }
     }
-}
 
-fn closed(room: &Room, state: &RoomState, past: &LoggedMessage) -> Option<String> {
-    let mut recipients = past.recipients.iter();
-    let status = recipients.find_map(|agent| {
-        let status = state.mailboxes.status(state.holder(agent), past.seq)?;
-        status.is_set_by_sender().then_some(status)
-    })?;
-    let by = match status {
-        CopyStatus::Superseded => replacement(room, state, past.seq),
-        _ => None,
-    };
-    let by = by.map(|seq| format!(": replaced by #{seq}"));
-    Some(format!("{}{}", status.as_str(), by.unwrap_or_default()))
+    /// How the message with this number was closed. Looks at all agents.
+    pub fn by_number(&self, seq: u64) -> Option<String> {
+        let state = self.state.as_ref()?;
+        self.closed(state, seq, state.mailboxes.statuses(seq))
+    }
+
+    fn closed(
+        &self,
+        state: &RoomState,
+        seq: u64,
+        mut statuses: impl Iterator<Item = CopyStatus>,
+    ) -> Option<String> {
+        let status = statuses.find(|status| status.is_set_by_sender())?;
+        let by = match status {
+            CopyStatus::Superseded => replacement(&self.room, state, seq),
+            _ => None,
+        };
+        let by = by.map(|seq| format!(": replaced by #{seq}"));
+        Some(format!("{}{}", status.as_str(), by.unwrap_or_default()))
+    }
 }
 
 /// The record of the message that supersedes this one, if its ack names one.

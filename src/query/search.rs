@@ -1,5 +1,6 @@
 //! Searches all text of all messages in the log, for words or with a regular expression.
 
+use super::closed::ClosedMessages;
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::{Error, Result};
@@ -212,10 +213,15 @@ pub fn search(
 ) -> Result<LogScan<SearchHit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
+    let closed = ClosedMessages::of(room);
     find::scan(&room.dir, span.0, span.1, sieve, move |line| {
-        let past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
+        let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
-        (!matches.is_empty()).then_some(SearchHit { past, matches })
+        if matches.is_empty() {
+            return None;
+        }
+        closed.note([&mut past]);
+        Some(SearchHit { past, matches })
     })
 }
 

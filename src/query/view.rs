@@ -172,6 +172,13 @@ impl<'a> From<&'a TimelineEntry> for MessageView<'a> {
 }
 
 impl<'a> MessageView<'a> {
+    /// How the copy was closed, as a suffix of a line.
+    pub fn closed_mark(&self) -> String {
+        self.closed
+            .map(|closed| format!(" ({closed})"))
+            .unwrap_or_default()
+    }
+
     /// The reference of the message: its number as `#2`, else its id. A person can paste it back, and for a model the
     /// number costs far less than the id.
     pub fn name(&self) -> Cow<'a, str> {

@@ -176,6 +176,7 @@ fn each_program_that_shows_superseded_mail_again_names_its_replacement() {
         world.ok(&["list"]),
         world.ok(&["thread", &number, "--as", "bob"]),
         world.ok(&["read", &number, "--as", "bob"]),
+        world.ok(&["search", "deploy"]),
     ];
     for text in shown {
         assert_eq!(text.matches(&closed).count(), 1, "{text}");
@@ -186,4 +187,23 @@ fn each_program_that_shows_superseded_mail_again_names_its_replacement() {
     world.ok(&["ack", id, "--status", "withdrawn", "--as", "alice"]);
     let listed = world.ok(&["list"]);
     assert!(listed.contains("(withdrawn)"), "{listed}");
+}
+
+#[test]
+fn a_conversation_names_the_replacement_of_superseded_mail() {
+    // P366
+    let world = World::with(&["alice", "bob"]);
+    for id in ["old", "new"] {
+        let message = json!({"id": id, "to": "bob", "channel": "design", "body": id});
+        world.drop_file("alice", &format!("{id}.json"), message.to_string());
+        world.ok(&["run", "--once"]);
+    }
+    let args = ["ack", "old", "--status", "superseded", "--by", "new"];
+    world.ok(&[&args[..], &["--as", "alice"]].concat());
+    let shown = world.ok(&["channel", "show", "design"]);
+    assert_eq!(
+        shown.matches("superseded: replaced by #3").count(),
+        1,
+        "{shown}"
+    );
 }

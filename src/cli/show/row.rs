@@ -20,8 +20,7 @@ pub(crate) fn print(out: &mut CommandOutput, view: &MessageView<'_>, who: String
         Priority::Low => DIM,
         Priority::Normal => PLAIN,
     };
-    let closed = view.closed.map(|closed| format!(" ({closed})"));
-    let closed = closed.unwrap_or_default();
+    let closed = view.closed_mark();
     let cells: [(Style, String, usize); 5] = [
         (DIM, format!("{:>6}", view.number()), 0),
         (DIM, local(view.accepted_at), 0),

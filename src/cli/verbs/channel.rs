@@ -8,6 +8,7 @@ use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
 use crate::query::channel::{self, ConversationLine};
+use crate::query::closed::ClosedMessages;
 use crate::room::Room;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -94,10 +95,11 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         ChannelCommand::List => list(&room, cx)?,
         ChannelCommand::Show { channel, last } => {
             let mut conversation = channel::find(&room, &channel)?;
+            let closed = ClosedMessages::of(&room);
             cx.out.page();
             match last {
-                Some(last) => conversation.last(last, &mut |line| show(line, cx))?,
-                None => conversation.each_new(&mut |line| show(line, cx))?,
+                Some(last) => conversation.last(last, &mut |line| show(line, &closed, cx))?,
+                None => conversation.each_new(&mut |line| show(line, &closed, cx))?,
             }
         }
         ChannelCommand::Roster { channel } => {
@@ -131,7 +133,8 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
     if !is_there {
         cx.out.note(&format!("no messages in {channel} yet"));
     }
-    conversation.last(last, &mut |line| show(line, cx))?;
+    let closed = ClosedMessages::of(room);
+    conversation.last(last, &mut |line| show(line, &closed, cx))?;
     let mut routed = Instant::now();
     loop {
         cx.out.flush()?;
@@ -144,7 +147,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
             let _ = follow::route(room, limits::READER_WAIT);
             routed = Instant::now();
         }
-        conversation.each_new(&mut |line| show(line, cx))?;
+        conversation.each_new(&mut |line| show(line, &closed, cx))?;
     }
 }
 
@@ -172,12 +175,15 @@ pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     Ok(ends)
 }
 
-fn show(line: &str, cx: &mut CommandContext) -> Result<()> {
+fn show(line: &str, closed: &ClosedMessages, cx: &mut CommandContext) -> Result<()> {
     if cx.out.json {
         return cx.out.json_text(line);
     }
     let said = channel::parse_line(line);
-    let head = head(&said, cx);
+    let mut head = head(&said, cx);
+    if let Some(closed) = said.seq().and_then(|seq| closed.by_number(seq)) {
+        head += &format!(" ({closed})");
+    }
     cx.out.line(head)?;
     let text = |field: &str| {
         said.value

@@ -131,12 +131,11 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
 /// A message in one line.
 fn line(view: &MessageView<'_>, out: &CommandOutput) -> String {
     let mark = if view.requires_response { "?" } else { "" };
-    let closed = view.closed.map(|closed| format!(" ({closed})"));
     format!(
         "{}  {}{mark}{}  {}  {}",
         head(view, out),
         sanitize::line(view.kind),
-        closed.unwrap_or_default(),
+        view.closed_mark(),
         view.id,
         row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS)
     )

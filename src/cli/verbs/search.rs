@@ -121,7 +121,8 @@ fn show_newest(found: &[SearchHit], cx: &mut CommandContext) -> Result<()> {
 
 /// Prints a message in one line, with the excerpt of its first field with a match.
 fn show(hit: &SearchHit, cx: &mut CommandContext) -> Result<()> {
-    let head = head(&MessageView::from(&hit.past), &cx.out);
+    let view = MessageView::from(&hit.past);
+    let head = head(&view, &cx.out) + &view.closed_mark();
     let Some(found) = hit.matches.first() else {
         return cx.out.pieces(&[(PLAIN, &head)]);
     };

@@ -97,6 +97,12 @@ impl Mailboxes {
         self.0.get(agent)?.reached.get(&seq).copied()
     }
 
+    /// The statuses that acks or an expiry gave to the copies of this record.
+    pub fn statuses(&self, seq: u64) -> impl Iterator<Item = CopyStatus> {
+        let mailboxes = self.0.values();
+        mailboxes.filter_map(move |mailbox| mailbox.reached.get(&seq).copied())
+    }
+
     /// The record of the unread copy with this accept time. Accept times are unique.
     pub fn unread_at(&self, agent: &str, at: Stamp) -> Option<u64> {
         let unread = &self.0.get(agent)?.unread;

@@ -158,6 +158,7 @@ fn row(hit: &SearchHit) -> Markup {
                 " " (super::time(&message.accepted_at)) " " (seq(message.seq))
             }
             p .subject { a href={ "/thread/" (message.seq) } data-open { (text(subject.unwrap_or("Message"))) } }
+            @if let Some(closed) = &message.closed { p .change { (text(closed)) } }
             @for found in &hit.matches {
                 p .found {
                     @if found.field != "body" { span .field { (text(&found.field)) ":" } " " }

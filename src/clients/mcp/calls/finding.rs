@@ -199,11 +199,12 @@ fn hit_line(hit: &SearchHit) -> String {
         .unwrap_or_default();
     let to = view.recipients(NAMES).join(", ");
     let head = format!(
-        "{} {} from {} to {to}, {}",
+        "{} {} from {} to {to}, {}{}",
         view.name(),
         view.kind,
         view.from,
-        view.time()
+        view.time(),
+        view.closed_mark()
     );
     sanitize::line(&(head + &found)).into_owned()
 }
@@ -215,14 +216,18 @@ fn hit_fields(hit: &SearchHit) -> Value {
         .first()
         .map(|found| format!("{}: {}", found.field, found.text()))
         .unwrap_or_default();
-    json!({
+    let mut fields = json!({
         "seq": view.seq,
         "at": view.time(),
         "from": view.from,
         "to": view.recipients(NAMES),
         "type": sanitize::line(view.kind),
         "found": sanitize::line(&found),
-    })
+    });
+    if let Some(closed) = view.closed {
+        fields["closed"] = closed.into();
+    }
+    fields
 }
 
 pub(super) fn thread(mut call: ToolCall<'_>) -> Result<ToolResult> {
