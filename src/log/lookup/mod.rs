@@ -40,7 +40,7 @@ pub enum UnresolvedReference {
 /// After searches of the whole log that took this time together, a router pauses them.
 const SEARCH_TIME: Duration = Duration::from_millis(500);
 
-/// Limits how long a caller that must stay responsive reads the whole log: after half a second, it pauses ten times as
+/// Limits the time that a caller that must stay responsive reads the whole log: after half a second, it pauses ten times as
 /// long.
 #[derive(Debug, Default)]
 pub struct SearchLimiter {
