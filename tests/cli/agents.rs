@@ -184,6 +184,9 @@ fn explain_says_who_and_why_not() {
         said.contains("reaches bob (role)") && said.contains("not alice: is the sender"),
         "{said}"
     );
+    let said = world.ok(&["send", "--dry-run", "carol", "", "--as", "alice"]);
+    let others = "  not human, alice, bob: is not named by it";
+    assert!(said.lines().any(|line| line == others), "{said}");
     let ran = world.run(&["send", "--dry-run", "all_writers", "bbo", "", "--json"]);
     assert_eq!(ran.code, 65);
     let explained: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
+use crate::base::text::listed;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, IdentityArgs};
 use crate::cli::show::output::{BOLD, CommandOutput, DIM, RED};
@@ -9,6 +10,7 @@ use crate::commands::check::{self, CheckInput, MessageCheck};
 use crate::commands::dry_run::{self, DryRun};
 use crate::commands::send::MessageDraft;
 use crate::room::resolve::{AddressExplanation, Recipient};
+use std::collections::BTreeMap;
 
 /// Checks a message that was given on the command line. Without any content, only the addresses are resolved.
 pub(super) fn check_draft(
@@ -128,8 +130,13 @@ fn show_address(explained: &AddressExplanation, out: &mut CommandOutput) -> Resu
             recipient.via.as_str()
         ))?;
     }
+    // In a large room, nearly all agents have the same reason.
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for other in &explained.others {
-        let line = out.paint(DIM, &format!("not {}: {}", other.agent, other.why));
+        by_reason.entry(&other.why).or_default().push(&other.agent);
+    }
+    for (why, agents) in by_reason {
+        let line = out.paint(DIM, &format!("not {}: {why}", listed(agents)));
         out.line(format!("  {line}"))?;
     }
     Ok(())
