@@ -13,13 +13,16 @@ use std::process::Command;
 
 /// The signals of a program that has a terminal.
 pub(super) const SIGNALS: [i32; 2] = [SIGCONT, SIGWINCH];
+/// How often a program that is continued in the background looks for a signal that ends it, before it suspends itself
+/// again: on a busy machine, such a signal can arrive much later than the one that continues the program.
+const CONTINUED_CHECKS: u32 = 20;
 
 /// The terminal of a command, between ours and the command.
 pub(super) struct Console {
     terminal: PseudoTerminal,
     suspended: Cell<bool>,
-    /// Continued in the background, and waiting for the next signal.
-    continued: Cell<bool>,
+    /// How often it has looked for the next signal since it was continued in the background.
+    checks: Cell<u32>,
     /// `None` before the command has started.
     ours: Option<OwnTerminal>,
 }
@@ -41,7 +44,7 @@ impl Console {
             Console {
                 terminal,
                 suspended: Cell::new(false),
-                continued: Cell::new(false),
+                checks: Cell::new(0),
                 ours: None,
             },
             beginning,
@@ -80,12 +83,14 @@ impl Console {
             SIGCONT if in_front() => self.resume(monitor),
             // As any program that needs the terminal, it does not run in the background.
             // But a signal that ends it may come a moment later, on another thread.
-            SIGCONT if self.suspended.get() && !self.continued.replace(true) => {
+            SIGCONT if self.suspended.get() && self.checks.get() < CONTINUED_CHECKS => {
+                self.checks.update(|checks| checks + 1);
                 std::thread::sleep(limits::SUSPENDING);
                 return true;
             }
             SIGCONT => {
-                if self.continued.replace(false) && self.suspended.get() {
+                self.checks.set(0);
+                if self.suspended.get() {
                     self.suspend_us();
                 }
             }
@@ -119,6 +124,7 @@ impl Console {
     }
 
     fn resume(&self, monitor: Pid) {
+        self.checks.set(0);
         self.terminal.resize();
         if let Some(ours) = &self.ours {
             let _ = ours.raw.resume();
