@@ -2,71 +2,72 @@
 
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::{self, Relation, Relations, RoomState};
+use crate::log::state::{Relation, Relations, RoomState};
 use crate::message::status::CopyStatus;
 use crate::room::Room;
+use std::cell::OnceCell;
 
 /// The messages of a room that were withdrawn or superseded.
-pub struct ClosedMessages {
-    room: Room,
-    state: Option<RoomState>,
+pub struct ClosedMessages<'a> {
+    room: &'a Room,
+    state: &'a RoomState,
+    /// Opened for the first superseded message.
+    relations: OnceCell<Option<Relations<'a>>>,
 }
 
-impl ClosedMessages {
-    /// Reads the state of the room. A log that cannot be read closes no message.
-    pub fn of(room: &Room) -> ClosedMessages {
+impl<'a> ClosedMessages<'a> {
+    /// The closed messages of a state of the room.
+    pub fn new(room: &'a Room, state: &'a RoomState) -> ClosedMessages<'a> {
         ClosedMessages {
-            room: room.clone(),
-            state: state::committed(&room.dir).ok(),
+            room,
+            state,
+            relations: OnceCell::new(),
         }
     }
 
-    /// Notes in these messages how they were closed.
-    pub fn note<'m>(&self, messages: impl IntoIterator<Item = &'m mut LoggedMessage>) {
-        let Some(state) = &self.state else { return };
-        for past in messages {
-            let recipients = past.recipients.iter();
-            let statuses = recipients
-                .filter_map(|agent| state.mailboxes.status(state.holder(agent), past.seq));
-            past.closed = self.closed(state, past.seq, statuses);
-        }
+    /// Notes in a message how it was closed.
+    pub fn note(&self, past: &mut LoggedMessage) {
+        let recipients = past.recipients.iter();
+        let statuses = recipients.filter_map(|agent| {
+            let agent = self.state.holder(agent);
+            self.state.mailboxes.status(agent, past.seq)
+        });
+        past.closed = self.closed(past.seq, statuses);
     }
 
     /// How the message with this number was closed. Looks at all agents.
     pub fn by_number(&self, seq: u64) -> Option<String> {
-        let state = self.state.as_ref()?;
-        self.closed(state, seq, state.mailboxes.statuses(seq))
+        self.closed(seq, self.state.mailboxes.statuses(seq))
     }
 
-    fn closed(
-        &self,
-        state: &RoomState,
-        seq: u64,
-        mut statuses: impl Iterator<Item = CopyStatus>,
-    ) -> Option<String> {
+    fn closed(&self, seq: u64, mut statuses: impl Iterator<Item = CopyStatus>) -> Option<String> {
         let status = statuses.find(|status| status.is_set_by_sender())?;
         let by = match status {
-            CopyStatus::Superseded => replacement(&self.room, state, seq),
+            CopyStatus::Superseded => self.replacement(seq),
             _ => None,
         };
         let by = by.map(|seq| format!(": replaced by #{seq}"));
         Some(format!("{}{}", status.as_str(), by.unwrap_or_default()))
     }
-}
 
-/// The record of the message that supersedes this one, if its ack names one.
-fn replacement(room: &Room, state: &RoomState, seq: u64) -> Option<u64> {
-    let relations = Relations::open(&room.dir, state)?;
-    let places = relations.places(&[Relation::Concerned(seq)])?;
-    let mut records = RecordReader::of(&room.dir);
-    for place in places {
-        let Ok(Some(record)) = records.at(place) else {
-            continue;
-        };
-        let mut receipts = record.ack().iter();
-        if let Some(receipt) = receipts.find(|one| one.by.is_some() && one.seqs.contains(&seq)) {
-            return receipt.by;
+    /// The record of the message that supersedes this one, if its ack names one.
+    fn replacement(&self, seq: u64) -> Option<u64> {
+        let room = &self.room.dir;
+        let relations = self
+            .relations
+            .get_or_init(|| Relations::open(room, self.state));
+        let places = relations.as_ref()?.places(&[Relation::Concerned(seq)])?;
+        let mut records = RecordReader::of(room);
+        for place in places {
+            let Ok(Some(record)) = records.at(place) else {
+                continue;
+            };
+            let mut receipts = record.ack().iter();
+            if let Some(receipt) = receipts.find(|one| one.by.is_some() && one.seqs.contains(&seq))
+            {
+                return receipt.by;
+            }
         }
+        None
     }
-    None
 }

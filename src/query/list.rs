@@ -7,6 +7,7 @@ use crate::base::error::Result;
 use crate::log;
 use crate::log::LogPosition;
 use crate::log::find::{self, LineFilter, LogScan};
+use crate::log::state;
 use crate::room::Room;
 use std::sync::Arc;
 
@@ -40,12 +41,13 @@ pub fn list(
 ) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
     let (begin, end) = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
-    let closed = ClosedMessages::of(room);
+    let (place, state) = (room.clone(), state::committed(&room.dir).ok());
     let with_closed = move |message: Result<LoggedMessage>| {
-        message.map(|mut message| {
-            closed.note([&mut message]);
-            message
-        })
+        let mut message = message?;
+        if let Some(state) = &state {
+            ClosedMessages::new(&place, state).note(&mut message);
+        }
+        Ok(message)
     };
     let Some(last) = last else {
         let all = scan(room, &filter, begin, end)?.values();

@@ -6,6 +6,7 @@ use super::newest::last_of;
 use crate::base::error::{Error, Result};
 pub use crate::log::find::ScannedBlock;
 use crate::log::find::{self, LineFilter, LogScan};
+use crate::log::state;
 use crate::message::address::quoted;
 use crate::room::Room;
 use regex::Regex;
@@ -213,14 +214,16 @@ pub fn search(
 ) -> Result<LogScan<SearchHit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
-    let closed = ClosedMessages::of(room);
+    let (place, state) = (room.clone(), state::committed(&room.dir).ok());
     find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
         if matches.is_empty() {
             return None;
         }
-        closed.note([&mut past]);
+        if let Some(state) = &state {
+            ClosedMessages::new(&place, state).note(&mut past);
+        }
         Some(SearchHit { past, matches })
     })
 }

@@ -7,6 +7,7 @@ use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
+use crate::log::state;
 use crate::query::channel::{self, ConversationLine};
 use crate::query::closed::ClosedMessages;
 use crate::room::Room;
@@ -95,11 +96,15 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         ChannelCommand::List => list(&room, cx)?,
         ChannelCommand::Show { channel, last } => {
             let mut conversation = channel::find(&room, &channel)?;
-            let closed = ClosedMessages::of(&room);
+            let state = state::committed(&room.dir).ok();
+            let closed = state
+                .as_ref()
+                .map(|state| ClosedMessages::new(&room, state));
             cx.out.page();
+            let mut show = |line: &str| show(line, closed.as_ref(), cx);
             match last {
-                Some(last) => conversation.last(last, &mut |line| show(line, &closed, cx))?,
-                None => conversation.each_new(&mut |line| show(line, &closed, cx))?,
+                Some(last) => conversation.last(last, &mut show)?,
+                None => conversation.each_new(&mut show)?,
             }
         }
         ChannelCommand::Roster { channel } => {
@@ -133,8 +138,9 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
     if !is_there {
         cx.out.note(&format!("no messages in {channel} yet"));
     }
-    let closed = ClosedMessages::of(room);
-    conversation.last(last, &mut |line| show(line, &closed, cx))?;
+    let state = state::committed(&room.dir).ok();
+    let closed = state.as_ref().map(|state| ClosedMessages::new(room, state));
+    conversation.last(last, &mut |line| show(line, closed.as_ref(), cx))?;
     let mut routed = Instant::now();
     loop {
         cx.out.flush()?;
@@ -147,7 +153,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
             let _ = follow::route(room, limits::READER_WAIT);
             routed = Instant::now();
         }
-        conversation.each_new(&mut |line| show(line, &closed, cx))?;
+        conversation.each_new(&mut |line| show(line, None, cx))?;
     }
 }
 
@@ -175,13 +181,13 @@ pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     Ok(ends)
 }
 
-fn show(line: &str, closed: &ClosedMessages, cx: &mut CommandContext) -> Result<()> {
+fn show(line: &str, closed: Option<&ClosedMessages<'_>>, cx: &mut CommandContext) -> Result<()> {
     if cx.out.json {
         return cx.out.json_text(line);
     }
     let said = channel::parse_line(line);
     let mut head = head(&said, cx);
-    if let Some(closed) = said.seq().and_then(|seq| closed.by_number(seq)) {
+    if let Some(closed) = said.seq().and_then(|seq| closed?.by_number(seq)) {
         head += &format!(" ({closed})");
     }
     cx.out.line(head)?;

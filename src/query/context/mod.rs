@@ -10,9 +10,11 @@ pub use threads::{MessageSummary, OpenThread};
 use super::candidates::UnknownAvailability;
 use super::charter;
 use super::claims::{self, blocked_by};
+use super::closed::ClosedMessages;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::log::lookup::Viewer;
+use crate::log::state;
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterSetting, Lane};
@@ -101,8 +103,10 @@ impl AgentContext {
 pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
-    let (conversation, decisions) =
-        threads::of(room, &Viewer::only(agent).formerly(registry.former(agent)))?;
+    let state = state::committed(&room.dir).ok();
+    let closed = state.as_ref().map(|state| ClosedMessages::new(room, state));
+    let viewer = Viewer::only(agent).formerly(registry.former(agent));
+    let (conversation, decisions) = threads::of(room, &viewer, closed.as_ref())?;
     let (claims, waiting) = owned(room, agent)?;
     let lanes = lanes(&registry, &charter, agent);
     let Charter {
@@ -131,7 +135,7 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
 
 /// Does the agent take part in a thread that is open? Reads the end of the log.
 pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
-    Ok(!threads::of(room, &Viewer::only(agent))?.0.is_empty())
+    Ok(!threads::of(room, &Viewer::only(agent), None)?.0.is_empty())
 }
 
 fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<AwaitedSubjects>)> {

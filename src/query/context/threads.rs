@@ -111,7 +111,11 @@ struct ThreadCollector {
 }
 
 /// The open threads, with unanswered threads first and then the newest first, and the newest decisions.
-pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<MessageSummary>)> {
+pub(super) fn of(
+    room: &Room,
+    viewer: &Viewer,
+    closed_messages: Option<&ClosedMessages<'_>>,
+) -> Result<(Vec<OpenThread>, Vec<MessageSummary>)> {
     let mut found = ThreadCollector::default();
     let names: Vec<String> = viewer
         .names()
@@ -154,8 +158,11 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<M
         ))
     });
     threads.truncate(limits::CONTEXT_THREADS);
-    let messages = threads.iter_mut().flat_map(|thread| &mut thread.messages);
-    ClosedMessages::of(room).note(messages);
+    if let Some(closed) = closed_messages {
+        for past in threads.iter_mut().flat_map(|thread| &mut thread.messages) {
+            closed.note(past);
+        }
+    }
     decisions.reverse();
     decisions.truncate(CONTEXT_DECISIONS);
     Ok((

@@ -41,7 +41,12 @@ pub fn thread(
         .collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
     let mut shown = all.split_off(first);
-    ClosedMessages::of(room).note(&mut shown);
+    if let Some(state) = &state {
+        let closed = ClosedMessages::new(room, state);
+        for past in &mut shown {
+            closed.note(past);
+        }
+    }
     Ok(shown)
 }
 
