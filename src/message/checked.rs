@@ -119,9 +119,7 @@ impl Message {
 
     /// `low`, `normal`, `high` or `urgent`.
     pub fn priority(&self) -> Priority {
-        self.text("priority")
-            .map(Priority::from_word)
-            .unwrap_or_default()
+        Priority::from_field(self.fields.get("priority"))
     }
 
     /// A text field. `None` if the field is absent or not text.

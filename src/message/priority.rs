@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The priority of a message, lowest first.
 #[derive(
@@ -36,6 +37,12 @@ impl Priority {
     pub fn from_word(word: &str) -> Priority {
         let named = Priority::ALL.into_iter().find(|one| one.as_str() == word);
         named.unwrap_or_default()
+    }
+
+    /// The priority in the field of a message.
+    pub fn from_field(field: Option<&Value>) -> Priority {
+        let word = field.and_then(Value::as_str);
+        word.map(Priority::from_word).unwrap_or_default()
     }
 
     /// The canonical word.

@@ -83,11 +83,7 @@ impl LoggedMessage {
             id: name.id.clone(),
             from: name.from.clone(),
             kind: text_of(&message, "type").unwrap_or_else(|| "message".into()),
-            priority: message
-                .get("priority")
-                .and_then(Value::as_str)
-                .map(Priority::from_word)
-                .unwrap_or_default(),
+            priority: Priority::from_field(message.get("priority")),
             channel: text_of(&message, "channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
             subject: text_of(&message, "subject")
                 .or_else(|| record.decision()?.question().map(str::to_owned)),

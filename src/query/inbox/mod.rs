@@ -428,11 +428,7 @@ impl InboxMessage {
                 .to_owned(),
             from: text("from").unwrap_or_default(),
             kind: text("type").unwrap_or_else(|| "message".into()),
-            priority: content
-                .get("priority")
-                .and_then(Value::as_str)
-                .map(Priority::from_word)
-                .unwrap_or_default(),
+            priority: Priority::from_field(content.get("priority")),
             subject: text("subject"),
             preview: text("body")
                 .as_deref()
