@@ -194,9 +194,9 @@ pub fn retry(
         );
         return Err(Error::usage(what, "select one rejected file"));
     }
-    all.iter()
-        .try_for_each(|rejected| may_be_routed(room, rejected, content.is_some()))?;
     let registry = room.registry()?;
+    all.iter()
+        .try_for_each(|rejected| may_be_routed(room, &registry, rejected, content.is_some()))?;
     let mut follower = LogFollower::at_end(room)?;
     let mut retried = Vec::new();
     for rejected in &all {
@@ -310,7 +310,12 @@ fn several<'r>(
 }
 
 /// Fails if the router would not read the sender's outbox: the file would only be hidden there.
-fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Result<()> {
+fn may_be_routed(
+    room: &Room,
+    registry: &Registry,
+    rejected: &ListedRejection,
+    corrected: bool,
+) -> Result<()> {
     if rejected.file.is_none() && rejected.text.is_none() && !corrected {
         return Err(Error::not_found(
             format!(
@@ -323,8 +328,7 @@ fn may_be_routed(room: &Room, rejected: &ListedRejection, corrected: bool) -> Re
             ),
         ));
     }
-    let registry = room.registry()?;
-    match identity::registered(&registry, &sender_now(&registry, rejected), None) {
+    match identity::registered(registry, &sender_now(registry, rejected), None) {
         Ok(agent) if agent.is_retired() => Err(Error::usage(
             format!(
                 "agent {} is retired, so the router does not read its outbox",
