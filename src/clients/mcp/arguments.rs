@@ -1,6 +1,6 @@
 //! The arguments of a tool call. Reading is tolerant: a number may be a text. An error suggests the right name.
 
-use crate::base::error::{Error, Result, nearest};
+use crate::base::error::{Error, Result, did_you_mean};
 use crate::message::address::quoted;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
@@ -122,12 +122,10 @@ fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
 }
 
 fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
-    let near = nearest(name, known.iter().copied());
-    let fix = match (near.is_empty(), known.is_empty()) {
-        (false, _) => format!("did you mean {}?", near.join(" or ")),
-        (true, true) => "it has no parameters".to_owned(),
-        (true, false) => format!("its parameters are {}", known.join(", ")),
-    };
+    let fix = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known {
+        [] => "it has no parameters".to_owned(),
+        known => format!("its parameters are {}", known.join(", ")),
+    });
     Error::Usage {
         what: format!("{tool} has no parameter {}", quoted(name)),
         fix,

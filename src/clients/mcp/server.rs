@@ -6,7 +6,8 @@ use super::receipts::UnconfirmedMail;
 use super::session::McpSession;
 use super::wire::ArrivalTime;
 use super::words;
-use crate::base::error::{Error, nearest};
+use crate::base::error::{Error, did_you_mean};
+use crate::base::text::joined;
 use crate::base::{limits, sanitize};
 use crate::room::sessions::CallingSession;
 use rmcp::model::{
@@ -238,12 +239,8 @@ fn too_many() -> Error {
 
 fn unknown(name: &str) -> ErrorData {
     let names = TOOLS.iter().map(|tool| &*tool.name);
-    let near = nearest(name, names.clone());
-    let fix = if near.is_empty() {
-        format!("there are {}", names.collect::<Vec<_>>().join(", "))
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
+    let fix =
+        did_you_mean(name, names.clone()).unwrap_or_else(|| format!("there are {}", joined(names)));
     let what = Error::NotFound {
         what: format!("there is no tool {}", crate::message::address::quoted(name)),
         fix,

@@ -3,7 +3,7 @@
 use super::super::arguments::ToolArguments;
 use super::{ToolCall, ToolResult};
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, ErrorContext, Result, nearest};
+use crate::base::error::{Error, ErrorContext, Result, did_you_mean};
 use crate::base::text::{joined, quoted, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::commands::claim::{self, ClaimAction, ClaimOutcome};
@@ -67,12 +67,7 @@ fn ask(
         "accept" => Ok(ClaimAction::Accept(arguments.text("offer")?)),
         "decline" => Ok(ClaimAction::Decline(arguments.text("offer")?)),
         other => {
-            let near = nearest(other, ACTIONS);
-            let near = if near.is_empty() {
-                String::new()
-            } else {
-                format!("did you mean {}? ", near.join(" or "))
-            };
+            let near = did_you_mean(other, ACTIONS).map_or_else(String::new, |near| near + " ");
             let fix = format!("{near}use one of {}", ACTIONS.join(", "));
             Err(Error::Usage {
                 what: format!("action is {}", quoted(other)),

@@ -1,7 +1,7 @@
 //! The tools that send: messages, replies and acknowledgements.
 
 use super::{ToolCall, ToolResult, route};
-use crate::base::error::{Error, Result, nearest};
+use crate::base::error::{Error, Result, did_you_mean};
 use crate::base::limits;
 use crate::commands::ack::{self, AckRequest};
 use crate::commands::follow::route_pending;
@@ -114,12 +114,7 @@ fn paths(texts: Vec<String>) -> Vec<PathBuf> {
 fn status(status: &str) -> Result<CopyStatus> {
     let known = || CopyStatus::ACKS.map(CopyStatus::as_str);
     CopyStatus::of_ack(status).ok_or_else(|| {
-        let near = nearest(status, known());
-        let near = if near.is_empty() {
-            String::new()
-        } else {
-            format!("did you mean {}? ", near.join(" or "))
-        };
+        let near = did_you_mean(status, known()).map_or_else(String::new, |near| near + " ");
         let what = format!("status is {}", crate::message::address::quoted(status));
         Error::Usage {
             what,
