@@ -138,7 +138,7 @@ impl Browsers {
     fn place(&self) -> Result<&PathBuf> {
         self.directory.as_ref().ok_or_else(|| {
             Error::usage(
-                "there is no directory for the state of the page",
+                "no directory is known for the state of the page",
                 "set HOME, or XDG_STATE_HOME to an absolute path",
             )
         })

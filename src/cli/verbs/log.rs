@@ -161,7 +161,7 @@ fn accept_gap(room: &Room, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
     let agreed = yes || cx.out.ask(question)?.ok_or_else(|| {
         Error::usage(
             "cannot ask without a terminal",
-            "run `mailbag log accept-gap` at a terminal, or give --yes to give up what is shown",
+            "run `mailbag log accept-gap` at a terminal, or give --yes to give up these records",
         )
     })?;
     if !agreed {

@@ -165,7 +165,7 @@ fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGran
         cx.out.ask(question)?.ok_or_else(|| {
             Error::usage(
                 "cannot ask for consent without a terminal",
-                "run `mailbag trust` at a terminal, or give --yes to trust what is shown",
+                "run `mailbag trust` at a terminal, or give --yes to trust all of this",
             )
         })
     };

@@ -14,7 +14,7 @@ use std::process::Command;
 /// The signals of a program that has a terminal.
 pub(super) const SIGNALS: [i32; 2] = [SIGCONT, SIGWINCH];
 /// How often a program that is continued in the background looks for a signal that ends it, before it suspends itself
-/// again: on a busy machine, such a signal can arrive much later than the one that continues the program.
+/// again: on a busy machine, such a signal can arrive long after the program was continued.
 const CONTINUED_CHECKS: u32 = 20;
 
 /// The terminal of a command, between ours and the command.

@@ -71,7 +71,7 @@ impl HookRepository {
                 "no git repository around {}, or git does not accept it",
                 from.display()
             ),
-            fix: "run the command in a repository; `git status` tells whether git accepts it"
+            fix: "run the command in a repository; `git status` shows whether git accepts it"
                 .into(),
         })?;
         let common = git::resolved(&layout::below(from, common.as_os_str()));

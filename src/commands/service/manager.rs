@@ -9,6 +9,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// What to do where the user has no service manager.
+const NO_MANAGER: &str = "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
+     own; elsewhere, `nohup mailbag run &` runs until the machine stops";
+
 /// A service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -65,8 +69,11 @@ impl<'a> ServiceControl<'a> {
             file,
         };
         if manager == ServiceManager::Systemd {
-            control.call(&["show", "--property=Version"]).map_err(|e| Error::not_found(format!("no service manager of your user runs here: {}", what(e)), "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
-                       own; elsewhere, `nohup mailbag run &` runs until the machine stops"))?;
+            let called = control.call(&["show", "--property=Version"]);
+            called.map_err(|e| {
+                let what = format!("no service manager of your user runs here: {}", what(e));
+                Error::not_found(what, NO_MANAGER)
+            })?;
         }
         Ok(control)
     }
