@@ -491,20 +491,12 @@ fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
     assert!(again.contains("accepted"), "{again}");
     assert_eq!(world.inbox("carol")[0]["from"], "bob");
     // The second retry of a file that a sync tool restored.
-    world.drop_file(
-        "bob",
-        "retry~2~x.json",
-        r#"{"to": "carol", "body": "hello"}"#,
-    );
-    world.ok(&["run", "--once"]);
-    assert_eq!(world.bodies("carol"), ["hello"]);
-    world.drop_file(
-        "bob",
-        "retry~2~y.json",
-        r#"{"to": "carol", "body": "other"}"#,
-    );
-    world.ok(&["run", "--once"]);
-    assert_eq!(world.bodies("carol"), ["hello"]);
+    for body in ["hello", "other"] {
+        let restored = json!({"to": "carol", "body": body}).to_string();
+        world.drop_file("bob", &format!("retry~2~{body}.json"), restored);
+        world.ok(&["run", "--once"]);
+        assert_eq!(world.bodies("carol"), ["hello"]);
+    }
     let last = world.inbox("bob").pop().expect("a bounce");
     assert_eq!(last["metadata"]["problems"][0]["code"], "retried", "{last}");
 }
