@@ -2,7 +2,7 @@
 
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::{Relation, Relations, RoomState};
+use crate::log::state::{self, Relation, Relations, RoomState};
 use crate::message::status::CopyStatus;
 use crate::room::Room;
 use std::cell::OnceCell;
@@ -13,6 +13,11 @@ pub struct ClosedMessages<'a> {
     state: &'a RoomState,
     /// Opened for the first superseded message.
     relations: OnceCell<Option<Relations<'a>>>,
+}
+
+/// The state for [`ClosedMessages`]. If the log cannot be read, there is none, and no message is shown as closed.
+pub fn readable_state(room: &Room) -> Option<RoomState> {
+    state::committed(&room.dir).ok()
 }
 
 impl<'a> ClosedMessages<'a> {

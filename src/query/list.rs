@@ -1,13 +1,12 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
-use super::closed::ClosedMessages;
+use super::closed::{self, ClosedMessages};
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::Result;
 use crate::log;
 use crate::log::LogPosition;
 use crate::log::find::{self, LineFilter, LogScan};
-use crate::log::state;
 use crate::room::Room;
 use std::sync::Arc;
 
@@ -41,7 +40,7 @@ pub fn list(
 ) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
     let (begin, end) = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
-    let (place, state) = (room.clone(), state::committed(&room.dir).ok());
+    let (place, state) = (room.clone(), closed::readable_state(room));
     let with_closed = move |message: Result<LoggedMessage>| {
         let mut message = message?;
         if let Some(state) = &state {

@@ -1,12 +1,11 @@
 //! Searches all text of all messages in the log, for words or with a regular expression.
 
-use super::closed::ClosedMessages;
+use super::closed::{self, ClosedMessages};
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::{Error, Result};
 pub use crate::log::find::ScannedBlock;
 use crate::log::find::{self, LineFilter, LogScan};
-use crate::log::state;
 use crate::message::address::quoted;
 use crate::room::Room;
 use regex::Regex;
@@ -214,7 +213,7 @@ pub fn search(
 ) -> Result<LogScan<SearchHit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
-    let (place, state) = (room.clone(), state::committed(&room.dir).ok());
+    let (place, state) = (room.clone(), closed::readable_state(room));
     find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);

@@ -7,9 +7,8 @@ use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
-use crate::log::state;
 use crate::query::channel::{self, ConversationLine};
-use crate::query::closed::ClosedMessages;
+use crate::query::closed::{self, ClosedMessages};
 use crate::room::Room;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -96,7 +95,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         ChannelCommand::List => list(&room, cx)?,
         ChannelCommand::Show { channel, last } => {
             let mut conversation = channel::find(&room, &channel)?;
-            let state = state::committed(&room.dir).ok();
+            let state = closed::readable_state(&room);
             let closed = state
                 .as_ref()
                 .map(|state| ClosedMessages::new(&room, state));
@@ -138,7 +137,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
     if !is_there {
         cx.out.note(&format!("no messages in {channel} yet"));
     }
-    let state = state::committed(&room.dir).ok();
+    let state = closed::readable_state(room);
     let closed = state.as_ref().map(|state| ClosedMessages::new(room, state));
     conversation.last(last, &mut |line| show(line, closed.as_ref(), cx))?;
     let mut routed = Instant::now();

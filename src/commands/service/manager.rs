@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What to do where the user has no service manager.
+/// The advice for a user without a service manager.
 const NO_MANAGER: &str = "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
      own; elsewhere, `nohup mailbag run &` runs until the machine stops";
 

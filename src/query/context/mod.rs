@@ -10,11 +10,10 @@ pub use threads::{MessageSummary, OpenThread};
 use super::candidates::UnknownAvailability;
 use super::charter;
 use super::claims::{self, blocked_by};
-use super::closed::ClosedMessages;
+use super::closed::{self, ClosedMessages};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::log::lookup::Viewer;
-use crate::log::state;
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterSetting, Lane};
@@ -103,7 +102,7 @@ impl AgentContext {
 pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
-    let state = state::committed(&room.dir).ok();
+    let state = closed::readable_state(room);
     let closed = state.as_ref().map(|state| ClosedMessages::new(room, state));
     let viewer = Viewer::only(agent).formerly(registry.former(agent));
     let (conversation, decisions) = threads::of(room, &viewer, closed.as_ref())?;
