@@ -34,15 +34,29 @@ pub struct AckRequest {
 pub struct SentAck {
     /// The ack.
     pub sent: OutboxMessage,
+    /// The status that it sets.
+    pub status: CopyStatus,
     /// The messages that it names.
     pub messages: Vec<LoggedMessage>,
+    /// References to other items that it closes.
+    others: Vec<String>,
 }
 
 impl SentAck {
+    /// The changes of an accepted ack, a line for each message.
+    pub fn outcome(&self) -> Vec<String> {
+        let messages = self.messages.iter();
+        let messages = messages.map(|message| format!("#{} from {}", message.seq, message.from));
+        messages
+            .chain(self.others.iter().cloned())
+            .map(|item| format!("{item} is {}", self.status.as_str()))
+            .collect()
+    }
+
     /// A sentence about the recipients in other rooms that keep their copies of a message that its sender withdraws or
     /// supersedes. `None` without such recipients.
-    pub fn kept_elsewhere(&self, status: CopyStatus) -> Option<String> {
-        if !status.is_set_by_sender() {
+    pub fn kept_elsewhere(&self) -> Option<String> {
+        if !self.status.is_set_by_sender() {
             return None;
         }
         let recipients = self.messages.iter().flat_map(|message| &message.recipients);
@@ -65,10 +79,10 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let registry = room.registry()?;
     let agent = who.in_registry(&registry)?.id.clone();
     let state = state::committed(&room.dir)?;
-    let (messages, refs) = look_up(room, &state, &agent, ack.status, ack.refs)?;
-    let status = ack.status.as_str();
-    let mut fields =
-        json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
+    let (messages, others, refs) = look_up(room, &state, &agent, ack.status, ack.refs)?;
+    let status = ack.status;
+    let mut fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs,
+        "status": status.as_str()});
     let metadata: Vec<(String, String)> = ack
         .superseded_by
         .map(|by| (SUPERSEDED_BY.to_owned(), by))
@@ -95,25 +109,27 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
         kind: Some("ack".into()),
         body: ack.note,
         raw_refs: refs,
-        status: Some(status.into()),
+        status: Some(status.as_str().into()),
         metadata,
         ..MessageDraft::default()
     };
     Ok(SentAck {
         sent: send::send(room, who, draft)?,
+        status,
         messages,
+        others,
     })
 }
 
-/// The messages, each with a reference that the router finds quickly: the given one if it is complete, else the
-/// number. All missing and ambiguous references are reported together.
+/// The messages, the references to other items, and all references as the router finds them quickly: as given if they are complete,
+/// else as a number. All missing and ambiguous references are reported together.
 fn look_up(
     room: &Room,
     state: &RoomState,
     agent: &str,
     status: CopyStatus,
     refs: Vec<String>,
-) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
+) -> Result<(Vec<LoggedMessage>, Vec<String>, Vec<String>)> {
     let viewer = identity::own_viewer(room, agent)?;
     let live = log::live(&room.dir)?;
     let found = lookup::find(
@@ -123,7 +139,8 @@ fn look_up(
         &refs,
         &mut SearchLimiter::default(),
     )?;
-    let (mut messages, mut names, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut messages, mut others) = (Vec::new(), Vec::new());
+    let (mut names, mut problems) = (Vec::new(), Vec::new());
     for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
         match found {
             Ok((past, place)) => {
@@ -143,13 +160,14 @@ fn look_up(
                 if failed_wakes(state, agent, status, &text).next().is_some()
                     || passed_on_approval(state, agent, status, &text).is_some() =>
             {
-                names.push(text)
+                others.push(text.clone());
+                names.push(text);
             }
             Err(unclear) => problems.push(unclear.problem(&viewer, &text).at(format!("/refs/{n}"))),
         }
     }
     if problems.is_empty() {
-        Ok((messages, names))
+        Ok((messages, others, names))
     } else {
         Err(Error::Rejected(problems))
     }

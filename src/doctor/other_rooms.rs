@@ -1,7 +1,8 @@
 //! Other rooms nearby that may have the missing mail.
 
 use super::{DoctorRequest, Finding, Severity, shell};
-use crate::query::status::{self, RoomCounters};
+use crate::log::state;
+use crate::query::status;
 use crate::room::{self, NearbyRoom, Room};
 use std::path::Path;
 
@@ -60,10 +61,18 @@ fn mail(room: &Room, agent: Option<&str>) -> MailCounts {
             .and_then(|registry| registry.find(name))
             .map_or(name, |agent| &*agent.id)
     });
-    let glance: RoomCounters = status::glance(room, id.unwrap_or_default()).unwrap_or_default();
+    let glance = status::glance(room).unwrap_or_default();
+    // An unreadable log counts as empty.
+    let state = state::committed(&room.dir);
+    let unread = state
+        .map(|state| status::unread(room, &state))
+        .unwrap_or_default();
     MailCounts {
-        own_unread: glance.own_unread,
-        unread: glance.unread,
+        own_unread: id
+            .and_then(|id| unread.get(id))
+            .copied()
+            .unwrap_or_default(),
+        unread: unread.values().sum(),
         waiting: glance.waiting + glance.unrouted,
     }
 }

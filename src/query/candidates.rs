@@ -1,17 +1,18 @@
 //! Facts about agents for the choice of `any_<role>`, as seen from outside the router.
 
+use super::inbox;
 use crate::base::clock::Stamp;
 use crate::log;
 use crate::log::state::{self, RoomState};
 use crate::message::subject::ClaimSubject;
+use crate::room::Room;
 use crate::room::registry::{AgentStatus, Registry};
 use crate::room::resolve::Availability;
 use crate::room::sessions::SessionCalls;
-use crate::room::{Room, inbox};
 use crate::router::projections::roster;
 use std::sync::Arc;
 
-/// Counts unread mail on demand. Activity is known only if the log was read.
+/// Activity and unread mail are known only if the log was read.
 pub struct RoomAvailability<'a> {
     room: &'a Room,
     registry: &'a Registry,
@@ -42,7 +43,7 @@ impl<'a> RoomAvailability<'a> {
 
 impl Availability for RoomAvailability<'_> {
     fn unread(&self, agent: &str) -> usize {
-        inbox::unread(&self.room.dir, agent).map_or(usize::MAX / 2, |names| names.len())
+        inbox::unread_count(self.room, &self.state, agent)
     }
 
     fn online(&self, agent: &str) -> bool {

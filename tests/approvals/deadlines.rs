@@ -219,6 +219,28 @@ fn the_human_is_asked_once_when_all_deciders_are_retired() {
 }
 
 #[test]
+fn the_deadline_of_an_approval_without_deciders_is_reported_to_the_asker() {
+    // P131
+    let world = World::with(&["bob"]);
+    let terms = json!({"deadline": "30m", "on_deadline": "escalate"});
+    say(&world, 0, "human", approval("d", json!("bob"), terms));
+    run_at(&world, 1, &["agent", "retire", "bob"]);
+    pass(&world, 31);
+    let mail = world.inbox("human").pop().expect("an escalation");
+    let body = mail["body"].as_str().unwrap_or_default();
+    assert!(
+        body.contains("mailbag ack human/d --status withdrawn"),
+        "{body}"
+    );
+    run_at(
+        &world,
+        32,
+        &["ack", "human/d", "--status", "withdrawn", "--as", "human"],
+    );
+    assert_eq!(world.json(&["pending"])["items"], json!([]));
+}
+
+#[test]
 fn an_approval_that_is_left_to_the_human_keeps_its_deadline() {
     // P184
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));

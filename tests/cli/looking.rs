@@ -43,6 +43,34 @@ fn status_names_what_is_unread_refused_and_unregistered() {
 }
 
 #[test]
+fn status_and_who_count_the_same_unread_messages() {
+    let world = World::with(&["alice", "bob"]);
+    for body in ["leased", "unread", "moved away"] {
+        world.send("alice", "bob", body);
+    }
+    world.ok(&["take", "--as", "bob"]);
+    let last = world.names("inbox/bob").pop().expect("a message");
+    // As a reader without mailbag does.
+    std::fs::create_dir_all(world.room("inbox/bob/seen")).expect("a directory");
+    std::fs::rename(
+        world.room(&format!("inbox/bob/{last}")),
+        world.room(&format!("inbox/bob/seen/{last}")),
+    )
+    .expect("a message");
+    for name in ["inbox/bob/1.json", "inbox/bob/2.json"] {
+        world.write(name, r#"{"from": "alice", "body": "placed by hand"}"#);
+    }
+    let status = world.json(&["status"]);
+    let who = world.json(&["who"]);
+    let mut agents = who["agents"].as_array().expect("agents").iter();
+    let bob = agents.find(|agent| agent["id"] == "bob").expect("bob");
+    assert_eq!(
+        (&status["unread"]["bob"], &bob["unread"]),
+        (&json!(2), &json!(2))
+    );
+}
+
+#[test]
 fn status_shows_blocked_items_even_with_a_broken_registry() {
     let world = World::with(&["alice"]);
     let reason = "cannot deliver to inbox/alice: No space left on device";

@@ -2,6 +2,7 @@
 
 mod starting;
 
+use crate::approvals::{pass, run_at, say, time};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -213,6 +214,23 @@ fn a_read_only_room_is_read() {
     let text = town.ok(&["context", "--as", "alice"]);
     assert!(text.contains("Which port?"), "{text}");
     assert_eq!(town.everything(), before, "a look changes nothing");
+}
+
+#[test]
+fn a_question_that_expired_unread_is_no_open_thread() {
+    // P174
+    let world = World::with(&["alice", "bob"]);
+    let question =
+        json!({"to": "bob", "type": "question", "body": "lunch?", "expires_at": time(5)});
+    say(&world, 0, "alice", question);
+    let open = |agent: &str, minute: u64| {
+        let shown = run_at(&world, minute, &["context", "--as", agent, "--json"]);
+        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        shown["conversation"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!((open("alice", 1), open("bob", 1)), (1, 1));
+    pass(&world, 6);
+    assert_eq!((open("alice", 7), open("bob", 7)), (0, 0));
 }
 
 #[test]

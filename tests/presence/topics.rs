@@ -10,7 +10,10 @@ fn world() -> World {
 #[test]
 fn every_subscriber_gets_the_messages_of_a_topic() {
     let world = world();
-    world.ok(&["topic", "subscribe", "ports", "#releases", "--as", "bob"]);
+    assert_eq!(
+        world.ok(&["topic", "subscribe", "ports", "#releases", "--as", "bob"]),
+        "bob is subscribed to #ports\nbob is subscribed to #releases\n"
+    );
     world.drop_file(
         "carol",
         "x.json",

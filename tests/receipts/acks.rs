@@ -92,7 +92,10 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
     // P59
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "please");
-    world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]);
+    assert_eq!(
+        world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]),
+        "#2 from alice is resolved\n"
+    );
     for state in ["acknowledged", "actioned", "abandoned"] {
         assert!(
             world

@@ -70,12 +70,16 @@ pub(crate) fn set(ack: AckRequest, identity: &IdentityArgs, cx: &mut CommandCont
     let who = identity.who(cx)?;
     // The message may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;
-    let status = ack.status;
     let acked = ack::ack(&room, &who, ack)?;
-    let kept = acked.kept_elsewhere(status);
+    let (kept, outcome) = (acked.kept_elsewhere(), acked.outcome());
     let posted = cx.deliver(&room, acked.sent)?;
     if let Some(kept) = kept {
         cx.out.warn(&kept);
     }
-    cx.out.show(&posted, |out| out.line(&posted.sent.id))
+    cx.out.show(&posted, |out| {
+        if out.quiet || posted.pending.is_some() {
+            return out.line(&posted.sent.id);
+        }
+        outcome.iter().try_for_each(|line| out.line(line))
+    })
 }

@@ -98,8 +98,21 @@ fn follow(change: SubscriptionArgs, follow: bool, cx: &mut CommandContext) -> Re
         .into_iter()
         .map(|sent| cx.deliver(&room, sent))
         .collect::<Result<_>>()?;
+    let mut topics = change.topics.iter();
+    let verb = if follow {
+        "subscribed to"
+    } else {
+        "no longer subscribed to"
+    };
     cx.out
         .list("messages", posted.into_iter().map(Ok), "", |out, posted| {
-            out.line(&posted.sent.id)
+            let is_done = !out.quiet && posted.pending.is_none();
+            match topics.next() {
+                Some(topic) if is_done => {
+                    let topic = topic.trim_start_matches('#');
+                    out.line(sanitize::line(&format!("{} is {verb} #{topic}", who.name)))
+                }
+                _ => out.line(&posted.sent.id),
+            }
         })
 }

@@ -84,7 +84,7 @@ fn look(
     room.check_place()?;
     routing.tend()?;
     let mut looked = RoomSnapshot {
-        glance: status::glance(room, reader)?,
+        glance: status::glance(room)?,
         pending: None,
         everybody: None,
     };

@@ -10,6 +10,7 @@ use crate::message::decision::{ApprovalChange, DENIED};
 use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 use crate::message::reference::bare;
+use crate::message::status::CopyStatus;
 use crate::message::title::first_line;
 use crate::message::{APPROVAL, QUESTION, id};
 use crate::query::closed::ClosedMessages;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The size of the log's end that is read for threads and decisions.
 const CONTEXT_LOG: u64 = 4 << 20;
@@ -105,6 +107,8 @@ struct ThreadCollector {
     closed: HashSet<u64>,
     /// The messages that the agent need not answer.
     settled: HashSet<u64>,
+    /// The unread copies that expired: message and recipient.
+    expired: HashSet<(u64, Arc<str>)>,
     decisions: Vec<MessageSummary>,
     /// The record and the question of each approval.
     approvals: HashMap<String, (u64, String)>,
@@ -140,12 +144,21 @@ pub(super) fn of(
         mut threads,
         closed,
         settled,
+        expired,
         mut decisions,
         ..
     } = found;
     let is_open = |thread: &CollectedThread| {
-        let is_over =
-            |past: &LoggedMessage| closed.contains(&past.seq) || LAST.contains(&&*past.kind);
+        let is_expired = |past: &LoggedMessage| {
+            let mut copies = past
+                .recipients
+                .iter()
+                .map(|agent| (past.seq, agent.clone()));
+            copies.all(|copy| expired.contains(&copy)) && !past.recipients.is_empty()
+        };
+        let is_over = |past: &LoggedMessage| {
+            closed.contains(&past.seq) || LAST.contains(&&*past.kind) || is_expired(past)
+        };
         let is_over =
             thread.messages.last().is_none_or(is_over) && !thread.awaits(viewer, &settled);
         (thread.is_addressed || thread.messages.len() > 1) && !is_over
@@ -189,6 +202,12 @@ impl ThreadCollector {
         {
             if viewer.names().iter().any(|name| **name == *one.agent) {
                 self.settled.extend(&one.seqs);
+            }
+        }
+        for one in &record.receipts {
+            if one.status == CopyStatus::Expired {
+                let copies = one.seqs.iter().map(|&seq| (seq, one.agent.clone()));
+                self.expired.extend(copies);
             }
         }
         if let Some(seq) = self.decided(&record) {

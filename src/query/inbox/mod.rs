@@ -11,6 +11,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::LoggedMessage;
+use crate::log::state::RoomState;
 use crate::message::title::first_line;
 use crate::message::{Priority, claim, decision};
 use crate::room::{Room, inbox};
@@ -157,6 +158,20 @@ pub fn names(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>>
             (name, at)
         })
         .collect())
+}
+
+/// The number of an agent's unread messages. Leased messages count. Files that no router delivered do not, and neither do messages
+/// that left the inbox, even if the log has no receipt for them yet.
+pub(crate) fn unread_count(room: &Room, state: &RoomState, agent: &str) -> usize {
+    let places = [layout::inbox(agent), layout::taken(agent)].into_iter();
+    let entries = places.filter_map(|place| room.dir.sub(place).and_then(|dir| dir.list()).ok());
+    let accepted = entries
+        .flatten()
+        .flatten()
+        .filter_map(|entry| layout::read_delivered(&entry.name));
+    accepted
+        .filter(|&at| state.mailboxes.unread_at(agent, at).is_some())
+        .count()
 }
 
 /// The unread mail of an agent, oldest first.

@@ -10,7 +10,7 @@ pub use unloaded::{UnloadedAgent, UnloadedSessionState};
 use super::links::{self, LinkStatus};
 use super::programs::{self, ProgramTrust};
 use super::rejected::{self, ListedRejection};
-use super::{claims, pending};
+use super::{claims, inbox, pending};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::disk::layout;
@@ -19,7 +19,7 @@ use crate::message::id;
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::room::settings::{GuardedSetting, SenderAdmission};
-use crate::room::{Room, RouterHolder, RouterMode, StalledRouter, inbox};
+use crate::room::{Room, RouterHolder, RouterMode, StalledRouter};
 use crate::router::projections::roster::{self, AgentPresence};
 use crate::router::recover::evidence;
 use blocked::blocked;
@@ -51,7 +51,7 @@ pub struct RoomStatus {
     pub needs_human: pending::PendingCount,
     /// Open questions.
     pub questions: pending::PendingCount,
-    /// Unread messages by agent, without zeros.
+    /// Unread messages by agent, without zeros. Leased messages count, and files that no router delivered do not.
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
     pub waiting: Vec<PendingOutboxFiles>,
@@ -129,15 +129,11 @@ pub struct UndeliveredCopy {
     pub fix: String,
 }
 
-/// The counters of a room for `watch`, fast to compute.
+/// The counters of a room for `watch` and the page, fast to compute.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct RoomCounters {
     /// Process id of the router, if one runs.
     pub router: Option<u32>,
-    /// Unread messages of the reader.
-    pub own_unread: usize,
-    /// Unread messages of all agents.
-    pub unread: usize,
     /// Rejected files that still exist.
     pub rejected: usize,
     /// Pending files in outboxes.
@@ -149,13 +145,12 @@ pub struct RoomCounters {
 }
 
 /// Computes the counters without reading the log.
-pub fn glance(room: &Room, reader: &str) -> Result<RoomCounters> {
+pub fn glance(room: &Room) -> Result<RoomCounters> {
     let registry = room.registry().ok();
     let open = room
         .settings()
         .is_ok_and(|settings| settings.admission == SenderAdmission::Open);
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), open)?;
-    let unread = unread(room)?;
     let mut rejected = 0;
     for agent in room.directories(layout::REJECTED)? {
         rejected += rejected::count(room, &agent).unwrap_or_default();
@@ -165,8 +160,6 @@ pub fn glance(room: &Room, reader: &str) -> Result<RoomCounters> {
             .holder()?
             .filter(|holder| holder.mode != RouterMode::Pass)
             .map(|holder| holder.pid),
-        own_unread: unread.get(reader).copied().unwrap_or_default(),
-        unread: unread.values().sum(),
         rejected,
         waiting: waiting.iter().map(|waiting| waiting.files).sum(),
         blocked: blocked(room, None, "").len() + strays::strays(room)?.len() + unregistered.len(),
@@ -254,7 +247,10 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
             .collect(),
         room: room.dir.path().to_path_buf(),
         agents: agents.clone().filter(|agent| !agent.is_retired()).count(),
-        unread: unread(room)?,
+        unread: state
+            .as_ref()
+            .map(|state| unread(room, state))
+            .unwrap_or_default(),
         blocked: [
             blocked(room, registry.as_ref(), &again),
             strays::strays(room)?,
@@ -365,16 +361,11 @@ fn unregistered_fix(registry: Option<&Registry>, outbox: &str) -> (&'static str,
     }
 }
 
-fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
-    let count = |agent: String| {
-        let count = inbox::unread(&room.dir, &agent).map_or(0, |names| names.len());
-        (count > 0).then_some((agent, count))
-    };
-    Ok(room
-        .directories(layout::INBOXES)?
-        .into_iter()
-        .filter_map(count)
-        .collect())
+/// The numbers of unread messages by agent, without zeros.
+pub(crate) fn unread(room: &Room, state: &RoomState) -> BTreeMap<String, usize> {
+    let agents = state.mailboxes.with_unread();
+    let counts = agents.map(|agent| (agent.to_string(), inbox::unread_count(room, state, agent)));
+    counts.filter(|&(_, count)| count > 0).collect()
 }
 
 fn rejected(room: &Room) -> Result<Vec<AgentRejections>> {

@@ -533,23 +533,29 @@ impl<'a> BatchApprovals<'a> {
         let outcome =
             json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
         more.insert("metadata".into(), json!({"approval": outcome}));
-        let body = format!(
-            "{} asks {title}, and {why}. You can decide it: {}. `mailbag decide {} OPTION`, or a message of type decision \
-             with in_reply_to and option.",
-            one.from,
-            one.terms.options.join(", "),
-            one.approval
-        );
+        let mut told = to.clone();
+        if told.is_empty() {
+            told = parties::registered(self.config, one.to.iter().cloned());
+        }
+        let advice = if told.is_empty() {
+            told.push(one.from.clone());
+            format!(
+                "No agent can decide it. Withdraw it with `mailbag ack {} --status withdrawn`, and ask another agent.",
+                one.approval
+            )
+        } else {
+            format!(
+                "You can decide it: {}. `mailbag decide {} OPTION`, or a message of type decision with in_reply_to and option.",
+                one.terms.options.join(", "),
+                one.approval
+            )
+        };
         let notice = NoticeText {
             about: format!("approval-escalated {} {}", one.approval, one.escalated),
             kind: ESCALATION,
-            to: if to.is_empty() {
-                parties::registered(self.config, one.to.iter().cloned())
-            } else {
-                to.clone()
-            },
+            to: told,
             subject: format!("undecided: {title}"),
-            body,
+            body: format!("{} asks {title}, and {why}. {advice}", one.from),
             more,
         };
         let step = ApprovalChange::Escalate {

@@ -5,8 +5,8 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::message::id;
 use crate::query::latest::WaitReason;
-use crate::query::status;
 use crate::query::who::{AgentPresence, KnownAgents, Presence};
+use crate::query::{inbox, status};
 use crate::web::app::WebApp;
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -48,13 +48,14 @@ const MORE: &str = "/more";
 
 impl SidebarContent {
     pub(super) fn of(app: &WebApp) -> Result<SidebarContent> {
-        let glance = status::glance(&app.room, id::HUMAN)?;
+        let glance = status::glance(&app.room)?;
         let (needs, everybody) = (app.pending()?.items.len(), app.everybody()?);
         let agents = everybody.roster.agents.iter();
         let claims = agents.map(|agent| agent.owns.len() + agent.owns_more).sum();
+        let unread = inbox::names(&app.room, id::HUMAN)?.len();
         let counts = VIEWS.map(|(place, _)| match place {
             "/" => needs,
-            "/inbox" => glance.own_unread,
+            "/inbox" => unread,
             "/rejected" => glance.rejected,
             "/claims" => claims,
             "/health" => glance.waiting + glance.blocked,

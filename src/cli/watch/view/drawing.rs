@@ -7,6 +7,7 @@ use crate::cli::show::row::cut;
 use crate::cli::watch::help;
 use crate::cli::watch::lines::{self, DIM};
 use crate::cli::watch::meaning::preview;
+use crate::query::who::AgentPresence;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -150,12 +151,17 @@ impl WatchView {
             Some(pid) if pid != std::process::id() => format!("router {pid}"),
             _ => "delivering here".into(),
         }];
-        parts.push(format!(
-            "unread {} {}, all {}",
-            sanitize::line(&self.who.name),
-            glance.own_unread,
-            glance.unread
-        ));
+        if let Some(all) = &self.everybody {
+            let unread = |agent: &AgentPresence| agent.unread;
+            let agents = &all.roster.agents;
+            let own = agents.iter().find(|agent| *agent.id == *self.who.name);
+            parts.push(format!(
+                "unread {} {}, all {}",
+                sanitize::line(&self.who.name),
+                own.map_or(0, unread),
+                agents.iter().map(unread).sum::<usize>()
+            ));
+        }
         parts.push(format!("rejected {}", glance.rejected));
         parts.push(format!("undelivered {}", glance.waiting + glance.blocked));
         if self.below > 0 {

@@ -92,13 +92,13 @@ pub(super) fn acknowledge(mut call: ToolCall<'_>) -> Result<ToolResult> {
             spoken = Some(e.to_string());
         }
     }
-    let kept = acked.kept_elsewhere(status);
+    let (kept, outcome) = (acked.kept_elsewhere(), acked.outcome());
     let posted = post::delivery(&room, acked.sent, limits::WRITER_WAIT)?;
     let pending = posted
         .pending
         .map(|why| format!("pending: {why}; {WRITTEN}"));
     let trouble = pending.or(before).or(spoken);
-    let mut text = format!("{id} is {}", status.as_str());
+    let mut text = outcome.join("\n");
     let lines = trouble.iter().chain(&kept);
     text.extend(lines.flat_map(|line| ["\n", line]));
     Ok(ToolResult {
