@@ -95,12 +95,12 @@ pub enum Error {
         fix: String,
     },
     /// The operation succeeded, but a later step failed. Repeating the operation would do it twice.
-    #[error("{what}, but {why}; {}", fix)]
+    #[error("{what}, but {reason}; {}", fix)]
     Done {
         /// The operation that succeeded.
         what: String,
         /// The error of the later step.
-        why: String,
+        reason: String,
         /// The next step, or a step that must not be repeated.
         fix: String,
     },

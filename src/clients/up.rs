@@ -83,7 +83,7 @@ pub struct RoomStep {
     /// The change of the room.
     pub change: RoomChange,
     /// Why it was chosen, or stays.
-    pub why: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// A client.
@@ -232,7 +232,9 @@ impl RoomStep {
             RoomChange::Made => self.path = init::begin(&self.path)?,
             // An agent or a person may have used it in the meantime.
             RoomChange::Removed => match Room::take_back(&self.path)? {
-                RoomRemoval::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
+                RoomRemoval::Kept(reason) => {
+                    (self.change, self.reason) = (RoomChange::Kept, Some(reason))
+                }
                 RoomRemoval::Absent | RoomRemoval::Removed => forget_room(&self.path)?,
             },
             RoomChange::Found | RoomChange::Kept | RoomChange::Absent => {}
@@ -348,7 +350,7 @@ fn plan(
 
 /// The room to use: the one that commands here find, or a new one at the top of the project.
 fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomStep> {
-    let found = |path: PathBuf, why: Option<String>| {
+    let found = |path: PathBuf, reason: Option<String>| {
         let room = Room::open(&path)?;
         // A killed run may have left it incomplete.
         let change = if room.id()?.is_some() {
@@ -356,7 +358,11 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
         } else {
             RoomChange::Made
         };
-        Ok(RoomStep { path, change, why })
+        Ok(RoomStep {
+            path,
+            change,
+            reason,
+        })
     };
     if let Some(path) = asked.room.map(|room| layout::of_client(asked.from, room)) {
         return if room::is_room(&path) {
@@ -366,8 +372,8 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
         };
     }
     if let Ok(path) = room::find(None, asked.from) {
-        let why = room::reason(&path, asked.from);
-        return found(path, Some(why));
+        let reason = room::reason(&path, asked.from);
+        return found(path, Some(reason));
     }
     if let Some(around) = asked
         .from
@@ -388,7 +394,7 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
         .find(|near| is_complete(&near.path));
     let step = new_room(room::default_place(&homes.project))?;
     let reason = room::reason(&step.path, asked.from);
-    let why = match below {
+    let reason = match below {
         Some(near) => format!(
             "{reason}; there is another room, {}, {}",
             near.path.display(),
@@ -397,7 +403,7 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
         None => reason,
     };
     Ok(RoomStep {
-        why: Some(why),
+        reason: Some(reason),
         ..step
     })
 }
@@ -416,7 +422,7 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
         .skip(1)
         .find_map(|above| Dir::open(above).ok());
     match above.filter(|above| !above.is_writable()) {
-        None => Ok(RoomStep { path, change: RoomChange::Made, why: None }),
+        None => Ok(RoomStep { path, change: RoomChange::Made, reason: None }),
         Some(above) => Err(Error::Usage {
             what: format!(
                 "cannot create the room {}: you have no write permission in {}",
@@ -435,10 +441,10 @@ fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSt
     let named = asked.room.map(|room| layout::of_client(asked.from, room));
     let found = named.or_else(|| room::find(None, asked.from).ok());
     let path = found.unwrap_or_else(|| room::default_place(&homes.project));
-    let step = |change, why| RoomStep {
+    let step = |change, reason| RoomStep {
         path: path.clone(),
         change,
-        why,
+        reason,
     };
     if !asked.clients.is_empty() {
         let change = if room::is_room(&path) {
@@ -454,7 +460,7 @@ fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSt
     Ok(match Room::removal(&path)? {
         RoomRemoval::Absent => step(RoomChange::Absent, None),
         RoomRemoval::Removed => step(RoomChange::Removed, None),
-        RoomRemoval::Kept(why) => step(RoomChange::Kept, Some(why)),
+        RoomRemoval::Kept(reason) => step(RoomChange::Kept, Some(reason)),
     })
 }
 

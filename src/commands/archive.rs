@@ -130,7 +130,7 @@ impl ArchiveRun<'_> {
             Err(e) => {
                 self.leave(SkippedFile {
                     path: context.to_path_buf(),
-                    why: e.to_string(),
+                    reason: e.to_string(),
                 });
                 return Ok(());
             }
@@ -194,7 +194,7 @@ impl ArchiveRun<'_> {
             match open_in(&state, &first, &next) {
                 Some(open) => self.leave(SkippedFile {
                     path: layout::live_segment(number),
-                    why: format!(
+                    reason: format!(
                         "record {open} in it is not settled: `mailbag status` lists the pending items"
                     ),
                 }),

@@ -276,11 +276,11 @@ impl BackupRun<'_> {
                 CopyResult::NoFile if below.starts_with(layout::CHANNELS) => {}
                 CopyResult::NoFile => self.report.left.push(SkippedFile {
                     path,
-                    why: "not a regular file".into(),
+                    reason: "not a regular file".into(),
                 }),
                 CopyResult::Writer => self.report.left.push(SkippedFile {
                     path,
-                    why: "a process was still writing it".into(),
+                    reason: "a process was still writing it".into(),
                 }),
             }
         }

@@ -315,9 +315,9 @@ impl SentClaimMessage {
             .map(ClaimSubject::as_str)
             .collect::<Vec<_>>()
             .join(" ");
-        let still_waits = |why: String| Error::Done {
+        let still_waits = |reason: String| Error::Done {
             what: format!("the claim of {names} still waits, as {}", self.name()),
-            why,
+            reason,
             fix: format!("withdraw it with `mailbag release {names}`"),
         };
         self.send_release(who, subjects)

@@ -15,7 +15,7 @@ pub struct InitReport {
     /// Whether this call created it.
     pub made: bool,
     /// Why it is at this place.
-    pub why: String,
+    pub reason: String,
     /// A room that commands in this directory used before, or still use.
     pub other: Option<PathBuf>,
     /// A warning about the other room.
@@ -30,7 +30,7 @@ impl InitReport {
         let other = if made { CompetingRoom::of(&room) } else { None };
         InitReport {
             made,
-            why: room::reason(&room, from),
+            reason: room::reason(&room, from),
             warning: other.as_ref().map(|other| other.warning(&room)),
             other: other.map(|other| other.room().to_path_buf()),
             room,

@@ -50,7 +50,7 @@ fn unsent(room: &Room, agent: &str) -> Result<usize> {
 pub(super) fn rename(room: &Room, was: &str, now: &str) -> Result<()> {
     end(room, was, now).map_err(|e| Error::Done {
         what: format!("this session is {now}"),
-        why: format!("{was} is not its alias yet: {e}"),
+        reason: format!("{was} is not its alias yet: {e}"),
         fix: "run the command again to complete it".into(),
     })?;
     let routed = follow(room, limits::NAME_WAIT, &mut || {

@@ -138,7 +138,7 @@ impl OutboxMessage {
         };
         Error::Done {
             what: self.written(),
-            why: format!("it could not be synced to disk, so a power cut can lose it: {why}"),
+            reason: format!("it could not be synced to disk, so a power cut can lose it: {why}"),
             fix: WRITTEN.into(),
         }
     }

@@ -110,7 +110,7 @@ fn unrouted(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) {
             "outbox/{} has {}, but {}",
             outbox.agent,
             count(outbox.files, "file"),
-            outbox.why
+            outbox.reason
         );
         // The next step in `status` is for a person in the room's directory, and sometimes not a command.
         let fix = if outbox.fix.starts_with("mailbag ") {

@@ -79,7 +79,7 @@ pub struct ClaimTerms {
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub purpose: Option<String>,
 }
 
 /// The name of a message in a change.

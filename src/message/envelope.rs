@@ -288,8 +288,14 @@ fn claim_event(
     actor: &str,
 ) -> (String, Map<String, Value>) {
     let (word, fields) = match change {
-        ClaimChange::Grant(terms) => ("granted", json!({"claims": terms.claims, "why": terms.why})),
-        ClaimChange::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
+        ClaimChange::Grant(terms) => (
+            "granted",
+            json!({"claims": terms.claims, "purpose": terms.purpose}),
+        ),
+        ClaimChange::Queue(terms) => (
+            "queued",
+            json!({"claims": terms.claims, "purpose": terms.purpose}),
+        ),
         ClaimChange::Dequeue { claim } => ("granted", json!({"claim": claim})),
         ClaimChange::Skip { claim } => ("skipped", json!({"claim": claim})),
         ClaimChange::Release { of, claims, .. } if event == EventKind::Notice => {

@@ -44,7 +44,7 @@ pub struct WakeUpdate {
     pub seqs: Vec<u64>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub reason: Option<String>,
 }
 
 #[cfg(test)]

@@ -89,18 +89,18 @@ pub fn ask_for(owned: &[OwnedFile]) -> String {
 
 impl OwnedFile {
     fn line(&self) -> String {
-        let why = self
+        let purpose = self
             .claim
-            .why
+            .purpose
             .as_deref()
-            .filter(|why| !why.trim().is_empty());
-        let why = why
-            .map(|why| format!(", {}", sanitize::quote(why, limits::BRIEFING_SUBJECT)))
+            .filter(|purpose| !purpose.trim().is_empty());
+        let purpose = purpose
+            .map(|purpose| format!(", {}", sanitize::quote(purpose, limits::BRIEFING_SUBJECT)))
             .unwrap_or_default();
         let (path, owner, claim) = (&self.path, &self.claim.owner, &self.claim.subject);
         let since = Stamp::from_micros(self.claim.since);
         sanitize::line(&format!(
-            "{path} belongs to {owner} (claim {claim}, since {since}{why})"
+            "{path} belongs to {owner} (claim {claim}, since {since}{purpose})"
         ))
         .into_owned()
     }

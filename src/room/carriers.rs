@@ -32,7 +32,7 @@ pub struct CarrierNote {
     /// Its process.
     pub pid: u32,
     /// Why it is not connected.
-    pub why: Option<String>,
+    pub reason: Option<String>,
 }
 
 impl Room {
@@ -50,12 +50,12 @@ impl Room {
     }
 
     /// Notes the state of a link's carrier.
-    pub fn note_carrier(&self, tag: &str, state: CarrierState, why: Option<&str>) -> Result<()> {
+    pub fn note_carrier(&self, tag: &str, state: CarrierState, reason: Option<&str>) -> Result<()> {
         let note = CarrierNote {
             state,
             since: Stamp::now().to_string(),
             pid: std::process::id(),
-            why: why.map(str::to_owned),
+            reason: reason.map(str::to_owned),
         };
         let text = serde_json::to_string(&note).expect("plain data") + "\n";
         self.dir

@@ -117,7 +117,7 @@ fn a_link_that_is_down_keeps_its_mail_and_says_why() {
     let note = pair.fit.read("links/po/carrier.json");
     assert_eq!(note["state"], "waiting");
     assert!(
-        note["why"]
+        note["reason"]
             .as_str()
             .is_some_and(|why| why.contains("Connection refused")),
         "{note}"

@@ -20,7 +20,7 @@ fn the_file_names_the_record_up_to_which_it_is_true() {
     let file = world.read("claims.json");
     let held = &file["claims"][0];
     assert_eq!(
-        (&held["subject"], &held["owner"], &held["why"]),
+        (&held["subject"], &held["owner"], &held["purpose"]),
         (&json!("src"), &json!("alice"), &json!("Passkeys"))
     );
     assert_eq!(

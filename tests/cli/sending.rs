@@ -51,7 +51,7 @@ fn send_rejects_an_agent_that_cannot_send_before_it_writes() {
     // A file in a retired agent's outbox is still reported.
     world.drop_file("carol", "x.json", r#"{"to": "bob", "body": "still here"}"#);
     let status = world.json(&["status"]);
-    assert_eq!(status["unregistered"][0]["why"], "the agent is retired");
+    assert_eq!(status["unregistered"][0]["reason"], "the agent is retired");
     world.ok(&["agent", "set", "carol", "--status", "offline"]);
     world.ok(&["inbox", "bob"]);
     assert_eq!(world.bodies("bob"), ["still here"]);

@@ -215,7 +215,7 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
         let plan = desk.install();
         assert_eq!(fs::read_to_string(&path).expect("it"), text);
         assert!(
-            plan["by_hand"][0]["why"]
+            plan["by_hand"][0]["reason"]
                 .as_str()
                 .is_some_and(|said| said.contains(why)),
             "{plan:#}"
@@ -239,7 +239,7 @@ fn a_link_is_not_followed() {
     let real = file(desk.world.path(), "tools/pre-commit", "#!/bin/sh\n");
     symlink("../../tools/pre-commit", desk.path(".git/hooks/pre-commit")).expect("a link");
     let plan = desk.install();
-    assert_eq!(plan["by_hand"][0]["why"], "it is a symbolic link");
+    assert_eq!(plan["by_hand"][0]["reason"], "it is a symbolic link");
     assert_eq!(fs::read_to_string(real).expect("it"), "#!/bin/sh\n");
     let desk = git_desk();
     fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");

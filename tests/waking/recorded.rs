@@ -73,7 +73,7 @@ fn a_wake_that_failed_needs_the_human_until_another_one_succeeds() {
     town.wait("the list has it", || failed(&town) == (1, 1));
     let failure = town.json(&["trace", "alice/m1"])["recipients"][0]["wakes"][2].clone();
     assert_eq!(
-        (&failure["step"], &failure["why"]),
+        (&failure["step"], &failure["reason"]),
         (&json!("failed"), &json!("sh: exit status: 3 no such bell"))
     );
     assert!(

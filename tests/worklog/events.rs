@@ -114,7 +114,7 @@ fn each_change_of_claims_is_an_event() {
     );
     assert_eq!(
         seen[0]["payload"],
-        json!({"claims": ["src", "docs", "task:a"], "why": "Passkeys"})
+        json!({"claims": ["src", "docs", "task:a"], "purpose": "Passkeys"})
     );
     assert_eq!(
         seen[6]["payload"],

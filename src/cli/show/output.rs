@@ -89,7 +89,7 @@ impl CommandOutput {
         match self.did.take() {
             Some((what, fix)) if is_trouble => Error::Done {
                 what,
-                why: error.to_string(),
+                reason: error.to_string(),
                 fix: fix.into(),
             },
             _ => error,

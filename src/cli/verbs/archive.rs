@@ -76,7 +76,7 @@ fn show(
         out.note(&format!(
             "skipped: {}: {}",
             sanitize::line(&left.path.to_string_lossy()),
-            left.why
+            left.reason
         ));
     }
     if report.left_more > 0 {

@@ -59,7 +59,7 @@ fn show(
     out.line(sanitize::line(&text))?;
     out.flush()?;
     for one in left {
-        out.warn(&format!("skipped {}: {}", one.path.display(), one.why));
+        out.warn(&format!("skipped {}: {}", one.path.display(), one.reason));
     }
     Ok(())
 }

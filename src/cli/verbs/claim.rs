@@ -24,7 +24,7 @@ REPOSITORY:PATH, task:NAME or lane:NAME. Several subjects are granted together o
 not at all. A repeated claim renews the lease, which every sign of life renews
 too. A waiting claim keeps its place in the queue after --timeout; Ctrl-C
 withdraws it. Exit status 0 means granted, 1 rejected (standard error names owner
-and reason), 75 not decided in time.
+and purpose), 75 not decided in time.
 
 A file {\"type\": \"claim\", \"claims\": [\"src/auth/**\"]} in the outbox does the same.";
 

@@ -109,10 +109,10 @@ fn tell(one: &Ownership, out: &mut CommandOutput) -> Result<()> {
         return out.line(format!("{path}: free"));
     }
     one.claims.iter().try_for_each(|owner| {
-        let why = owner
-            .why
+        let purpose = owner
+            .purpose
             .as_ref()
-            .map(|why| format!(": {why}"))
+            .map(|purpose| format!(": {purpose}"))
             .unwrap_or_default();
         let style = if one.status == WorkStatus::Mine {
             PLAIN
@@ -125,7 +125,7 @@ fn tell(one: &Ownership, out: &mut CommandOutput) -> Result<()> {
             owner.subject,
             since(owner.since, out)
         );
-        out.line(format!("{path}: {}", out.paint(style, &(text + &why))))
+        out.line(format!("{path}: {}", out.paint(style, &(text + &purpose))))
     })
 }
 
@@ -161,7 +161,7 @@ fn owned(one: &ListedClaim, now: Stamp, out: &CommandOutput) -> Vec<StyledCell> 
         (PLAIN, one.claim.owner.to_string()),
         (DIM, since(one.claim.since, out)),
         left,
-        (PLAIN, one.claim.why.clone().unwrap_or_default()),
+        (PLAIN, one.claim.purpose.clone().unwrap_or_default()),
     ]
 }
 
@@ -171,7 +171,7 @@ fn queued(one: &WaitingClaim, out: &CommandOutput) -> Vec<StyledCell> {
         (PLAIN, one.agent.to_string()),
         (DIM, since(one.since, out)),
         (YELLOW, "waiting".to_owned()),
-        (PLAIN, one.why.clone().unwrap_or_default()),
+        (PLAIN, one.purpose.clone().unwrap_or_default()),
     ]
 }
 

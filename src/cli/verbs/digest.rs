@@ -74,12 +74,15 @@ fn show(digest: &LogDigest, out: &mut CommandOutput) -> Result<()> {
         )
     })?;
     part(out, "Who owns what", &digest.owners, |one, out| {
-        let why = one.why.as_ref().map(|why| format!(": {}", text(why, out)));
+        let purpose = one
+            .purpose
+            .as_ref()
+            .map(|purpose| format!(": {}", text(purpose, out)));
         let since = out.time(&Stamp::from_micros(one.since).to_string());
         let (owner, subject) = (text(&one.owner, out), text(one.subject.as_str(), out));
         format!(
             "{owner} owns {subject} since {since}{}",
-            why.unwrap_or_default()
+            purpose.unwrap_or_default()
         )
     })?;
     part(out, "Rejected mail", &digest.rejected, |one, out| {

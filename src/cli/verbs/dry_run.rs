@@ -133,7 +133,10 @@ fn show_address(explained: &AddressExplanation, out: &mut CommandOutput) -> Resu
     // In a large room, nearly all agents have the same reason.
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for other in &explained.others {
-        by_reason.entry(&other.why).or_default().push(&other.agent);
+        by_reason
+            .entry(&other.reason)
+            .or_default()
+            .push(&other.agent);
     }
     for (why, agents) in by_reason {
         let line = out.paint(DIM, &format!("not {}: {why}", listed(agents)));

@@ -46,16 +46,16 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     cx.out.show(&init, |out| {
         let place = init.room.display().to_string();
         let place = sanitize::line(&place);
-        let why = format!("note: {}", init.why);
+        let reason = format!("note: {}", init.reason);
         if !init.made {
             out.done(format!("already a room: {place}"))?;
             out.flush()?;
-            out.note(&why);
+            out.note(&reason);
             return Ok(());
         }
         out.done(format!("created the room {place}"))?;
         out.flush()?;
-        out.note(&why);
+        out.note(&reason);
         if let Some(warning) = &init.warning {
             out.warn(warning);
         }

@@ -235,7 +235,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             out,
             YELLOW,
             "unknown",
-            format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why),
+            format!("outbox/{} has {count}, but {}", outbox.agent, outbox.reason),
         )?;
         print_fix(out, &outbox.fix)?;
     }

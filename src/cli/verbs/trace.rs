@@ -127,12 +127,12 @@ fn dated(at: &str, text: &str, out: &mut CommandOutput) -> Result<()> {
 }
 
 fn woken(wake: &WakeRecord) -> String {
-    let why = wake
-        .why
+    let reason = wake
+        .reason
         .as_deref()
-        .map(|why| format!(": {why}"))
+        .map(|reason| format!(": {reason}"))
         .unwrap_or_default();
-    sanitize::line(&format!("wake {}{why}", wake.step.as_str())).into_owned()
+    sanitize::line(&format!("wake {}{reason}", wake.step.as_str())).into_owned()
 }
 
 fn said(step: &StatusChange, agent: &str) -> String {

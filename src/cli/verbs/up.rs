@@ -139,8 +139,8 @@ fn show_room(room: &RoomStep, cx: &mut CommandContext) -> Result<()> {
 /// The path of the room, with the reason for it.
 fn room_with_reason(room: &RoomStep) -> String {
     let path = room.path.display();
-    match &room.why {
-        Some(why) => format!("{path} ({why})"),
+    match &room.reason {
+        Some(reason) => format!("{path} ({reason})"),
         None => path.to_string(),
     }
 }
@@ -241,9 +241,9 @@ fn idle(up: &ProjectSetup, undo: bool, cx: &mut CommandContext) -> Result<()> {
     let names = done.map(|client| client.client.name()).collect::<Vec<_>>();
     let what = match (undo, up.room.change) {
         (true, RoomChange::Kept) => {
-            let why = up.room.why.as_deref().unwrap_or_default();
+            let reason = up.room.reason.as_deref().unwrap_or_default();
             format!(
-                "nothing to undo; the room {} stays: {why}",
+                "nothing to undo; the room {} stays: {reason}",
                 up.room.path.display()
             )
         }

@@ -44,7 +44,7 @@ pub(super) enum HookOwner {
     /// Its lines have to be added by hand.
     Other {
         path: PathBuf,
-        why: String,
+        reason: String,
         lines: String,
     },
 }
@@ -87,10 +87,10 @@ impl HookRepository {
     /// The owner of a hook.
     pub(super) fn holder(&self, hook: &str, program: &str) -> Result<HookOwner> {
         let file = layout::of_client(&self.hooks, hook);
-        let by_hand = |path: PathBuf, why: &str, lines: String| {
+        let by_hand = |path: PathBuf, reason: &str, lines: String| {
             Ok(HookOwner::Other {
                 path,
-                why: why.into(),
+                reason: reason.into(),
                 lines,
             })
         };
@@ -115,8 +115,8 @@ impl HookRepository {
             );
         }
         if git::resolved(&self.hooks) != git::resolved(&self.usual) {
-            let why = "core.hooksPath names a directory that other repositories may share";
-            return by_hand(file, why, shell);
+            let reason = "core.hooksPath names a directory that other repositories may share";
+            return by_hand(file, reason, shell);
         }
         if is_link(&self.hooks) || is_link(&file) {
             return by_hand(file, "it is a symbolic link", shell);

@@ -48,9 +48,15 @@ pub fn install(from: &Path, asked: Option<&Path>) -> Result<InstallPlan> {
     for hook in HOOKS {
         match repository.holder(hook, &program)? {
             HookOwner::Ours(path) => files.extend(put(&path, &program, hook)?),
-            HookOwner::Other { path, why, lines } if !calls(&path, hook) => {
-                by_hand.push(ManualEdit { path, why, lines })
-            }
+            HookOwner::Other {
+                path,
+                reason,
+                lines,
+            } if !calls(&path, hook) => by_hand.push(ManualEdit {
+                path,
+                reason,
+                lines,
+            }),
             HookOwner::Other { .. } => {}
         }
     }
@@ -71,10 +77,10 @@ pub fn uninstall(from: &Path) -> Result<InstallPlan> {
             && path != usual
             && calls(&path, hook)
         {
-            let why = "our lines were added by hand; remove them".to_owned();
+            let reason = "our lines were added by hand; remove them".to_owned();
             by_hand.push(ManualEdit {
                 path,
-                why,
+                reason,
                 lines: String::new(),
             });
         }

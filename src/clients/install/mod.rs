@@ -116,7 +116,7 @@ pub struct ManualEdit {
     /// The file.
     pub path: PathBuf,
     /// Why the file is not changed.
-    pub why: String,
+    pub reason: String,
     /// The lines to add.
     pub lines: String,
 }

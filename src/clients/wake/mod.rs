@@ -128,13 +128,13 @@ struct WakeStepSender {
 }
 
 impl WakeStepSender {
-    fn add(&self, step: WakeStep, agent: &Arc<str>, seqs: &[u64], why: Option<String>) {
+    fn add(&self, step: WakeStep, agent: &Arc<str>, seqs: &[u64], reason: Option<String>) {
         // Fails only if the router has ended.
         let _ = self.noted.send(WakeUpdate {
             step,
             agent: agent.clone(),
             seqs: seqs.to_vec(),
-            why,
+            reason,
         });
         self.router.call(router::watcher::RouterEvent::Called);
     }
@@ -278,14 +278,14 @@ impl WakeScheduler {
         match self.start(agent, &seqs) {
             Ok(is_running) => self.woken.entry(agent.clone()).or_default().is_running = is_running,
             Err(e) => {
-                let why = e.to_string();
-                tracing::warn!("cannot wake {agent}: {why}");
-                note(&self.room, agent, Some(&why));
+                let reason = e.to_string();
+                tracing::warn!("cannot wake {agent}: {reason}");
+                note(&self.room, agent, Some(&reason));
                 self.notes.add(
                     WakeStep::Failed,
                     agent,
                     &seqs,
-                    Some(sanitize::brief(&why, WAKE_REASON)),
+                    Some(sanitize::brief(&reason, WAKE_REASON)),
                 );
                 self.ended(agent.clone());
             }

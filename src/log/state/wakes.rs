@@ -45,7 +45,7 @@ pub struct FailedWake {
     /// When it was recorded, in microseconds since 1970.
     pub at: i64,
     /// The reason.
-    pub why: String,
+    pub reason: String,
     /// The newest message that caused it.
     pub seq: u64,
 }
@@ -68,10 +68,10 @@ impl WakeStates {
             WakeStep::Succeeded => {}
             WakeStep::Failed => {
                 of.done = of.done.min(first.saturating_sub(1));
-                let why = waking.why.clone().unwrap_or_default();
+                let reason = waking.reason.clone().unwrap_or_default();
                 of.failed = Some(FailedWake {
                     at: at.micros(),
-                    why,
+                    reason,
                     seq: *last,
                 });
             }
@@ -180,12 +180,12 @@ mod tests {
     use crate::message::status::CopyStatus;
 
     fn step(wakes: &mut WakeStates, step: WakeStep, seqs: &[u64], seq: u64) {
-        let why = (step == WakeStep::Failed).then(|| "no such program".to_owned());
+        let reason = (step == WakeStep::Failed).then(|| "no such program".to_owned());
         let waking = WakeUpdate {
             step,
             agent: "bob".into(),
             seqs: seqs.to_vec(),
-            why,
+            reason,
         };
         wakes.apply(&waking, seq, Stamp::from_micros(seq as i64));
     }

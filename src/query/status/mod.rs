@@ -98,7 +98,7 @@ pub struct UnregisteredOutbox {
     /// Number of files.
     pub files: usize,
     /// Why the router does not pick them up.
-    pub why: &'static str,
+    pub reason: &'static str,
     /// The command that fixes it.
     pub fix: String,
 }
@@ -327,11 +327,11 @@ fn outboxes(
                 first,
             });
         } else {
-            let (why, fix) = unregistered_fix(registry, &agent);
+            let (reason, fix) = unregistered_fix(registry, &agent);
             unregistered.push(UnregisteredOutbox {
                 agent,
                 files: names.len(),
-                why,
+                reason,
                 fix,
             });
         }

@@ -87,7 +87,7 @@ pub struct WakeRecord {
     pub at: String,
     /// Why the wake failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// One status change.
@@ -295,7 +295,7 @@ impl<'a> MessageTracer<'a> {
             let step = WakeRecord {
                 step: waking.step,
                 at: record.at.clone(),
-                why: waking.why.clone(),
+                reason: waking.reason.clone(),
             };
             for agent in self.called(&waking.agent) {
                 self.wakes.entry(agent).or_default().push(step.clone());

@@ -81,10 +81,10 @@ fn look(
     below: PathBuf,
     is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
 ) -> Result<Option<Result<ContextFile, SkippedFile>>> {
-    let left = |why: &str| {
+    let left = |reason: &str| {
         Ok(Some(Err(SkippedFile {
             path: below.clone(),
-            why: why.into(),
+            reason: reason.into(),
         })))
     };
     let file = match dir.look(&name) {
@@ -144,10 +144,10 @@ impl ArchiveWriter {
             below,
         } = artifact;
         let compressed = layout::compressed(name);
-        let left = |why: &str| PackResult {
+        let left = |reason: &str| PackResult {
             left: vec![SkippedFile {
                 path: below.clone(),
-                why: why.into(),
+                reason: reason.into(),
             }],
             ..PackResult::default()
         };

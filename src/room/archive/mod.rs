@@ -137,10 +137,10 @@ impl ArchiveWriter {
                 None => self.room.sub(&directory)?,
             };
             if !dir.remove_if_same(&member.name, &member.meta)? {
-                let why = "it changed while it was packed; the next run packs it".into();
+                let reason = "it changed while it was packed; the next run packs it".into();
                 packed.left.push(SkippedFile {
                     path: layout::below(&directory, &member.name),
-                    why,
+                    reason,
                 });
             }
             self.barrier.dir(&dir);
@@ -205,7 +205,7 @@ impl ArchiveWriter {
         if !logs.remove_if_same(&live, &meta)? {
             left.push(SkippedFile {
                 path: layout::live_segment(number),
-                why: "it changed while it was packed".into(),
+                reason: "it changed while it was packed".into(),
             });
         }
         self.barrier.dir(&logs);

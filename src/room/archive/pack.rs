@@ -68,7 +68,7 @@ pub(super) fn pack_files<W: Write>(
                 Err(e) => {
                     members.left.push(SkippedFile {
                         path: layout::below(&directory, &source.name),
-                        why: e.to_string(),
+                        reason: e.to_string(),
                     });
                     continue;
                 }
@@ -89,9 +89,9 @@ pub(super) fn pack_files<W: Write>(
                 });
             }
             Ok(None) => {}
-            Err(why) => members.left.push(SkippedFile {
+            Err(reason) => members.left.push(SkippedFile {
                 path: layout::below(&directory, &source.name),
-                why,
+                reason,
             }),
         }
         open = Some((source.agent.clone(), dir));

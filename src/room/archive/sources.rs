@@ -103,7 +103,7 @@ pub struct SkippedFile {
     /// Its path in the room.
     pub path: PathBuf,
     /// Why it was skipped.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Converts nanoseconds since 1970.
@@ -136,7 +136,7 @@ pub fn each(
             Err(e) => {
                 take(Err(SkippedFile {
                     path,
-                    why: e.to_string(),
+                    reason: e.to_string(),
                 }))?;
                 continue;
             }
@@ -145,7 +145,7 @@ pub fn each(
             // If the source could not be removed, every run would pack it again.
             take(Err(SkippedFile {
                 path,
-                why: "permission denied to remove files from it".into(),
+                reason: "permission denied to remove files from it".into(),
             }))?;
             continue;
         }
@@ -176,7 +176,7 @@ pub fn each(
                 {
                     Err(SkippedFile {
                         path: layout::below(&path, &name),
-                        why: "it belongs to another user".into(),
+                        reason: "it belongs to another user".into(),
                     })
                 }
                 FileType::RegularFile => Ok(PackSource {
@@ -186,7 +186,7 @@ pub fn each(
                 }),
                 _ => Err(SkippedFile {
                     path: layout::below(&path, &name),
-                    why: "it is not a regular file".into(),
+                    reason: "it is not a regular file".into(),
                 }),
             })?;
         }

@@ -17,7 +17,7 @@ pub struct StrayFile {
     /// The time of its last change.
     pub since: Stamp,
     /// Why it is not taken.
-    pub why: &'static str,
+    pub reason: &'static str,
     /// The command that corrects it, to be run in the room.
     pub fix: String,
 }
@@ -36,7 +36,7 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     }
     let (outbox, name) = (outbox.display().to_string(), name.to_string_lossy());
     let place = format!("{outbox}/{name}");
-    let (why, fix) = if meta.kind == FileType::Directory {
+    let (reason, fix) = if meta.kind == FileType::Directory {
         (
             "directories in an outbox are ignored",
             format!("mv {place}/*.json {outbox}/"),
@@ -60,7 +60,7 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
         },
         place,
         since,
-        why,
+        reason,
     })
 }
 

@@ -41,7 +41,7 @@ pub struct UnreachedAgent {
     /// Its id.
     pub agent: String,
     /// The reason.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Explains addresses for the sender `from`, or for an unregistered sender. Does not count as a choice of `any_…`.
@@ -176,7 +176,7 @@ fn others(
         .filter(|(at, _)| reached.place(*at as u32).is_none());
     left.map(|(at, agent)| UnreachedAgent {
         agent: agent.id.to_string(),
-        why: why_not(
+        reason: why_not(
             registry,
             &asked,
             agent,

@@ -251,7 +251,7 @@ fn an_explanation_names_every_agent_with_its_reason() {
     let why: Vec<String> = e.addresses[0]
         .others
         .iter()
-        .map(|o| format!("{} {}", o.agent, o.why))
+        .map(|o| format!("{} {}", o.agent, o.reason))
         .collect();
     assert_eq!(
         why,
@@ -269,7 +269,7 @@ fn an_explanation_names_every_agent_with_its_reason() {
         &mut Stand::default(),
     );
     assert_eq!(
-        any.addresses[0].others[1].why,
+        any.addresses[0].others[1].reason,
         "is after bob in the registry"
     );
 }

@@ -237,7 +237,7 @@ fn messages(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Pen
 // The human has to fix a program that does not run.
 fn failed_wakes(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     state.wakes.failures().map(|(agent, failed)| {
-        let title = format!("{agent} was not woken: {}", failed.why);
+        let title = format!("{agent} was not woken: {}", failed.reason);
         let command = format!("mailbag agent show {agent}");
         let item = PendingItem {
             title,

@@ -201,7 +201,7 @@ impl<'a> BatchClaims<'a> {
                 Ok(ClaimRequest::Claim {
                     subjects,
                     lease: lease.as_secs(),
-                    why: purpose(message),
+                    purpose: purpose(message),
                     wait,
                 })
             }

@@ -87,7 +87,7 @@ impl Router {
                 step: WakeStep::Again,
                 agent: agent.clone(),
                 seqs,
-                why: None,
+                reason: None,
             },
         );
         true
@@ -113,7 +113,7 @@ impl Router {
         let failed = state
             .wakes
             .failure(id)
-            .map(|failed| format!(" The last wake failed: {}.", failed.why));
+            .map(|failed| format!(" The last wake failed: {}.", failed.reason));
         let woken = match again {
             Some(at) => format!(" It was woken again at {at}.{}", failed.unwrap_or_default()),
             None => failed.unwrap_or_default(),

@@ -49,7 +49,7 @@ impl Router {
                 let body = format!(
                     "It is in your outbox, and the router does not pick it up: {}.\n\nTo send it, run in the room:\n\n    \
                  {}\n\nOne JSON object in a file is a message; a file of one message a line ends in .ndjson.",
-                    stray.why, stray.fix
+                    stray.reason, stray.fix
                 );
                 self.notices.add(
                     state,

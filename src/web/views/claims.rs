@@ -31,7 +31,7 @@ fn content(list: &ClaimList) -> Markup {
                             tr {
                                 td { code { (text(one.claim.subject.as_str())) } }
                                 td { (agent(&one.claim.owner)) }
-                                td { (text(one.claim.why.as_deref().unwrap_or_default())) }
+                                td { (text(one.claim.purpose.as_deref().unwrap_or_default())) }
                                 td { (at(one.claim.since)) " " (seq(one.claim.seq)) }
                                 td { @if let Some(end) = &one.lapses_at { (time(end)) } @else { "while its session runs" } }
                             }

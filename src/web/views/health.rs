@@ -48,7 +48,7 @@ fn state(status: &RoomStatus) -> Markup {
                 dt { "Blocked" } dd { code { (text(&one.what)) } ": " (text(&one.reason)) p .fix { (text(&one.fix)) } }
             }
             @for one in &status.unregistered {
-                dt { "Unregistered" } dd { (count_of(one.files, "file")) " of " (text(&one.agent)) ": " (one.why) p .fix { code { (text(&one.fix)) } } }
+                dt { "Unregistered" } dd { (count_of(one.files, "file")) " of " (text(&one.agent)) ": " (one.reason) p .fix { code { (text(&one.fix)) } } }
             }
         }
     }

@@ -316,7 +316,7 @@ fn result(plan: &InstallPlan, proof: Option<&HookTest>, out: &mut CommandOutput)
         };
         out.line(sanitize::line(&format!(
             "{what} {path} ({}){}",
-            by_hand.why,
+            by_hand.reason,
             if by_hand.lines.is_empty() { "" } else { ":" }
         )))?;
         by_hand

@@ -138,16 +138,16 @@ fn put<T>(
 
 fn owned(one: &ListedClaim) -> (String, Value) {
     let one = &one.claim;
-    let why = one
-        .why
+    let purpose = one
+        .purpose
         .as_ref()
-        .map(|why| format!(": {why}"))
+        .map(|purpose| format!(": {purpose}"))
         .unwrap_or_default();
     let since = to_the_second(&Stamp::from_micros(one.since).to_string());
-    let text = format!("{} owns {} since {since}{why}", one.owner, one.subject);
+    let text = format!("{} owns {} since {since}{purpose}", one.owner, one.subject);
     (
         text,
-        json!({"subject": one.subject, "owner": one.owner, "since": since, "why": shown(one.why.as_deref())}),
+        json!({"subject": one.subject, "owner": one.owner, "since": since, "purpose": shown(one.purpose.as_deref())}),
     )
 }
 
@@ -174,12 +174,12 @@ fn path(one: &Ownership) -> String {
         WorkStatus::Mine => "yours".to_owned(),
         WorkStatus::Owned => {
             let owners = one.claims.iter().take(limits::IN_SENTENCE).map(|owner| {
-                let why = owner
-                    .why
+                let purpose = owner
+                    .purpose
                     .as_ref()
-                    .map(|why| format!(", {why}"))
+                    .map(|purpose| format!(", {purpose}"))
                     .unwrap_or_default();
-                format!("{} ({}{why})", owner.owner, owner.subject)
+                format!("{} ({}{purpose})", owner.owner, owner.subject)
             });
             format!("owned by {}", owners.collect::<Vec<_>>().join(", "))
         }

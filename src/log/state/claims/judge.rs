@@ -29,7 +29,7 @@ pub enum ClaimRequest {
         /// The lease, in seconds.
         lease: u64,
         /// The purpose.
-        why: Option<String>,
+        purpose: Option<String>,
         /// Whether the claim waits if it cannot be granted now.
         wait: bool,
     },
@@ -74,7 +74,7 @@ pub struct ConflictingClaim<'a> {
     pub since: i64,
     /// Its purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<&'a str>,
+    pub purpose: Option<&'a str>,
     /// Whether it is a waiting claim.
     pub waiting: bool,
 }
@@ -88,13 +88,13 @@ impl Claims {
             ClaimRequest::Claim {
                 subjects,
                 lease,
-                why,
+                purpose,
                 wait,
             } => {
                 let terms = ClaimTerms {
                     claims: texts(&subjects),
                     lease,
-                    why,
+                    purpose,
                 };
                 self.judge_claim(agent, &subjects, terms, wait)
             }
@@ -306,13 +306,13 @@ impl Claims {
                  owner,
                  subject,
                  since,
-                 why,
+                 purpose,
                  ..
              }| ConflictingClaim {
                 agent: owner,
                 claim: subject,
                 since: *since,
-                why: why.as_deref(),
+                purpose: purpose.as_deref(),
                 waiting: false,
             },
         );
@@ -327,7 +327,7 @@ impl Claims {
                       agent,
                       subjects,
                       since,
-                      why,
+                      purpose,
                       ..
                   }| {
                 let subject = subjects
@@ -337,7 +337,7 @@ impl Claims {
                     agent,
                     claim: subject,
                     since: *since,
-                    why: why.as_deref(),
+                    purpose: purpose.as_deref(),
                     waiting: true,
                 })
             },
@@ -461,12 +461,12 @@ impl ConflictingClaim<'_> {
             .position(|own| own.conflicts(subject))
             .unwrap_or_default();
         let verb = if self.waiting { "waits for" } else { "owns" };
-        let why = self
-            .why
-            .map(|why| format!(": {}", quoted(why)))
+        let purpose = self
+            .purpose
+            .map(|purpose| format!(": {}", quoted(purpose)))
             .unwrap_or_default();
         let since = to_the_second(&Stamp::from_micros(self.since).to_string());
-        let what = format!("{agent} {verb} {subject} since {since}{why}");
+        let what = format!("{agent} {verb} {subject} since {since}{purpose}");
         let fix = format!(
             "ask for it with `mailbag ask {agent}`, or wait for it: with `mailbag claim --wait`, or with \"wait\": true"
         );

@@ -12,7 +12,7 @@ pub use judge::{ClaimRequest, ConflictingClaim, OfferAnswer};
 
 use super::ChangeSource;
 use super::clock::ClockShift;
-use crate::message::claim::{self, ClaimChange, ClaimTerms, lease, rfc3339};
+use crate::message::claim::{self, ClaimChange, lease, rfc3339};
 use crate::message::subject::{ClaimSubject, PreparedPath};
 use index::SubjectIndex;
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub struct OwnedClaim {
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub purpose: Option<String>,
 }
 
 /// A claim that waits until other agents release its subjects.
@@ -69,7 +69,7 @@ pub struct WaitingClaim {
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub purpose: Option<String>,
 }
 
 /// An open offer.
@@ -124,30 +124,30 @@ impl Claims {
         let at = record.at.micros();
         self.changed = seq;
         match change {
-            ClaimChange::Grant(ClaimTerms { claims, lease, why }) => {
+            ClaimChange::Grant(terms) => {
                 self.cuts.remove(from);
-                for subject in parsed(claims) {
-                    let (owner, why) = (from.clone(), why.clone());
+                for subject in parsed(&terms.claims) {
                     self.own(OwnedClaim {
                         subject,
-                        owner,
+                        owner: from.clone(),
                         seq,
                         since: at,
                         renewed: at,
-                        lease: *lease,
-                        why,
+                        lease: terms.lease,
+                        purpose: terms.purpose.clone(),
                     });
                 }
             }
-            ClaimChange::Queue(ClaimTerms { claims, lease, why }) => {
-                let (subjects, lease, why) = (parsed(claims), *lease, why.clone());
+            ClaimChange::Queue(terms) => {
+                let (subjects, lease) = (parsed(&terms.claims), terms.lease);
+                let purpose = terms.purpose.clone();
                 let queued = self
                     .waiting
                     .iter_mut()
                     .find(|one| one.agent == *from && one.subjects == subjects);
                 match queued {
                     // It keeps its place.
-                    Some(one) => (one.lease, one.why) = (lease, why.or(one.why.take())),
+                    Some(one) => (one.lease, one.purpose) = (lease, purpose.or(one.purpose.take())),
                     None => {
                         let (claim, agent) = (claim::name(from, id), from.clone());
                         self.waiting.push(WaitingClaim {
@@ -157,7 +157,7 @@ impl Claims {
                             seq,
                             since: at,
                             lease,
-                            why,
+                            purpose,
                         });
                     }
                 }
@@ -167,14 +167,14 @@ impl Claims {
                     agent,
                     subjects,
                     lease,
-                    why,
+                    purpose,
                     ..
                 }) = self.stop_waiting(claim)
                 else {
                     return;
                 };
                 for subject in subjects {
-                    let (owner, why) = (agent.clone(), why.clone());
+                    let (owner, purpose) = (agent.clone(), purpose.clone());
                     self.own(OwnedClaim {
                         subject,
                         owner,
@@ -182,7 +182,7 @@ impl Claims {
                         since: at,
                         renewed: at,
                         lease,
-                        why,
+                        purpose,
                     });
                 }
             }
@@ -342,7 +342,7 @@ impl Claims {
             Some(at) => {
                 let held = &mut self.held[at];
                 (held.renewed, held.lease) = (new.renewed, new.lease);
-                held.why = new.why.or(held.why.take());
+                held.purpose = new.purpose.or(held.purpose.take());
             }
             None => {
                 self.held.push(new);

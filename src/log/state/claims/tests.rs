@@ -23,7 +23,7 @@ fn claim(texts: &[&str], wait: bool) -> ClaimRequest {
     ClaimRequest::Claim {
         subjects: subjects(texts),
         lease: 60,
-        why: None,
+        purpose: None,
         wait,
     }
 }
@@ -548,7 +548,7 @@ proptest! {
         let mut room = ClaimRoom::default();
         let agent = |n: &usize| name(["alice", "bob", "carol", "dave"][*n]);
         let grant = |subject: &ClaimSubject| {
-            ClaimChange::Grant(ClaimTerms { claims: vec![subject.to_string()], lease: 60, why: None })
+            ClaimChange::Grant(ClaimTerms { claims: vec![subject.to_string()], lease: 60, purpose: None })
         };
         for (n, subject) in &claims {
             room.record(&agent(n), &grant(subject));
@@ -585,7 +585,7 @@ fn of_ten_thousand_claims_only_those_near_a_subject_are_compared_with_it() {
             &ClaimChange::Grant(ClaimTerms {
                 claims,
                 lease: 60,
-                why: None,
+                purpose: None,
             }),
         );
     }
@@ -594,7 +594,7 @@ fn of_ten_thousand_claims_only_those_near_a_subject_are_compared_with_it() {
         &ClaimChange::Grant(ClaimTerms {
             claims: vec!["**/Cargo.toml".into()],
             lease: 60,
-            why: None,
+            purpose: None,
         }),
     );
     assert_eq!(room.0.held().len(), 10_001);

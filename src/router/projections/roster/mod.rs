@@ -257,7 +257,7 @@ impl<'a> PresenceSigns<'a> {
 impl WakeSummary {
     fn of(wakes: &WakeStates, agent: &str) -> Option<WakeSummary> {
         let LastWake { step, at } = wakes.last(agent)?;
-        let failed = wakes.failure(agent).map(|failed| failed.why.clone());
+        let failed = wakes.failure(agent).map(|failed| failed.reason.clone());
         Some(WakeSummary {
             step: *step,
             at: Stamp::from_micros(*at).to_string(),
