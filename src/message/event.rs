@@ -7,10 +7,12 @@ use super::gap::LogGap;
 use super::name::MessageName;
 use super::status::Receipt;
 use crate::base::error::Problem;
+use crate::base::text::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -71,6 +73,23 @@ pub enum RouterAction {
     Unsubscribe(String),
     /// A recipient, or for some statuses the sender, sets the status of copies.
     Ack(Vec<Receipt>),
+}
+
+impl RouterAction {
+    /// A short form of the action: `#5 · acknowledged`. `None` for an ack that changes no status.
+    pub fn summary(&self) -> Option<String> {
+        let (what, done) = match self {
+            RouterAction::Subscribe(topic) => (format!("#{topic}"), "subscribed"),
+            RouterAction::Unsubscribe(topic) => (format!("#{topic}"), "unsubscribed"),
+            RouterAction::Ack(receipts) => {
+                let seqs: BTreeSet<u64> =
+                    receipts.iter().flat_map(|one| &one.seqs).copied().collect();
+                let numbers = seqs.iter().map(|seq| format!("#{seq}"));
+                (listed(numbers), receipts.first()?.status.as_str())
+            }
+        };
+        Some(format!("{what} · {done}"))
+    }
 }
 
 /// The event of a record.

@@ -72,6 +72,14 @@ pub struct KnownRemoteAgent {
     pub last_arrival: Option<String>,
 }
 
+impl KnownRemoteAgent {
+    /// Returns true if this address has its display name, as in `po:Sintra`.
+    pub fn is_called(&self, address: &str) -> bool {
+        let name = self.name.as_deref().zip(id::tag_of(&self.id));
+        name.is_some_and(|(name, tag)| id::far(tag, name).eq_ignore_ascii_case(address))
+    }
+}
+
 /// The links in the settings.
 pub fn list(room: &Room) -> Result<Vec<ConfiguredLink>> {
     Ok(room

@@ -52,7 +52,7 @@ pub struct TimelineEntry {
     /// Body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Its change of claims or approvals, in few words.
+    /// Its change of claims, approvals, statuses or topics, in few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// Thread.

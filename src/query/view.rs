@@ -42,7 +42,7 @@ pub struct MessageView<'a> {
     pub preview: Option<&'a str>,
     /// Body.
     pub body: Option<&'a str>,
-    /// Its change of claims or approvals, in few words.
+    /// Its change of claims, approvals, statuses or topics, in few words.
     pub change: Option<Cow<'a, str>>,
     /// Whether the sender expects a response.
     pub requires_response: bool,
@@ -209,7 +209,7 @@ impl<'a> MessageView<'a> {
         }
     }
 
-    /// Its change of claims or approvals, and its title. For a file that is not a message: its name and the reason.
+    /// Its change, and its title. For a file that is not a message: its name and the reason.
     pub fn about(&self) -> Cow<'a, str> {
         match &self.invalid {
             Some(InvalidFile { file, problem, .. }) => {

@@ -96,6 +96,20 @@ fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
 }
 
 #[test]
+fn trace_shows_a_linked_recipient_once_under_the_name_that_the_sender_used() {
+    let rooms = Rooms::new();
+    let message = r#"{"id": "m-1", "to": "po:Sintra", "body": "x"}"#;
+    rooms.fit.drop_file("alice", "a.json", message);
+    rooms.settle();
+    rooms.po.ok(&["read", "--as", "sintra"]);
+    rooms.settle();
+    let recipients = &rooms.fit.json(&["trace", "m-1"])["recipients"];
+    let shown = (&recipients[0]["agent"], &recipients[0]["status"]);
+    assert_eq!(shown, (&"po:Sintra".into(), &"seen".into()));
+    assert_eq!(recipients[1], serde_json::Value::Null, "{recipients}");
+}
+
+#[test]
 fn a_linked_message_without_a_time_gets_its_accept_time() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"id": "m-1", "to": "po:sintra", "body": "x"}));

@@ -96,6 +96,8 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
         world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]),
         "#2 from alice is resolved\n"
     );
+    let listed = world.ok(&["list", "--type", "ack"]);
+    assert!(listed.trim_end().ends_with("#2 · resolved"), "{listed}");
     for state in ["acknowledged", "actioned", "abandoned"] {
         assert!(
             world

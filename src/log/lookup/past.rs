@@ -42,7 +42,7 @@ pub struct LoggedMessage {
     pub answers: Option<u64>,
     /// True if its sender wants an answer.
     pub requires_response: bool,
-    /// A short description of its change of claims or approvals.
+    /// A short description of its change of claims, approvals, statuses or topics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// How its sender closed it, such as `superseded: replaced by #12`.
@@ -72,7 +72,8 @@ impl LoggedMessage {
             change: record
                 .ownership()
                 .and_then(ClaimChange::summary)
-                .or_else(|| record.decision()?.summary()),
+                .or_else(|| record.decision()?.summary())
+                .or_else(|| record.accepted()?.act.as_ref()?.summary()),
             seq: record.seq,
             answers: record.accepted().and_then(|accepted| accepted.answers),
             recipients: record

@@ -21,6 +21,7 @@ use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::waking::WakeStep;
 use crate::query::identity;
+use crate::query::links::{self, KnownRemoteAgent};
 use crate::room::Room;
 use crate::room::resolve::RecipientRule;
 use memchr::memmem;
@@ -392,6 +393,29 @@ impl<'a> MessageTracer<'a> {
         }
     }
 
+    /// Another room reports by id. A recipient that was addressed by its display name gets these steps.
+    fn join_display_names(&mut self, record: &Record) {
+        let far: Vec<&str> = record
+            .recipients()
+            .map(|(agent, _)| &**agent)
+            .filter(|agent| tag_of(agent).is_some() && !self.steps.contains_key(*agent))
+            .collect();
+        // Without far recipients, no settings are read. Without known agents, ids and addresses are shown.
+        let known = if far.is_empty() {
+            Vec::new()
+        } else {
+            links::remote(self.room).unwrap_or_default()
+        };
+        for address in far {
+            let is_it = |one: &&KnownRemoteAgent| one.is_called(address);
+            if let Some(one) = known.iter().find(is_it)
+                && let Some(steps) = self.steps.remove(&*one.id)
+            {
+                self.steps.insert(address.into(), steps);
+            }
+        }
+    }
+
     /// The recipients in this room and in other rooms: each address, and each agent that its room reported.
     fn recipients(&self, record: &Record, state: &RoomState) -> Vec<RecipientTrace> {
         let mut recipients: Vec<RecipientTrace> = record
@@ -445,6 +469,7 @@ impl<'a> MessageTracer<'a> {
                 "run `mailbag log verify` to find the damage of the log",
             )
         })?;
+        self.join_display_names(&record);
         let recipients = self.recipients(&record, state);
         Ok(MessageTrace {
             seq: record.seq,
