@@ -150,7 +150,7 @@ fn send_again(room: &Room, who: &AgentIdentity, number: String) -> Result<String
     let acted = dismiss(room, who, &number);
     if let Some(again) = retried
         .iter()
-        .find(|one| one.became == Some(EventKind::Rejected))
+        .find(|one| one.event == Some(EventKind::Rejected))
     {
         return Err(Error::NotGranted(again.problems.clone()));
     }

@@ -59,7 +59,7 @@ pub struct RetryResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// `accepted`, `rejected` or `duplicate`; `None` if it is still pending.
-    pub became: Option<EventKind>,
+    pub event: Option<EventKind>,
     /// Number of the new record.
     pub record: Option<u64>,
     /// Recipients.
@@ -403,7 +403,7 @@ fn put_back(
         agent: sender.to_owned(),
         file: layout::outbox(sender).join(name),
         line: None,
-        became: None,
+        event: None,
         record: None,
         recipients: Vec::new(),
         problems: Vec::new(),
@@ -462,13 +462,13 @@ fn note(retried: &mut Vec<RetryResult>, records: Vec<Record>) {
         };
         let result = RetryResult {
             line: record.origin().and_then(|origin| origin.line),
-            became: Some(record.kind()),
+            event: Some(record.kind()),
             record: Some(record.seq),
             recipients,
             problems: record.problems().to_vec(),
             ..retried[last].clone()
         };
-        match retried[last].became {
+        match retried[last].event {
             None => retried[last] = result,
             Some(_) => retried.insert(last + 1, result),
         }

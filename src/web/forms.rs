@@ -352,7 +352,7 @@ pub(super) async fn fix(
         }
         let content = form.text.replace("\r\n", "\n").into_bytes();
         let retried = rejected::retry(&app.room, &which, Some(content), limits::WRITER_WAIT)?;
-        let is_rejected = |one: &&RetryResult| one.became == Some(EventKind::Rejected);
+        let is_rejected = |one: &&RetryResult| one.event == Some(EventKind::Rejected);
         let shown = retried.iter().find(is_rejected).or(retried.last());
         Ok(shown.map_or_else(
             || FormResult::stay("it is in the outbox again".to_owned()),
@@ -363,7 +363,7 @@ pub(super) async fn fix(
 }
 
 fn sent_again(one: &RetryResult) -> FormResult {
-    if one.became == Some(EventKind::Rejected) {
+    if one.event == Some(EventKind::Rejected) {
         let next = format!("/rejected/{}", one.record.unwrap_or(one.seq));
         return FormResult {
             said: "rejected again".to_owned(),

@@ -99,7 +99,7 @@ fn a_retried_file_is_accepted_once_its_recipient_exists() {
     world.ok(&["agent", "add", "bbo"]);
     let retried = world.items(&["rejected", "retry", "one.json"]);
     assert_eq!(
-        (&retried[0]["became"], &retried[0]["recipients"]),
+        (&retried[0]["event"], &retried[0]["recipients"]),
         (&json!("accepted"), &json!(["bbo"]))
     );
     assert_eq!(world.bodies("bbo"), ["one"]);
@@ -160,7 +160,7 @@ fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
     let retried: Value = serde_json::from_str(&ran.out).expect("JSON");
     let retried = &retried["retried"];
     assert_eq!(
-        (ran.code, &retried[0]["became"], &retried[1]["became"]),
+        (ran.code, &retried[0]["event"], &retried[1]["event"]),
         (65, &json!("rejected"), &json!("accepted"))
     );
     assert!(retried[0]["problems"][0]["code"].is_string(), "{retried}");

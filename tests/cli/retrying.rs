@@ -178,7 +178,7 @@ fn a_retry_that_was_rejected_again_twice_is_delivered_once() {
         .as_array()
         .expect("a list")
         .iter()
-        .map(|one| &one["became"])
+        .map(|one| &one["event"])
         .collect();
     assert!(
         became.contains(&&json!("accepted")) && became.contains(&&json!("duplicate")),

@@ -268,17 +268,17 @@ fn retry(
     let exit = match () {
         () if retried
             .iter()
-            .any(|one| one.became == Some(EventKind::Rejected)) =>
+            .any(|one| one.event == Some(EventKind::Rejected)) =>
         {
             Exit::BadData
         }
-        () if retried.iter().any(|one| one.became.is_none()) => Exit::TryAgain,
+        () if retried.iter().any(|one| one.event.is_none()) => Exit::TryAgain,
         () => Exit::Ok,
     };
     cx.out
         .list("retried", retried.iter().map(Ok), NONE, |out, one| {
-            out.line(sanitize::line(&became(one)))?;
-            if one.became == Some(EventKind::Rejected) {
+            out.line(sanitize::line(&describe_retry(one)))?;
+            if one.event == Some(EventKind::Rejected) {
                 problems(&one.problems, out)?;
             }
             Ok(())
@@ -286,13 +286,13 @@ fn retry(
     Ok(exit)
 }
 
-fn became(one: &RetryResult) -> String {
+fn describe_retry(one: &RetryResult) -> String {
     let mut head = format!("#{} of {}", one.seq, one.agent);
     if let Some(line) = one.line {
         head.push_str(&format!(", line {line}"));
     }
     let record = one.record.unwrap_or_default();
-    match one.became {
+    match one.event {
         Some(EventKind::Accepted) if one.recipients.is_empty() => {
             format!("{head}: accepted as #{record}, without recipients")
         }
