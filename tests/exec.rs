@@ -47,7 +47,7 @@ fn says(command: &mut Beside, world: &World, text: &str) {
 fn waits(command: &mut Beside, world: &World, agent: &str) -> Value {
     world.wait("it waits", || {
         command.runs();
-        !doing(world, agent)["waiting_for"].is_null()
+        !report(world, agent)["waiting_for"].is_null()
     });
     said(world, agent).pop().expect("it said so")
 }
@@ -80,8 +80,8 @@ fn words(world: &World, agent: &str) -> Vec<String> {
 }
 
 /// The current work of an agent in `mailbag who`.
-fn doing(world: &World, agent: &str) -> Value {
-    present(world, agent)["doing"].clone()
+fn report(world: &World, agent: &str) -> Value {
+    present(world, agent)["report"].clone()
 }
 
 /// The entry of an agent in `mailbag who`.

@@ -1,6 +1,6 @@
 //! The identity of the command while it runs, and its end.
 
-use super::{doing, exec, present, said, says, words};
+use super::{exec, present, report, said, says, words};
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -102,7 +102,7 @@ fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
     assert_eq!(
         (
             present(&world, "alice")["presence"].clone(),
-            doing(&world, "alice")["text"].clone()
+            report(&world, "alice")["text"].clone()
         ),
         (json!("online"), json!("started sh"))
     );

@@ -1,6 +1,6 @@
 //! The lines of a command's output that are for mailbag: each becomes a message, and is not shown.
 
-use super::{doing, exec, said, words};
+use super::{exec, report, said, words};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -67,7 +67,7 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
             "nobody is woken: {said:#?}"
         );
         town.wait("who says so", || {
-            doing(&town, "alice")["type"] == "completed"
+            report(&town, "alice")["type"] == "completed"
         });
     }
 }
@@ -88,9 +88,9 @@ fn a_status_line_is_visible_while_the_command_still_runs() {
         ],
     );
     world.wait("who says so", || {
-        doing(&world, "alice")["text"] == "half of it"
+        report(&world, "alice")["text"] == "half of it"
     });
-    assert_eq!(doing(&world, "alice")["progress"].to_string(), "0.5");
+    assert_eq!(report(&world, "alice")["progress"].to_string(), "0.5");
     assert_eq!(super::present(&world, "alice")["declared"], "online");
     drop(command.child.stdin.take());
     command.ends(&world, 0);

@@ -1,6 +1,6 @@
 //! Commands that begin after others: until those have completed, without waiting for each other.
 
-use super::{doing, exec, said, says, waits, words};
+use super::{exec, report, said, says, waits, words};
 use crate::beside::Beside;
 use crate::town::Town;
 use crate::world::World;
@@ -27,7 +27,7 @@ fn exec_after_starts_when_the_other_agents_have_completed() {
         let mut waiting = after(&town, "carol", &["alice", "bob"]);
         waits(&mut waiting, &town, "carol");
         assert_eq!(
-            doing(&town, "carol")["waiting_for"],
+            report(&town, "carol")["waiting_for"],
             json!(["alice", "bob"])
         );
         town.ok(&["exec", "--id", "alice", "--", "true"]);
@@ -347,7 +347,7 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
             last.starts_with("blocked: ended by SIG") && last.ends_with("before it started"),
             "{last}"
         );
-        assert!(doing(&world, "bob")["waiting_for"].is_null());
+        assert!(report(&world, "bob")["waiting_for"].is_null());
         assert_eq!(world.json(&["agent", "show", "bob"])["status"], "offline");
     }
     assert!(

@@ -31,7 +31,7 @@ fn the_roster_shows_unread_mail_and_presence() {
     town.wait("alice is online, and bob has mail", || {
         let roster = roster(&town);
         let (alice, bob) = (in_roster(&roster, "alice"), in_roster(&roster, "bob"));
-        alice["presence"] == "online" && alice["doing"]["text"] == "on it" && bob["unread"] == 1
+        alice["presence"] == "online" && alice["report"]["text"] == "on it" && bob["unread"] == 1
     });
     let mail = town.names("inbox/bob").remove(0);
     fs::remove_file(town.room(&format!("inbox/bob/{mail}"))).expect("its own mail");

@@ -17,7 +17,7 @@ fn activity_and_current_work_survive_a_checkpoint() {
     let before: Value =
         serde_json::from_str(&run_at(&world, "10:02", &["who", "--json"])).expect("JSON");
     assert_eq!(
-        in_roster(&before, "alice")["doing"]["progress"].to_string(),
+        in_roster(&before, "alice")["report"]["progress"].to_string(),
         "50.0"
     );
     assert!(in_roster(&before, "bob")["last_seen"].as_str().is_some());

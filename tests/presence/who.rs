@@ -293,11 +293,11 @@ fn stale_after_sets_the_time_until_an_agent_is_stale() {
 #[test]
 fn an_agent_s_work_comes_from_its_last_status_message() {
     let world = World::with(&["alice", "bob"]);
-    let doing = |message: Value| {
+    let report = |message: Value| {
         world.drop_file("alice", "x.json", message.to_string());
-        seen_at(&world, "10:00", "alice")["doing"].clone()
+        seen_at(&world, "10:00", "alice")["report"].clone()
     };
-    let told = doing(json!({"type": "status", "body": "\n  reading the code  \nand more"}));
+    let told = report(json!({"type": "status", "body": "\n  reading the code  \nand more"}));
     assert_eq!(
         (&told["type"], &told["text"]),
         (&json!("status"), &json!("reading the code"))
@@ -308,7 +308,7 @@ fn an_agent_s_work_comes_from_its_last_status_message() {
             .is_some_and(|at| at.starts_with("2026-01-05T10:00:00")),
         "{told}"
     );
-    let told = doing(
+    let told = report(
         json!({"type": "progress", "subject": "parser", "body": "x", "metadata": {"progress": 0.4}}),
     );
     assert_eq!(
@@ -316,20 +316,20 @@ fn an_agent_s_work_comes_from_its_last_status_message() {
         (&json!("parser"), &"0.4".to_owned())
     );
     assert_eq!(
-        doing(json!({"to": "bob", "body": "hi"}))["text"],
+        report(json!({"to": "bob", "body": "hi"}))["text"],
         "parser",
         "a letter says nothing of it"
     );
     assert_eq!(
-        doing(
+        report(
             json!({"type": "progress", "metadata": {"progress": "most"}, "body": "é".repeat(300)})
         ),
         {
-            json!({"type": "progress", "text": "é".repeat(200), "at": seen_at(&world, "10:00", "alice")["doing"]["at"]})
+            json!({"type": "progress", "text": "é".repeat(200), "at": seen_at(&world, "10:00", "alice")["report"]["at"]})
         }
     );
     for kind in ["blocked", "completed", "agent_complete"] {
-        assert_eq!(doing(json!({"type": kind, "body": kind}))["text"], kind);
+        assert_eq!(report(json!({"type": kind, "body": kind}))["text"], kind);
     }
 }
 

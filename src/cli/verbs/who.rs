@@ -98,10 +98,10 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
         ),
         None => "-".to_owned(),
     };
-    let doing = agent
-        .doing
+    let report = agent
+        .report
         .as_ref()
-        .map(|doing| told(doing, now))
+        .map(|report| told(report, now))
         .unwrap_or_default();
     let commit = agent
         .commit
@@ -111,7 +111,7 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
     let presence = format!("{}{declared}", agent.presence.as_str());
     let (owns, can) = (owned(agent), capabilities(agent));
     let cells = [
-        &*presence, &agent.id, known_as, &can, &seen, &unread, &doing, &commit, &owns,
+        &*presence, &agent.id, known_as, &can, &seen, &unread, &report, &commit, &owns,
     ];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
 }
@@ -119,10 +119,10 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
 fn woken(agent: &AgentPresence, now: Stamp) -> String {
     match &agent.wake {
         Some(WakeSummary {
-            failed: Some(why),
+            reason: Some(reason),
             at,
             ..
-        }) => format!(", wake failed {}: {why}", ago(at, now)),
+        }) => format!(", wake failed {}: {reason}", ago(at, now)),
         Some(WakeSummary { step, at, .. }) => format!(", wake {} {}", step.as_str(), ago(at, now)),
         None => String::new(),
     }
@@ -148,21 +148,21 @@ fn owned(agent: &AgentPresence) -> String {
     }
 }
 
-fn told(doing: &WorkReport, now: Stamp) -> String {
-    let progress = doing
+fn told(report: &WorkReport, now: Stamp) -> String {
+    let progress = report
         .progress
         .as_ref()
         .map(|progress| format!(" {progress}"))
         .unwrap_or_default();
-    let text = if doing.text.is_empty() {
+    let text = if report.text.is_empty() {
         String::new()
     } else {
-        format!(": {}", doing.text)
+        format!(": {}", report.text)
     };
     format!(
         "{}{progress}{text} ({})",
-        doing.kind,
-        ago(&Stamp::from_micros(doing.at).to_string(), now)
+        report.kind,
+        ago(&Stamp::from_micros(report.at).to_string(), now)
     )
 }
 

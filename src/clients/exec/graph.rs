@@ -21,8 +21,8 @@ impl WaitGraph {
         let activity = state::committed(&room.dir)?.activity;
         let mut graph = WaitGraph::default();
         for agent in registry.agents() {
-            if let Some(doing) = activity.doing(&agent.id) {
-                graph.learn(&agent.id, doing.clone(), registry);
+            if let Some(report) = activity.report_of(&agent.id) {
+                graph.learn(&agent.id, report.clone(), registry);
             }
         }
         Ok(graph)
@@ -36,28 +36,32 @@ impl WaitGraph {
         let says = record
             .shown()
             .is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
-        let doing = says
+        let report = says
             .then(|| WorkReport::of(record, record.time(record.stamp())))
             .flatten();
-        doing.is_some_and(|doing| self.learn(&accepted.name.from, doing, registry))
+        report.is_some_and(|report| self.learn(&accepted.name.from, report, registry))
     }
 
     /// Ignores older messages. Converts names to ids.
-    fn learn(&mut self, agent: &str, mut doing: WorkReport, registry: &Registry) -> bool {
-        if self.last.get(agent).is_some_and(|last| last.at >= doing.at) {
+    fn learn(&mut self, agent: &str, mut report: WorkReport, registry: &Registry) -> bool {
+        if self
+            .last
+            .get(agent)
+            .is_some_and(|last| last.at >= report.at)
+        {
             return false;
         }
-        for name in &mut doing.waiting_for {
+        for name in &mut report.waiting_for {
             if let Some(agent) = registry.find(name) {
                 *name = agent.id.to_string();
             }
         }
-        self.last.insert(agent.to_owned(), doing);
+        self.last.insert(agent.to_owned(), report);
         true
     }
 
     /// The last status message of an agent.
-    pub(super) fn doing(&self, agent: &str) -> Option<&WorkReport> {
+    pub(super) fn report_of(&self, agent: &str) -> Option<&WorkReport> {
         self.last.get(agent)
     }
 
@@ -85,7 +89,7 @@ impl WaitGraph {
             let next = self
                 .last
                 .get(last)
-                .map(|doing| doing.waiting_for.as_slice())
+                .map(|report| report.waiting_for.as_slice())
                 .unwrap_or_default();
             ways.extend(
                 next.iter()
@@ -99,8 +103,8 @@ impl WaitGraph {
     /// The agent on this path that started to wait last.
     pub(super) fn latest<'w>(&self, way: &'w [String]) -> Option<&'w str> {
         let at = |agent: &&String| {
-            self.doing(agent)
-                .map_or(Stamp::default().micros(), |doing| doing.at)
+            self.report_of(agent)
+                .map_or(Stamp::default().micros(), |report| report.at)
         };
         way.iter().max_by_key(at).map(String::as_str)
     }
@@ -123,14 +127,14 @@ mod tests {
         let mut graph = WaitGraph::default();
         for (at, (agent, others)) in waits.iter().enumerate() {
             let waiting_for = others.iter().map(ToString::to_string).collect();
-            let doing = WorkReport {
+            let report = WorkReport {
                 kind: "blocked".into(),
                 text: "waits".into(),
                 progress: None,
                 waiting_for,
                 at: at as i64 + 1,
             };
-            graph.learn(agent, doing, &Registry::empty());
+            graph.learn(agent, report, &Registry::empty());
         }
         graph
     }

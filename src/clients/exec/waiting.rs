@@ -190,7 +190,11 @@ impl<'s> DependencyWait<'s> {
 
     /// Whether an agent has completed. A command that was restarted since has not: its lease shows that before its messages do.
     fn is_completed(&self, other: &str) -> bool {
-        let Some(doing) = self.graph.doing(other).filter(|doing| doing.is_completed()) else {
+        let Some(report) = self
+            .graph
+            .report_of(other)
+            .filter(|report| report.is_completed())
+        else {
             return false;
         };
         let lease = sessions::of(&self.session.room, other).ok().flatten();
@@ -198,22 +202,22 @@ impl<'s> DependencyWait<'s> {
             lease.client == sessions::EXEC && !lease.is_gone(&self.session.room.dir)
         });
         let since = held.and_then(|lease| Stamp::parse(&lease.since));
-        since.is_none_or(|since| since.micros() <= doing.at)
+        since.is_none_or(|since| since.micros() <= report.at)
     }
 
     fn report_progress(&mut self, report: &dyn Fn(ExecMessage)) {
         for other in self.others {
-            let Some(doing) = self.graph.doing(other) else {
+            let Some(work) = self.graph.report_of(other) else {
                 continue;
             };
-            let stuck = doing.kind == "blocked";
+            let stuck = work.kind == "blocked";
             if !(stuck || self.is_completed(other))
-                || !self.reported.insert((other.clone(), doing.at))
+                || !self.reported.insert((other.clone(), work.at))
             {
                 continue;
             }
             report(ExecMessage::Note(if stuck {
-                format!("{other} is blocked: {}", doing.text)
+                format!("{other} is blocked: {}", work.text)
             } else {
                 format!("{other} has completed")
             }));
@@ -252,7 +256,10 @@ impl<'s> DependencyWait<'s> {
             .ok()
             .and_then(|registry| registry.agent(agent).map(|agent| agent.status));
         let lease = sessions::of(&self.session.room, agent).ok().flatten();
-        let said = self.graph.doing(agent).map_or(i64::MAX, |doing| doing.at);
+        let said = self
+            .graph
+            .report_of(agent)
+            .map_or(i64::MAX, |report| report.at);
         let is_anew = |lease: &SessionLease| {
             Stamp::parse(&lease.since).is_some_and(|since| since.micros() > said)
         };

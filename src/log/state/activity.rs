@@ -27,7 +27,7 @@ pub struct RoomActivity(BTreeMap<Arc<str>, AgentActivity>);
 struct AgentActivity {
     /// The time of its last read mail, in microseconds since 1970; 0 for never.
     read: i64,
-    doing: Option<WorkReport>,
+    report: Option<WorkReport>,
     commit: Option<AgentCommit>,
 }
 
@@ -92,8 +92,8 @@ impl RoomActivity {
         };
         if let Some(commit) = AgentCommit::of_fields(&fields, at) {
             self.life(agent).commit = Some(commit);
-        } else if let Some(doing) = WorkReport::of_fields(&fields, at) {
-            self.life(agent).doing = Some(doing);
+        } else if let Some(report) = WorkReport::of_fields(&fields, at) {
+            self.life(agent).report = Some(report);
         }
     }
 
@@ -101,7 +101,7 @@ impl RoomActivity {
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
         let Some(AgentActivity {
             read,
-            doing,
+            report,
             commit,
         }) = self.0.remove(of)
         else {
@@ -109,12 +109,12 @@ impl RoomActivity {
         };
         let life = self.life(to);
         life.read = life.read.max(read);
-        life.doing = life
-            .doing
+        life.report = life
+            .report
             .take()
             .into_iter()
-            .chain(doing)
-            .max_by_key(|doing| doing.at);
+            .chain(report)
+            .max_by_key(|report| report.at);
         life.commit = life
             .commit
             .take()
@@ -128,7 +128,7 @@ impl RoomActivity {
         for life in self.0.values_mut() {
             let times = [
                 Some(&mut life.read),
-                life.doing.as_mut().map(|doing| &mut doing.at),
+                life.report.as_mut().map(|report| &mut report.at),
             ];
             for at in times
                 .into_iter()
@@ -154,8 +154,8 @@ impl RoomActivity {
     }
 
     /// The last report of this agent.
-    pub fn doing(&self, agent: &str) -> Option<&WorkReport> {
-        self.0.get(agent)?.doing.as_ref()
+    pub fn report_of(&self, agent: &str) -> Option<&WorkReport> {
+        self.0.get(agent)?.report.as_ref()
     }
 
     fn life(&mut self, agent: &Arc<str>) -> &mut AgentActivity {
@@ -227,14 +227,14 @@ impl WorkReport {
         } else {
             Vec::new()
         };
-        let doing = WorkReport {
+        let report = WorkReport {
             kind,
             text,
             progress,
             waiting_for,
             at: at.micros(),
         };
-        (!doing.is_empty()).then_some(doing)
+        (!report.is_empty()).then_some(report)
     }
 
     /// Returns true if the sender reports completed work.

@@ -35,11 +35,11 @@ impl WaitingReports {
         };
         if report.is_completed() && !message.has_recipients() {
             for agent in agents.iter().filter(|agent| agent.id != sender.id) {
-                let doing = self
+                let report = self
                     .batch
                     .get(&agent.id)
-                    .or_else(|| state.activity.doing(&agent.id));
-                let waits = doing.into_iter().flat_map(|doing| &doing.waiting_for);
+                    .or_else(|| state.activity.report_of(&agent.id));
+                let waits = report.into_iter().flat_map(|report| &report.waiting_for);
                 if waits
                     .filter_map(|name| config.registry().find(name))
                     .any(|one| one.id == sender.id)

@@ -130,12 +130,12 @@ fn row(one: &AgentPresence, waits: &[WaitReason]) -> Markup {
                 @if let (Some(seen), true) = (&one.last_seen, one.presence != Presence::Online) { " " (time(seen)) }
                 @if one.unread > 0 { " " span .unread { (one.unread) " unread" } }
             }
-            @if let Some(doing) = &one.doing {
-                p .doing {
-                    (text(&doing.text))
-                    @if let Some(progress) = &doing.progress { " (" (progress.to_string()) " %)" }
-                    @if !doing.waiting_for.is_empty() {
-                        ", blocked by " (agents(doing.waiting_for.iter().map(String::as_str)))
+            @if let Some(report) = &one.report {
+                p .report {
+                    (text(&report.text))
+                    @if let Some(progress) = &report.progress { " (" (progress.to_string()) " %)" }
+                    @if !report.waiting_for.is_empty() {
+                        ", blocked by " (agents(report.waiting_for.iter().map(String::as_str)))
                     }
                 }
             }
@@ -146,7 +146,7 @@ fn row(one: &AgentPresence, waits: &[WaitReason]) -> Markup {
                 }
             }
             @if waits.len() > limits::IN_SENTENCE { p .waits { "and " (waits.len() - limits::IN_SENTENCE) " more" } }
-            @if let Some(wake) = one.wake.as_ref().and_then(|wake| wake.failed.as_ref()) {
+            @if let Some(wake) = one.wake.as_ref().and_then(|wake| wake.reason.as_ref()) {
                 p .problem { "wake failed: " (text(wake)) }
             }
         }

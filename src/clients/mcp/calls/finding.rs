@@ -85,13 +85,13 @@ fn line(agent: &AgentPresence) -> String {
         .as_ref()
         .map(|role| format!("{role}, "))
         .unwrap_or_default();
-    let doing = agent
-        .doing
+    let report = agent
+        .report
         .as_ref()
-        .map(|doing| format!("; {}: {}", doing.kind, doing.text))
+        .map(|report| format!("; {}: {}", report.kind, report.text))
         .unwrap_or_default();
     let line = format!(
-        "{}{called}: {role}{}, {} unread{doing}",
+        "{}{called}: {role}{}, {} unread{report}",
         agent.id,
         agent.presence.as_str(),
         agent.unread
@@ -136,11 +136,11 @@ fn fields(agent: &AgentPresence) -> Value {
         ("presence", Some(json!(agent.presence))),
         ("unread", (agent.unread > 0).then(|| json!(agent.unread))),
         (
-            "doing",
+            "report",
             agent
-                .doing
+                .report
                 .as_ref()
-                .map(|doing| text(&format!("{}: {}", doing.kind, doing.text))),
+                .map(|report| text(&format!("{}: {}", report.kind, report.text))),
         ),
     ];
     fields

@@ -84,7 +84,7 @@ pub struct AgentPresence {
     pub last_seen: Option<String>,
     /// Its last message about its work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub doing: Option<WorkReport>,
+    pub report: Option<WorkReport>,
     /// Its last commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<AgentCommit>,
@@ -113,7 +113,7 @@ pub struct WakeSummary {
     pub at: String,
     /// Why the last wake failed, if none succeeded since.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failed: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// An agent that is stale.
@@ -243,7 +243,7 @@ impl<'a> PresenceSigns<'a> {
             presence: self.presence(now),
             declared: (agent.status != AgentStatus::Unknown).then(|| agent.status.as_str()),
             last_seen: seen.map(|seen| seen.to_string()),
-            doing: state.activity.doing(&agent.id).cloned(),
+            report: state.activity.report_of(&agent.id).cloned(),
             commit: state.activity.commit(&agent.id).cloned(),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
@@ -257,11 +257,11 @@ impl<'a> PresenceSigns<'a> {
 impl WakeSummary {
     fn of(wakes: &WakeStates, agent: &str) -> Option<WakeSummary> {
         let LastWake { step, at } = wakes.last(agent)?;
-        let failed = wakes.failure(agent).map(|failed| failed.reason.clone());
+        let reason = wakes.failure(agent).map(|failed| failed.reason.clone());
         Some(WakeSummary {
             step: *step,
             at: Stamp::from_micros(*at).to_string(),
-            failed,
+            reason,
         })
     }
 }

@@ -167,10 +167,10 @@ struct AgentClaims {
 }
 
 fn row(agent: &Agent, state: &RoomState, work: AgentClaims) -> Option<[String; 6]> {
-    let doing = state.activity.doing(&agent.id);
-    let blocked = doing
+    let report = state.activity.report_of(&agent.id);
+    let blocked = report
         .into_iter()
-        .flat_map(|doing| doing.waiting_for.iter().cloned());
+        .flat_map(|report| report.waiting_for.iter().cloned());
     let name = agent.name.as_ref().map_or_else(
         || agent.id.to_string(),
         |name| format!("{} ({name})", agent.id),
@@ -180,7 +180,7 @@ fn row(agent: &Agent, state: &RoomState, work: AgentClaims) -> Option<[String; 6
         markdown::brief(&name, limits::WORKLOG_TEXT),
         listed(agent.capabilities.clone()),
         active.unwrap_or_default(),
-        doing.map(does).unwrap_or_default(),
+        report.map(does).unwrap_or_default(),
         listed(work.owns),
         listed(blocked.chain(work.waits).collect()),
     ];
@@ -194,20 +194,20 @@ fn to_the_minute(at: Stamp) -> String {
         .map_or(text.clone(), |minute| format!("{minute}Z"))
 }
 
-fn does(doing: &WorkReport) -> String {
-    let progress = doing
+fn does(report: &WorkReport) -> String {
+    let progress = report
         .progress
         .as_ref()
         .map(|progress| format!(" {progress} %"))
         .unwrap_or_default();
-    let text = if doing.text.is_empty() {
+    let text = if report.text.is_empty() {
         String::new()
     } else {
-        format!(": {}", doing.text)
+        format!(": {}", report.text)
     };
-    let at = to_the_second(&Stamp::from_micros(doing.at).to_string());
+    let at = to_the_second(&Stamp::from_micros(report.at).to_string());
     markdown::brief(
-        &format!("{}{progress}{text} ({at})", doing.kind),
+        &format!("{}{progress}{text} ({at})", report.kind),
         limits::WORKLOG_TEXT,
     )
 }
