@@ -45,7 +45,7 @@ pub struct ProjectSetup {
     /// The commands that the person types next, each in a terminal of its own, or one command for two terminals.
     pub next: Vec<String>,
     /// The sentences that the person then types into these sessions, in this order.
-    pub say: Vec<SessionPrompt>,
+    pub prompts: Vec<SessionPrompt>,
 }
 
 /// A sentence to type into a session.
@@ -98,14 +98,14 @@ pub struct ClientStep {
     /// The files to change.
     pub files: Vec<FileChange>,
     /// The client's questions to the person, with the answers.
-    pub asks: Vec<ClientQuestion>,
+    pub questions: Vec<ClientQuestion>,
     /// Notes for the person.
     pub notes: Vec<String>,
     /// The test of the hook. `None` if no file changed.
     pub proof: Option<HookTest>,
     /// Why nothing was done for this client.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// A step that was done.
@@ -131,7 +131,7 @@ pub fn look(asked: &SetupRequest<'_>) -> Result<ProjectSetup> {
         room,
         clients: Vec::new(),
         next: Vec::new(),
-        say: Vec::new(),
+        prompts: Vec::new(),
     };
     let (mut known, mut first_error): (Vec<PathBuf>, _) = (Vec::new(), None);
     for client in &clients {
@@ -144,7 +144,7 @@ pub fn look(asked: &SetupRequest<'_>) -> Result<ProjectSetup> {
         match plan {
             Ok(None) => {}
             Ok(Some(plan)) => {
-                (step.asks, step.notes) = (plan.asks, plan.notes);
+                (step.questions, step.notes) = (plan.questions, plan.notes);
                 // Several clients share a file, which is changed once.
                 step.files = plan
                     .files
@@ -154,18 +154,18 @@ pub fn look(asked: &SetupRequest<'_>) -> Result<ProjectSetup> {
                 known.extend(step.files.iter().map(|file| file.path.clone()));
             }
             Err(e) => {
-                step.trouble = Some(trouble(&e, *client, asked));
+                step.problem = Some(describe_problem(&e, *client, asked));
                 first_error = first_error.or(Some(e));
             }
         }
-        if step.files.is_empty() && step.trouble.is_none() && is_gone(*client, asked, &homes) {
+        if step.files.is_empty() && step.problem.is_none() && is_gone(*client, asked, &homes) {
             continue;
         }
         up.clients.push(step);
     }
     // Without a client that can be set up, nothing is changed.
     if let Some(e) = first_error
-        && up.clients.iter().all(|step| step.trouble.is_some())
+        && up.clients.iter().all(|step| step.problem.is_some())
     {
         return Err(e);
     }
@@ -175,7 +175,7 @@ pub fn look(asked: &SetupRequest<'_>) -> Result<ProjectSetup> {
             .iter()
             .map(|client| client.facts().program.to_owned())
             .collect();
-        up.say = sentences(&next);
+        up.prompts = sentences(&next);
     }
     Ok(up)
 }
@@ -190,7 +190,7 @@ impl ProjectSetup {
     /// Returns true if everything was done, and every tested hook passed.
     pub fn passed(&self) -> bool {
         let passed = |step: &ClientStep| {
-            step.trouble.is_none() && step.proof.as_ref().is_none_or(|proof| proof.ok)
+            step.problem.is_none() && step.proof.as_ref().is_none_or(|proof| proof.ok)
         };
         self.clients.iter().all(passed)
     }
@@ -209,13 +209,13 @@ impl ProjectSetup {
         for step in self
             .clients
             .iter_mut()
-            .filter(|step| !step.for_user && step.trouble.is_none())
+            .filter(|step| !step.for_user && step.problem.is_none())
         {
             // Planned again: the steps before may have changed a shared file.
             let plan = plan(step.client, asked, &all, &self.room)?;
             plan.apply()?;
             step.proof = (!asked.undo && !plan.files.is_empty()).then(|| plan.test_hook());
-            (step.files, step.notes, step.asks) = (plan.files, plan.notes, plan.asks);
+            (step.files, step.notes, step.questions) = (plan.files, plan.notes, plan.questions);
             tell(CompletedStep::Client(step))?;
         }
         if asked.undo {
@@ -254,10 +254,10 @@ impl ClientStep {
                     || install::package_record(client, homes).is_some())
                 && !is_there(InstallScope::Project),
             files: Vec::new(),
-            asks: Vec::new(),
+            questions: Vec::new(),
             notes: Vec::new(),
             proof: None,
-            trouble: None,
+            problem: None,
         }
     }
 }
@@ -299,7 +299,7 @@ fn check_approvals(asked: &SetupRequest<'_>, clients: &[Client]) -> Result<()> {
 }
 
 /// The reason for leaving out a client, and the command that tries it again.
-fn trouble(e: &Error, client: Client, asked: &SetupRequest<'_>) -> String {
+fn describe_problem(e: &Error, client: Client, asked: &SetupRequest<'_>) -> String {
     let undo = if asked.undo { " --undo" } else { "" };
     let again = format!("run `mailbag up{undo} --client {}`", client.as_str());
     match e {
@@ -466,7 +466,7 @@ fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSt
 
 /// The clients of the first two sessions: two clients, or one for both.
 fn next(steps: &[ClientStep]) -> Vec<Client> {
-    let usable = steps.iter().filter(|step| step.trouble.is_none());
+    let usable = steps.iter().filter(|step| step.problem.is_none());
     usable.take(2).map(|step| step.client).collect()
 }
 

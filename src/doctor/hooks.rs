@@ -54,11 +54,11 @@ fn installed(client: Client, request: &DoctorRequest<'_>) -> Vec<ClientStatus> {
 
 fn wakes(fired: &HookRun, findings: &mut Vec<Finding>) {
     let (agent, at) = (&fired.event, &fired.at);
-    findings.push(match &fired.trouble {
-        Some(trouble) => Finding::new(
+    findings.push(match &fired.problem {
+        Some(problem) => Finding::new(
             "waking_failed",
             Severity::Warning,
-            format!("waking {agent} failed at {at}: {trouble}"),
+            format!("waking {agent} failed at {at}: {problem}"),
             format!("mailbag agent show {}", quoted(agent)),
         ),
         None => Finding::new(
@@ -71,11 +71,11 @@ fn wakes(fired: &HookRun, findings: &mut Vec<Finding>) {
 }
 
 fn errors(client: Client, fired: &HookRun, findings: &mut Vec<Finding>) {
-    let Some(trouble) = &fired.trouble else {
+    let Some(problem) = &fired.problem else {
         return;
     };
     let what = format!(
-        "the {} hook {} failed at {}: {trouble}",
+        "the {} hook {} failed at {}: {problem}",
         client.name(),
         fired.event,
         fired.at

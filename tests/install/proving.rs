@@ -79,7 +79,7 @@ fn install_reports_a_hook_that_fails_or_prints_invalid_output() {
             let ran = desk.run(&["install", client, "--json"]);
             assert_eq!(ran.code, 1, "{ran:?}");
             let report: Value = serde_json::from_str(&ran.out).expect("JSON");
-            let told = report["proof"]["trouble"]
+            let told = report["proof"]["problem"]
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
@@ -164,7 +164,7 @@ fn the_real_hook_passes_the_test_run_and_changes_nothing() {
             "{report:#}"
         );
         let said: Value =
-            serde_json::from_str(report["proof"]["said"].as_str().expect("a text")).expect("JSON");
+            serde_json::from_str(report["proof"]["output"].as_str().expect("a text")).expect("JSON");
         let text = said
             .get("additionalContext")
             .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
@@ -185,7 +185,7 @@ fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
     let report = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
     let report: Value = serde_json::from_str(&report.out).expect("JSON");
     assert!(
-        report["proof"]["trouble"]
+        report["proof"]["problem"]
             .as_str()
             .expect("a text")
             .contains("registry.json"),

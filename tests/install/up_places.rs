@@ -220,7 +220,12 @@ fn without_a_home_and_with_one_that_cannot_be_written_the_project_is_set_up() {
 fn up_prints_the_questions_of_each_client_with_the_needed_answers() {
     let fresh = Fresh::with(&CLIENTS);
     let up = fresh.json(&["up"]);
-    let asks = |n: usize| up["clients"][n]["asks"].as_array().expect("a list").len();
+    let asks = |n: usize| {
+        up["clients"][n]["questions"]
+            .as_array()
+            .expect("a list")
+            .len()
+    };
     assert_eq!((asks(0), asks(1), asks(2)), (2, 2, 1), "{up}");
     assert_eq!(up["next"], json!(["claude", "codex"]));
     let said = Fresh::with(&CLIENTS).ok(&["up"]);
@@ -422,7 +427,7 @@ fn up_ends_with_sentences_for_the_first_sessions() {
         ),
     ] {
         let up = Fresh::with(clients).json(&["up"]);
-        let said: Vec<_> = up["say"]
+        let said: Vec<_> = up["prompts"]
             .as_array()
             .expect("a list")
             .iter()

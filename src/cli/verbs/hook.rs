@@ -137,8 +137,8 @@ fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
         role: args.role.as_deref(),
     };
     let reply = hook_events::handle(&room, client.as_str(), &event, asked);
-    if let Some(trouble) = &reply.trouble {
-        cx.out.warn(trouble);
+    if let Some(problem) = &reply.problem {
+        cx.out.warn(problem);
     }
     print(client, &event, reply.text.as_deref(), reply.verdict, cx)
         .inspect_err(|_| reply.not_shown(&room))?;

@@ -102,7 +102,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         })?;
         return Ok(exit);
     }
-    troubles(&up, cx)?;
+    show_problems(&up, cx)?;
     if !changed {
         idle(&up, args.undo, cx)?;
         // The first run showed the next steps.
@@ -193,13 +193,13 @@ fn show_client(
     match client
         .proof
         .as_ref()
-        .and_then(|proof| Some((proof, proof.trouble.as_ref()?)))
+        .and_then(|proof| Some((proof, proof.problem.as_ref()?)))
     {
         None => Ok(()),
-        Some((proof, trouble)) => {
-            let trouble = cx.out.paint(RED, &sanitize::line(trouble));
+        Some((proof, problem)) => {
+            let problem = cx.out.paint(RED, &sanitize::line(problem));
             cx.out.line(format!(
-                "{:9} the hook `{}` failed: {trouble}",
+                "{:9} the hook `{}` failed: {problem}",
                 "",
                 sanitize::line(&proof.command)
             ))
@@ -237,7 +237,7 @@ fn preview(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
 
 /// Reports that no change was needed, and why.
 fn idle(up: &ProjectSetup, undo: bool, cx: &mut CommandContext) -> Result<()> {
-    let done = up.clients.iter().filter(|client| client.trouble.is_none());
+    let done = up.clients.iter().filter(|client| client.problem.is_none());
     let names = done.map(|client| client.client.name()).collect::<Vec<_>>();
     let what = match (undo, up.room.change) {
         (true, RoomChange::Kept) => {
@@ -275,10 +275,10 @@ fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
             client.client.facts().program
         ));
     }
-    for client in up.clients.iter().filter(|client| !client.asks.is_empty()) {
+    for client in up.clients.iter().filter(|client| !client.questions.is_empty()) {
         cx.out
             .done(format!("\n{} asks you:", client.client.name()))?;
-        for ask in &client.asks {
+        for ask in &client.questions {
             cx.out
                 .done(format!("  {}\n    answer: {}", ask.question, ask.answer))?;
         }
@@ -312,7 +312,7 @@ fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
 /// Prints the sentences to type into the first sessions, and the command that shows their mail.
 fn first_words(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     let mut then = "Then type";
-    for sentence in &up.say {
+    for sentence in &up.prompts {
         let place = if sentence.terminal == 1 {
             "first"
         } else {
@@ -332,14 +332,14 @@ fn first_words(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
 }
 
 /// Names each client that was left out, with the reason.
-fn troubles(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
+fn show_problems(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     cx.out.flush()?;
     for client in &up.clients {
-        if let Some(trouble) = &client.trouble {
+        if let Some(problem) = &client.problem {
             cx.out.warn(&format!(
                 "{} was left out: {}",
                 client.client.name(),
-                sanitize::line(trouble)
+                sanitize::line(problem)
             ));
         }
     }

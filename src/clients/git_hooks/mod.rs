@@ -149,7 +149,7 @@ fn plan(
         directory,
         files,
         by_hand,
-        asks: Vec::new(),
+        questions: Vec::new(),
         notes,
         test,
         needs_key: false,

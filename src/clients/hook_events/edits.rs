@@ -28,7 +28,7 @@ pub(super) fn judge(
             "mailbag: cannot check who owns the files of this edit: the edit passes, but they may belong to other agents: {e}"
         );
         let text = Some(sanitize::line(&text).into_owned());
-        HookAnswer { text, trouble: Some(e.to_string()), ..HookAnswer::default() }
+        HookAnswer { text, problem: Some(e.to_string()), ..HookAnswer::default() }
     })
 }
 

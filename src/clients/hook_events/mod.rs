@@ -94,7 +94,7 @@ pub struct HookAnswer {
     /// The text for the agent, if any.
     pub text: Option<String>,
     /// Why the session gets no mail.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
     /// The effect on the tool.
     pub verdict: ToolVerdict,
     briefing: Option<Briefing>,
@@ -133,7 +133,7 @@ pub fn handle(
         });
         HookAnswer {
             text,
-            trouble: Some(e.to_string()),
+            problem: Some(e.to_string()),
             ..HookAnswer::default()
         }
     })
@@ -351,7 +351,7 @@ fn report_loss(loss: LossNotification, caller: CallingSession) -> HookAnswer {
     let text = Some(sanitize::line(&text).into_owned());
     HookAnswer {
         text,
-        trouble: Some(loss.to_string()),
+        problem: Some(loss.to_string()),
         lost: Some((loss.agent, caller)),
         ..HookAnswer::default()
     }
@@ -385,7 +385,7 @@ impl HookAnswer {
     /// Call after the answer was printed: charges the budget, and starts a process that delivers pending mail.
     pub fn shown(&self, room: &Room, client: &str, event: &HookEvent) -> Result<()> {
         // Every edit waits for its hook.
-        if event.kind == HookAction::Edit && self.trouble.is_none() {
+        if event.kind == HookAction::Edit && self.problem.is_none() {
             return Ok(());
         }
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
@@ -399,7 +399,7 @@ impl HookAnswer {
             client,
             &event.name,
             self.agent.as_deref(),
-            self.trouble.clone(),
+            self.problem.clone(),
         )?;
         deliver(room)
     }

@@ -45,11 +45,11 @@ pub struct HookTest {
     /// Whether the client would accept the answer.
     pub ok: bool,
     /// Duration in milliseconds.
-    pub millis: u64,
+    pub ms: u64,
     /// Its output.
-    pub said: String,
+    pub output: String,
     /// The failure.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// A call of a hook for its test.
@@ -91,21 +91,21 @@ impl HookCall {
 pub(super) fn run(hook: &HookCall) -> HookTest {
     let started = Instant::now();
     let ran = call(hook);
-    let millis = started.elapsed().as_millis() as u64;
-    let (said, trouble) = match (ran, hook.event) {
-        (Ok(said), Some(event)) => {
-            let trouble = accepts(event, &said).err();
-            (said, trouble)
+    let ms = started.elapsed().as_millis() as u64;
+    let (output, problem) = match (ran, hook.event) {
+        (Ok(output), Some(event)) => {
+            let problem = accepts(event, &output).err();
+            (output, problem)
         }
-        (Ok(said), None) => (said, None),
-        (Err(trouble), _) => (String::new(), Some(trouble)),
+        (Ok(output), None) => (output, None),
+        (Err(problem), _) => (String::new(), Some(problem)),
     };
     HookTest {
         command: hook.command.clone(),
-        ok: trouble.is_none(),
-        millis,
-        said,
-        trouble,
+        ok: problem.is_none(),
+        ms,
+        output,
+        problem,
     }
 }
 
@@ -118,7 +118,7 @@ fn call(hook: &HookCall) -> Result<String, String> {
         ));
     }
     let mut child = start(hook).map_err(|e| format!("the hook does not start: {e}"))?;
-    let said = listen(child.stdout.take());
+    let output = listen(child.stdout.take());
     let complained = listen(child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {
         // A hook that does not read its input may still answer.
@@ -136,7 +136,7 @@ fn call(hook: &HookCall) -> Result<String, String> {
         ));
     };
     let heard = |from: Receiver<String>| from.recv_timeout(HOOK_TIME).unwrap_or_default();
-    let said = heard(said);
+    let output = heard(output);
     if !status.success() {
         let complaint = heard(complained);
         let why = complaint
@@ -146,7 +146,7 @@ fn call(hook: &HookCall) -> Result<String, String> {
             .unwrap_or_default();
         return Err(format!("the hook failed with {status}{why}"));
     }
-    Ok(said)
+    Ok(output)
 }
 
 fn start(hook: &HookCall) -> std::io::Result<Child> {
@@ -174,11 +174,11 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
 }
 
 /// Checks that the clients accept an answer.
-fn accepts(event: &str, said: &str) -> Result<(), String> {
-    if said.trim().is_empty() {
+fn accepts(event: &str, output: &str) -> Result<(), String> {
+    if output.trim().is_empty() {
         return Ok(());
     }
-    let answer: Value = serde_json::from_str(said.trim())
+    let answer: Value = serde_json::from_str(output.trim())
         .map_err(|e| format!("the hook did not print JSON: {e}"))?;
     let fields = answer
         .as_object()

@@ -100,7 +100,7 @@ pub struct InstallPlan {
     pub by_hand: Vec<ManualEdit>,
     /// The client's questions to the person, with the answers.
     #[serde(skip)]
-    pub asks: Vec<ClientQuestion>,
+    pub questions: Vec<ClientQuestion>,
     /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
@@ -158,12 +158,12 @@ pub fn install(asked: &InstallRequest<'_>) -> Result<InstallPlan> {
             put(&target, asked.client, &wanted, &before, &mut notes)?
         });
     }
-    let asks = questions::of(asked.client, asked.scope, &homes);
+    let questions = questions::of(asked.client, asked.scope, &homes);
     if asked.for_up.is_none() {
-        notes.extend(asks.iter().map(|ask| notes::question(asked.client, ask)));
+        notes.extend(questions.iter().map(|ask| notes::question(asked.client, ask)));
     }
     Ok(InstallPlan {
-        asks,
+        questions,
         ..plan(asked, homes, files, notes, wanted)
     })
 }
@@ -246,7 +246,7 @@ fn plan(
         directory,
         files,
         by_hand: Vec::new(),
-        asks: Vec::new(),
+        questions: Vec::new(),
         notes,
         test,
         needs_key: wanted.approvals,

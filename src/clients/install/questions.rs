@@ -18,7 +18,7 @@ pub(super) fn of(
     };
     client
         .facts()
-        .asks
+        .questions
         .iter()
         .filter(is_open)
         .copied()

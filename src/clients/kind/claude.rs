@@ -106,7 +106,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         replaces: false,
         exclusive: None,
     },
-    asks: &[
+    questions: &[
         ask(
             QuestionSubject::Folder,
             "Is this a project you created or one you trust?",

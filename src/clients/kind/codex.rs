@@ -69,7 +69,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     },
     trust: TrustRecord::CodexDigests,
     allow: AllowRules::None,
-    asks: &[
+    questions: &[
         ask(
             QuestionSubject::Folder,
             "Trust this folder?",

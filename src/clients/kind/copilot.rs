@@ -66,7 +66,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     trust: TrustRecord::CopilotFolders,
     // It remembers only whole programs, not single commands.
     allow: AllowRules::None,
-    asks: &[ask(
+    questions: &[ask(
         QuestionSubject::Folder,
         "Do you trust the files in this folder?",
         "Yes, and remember this folder for future sessions; `copilot -p` does not ask, and needs it too",

@@ -43,7 +43,7 @@ pub struct ClientFacts {
     /// The form of its rules that let it use mail without a question.
     pub allow: AllowRules,
     /// The client's questions after an installation, with the needed answers. Only the person can answer.
-    pub asks: &'static [ClientQuestion],
+    pub questions: &'static [ClientQuestion],
     /// Other notes for the person after an installation.
     pub notes: &'static [InstallNote],
     /// Its support of each ability, in the order of [`AbilityKind::ALL`].

@@ -73,7 +73,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         replaces: true,
         exclusive: Some("run_shell_command("),
     },
-    asks: &[ask(
+    questions: &[ask(
         QuestionSubject::Folder,
         "Do you trust the files in this folder?",
         "Trust folder",

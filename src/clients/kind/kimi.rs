@@ -46,7 +46,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     turns: TurnRecord::Unknown,
     trust: TrustRecord::Elsewhere,
     allow: AllowRules::None,
-    asks: &[ask(
+    questions: &[ask(
         QuestionSubject::Folder,
         "Trust this folder?",
         "Trust this folder; it lists the server mailbag",

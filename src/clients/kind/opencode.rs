@@ -77,7 +77,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
     wake: SessionWakeMethod::Plugin,
     turns: TurnRecord::Unknown,
     trust: TrustRecord::None,
-    asks: &[],
+    questions: &[],
     notes: &[RESTART],
     abilities: [
         AbilitySupport::Partly("with the first prompt; before it, the session is not known"),

@@ -74,7 +74,7 @@ pub(super) static FACTS: ClientFacts = ClientFacts {
         replaces: false,
         exclusive: None,
     },
-    asks: &[ask(
+    questions: &[ask(
         QuestionSubject::Server,
         "Untrusted MCP server in .qwen/settings.json: mailbag",
         "Approve this server; it asks again after each change of it",

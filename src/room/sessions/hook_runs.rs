@@ -22,7 +22,7 @@ pub struct HookRun {
     /// The agent of the session, if it has one.
     pub agent: Option<String>,
     /// The error of this run.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// Notes a run of a hook. No decision depends on it: a kill or a concurrent hook can lose it.
@@ -31,7 +31,7 @@ pub fn note(
     client: &str,
     event: &str,
     agent: Option<&str>,
-    trouble: Option<String>,
+    problem: Option<String>,
 ) -> Result<()> {
     let (client_name, at) = (client.to_owned(), Stamp::now().to_string());
     let fired = HookRun {
@@ -39,7 +39,7 @@ pub fn note(
         event: event.to_owned(),
         at,
         agent: agent.map(Into::into),
-        trouble,
+        problem,
     };
     let text = serde_json::to_vec(&fired).expect("it is plain data");
     room.dir

@@ -289,21 +289,21 @@ fn result(plan: &InstallPlan, proof: Option<&HookTest>, out: &mut CommandOutput)
     }
     if let Some(proof) = proof {
         let command = sanitize::line(&proof.command).into_owned();
-        match &proof.trouble {
+        match &proof.problem {
             None => {
-                let said = if proof.said.trim().is_empty() {
+                let output = if proof.output.trim().is_empty() {
                     "no output"
                 } else {
-                    proof.said.trim()
+                    proof.output.trim()
                 };
                 out.line(format!(
                     "tested `{command}`: passed in {} ms, output: {}",
-                    proof.millis,
-                    sanitize::line(said)
+                    proof.ms,
+                    sanitize::line(output)
                 ))?;
             }
-            Some(trouble) => {
-                out.line(format!("tested `{command}`: {}", out.paint(RED, trouble)))?;
+            Some(problem) => {
+                out.line(format!("tested `{command}`: {}", out.paint(RED, problem)))?;
             }
         }
     }

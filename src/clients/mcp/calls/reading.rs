@@ -38,7 +38,7 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "fetch_inbox")?.name;
     call.receipts.received_before(call.came)?;
-    let trouble = route(&room);
+    let problem = route(&room);
     if let Some(id) = id {
         let mails = read::named(&room, &agent, &[id]).map_err(|e| match e {
             Error::NotFound { what, .. } => Error::NotFound {
@@ -51,7 +51,7 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
             from: offset,
             most: limits::BODIES_SHOWN,
         };
-        return hand(&call, &room, &agent, (mails, 0), part, trouble);
+        return hand(&call, &room, &agent, (mails, 0), part, problem);
     }
     let mut unread = 0;
     let mut mails = inbox::list_those(&room, &agent, &mut |_| {
@@ -65,7 +65,7 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
         from: offset,
         most: BODY_SHOWN,
     };
-    hand(&call, &room, &agent, (mails, left), part, trouble)
+    hand(&call, &room, &agent, (mails, left), part, problem)
 }
 
 pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
@@ -82,19 +82,19 @@ pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
     call.receipts.received_before(call.came)?;
     let mut waiter = InboxWaiter::of_server(&room, &agent)?;
     call.stop.wakes(waiter.stopper());
-    let trouble = route(&room);
+    let problem = route(&room);
     let mut text = match waiter.mail(&filter, 1, Some(deadline), &|_| {})? {
         WaitResult::Found(mails) => {
             let part = BodyRange {
                 from: 0,
                 most: BODY_SHOWN,
             };
-            return hand(&call, &room, &agent, (mails, 0), part, trouble);
+            return hand(&call, &room, &agent, (mails, 0), part, problem);
         }
         WaitResult::Signal(_) => "the wait was cancelled".to_owned(),
         WaitResult::TimedOut => format!("no matching message within {}", span_text(timeout)),
     };
-    text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
+    text.extend(problem.iter().flat_map(|problem| ["\n", problem]));
     Ok(ToolResult {
         text,
         data: json!({"messages": []}),
@@ -109,7 +109,7 @@ fn hand(
     agent: &str,
     (mut mails, mut left): (Vec<InboxMessage>, usize),
     part: BodyRange,
-    trouble: Option<String>,
+    problem: Option<String>,
 ) -> Result<ToolResult> {
     let mut letters = mails
         .iter()
@@ -145,9 +145,9 @@ fn hand(
         text += &format!("\n\n{left} more unread: call fetch_inbox again");
         data["more"] = json!(left);
     }
-    if let Some(trouble) = trouble {
-        text += &format!("\n\n{trouble}");
-        data["trouble"] = json!(trouble);
+    if let Some(problem) = problem {
+        text += &format!("\n\n{problem}");
+        data["problem"] = json!(problem);
     }
     Ok(ToolResult { text, data })
 }
