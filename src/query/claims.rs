@@ -39,9 +39,9 @@ pub struct ListedClaim {
     /// The claim.
     #[serde(flatten)]
     pub claim: OwnedClaim,
-    /// When it lapses if its owner stays inactive. Missing while the owner's session runs.
+    /// When it expires if its owner stays inactive. Missing while the owner's session runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lapses_at: Option<String>,
+    pub expires_at: Option<String>,
     /// Whether the owner's session is known to run.
     pub running: bool,
 }
@@ -122,7 +122,7 @@ pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
                     .or_insert_with(|| life(claims, claim, &signs));
                 ListedClaim {
                     claim: claim.clone(),
-                    lapses_at: match life {
+                    expires_at: match life {
                         ClaimLifetime::Session => None,
                         ClaimLifetime::Until(at) => Some(at.to_string()),
                     },
@@ -145,7 +145,7 @@ impl ClaimList {
         let ends = self
             .claims
             .iter()
-            .filter_map(|one| one.lapses_at.as_deref());
+            .filter_map(|one| one.expires_at.as_deref());
         ends.filter_map(Stamp::parse).any(|at| at <= now)
     }
 }

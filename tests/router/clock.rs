@@ -78,7 +78,7 @@ fn a_claim_after_the_clock_was_corrected_lapses_after_its_lease() {
     say(&world, &clock(2026, 1), "alice", lease_of_a_minute());
     let held = claims_rebuilt(&world, &clock(2026, 1));
     assert_eq!(
-        held[0]["lapses_at"], "2026-11-21T10:02:00.000000Z",
+        held[0]["expires_at"], "2026-11-21T10:02:00.000000Z",
         "{held}"
     );
     run(&world, &clock(2026, 3), &["run", "--once"]);
@@ -93,7 +93,7 @@ fn a_claim_that_was_granted_while_the_clock_was_ahead_lapses_after_its_lease() {
     // No mail arrives: the router itself notices the clock.
     run(&world, &clock(2026, 1), &["run", "--once"]);
     let held = claims_rebuilt(&world, &clock(2026, 1));
-    let lapses = held[0]["lapses_at"].as_str().unwrap_or_default();
+    let lapses = held[0]["expires_at"].as_str().unwrap_or_default();
     assert!(
         ("2026-11-21T10:01:59".."2026-11-21T10:02:01").contains(&lapses),
         "{held}"
@@ -119,7 +119,7 @@ fn a_claim_that_was_granted_while_the_clock_was_behind_lives_for_its_lease() {
     );
     run(&world, &clock(2026, 10), &["run", "--once"]);
     let held = claims_rebuilt(&world, &clock(2026, 10));
-    let lapses = held[0]["lapses_at"].as_str().unwrap_or_default();
+    let lapses = held[0]["expires_at"].as_str().unwrap_or_default();
     assert!(
         ("2026-11-21T10:29:59".."2026-11-21T10:31").contains(&lapses),
         "{held}"

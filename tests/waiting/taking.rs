@@ -310,7 +310,7 @@ fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
     assert_eq!(taken["message"]["body"], "comes");
     let again = take(&world, &["--wait", "1m"]);
     assert!(
-        again["given_back"][0]["holder"]
+        again["returned"][0]["holder"]
             .as_str()
             .is_some_and(|holder| holder.starts_with("process ")),
         "{again}"

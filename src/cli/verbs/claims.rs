@@ -144,7 +144,7 @@ fn show(list: &ClaimList, out: &mut CommandOutput) -> Result<()> {
 
 fn owned(one: &ListedClaim, now: Stamp, out: &CommandOutput) -> Vec<StyledCell> {
     let left = one
-        .lapses_at
+        .expires_at
         .as_deref()
         .and_then(Stamp::parse)
         .map(|at| (at.micros() - now.micros()) / 1_000_000);

@@ -84,7 +84,7 @@ pub(super) struct TakeOutput<'a> {
     /// Its file, relative to the room.
     file: Cow<'a, str>,
     /// Messages that returned to the inbox because their leases had expired.
-    given_back: &'a [ExpiredLease],
+    returned: &'a [ExpiredLease],
 }
 
 /// The new state of a leased message.
@@ -119,15 +119,15 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let until = args.wait.map(|wait| (wait, deadline(wait)));
     let mut waiter = until.map(|_| InboxWaiter::new(&room, &agent)).transpose()?;
     cx.refresh(&room, Freshness::Complete);
-    let mut given_back = Vec::new();
+    let mut returned = Vec::new();
     loop {
         let taking = take::take(&room, &agent, &consumer, args.lease)?;
         for lapsed in &taking.lapsed {
             tell(lapsed, cx);
         }
-        given_back.extend(taking.lapsed);
+        returned.extend(taking.lapsed);
         if let Some(handed) = taking.handed {
-            return hand(&room, &agent, &handed, &given_back, cx);
+            return hand(&room, &agent, &handed, &returned, cx);
         }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
             let fix = "wait for a message with --wait TIME".to_owned();
@@ -198,10 +198,10 @@ fn hand(
     room: &Room,
     agent: &str,
     handed: &LeasedMessage,
-    given_back: &[ExpiredLease],
+    returned: &[ExpiredLease],
     cx: &mut CommandContext,
 ) -> Result<()> {
-    let shown = show(handed, given_back, cx);
+    let shown = show(handed, returned, cx);
     if shown.is_err() {
         take::put_back(room, agent, &handed.mail.name)?;
     }
@@ -212,16 +212,12 @@ fn hand(
     Ok(())
 }
 
-fn show(
-    handed: &LeasedMessage,
-    given_back: &[ExpiredLease],
-    cx: &mut CommandContext,
-) -> Result<()> {
+fn show(handed: &LeasedMessage, returned: &[ExpiredLease], cx: &mut CommandContext) -> Result<()> {
     let report = TakeOutput {
         message: handed.mail.whole(),
         lease: &handed.lease,
         file: handed.mail.file.to_string_lossy(),
-        given_back,
+        returned,
     };
     cx.out.show(&report, |out| {
         read::show_each(std::slice::from_ref(&handed.mail), out)

@@ -33,7 +33,7 @@ fn content(list: &ClaimList) -> Markup {
                                 td { (agent(&one.claim.owner)) }
                                 td { (text(one.claim.purpose.as_deref().unwrap_or_default())) }
                                 td { (at(one.claim.since)) " " (seq(one.claim.seq)) }
-                                td { @if let Some(end) = &one.lapses_at { (time(end)) } @else { "while its session runs" } }
+                                td { @if let Some(end) = &one.expires_at { (time(end)) } @else { "while its session runs" } }
                             }
                         }
                     }
