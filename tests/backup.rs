@@ -49,7 +49,7 @@ fn a_room_is_copied_and_can_be_used() {
         .collect();
     assert_eq!(report["files"], made.len(), "{made:#?}");
     assert_eq!(
-        (&report["left"], held(&to, "bob").len()),
+        (&report["skipped"], held(&to, "bob").len()),
         (&serde_json::json!([]), 2)
     );
     let room = to.display().to_string();
@@ -287,7 +287,7 @@ fn a_backup_omits_and_lists_open_files_and_links() {
         .expect("a writer");
     std::os::unix::fs::symlink("/etc/hostname", world.room("context/link")).expect("a link");
     let report = world.json(&["backup", "copy"]);
-    let left: Vec<&str> = report["left"]
+    let left: Vec<&str> = report["skipped"]
         .as_array()
         .expect("a list")
         .iter()

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 /// The most skipped files in the list of one archiver run.
-const PACK_LEFT: usize = 20;
+const PACK_SKIPPED: usize = 20;
 
 /// The report's name for shared files.
 const CONTEXT: &str = "context";
@@ -36,9 +36,9 @@ pub struct ArchiveReport {
     /// Packed data by kind.
     pub packed: Vec<PackedKind>,
     /// The first few skipped files.
-    pub left: Vec<SkippedFile>,
+    pub skipped: Vec<SkippedFile>,
     /// Number of further skipped files.
-    pub left_more: u64,
+    pub skipped_more: u64,
     /// Files that an earlier run had packed but, because it was killed, not removed.
     pub finished: u64,
 }
@@ -128,7 +128,7 @@ impl ArchiveRun<'_> {
         let context = match self.room.dir.sub(context) {
             Err(e) if e.is_missing() => return Ok(()),
             Err(e) => {
-                self.leave(SkippedFile {
+                self.skip(SkippedFile {
                     path: context.to_path_buf(),
                     reason: e.to_string(),
                 });
@@ -162,8 +162,8 @@ impl ArchiveRun<'_> {
                 });
             };
             let packed = match artifact {
-                Err(left) => PackResult {
-                    left: vec![left],
+                Err(skipped) => PackResult {
+                    skipped: vec![skipped],
                     ..PackResult::default()
                 },
                 Ok(artifact) => match archive {
@@ -192,7 +192,7 @@ impl ArchiveRun<'_> {
                 continue;
             }
             match open_in(&state, &first, &next) {
-                Some(open) => self.leave(SkippedFile {
+                Some(open) => self.skip(SkippedFile {
                     path: layout::live_segment(number),
                     reason: format!(
                         "record {open} in it is not settled: `mailbag status` lists the pending items"
@@ -275,7 +275,7 @@ impl ArchiveRun<'_> {
         archive::each(&room, kind, bound, &mut |source| {
             match source {
                 Ok(source) => chunk.push(source),
-                Err(left) => self.leave(left),
+                Err(skipped) => self.skip(skipped),
             }
             if chunk.len() >= most {
                 self.pack(kind, std::mem::take(&mut chunk))
@@ -314,8 +314,8 @@ impl ArchiveRun<'_> {
     }
 
     fn add(&mut self, kind: &'static str, packed: PackResult) {
-        for left in packed.left {
-            self.leave(left);
+        for skipped in packed.skipped {
+            self.skip(skipped);
         }
         if packed.files == 0 {
             return;
@@ -342,11 +342,11 @@ impl ArchiveRun<'_> {
         }
     }
 
-    fn leave(&mut self, left: SkippedFile) {
-        if self.report.left.len() < PACK_LEFT {
-            self.report.left.push(left)
+    fn skip(&mut self, skipped: SkippedFile) {
+        if self.report.skipped.len() < PACK_SKIPPED {
+            self.report.skipped.push(skipped)
         } else {
-            self.report.left_more += 1
+            self.report.skipped_more += 1
         }
     }
 }

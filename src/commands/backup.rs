@@ -29,7 +29,7 @@ pub struct BackupReport {
     /// Their size in bytes.
     pub bytes: u64,
     /// Skipped files, with the reason.
-    pub left: Vec<SkippedFile>,
+    pub skipped: Vec<SkippedFile>,
 }
 
 /// Copies a room into a new or empty directory. The copy is durable when this returns. An incomplete copy
@@ -50,7 +50,7 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
         backup: asked.to_path_buf(),
         files: 0,
         bytes: 0,
-        left: Vec::new(),
+        skipped: Vec::new(),
     };
     let barrier = Barrier::new(Durability::Power, to.clone());
     let mut run = BackupRun {
@@ -274,11 +274,11 @@ impl BackupRun<'_> {
                 CopyResult::Gone => {}
                 // The router recreates conversation files.
                 CopyResult::NoFile if below.starts_with(layout::CHANNELS) => {}
-                CopyResult::NoFile => self.report.left.push(SkippedFile {
+                CopyResult::NoFile => self.report.skipped.push(SkippedFile {
                     path,
                     reason: "not a regular file".into(),
                 }),
-                CopyResult::Writer => self.report.left.push(SkippedFile {
+                CopyResult::Writer => self.report.skipped.push(SkippedFile {
                     path,
                     reason: "a process was still writing it".into(),
                 }),

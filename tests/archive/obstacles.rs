@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 
 /// The kept files and the reasons.
 fn left(report: &Value) -> String {
-    report["left"].to_string()
+    report["skipped"].to_string()
 }
 
 #[test]

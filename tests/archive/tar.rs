@@ -121,7 +121,7 @@ fn tar_restores_every_file_with_its_time_and_mode() {
 
     let report = archive(&world);
     assert_eq!(report["packed"][0]["files"], paths.len(), "{report}");
-    let left = report["left"].to_string();
+    let left = report["skipped"].to_string();
     assert!(left.contains("more than a pack allows"), "{left}");
     assert_eq!(world.names("inbox/bob/seen"), ["huge.json"]);
     let target = tempfile::tempdir().expect("a directory");

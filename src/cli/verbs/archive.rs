@@ -72,15 +72,15 @@ fn show(
     for kindly in &report.packed {
         out.line(line(kindly, report.dry_run))?;
     }
-    for left in &report.left {
+    for skipped in &report.skipped {
         out.note(&format!(
             "skipped: {}: {}",
-            sanitize::line(&left.path.to_string_lossy()),
-            left.reason
+            sanitize::line(&skipped.path.to_string_lossy()),
+            skipped.reason
         ));
     }
-    if report.left_more > 0 {
-        out.note(&format!("skipped: {} more", report.left_more));
+    if report.skipped_more > 0 {
+        out.note(&format!("skipped: {} more", report.skipped_more));
     }
     if done && report.packed.is_empty() && report.finished == 0 {
         out.line(format!("nothing to archive older than {older_than}"))?;

@@ -46,7 +46,7 @@ fn show(
         backup,
         files,
         bytes,
-        left,
+        skipped,
     }: &BackupReport,
     out: &mut CommandOutput,
 ) -> Result<()> {
@@ -58,7 +58,7 @@ fn show(
     );
     out.line(sanitize::line(&text))?;
     out.flush()?;
-    for one in left {
+    for one in skipped {
         out.warn(&format!("skipped {}: {}", one.path.display(), one.reason));
     }
     Ok(())

@@ -81,7 +81,7 @@ fn look(
     below: PathBuf,
     is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
 ) -> Result<Option<Result<ContextFile, SkippedFile>>> {
-    let left = |reason: &str| {
+    let skipped = |reason: &str| {
         Ok(Some(Err(SkippedFile {
             path: below.clone(),
             reason: reason.into(),
@@ -89,7 +89,7 @@ fn look(
     };
     let file = match dir.look(&name) {
         Ok(file) => file,
-        Err(e) => return left(&e.to_string()),
+        Err(e) => return skipped(&e.to_string()),
     };
     if file_meta(&file).doing_in("look at", dir.path(), &name)? != meta
         || !is_text(&file).doing_in("read", dir.path(), &name)?
@@ -103,9 +103,9 @@ fn look(
     }
     let fits = layout::draft(&layout::compressed(&name)).len() <= limits::FILE_NAME;
     match (dir.is_writable(), disk::lease(&file)) {
-        _ if !fits => left("its name is too long to append .zst"),
-        (false, _) => left("permission denied to remove files from its directory"),
-        (true, ReadLeaseResult::Writer) => left("another program has it open for writing"),
+        _ if !fits => skipped("its name is too long to append .zst"),
+        (false, _) => skipped("permission denied to remove files from its directory"),
+        (true, ReadLeaseResult::Writer) => skipped("another program has it open for writing"),
         (true, _) => Ok(Some(Ok(ContextFile {
             dir: dir.clone(),
             name,
@@ -144,8 +144,8 @@ impl ArchiveWriter {
             below,
         } = artifact;
         let compressed = layout::compressed(name);
-        let left = |reason: &str| PackResult {
-            left: vec![SkippedFile {
+        let skipped = |reason: &str| PackResult {
+            skipped: vec![SkippedFile {
                 path: below.clone(),
                 reason: reason.into(),
             }],
@@ -159,7 +159,9 @@ impl ArchiveWriter {
                 if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed))
                     .is_ok_and(|there| there == weight)
                 {
-                    return Ok(left("another file already has its name with .zst appended"));
+                    return Ok(skipped(
+                        "another file already has its name with .zst appended",
+                    ));
                 }
                 // Its writer may not have synced it, and a read does not show that.
                 if self.power {
@@ -188,7 +190,7 @@ impl ArchiveWriter {
         };
         let packed_bytes = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
         if !dir.remove_if_same(name, meta)? {
-            return Ok(left(
+            return Ok(skipped(
                 "it changed during compression; the next run compares both files",
             ));
         }
@@ -200,7 +202,7 @@ impl ArchiveWriter {
             files: 1,
             bytes: weight.1,
             packed_bytes,
-            left: Vec::new(),
+            skipped: Vec::new(),
         })
     }
 }

@@ -50,7 +50,7 @@ pub struct PackResult {
     /// The size of the pack.
     pub packed_bytes: u64,
     /// The skipped files.
-    pub left: Vec<SkippedFile>,
+    pub skipped: Vec<SkippedFile>,
 }
 
 impl ArchiveWriter {
@@ -110,7 +110,7 @@ impl ArchiveWriter {
         let (draft, members) = pack::pack_files(&self.room, kind, sources, writer, progress)?;
         if members.files.is_empty() {
             return Ok(PackResult {
-                left: members.left,
+                skipped: members.skipped,
                 ..PackResult::default()
             });
         }
@@ -127,7 +127,7 @@ impl ArchiveWriter {
             files: members.files.len() as u64,
             bytes: members.bytes,
             packed_bytes,
-            left: members.left,
+            skipped: members.skipped,
         };
         let mut dirs: Option<(PathBuf, Dir)> = None;
         for member in members.files {
@@ -138,7 +138,7 @@ impl ArchiveWriter {
             };
             if !dir.remove_if_same(&member.name, &member.meta)? {
                 let reason = "it changed while it was packed; the next run packs it".into();
-                packed.left.push(SkippedFile {
+                packed.skipped.push(SkippedFile {
                     path: layout::below(&directory, &member.name),
                     reason,
                 });
@@ -201,9 +201,9 @@ impl ArchiveWriter {
                 (layout::archived(month, &name), weight, size)
             }
         };
-        let mut left = Vec::new();
+        let mut skipped = Vec::new();
         if !logs.remove_if_same(&live, &meta)? {
-            left.push(SkippedFile {
+            skipped.push(SkippedFile {
                 path: layout::live_segment(number),
                 reason: "it changed while it was packed".into(),
             });
@@ -215,7 +215,7 @@ impl ArchiveWriter {
             files: 1,
             bytes: weight.1,
             packed_bytes,
-            left,
+            skipped,
         })
     }
 
@@ -452,7 +452,7 @@ pub fn weigh_files(
         files,
         bytes: members.bytes,
         packed_bytes: scales.0,
-        left: members.left,
+        skipped: members.skipped,
     })
 }
 

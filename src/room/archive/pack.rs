@@ -25,7 +25,7 @@ pub(super) struct PackMember {
 pub(super) struct PackMembers {
     pub(super) files: Vec<PackMember>,
     pub(super) bytes: u64,
-    pub(super) left: Vec<SkippedFile>,
+    pub(super) skipped: Vec<SkippedFile>,
 }
 
 /// A writer that only counts bytes.
@@ -66,7 +66,7 @@ pub(super) fn pack_files<W: Write>(
             None => match room.sub(&directory) {
                 Ok(dir) => dir,
                 Err(e) => {
-                    members.left.push(SkippedFile {
+                    members.skipped.push(SkippedFile {
                         path: layout::below(&directory, &source.name),
                         reason: e.to_string(),
                     });
@@ -89,7 +89,7 @@ pub(super) fn pack_files<W: Write>(
                 });
             }
             Ok(None) => {}
-            Err(reason) => members.left.push(SkippedFile {
+            Err(reason) => members.skipped.push(SkippedFile {
                 path: layout::below(&directory, &source.name),
                 reason,
             }),
