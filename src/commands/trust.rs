@@ -39,12 +39,12 @@ pub struct RoomTrust {
 impl RoomTrust {
     /// The programs without consent.
     pub fn open(&self) -> impl Iterator<Item = &ProgramTrust> {
-        self.programs.iter().filter(|program| !program.agreed)
+        self.programs.iter().filter(|program| !program.trusted)
     }
 
     /// The links without consent.
     pub fn open_links(&self) -> impl Iterator<Item = &ConnectionTrust> {
-        self.links.iter().filter(|link| !link.agreed)
+        self.links.iter().filter(|link| !link.trusted)
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
     // Write access to the directory allows replacing every file in it.
     findings.extend(written_by(&own, &own).map(|who| others(examined, "", &who)));
     if let Some(registry) = &examined.registry {
-        let open = programs::not_agreed(room, registry).or_else(|e| {
+        let open = programs::not_trusted(room, registry).or_else(|e| {
             let fix = "mailbag trust --list";
             findings.push(Finding::new(
                 "consent_unreadable",
@@ -39,7 +39,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
             );
             let fix = format!("mailbag trust {}", shell(room.dir.path()));
             findings.push(Finding::new(
-                "program_not_agreed",
+                "program_not_trusted",
                 Severity::Warning,
                 what,
                 fix,
@@ -57,7 +57,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
         );
         let fix = format!("mailbag trust {}", shell(room.dir.path()));
         findings.push(Finding::new(
-            "setting_not_agreed",
+            "setting_not_trusted",
             Severity::Warning,
             what,
             fix,

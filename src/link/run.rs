@@ -113,7 +113,7 @@ impl ServedLinks {
             }
         };
         self.failed = None;
-        for link in wanted.iter().filter(|link| !link.agreed) {
+        for link in wanted.iter().filter(|link| !link.trusted) {
             let tag = &link.connection.link;
             if self.untrusted.insert(tag.clone()) {
                 tracing::warn!(
@@ -121,20 +121,20 @@ impl ServedLinks {
                 );
             }
         }
-        let agreed: Vec<LinkConnection> = wanted
+        let trusted: Vec<LinkConnection> = wanted
             .into_iter()
-            .filter(|link| link.agreed)
+            .filter(|link| link.trusted)
             .map(|link| link.connection)
             .collect();
         self.untrusted
-            .retain(|tag| !agreed.iter().any(|connection| connection.link == *tag));
+            .retain(|tag| !trusted.iter().any(|connection| connection.link == *tag));
         for thread in &self.threads {
-            if !agreed.contains(&thread.connection) {
+            if !trusted.contains(&thread.connection) {
                 thread.stop.ask();
             }
         }
         self.threads.retain(|thread| !thread.stop.is_asked());
-        for connection in agreed {
+        for connection in trusted {
             if !self
                 .threads
                 .iter()

@@ -13,14 +13,14 @@ pub struct ConnectionTrust {
     #[serde(flatten)]
     pub connection: LinkConnection,
     /// Whether the user allowed it.
-    pub agreed: bool,
+    pub trusted: bool,
 }
 
 /// All connections of a room to other machines, each with the user's decision. A link within a machine needs none: it
 /// reaches only rooms that the user can write, and their settings decide.
 pub fn connections(
     settings: &Settings,
-    is_agreed: &dyn Fn(&LinkConnection) -> bool,
+    is_trusted: &dyn Fn(&LinkConnection) -> bool,
 ) -> Vec<ConnectionTrust> {
     let connects = settings
         .links
@@ -36,7 +36,7 @@ pub fn connections(
     });
     connections
         .map(|connection| ConnectionTrust {
-            agreed: is_agreed(&connection),
+            trusted: is_trusted(&connection),
             connection,
         })
         .collect()

@@ -18,11 +18,11 @@ pub struct ProgramTrust {
     /// The digest that identifies it.
     pub sha256: String,
     /// Whether the user allowed it.
-    pub agreed: bool,
+    pub trusted: bool,
 }
 
 /// The programs of a room that the user has not allowed.
-pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<ProgramTrust>> {
+pub fn not_trusted(room: &Room, registry: &Registry) -> Result<Vec<ProgramTrust>> {
     if !registry.agents().iter().any(Agent::is_woken_by_a_program) {
         return Ok(Vec::new());
     }
@@ -30,22 +30,22 @@ pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<ProgramTrust>>
     let mut all = programs(registry, &|program| {
         consents.agrees(&identity, &program.sha256())
     });
-    all.retain(|program| !program.agreed);
+    all.retain(|program| !program.trusted);
     Ok(all)
 }
 
 /// All programs of a room, each with the user's decision.
 pub fn programs(
     registry: &Registry,
-    is_agreed: &dyn Fn(&WakeProgram) -> bool,
+    is_trusted: &dyn Fn(&WakeProgram) -> bool,
 ) -> Vec<ProgramTrust> {
     let one = &|agent: &Agent, program: WakeProgram| {
-        let (agent, agreed) = (agent.id.to_string(), is_agreed(&program));
+        let (agent, trusted) = (agent.id.to_string(), is_trusted(&program));
         ProgramTrust {
             agent,
             sha256: program.sha256(),
             program: program.value().clone(),
-            agreed,
+            trusted,
         }
     };
     let all = registry

@@ -37,10 +37,10 @@ pub struct RoomConsent {
     /// The time of the consent.
     pub since: String,
     /// The programs that may be started.
-    pub programs: Vec<AgreedProgram>,
+    pub programs: Vec<TrustedProgram>,
     /// The links that the room may use to connect to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<AgreedLink>,
+    pub links: Vec<TrustedLink>,
     /// The settings that may take effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<GuardedSetting>,
@@ -68,7 +68,7 @@ pub struct LinkConnection {
 
 /// A connection that may be made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AgreedLink {
+pub struct TrustedLink {
     /// The connection.
     #[serde(flatten)]
     pub connection: LinkConnection,
@@ -78,7 +78,7 @@ pub struct AgreedLink {
 
 /// A program that may be started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AgreedProgram {
+pub struct TrustedProgram {
     /// The program for display: its arguments, or the word in the registry.
     pub program: Value,
     /// The digest that identifies it.
@@ -177,7 +177,7 @@ pub fn agree(
                 .any(|agreed| agreed.sha256 == *sha256)
             {
                 let (program, sha256, since) = (program.clone(), sha256.clone(), now.clone());
-                consent.programs.push(AgreedProgram {
+                consent.programs.push(TrustedProgram {
                     program,
                     sha256,
                     since,
@@ -189,7 +189,7 @@ pub fn agree(
             consent
                 .links
                 .retain(|agreed| agreed.connection.link != connection.link);
-            consent.links.push(AgreedLink {
+            consent.links.push(TrustedLink {
                 connection: connection.clone(),
                 since: now.clone(),
             });

@@ -102,7 +102,7 @@ fn a_link_is_shown_with_all_consent_and_in_json() {
     assert_eq!(all["rooms"][0]["links"][0]["link"], "po", "{all:#}");
     let one = pair.fit.json(&["trust"]);
     assert_eq!(
-        (&one["links"][0]["as"], &one["links"][0]["agreed"]),
+        (&one["links"][0]["as"], &one["links"][0]["trusted"]),
         (&"fit".into(), &true.into()),
         "{one:#}"
     );

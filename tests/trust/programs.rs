@@ -67,10 +67,10 @@ fn setting_a_wake_program_is_consent_to_this_program_only() {
     // P107
     let town = Town::of(&["alice", "bob"]).quick();
     town.ok(&["agent", "set", "bob", "--wake", &bell("mine").to_string()]);
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], true);
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], true);
     town.ok(&["agent", "add", "carol", "--wake", r#"["true"]"#]);
-    assert_eq!(town.json(&["agent", "show", "carol"])["wake_agreed"], true);
-    assert_eq!(town.json(&["status"])["not_agreed"], json!([]));
+    assert_eq!(town.json(&["agent", "show", "carol"])["wake_trusted"], true);
+    assert_eq!(town.json(&["status"])["not_trusted"], json!([]));
     let town = town.run();
     mail(&town, "one");
     town.wait("it is started", || rung(&town) == ["mine"]);
@@ -80,17 +80,17 @@ fn setting_a_wake_program_is_consent_to_this_program_only() {
 fn status_doctor_and_agent_show_say_what_is_not_agreed_to() {
     let town = brought("first");
     let status = town.json(&["status"]);
-    assert_eq!(status["not_agreed"][0]["agent"], "bob", "{status:#}");
+    assert_eq!(status["not_trusted"][0]["agent"], "bob", "{status:#}");
     assert!(town.ok(&["status"]).contains("you have not trusted"));
     let report = town.pipe(&["doctor", "--json"], "").out;
-    assert!(report.contains("program_not_agreed"), "{report}");
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+    assert!(report.contains("program_not_trusted"), "{report}");
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
     assert!(
         town.ok(&["agent", "show", "bob"])
-            .contains("wake_agreed  false")
+            .contains("wake_trusted  false")
     );
     assert_eq!(
-        town.json(&["agent", "show", "alice"]).get("wake_agreed"),
+        town.json(&["agent", "show", "alice"]).get("wake_trusted"),
         None
     );
 }
@@ -167,7 +167,7 @@ fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
     }
     let (code, said) = ask("y\n");
     assert!(code == Some(0) && said.contains("trusted"), "{said}");
-    assert_eq!(town.json(&["trust"])["programs"][0]["agreed"], true);
+    assert_eq!(town.json(&["trust"])["programs"][0]["trusted"], true);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn consent_can_be_listed_and_revoked() {
     );
     let revoked = town.ok(&["trust", "--revoke"]);
     assert!(revoked.contains("revoked for"), "{revoked}");
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
     town.fails(3, &["trust", "--revoke"]);
 }
 
@@ -202,11 +202,11 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
     );
     let room = elsewhere.to_string_lossy();
     assert_eq!(
-        town.json(&["--room", &room, "agent", "show", "bob"])["wake_agreed"],
+        town.json(&["--room", &room, "agent", "show", "bob"])["wake_trusted"],
         false
     );
     std::fs::write(town.room("spool/room"), "another-room\n").expect("a file");
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn waking_by_codex_also_needs_consent() {
         json!({"id": "alice"}),
         json!({"id": "bob", "wake": {"by": "codex"}}),
     ]);
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
     let town = town.run();
     mail(&town, "one");
     town.wait("the router says why it starts nothing", || {

@@ -83,7 +83,7 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
     // P109
     let world = agreed();
     let file = world.trust().join("trust.json");
-    assert_eq!(world.json(&["agent", "show", "bob"])["wake_agreed"], true);
+    assert_eq!(world.json(&["agent", "show", "bob"])["wake_trusted"], true);
     for (path, wrong, right) in [
         (file.as_path(), 0o660, 0o600),
         (world.trust(), 0o777, 0o700),
@@ -91,7 +91,7 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
         set_mode(path, wrong);
         let shown = world.run(&["agent", "show", "bob", "--json"]);
         assert!(
-            shown.out.contains(r#""wake_agreed":false"#)
+            shown.out.contains(r#""wake_trusted":false"#)
                 && shown.err.contains("can be written by other users"),
             "{shown:?}"
         );
@@ -99,7 +99,7 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
         assert!(refused.contains("chmod"), "{refused}");
         set_mode(path, right);
     }
-    assert_eq!(world.json(&["agent", "show", "bob"])["wake_agreed"], true);
+    assert_eq!(world.json(&["agent", "show", "bob"])["wake_trusted"], true);
     fs::write(&file, "{\"version\": 1, \"rooms\": [").expect("a file");
     let refused = world.fails(1, &["agent", "set", "bob", "--wake", r#"["true"]"#]);
     assert!(

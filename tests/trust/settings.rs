@@ -39,7 +39,7 @@ fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_pe
         assert_ne!(value(&world, key), wanted, "{text}");
         assert_eq!(world.json(&["trust", "--list"]), json!({"rooms": []}));
         let doctor = world.pipe(&["doctor", "--json"], "").out;
-        assert!(doctor.contains("setting_not_agreed"), "{text}: {doctor}");
+        assert!(doctor.contains("setting_not_trusted"), "{text}: {doctor}");
         world.ok(&["send", "bob", "hello", "--as", "alice"]);
         assert_eq!(world.bodies("bob"), ["hello"], "mail within the room");
         let shown = world.json(&["trust", "--yes"]);

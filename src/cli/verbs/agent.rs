@@ -150,7 +150,7 @@ pub(super) struct AgentOutput<'a> {
     agent: &'a Agent,
     /// Whether the user agreed to the program that wakes it. Absent without such a program.
     #[serde(skip_serializing_if = "Option::is_none")]
-    wake_agreed: Option<bool>,
+    wake_trusted: Option<bool>,
     /// The mail and the questions that it leaves when it is retired.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<&'a RetiredAgentMail>,
@@ -160,7 +160,7 @@ impl<'a> From<&'a Agent> for AgentOutput<'a> {
     fn from(agent: &'a Agent) -> AgentOutput<'a> {
         AgentOutput {
             agent,
-            wake_agreed: None,
+            wake_trusted: None,
             left: None,
         }
     }
@@ -266,10 +266,10 @@ fn show(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
     if let Some(wake) = &agent.wake
         && agent.is_woken_by_a_program()
     {
-        let agreed = room
+        let trusted = room
             .agrees(wake)
             .inspect_err(|e| cx.out.warn(&e.to_string()));
-        shown.wake_agreed = Some(agreed.unwrap_or(false));
+        shown.wake_trusted = Some(trusted.unwrap_or(false));
     }
     let fields = serde_json::to_value(&shown).unwrap_or_default();
     let fields = fields.as_object().into_iter().flatten();

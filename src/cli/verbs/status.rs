@@ -239,7 +239,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
         )?;
         print_fix(out, &outbox.fix)?;
     }
-    for ProgramTrust { agent, program, .. } in &status.not_agreed {
+    for ProgramTrust { agent, program, .. } in &status.not_trusted {
         say(
             out,
             YELLOW,

@@ -265,7 +265,7 @@ fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {
         out.line(format!("{name} {}", sanitize::line(value)))?;
     }
     for startable in &standing.programs {
-        let (style, word) = if startable.agreed {
+        let (style, word) = if startable.trusted {
             (BOLD, "trusted")
         } else {
             (YELLOW, "not trusted")
@@ -282,7 +282,7 @@ fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {
         ))?;
     }
     for link in &standing.links {
-        let (style, word) = if link.agreed {
+        let (style, word) = if link.trusted {
             (BOLD, "trusted")
         } else {
             (YELLOW, "not trusted")

@@ -70,7 +70,7 @@ pub struct RoomStatus {
     /// Agents without activity for a long time that have unread mail or are registered as online.
     pub stale: Vec<AgentPresence>,
     /// Programs that wake agents and that the calling user has not allowed.
-    pub not_agreed: Vec<ProgramTrust>,
+    pub not_trusted: Vec<ProgramTrust>,
     /// Settings and links that have no effect because the calling user has not allowed them.
     pub withheld: Vec<GuardedSetting>,
     /// Agents that Codex does not wake now, because their session does not seem to be loaded.
@@ -218,10 +218,10 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         .map(|(registry, state)| {
             roster::stale(registry, state, &calls, settings.stale_after, Stamp::now())
         });
-    let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| {
-        programs::not_agreed(room, registry)
+    let not_trusted = registry.as_ref().map_or(Ok(Vec::new()), |registry| {
+        programs::not_trusted(room, registry)
     });
-    let not_agreed = not_agreed
+    let not_trusted = not_trusted
         .map_err(|e| problems.push(e.to_string()))
         .unwrap_or_default();
     let unloaded = registry.as_ref().map_or(Ok(Vec::new()), |one| {
@@ -262,7 +262,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
             .into_iter()
             .map(|stale| stale.agent)
             .collect(),
-        not_agreed,
+        not_trusted,
         withheld: settings.withheld,
         unloaded,
         undelivered: state

@@ -268,7 +268,7 @@ impl Settings {
 
     /// Resets the settings that lead out of the room, and disables links to other rooms of this machine. Keeps a value
     /// that the person has agreed to.
-    pub(super) fn withhold(&mut self, is_agreed: impl Fn(&GuardedSetting) -> bool) {
+    pub(super) fn withhold(&mut self, is_trusted: impl Fn(&GuardedSetting) -> bool) {
         let values = self.values();
         for key in KEYS {
             if !(key.leads_out)(self) {
@@ -278,7 +278,7 @@ impl Settings {
                 key: key.key.to_owned(),
                 value: to_toml(&values[key.key]),
             };
-            if !is_agreed(&setting) {
+            if !is_trusted(&setting) {
                 (key.reset)(self);
                 self.withheld.push(setting);
             }
@@ -289,7 +289,7 @@ impl Settings {
                 value: to_toml(link),
             };
             // A link to another machine has its own consent, because the router does not connect.
-            if link.carrier == Carrier::Dir && !is_agreed(&setting) {
+            if link.carrier == Carrier::Dir && !is_trusted(&setting) {
                 link.is_withheld = true;
                 self.withheld.push(setting);
             }
