@@ -32,7 +32,7 @@ fn init_makes_a_room_and_again_changes_nothing() {
     );
     let before = world.everything();
     assert!(world.ok(&["init"]).contains("already a room"));
-    assert_eq!(world.json(&["init"])["made"], false);
+    assert_eq!(world.json(&["init"])["created"], false);
     assert_eq!(world.everything(), before);
 }
 

@@ -65,7 +65,7 @@ pub struct DemoResult {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DemoStep {
     /// The explanation.
-    pub shows: &'static str,
+    pub explanation: &'static str,
     /// The command line.
     pub command: String,
 }
@@ -91,7 +91,7 @@ pub fn demo(directory: &Path) -> Result<DemoResult> {
         agent::add(&room, &[id.to_owned()], &fields)?;
     }
     let mut steps = Vec::new();
-    for (from, to, body, shows) in MESSAGES {
+    for (from, to, body, explanation) in MESSAGES {
         let draft = MessageDraft {
             to: vec![to.into()],
             body: Some(body.into()),
@@ -106,7 +106,7 @@ pub fn demo(directory: &Path) -> Result<DemoResult> {
             draft,
         )?;
         steps.push(DemoStep {
-            shows,
+            explanation,
             command: format!("mailbag send '{to}' '{body}' --as {from}"),
         });
     }
@@ -135,7 +135,7 @@ fn mistake(room: &Room) -> Result<DemoStep> {
     room.dir.replace(&file, TEXT.as_bytes())?;
     let command = format!("echo '{TEXT}' > {}", file.display());
     Ok(DemoStep {
-        shows: "to a misspelled name: the message is rejected, and the sender is notified",
+        explanation: "to a misspelled name: the message is rejected, and the sender is notified",
         command,
     })
 }

@@ -13,7 +13,7 @@ pub struct InitReport {
     /// Its directory.
     pub room: PathBuf,
     /// Whether this call created it.
-    pub made: bool,
+    pub created: bool,
     /// Why it is at this place.
     pub reason: String,
     /// A room that commands in this directory used before, or still use.
@@ -25,11 +25,15 @@ pub struct InitReport {
 
 impl InitReport {
     /// Describes a room for a caller in a directory.
-    pub fn describe(room: PathBuf, made: RoomCreation, from: &Path) -> InitReport {
-        let made = made == RoomCreation::New;
-        let other = if made { CompetingRoom::of(&room) } else { None };
+    pub fn describe(room: PathBuf, creation: RoomCreation, from: &Path) -> InitReport {
+        let created = creation == RoomCreation::New;
+        let other = if created {
+            CompetingRoom::of(&room)
+        } else {
+            None
+        };
         InitReport {
-            made,
+            created,
             reason: room::reason(&room, from),
             warning: other.as_ref().map(|other| other.warning(&room)),
             other: other.map(|other| other.room().to_path_buf()),
@@ -50,6 +54,6 @@ pub fn init(asked: Option<&Path>, from: &Path, readers: RoomReaders) -> Result<(
         Some(path) => from.join(path),
         None => room::check_not_a_link(room::default_place(from))?,
     };
-    let (room, made) = Room::init_for(&place, readers)?;
-    Ok((room, InitReport::describe(place, made, from)))
+    let (room, creation) = Room::init_for(&place, readers)?;
+    Ok((room, InitReport::describe(place, creation, from)))
 }

@@ -21,7 +21,7 @@ pub struct JoinResult {
     pub registered: bool,
     /// The name that the session had before, if mailbag gave it. It is an alias of the agent now, if others can know it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub was: Option<String>,
+    pub previous_name: Option<String>,
     /// The client.
     pub client: String,
     /// The client's session id, if it has one.
@@ -106,7 +106,7 @@ pub fn join(
     Ok(JoinResult {
         agent,
         registered,
-        was,
+        previous_name: was,
         client,
         session,
         unread,
@@ -131,7 +131,7 @@ pub fn join_any(room: &Room, role: Option<&str>, caller: &CallingSession) -> Res
     Ok(JoinResult {
         agent,
         registered: false,
-        was: None,
+        previous_name: None,
         client,
         session,
         unread,

@@ -47,7 +47,7 @@ pub struct SharedArtifact {
     /// Its size in bytes.
     pub size: u64,
     /// Whether the context already had the same content under this name.
-    pub already: bool,
+    pub already_shared: bool,
     /// Whether the copy has another name, because another file has the original one.
     pub renamed: bool,
 }
@@ -193,7 +193,7 @@ fn put(
         hash_pieces(source, |piece| draft.write_all(piece)).doing("copy into", draft.path())?;
     draft.sync()?;
     let mut number = 1;
-    let (kept, already) = loop {
+    let (kept, already_shared) = loop {
         let candidate = numbered(name, number);
         if draft.try_place(&candidate)? {
             dir.sync()?;
@@ -209,7 +209,7 @@ fn put(
         file: dir.at(&kept),
         sha256: hex(&digest),
         size: draft.written(),
-        already,
+        already_shared,
         renamed: number > 1,
     })
 }

@@ -169,7 +169,7 @@ fn a_test_of_a_link_to_another_machine_shows_its_stages() {
         probe["ok"] == true && stage(&probe, "recorded") && stage(&probe, "confirmed"),
         "{probe}"
     );
-    assert!(probe["passed_there"].is_null(), "{probe}");
+    assert!(probe["remote_pass"].is_null(), "{probe}");
     assert_eq!(carriers.end(), 0);
 }
 

@@ -84,7 +84,7 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
     };
     let (first, said) = share("one");
     assert_eq!(
-        (&first["path"], &first["already"], said.as_str()),
+        (&first["path"], &first["already_shared"], said.as_str()),
         (&json!("plans/plan.md"), &json!(false), "")
     );
     assert_eq!(
@@ -96,7 +96,7 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
     );
     let (again, said) = share("one");
     assert_eq!(
-        (&again["path"], &again["already"]),
+        (&again["path"], &again["already_shared"]),
         (&json!("plans/plan.md"), &json!(true))
     );
     assert!(said.contains("already"), "{said}");
@@ -108,7 +108,7 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
     assert!(said.contains("plans/plan-2.md"), "{said}");
     let (third, _) = share("two");
     assert_eq!(
-        (&third["path"], &third["already"]),
+        (&third["path"], &third["already_shared"]),
         (&json!("plans/plan-2.md"), &json!(true))
     );
     assert_eq!(

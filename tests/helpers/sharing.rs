@@ -77,7 +77,7 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
     let notes = file(&town, "no tes.md", &content);
     let by_program = town.json(&["share", &notes, "--category", "research", "--as", "alice"]);
     assert_eq!(
-        (&by_program["already"], &by_program["path"]),
+        (&by_program["already_shared"], &by_program["path"]),
         (&json!(true), &json!(first[0]))
     );
     let there = fs::read_to_string(town.room("context/research/no tes.md")).expect("a file");

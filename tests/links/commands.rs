@@ -194,13 +194,13 @@ fn a_test_shows_each_stage_whether_or_not_routers_run() {
     let all = "recorded brought confirmed";
     let probe = rooms.fit.json(&["link", "test", "po"]);
     assert_eq!(
-        (&*stages(&probe).join(" "), &probe["passed_there"]),
+        (&*stages(&probe).join(" "), &probe["remote_pass"]),
         (all, &json!(false))
     );
     let here = rooms.fit.router(&[]);
     let probe = rooms.fit.json(&["link", "test", "po"]);
     assert_eq!(
-        (&*stages(&probe).join(" "), &probe["passed_there"]),
+        (&*stages(&probe).join(" "), &probe["remote_pass"]),
         (all, &json!(true))
     );
     let _there = rooms.po.router(&[]);
@@ -213,7 +213,7 @@ fn a_test_shows_each_stage_whether_or_not_routers_run() {
     drop(here);
     let probe = rooms.fit.json(&["link", "test", "po"]);
     assert_eq!(
-        (&*stages(&probe).join(" "), &probe["passed_there"]),
+        (&*stages(&probe).join(" "), &probe["remote_pass"]),
         (all, &json!(false))
     );
 }

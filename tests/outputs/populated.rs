@@ -172,7 +172,7 @@ fn linking(run: &mut Run<'_>) {
     run.ok("link-remove", &["po", "--bounce"]);
     let removed = run.ok("link-remove", &["far"]);
     assert_eq!(
-        removed["on_servers"],
+        removed["server_cleanup"],
         "nats --server nats://127.0.0.1:1 stream rm mailbag_fit"
     );
 }

@@ -129,7 +129,7 @@ fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
     let world = room();
     assert_eq!(world.ok(&["agent", "retire", "bob"]).trim(), "retired bob");
     assert_eq!(
-        world.json(&["agent", "retire", "carol"])["left"],
+        world.json(&["agent", "retire", "carol"])["remaining"],
         json!({"unread": 0, "questions": []})
     );
 }

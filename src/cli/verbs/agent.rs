@@ -151,9 +151,9 @@ pub(super) struct AgentOutput<'a> {
     /// Whether the user agreed to the program that wakes it. Absent without such a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     wake_trusted: Option<bool>,
-    /// The mail and the questions that it leaves when it is retired.
+    /// The mail and the questions that remain when it is retired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    left: Option<&'a RetiredAgentMail>,
+    remaining: Option<&'a RetiredAgentMail>,
 }
 
 impl<'a> From<&'a Agent> for AgentOutput<'a> {
@@ -161,7 +161,7 @@ impl<'a> From<&'a Agent> for AgentOutput<'a> {
         AgentOutput {
             agent,
             wake_trusted: None,
-            left: None,
+            remaining: None,
         }
     }
 }
@@ -295,21 +295,21 @@ fn changed(verb: &str, agent: &Agent, cx: &mut CommandContext) -> Result<()> {
 
 /// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
 fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
-    let left = &agent::left_by(room, &agent.id)?;
+    let remaining = &agent::left_by(room, &agent.id)?;
     let shown = AgentOutput {
-        left: Some(left),
+        remaining: Some(remaining),
         ..AgentOutput::from(agent)
     };
     cx.out.show(&shown, |out| {
         out.done(format!("{verb} {}", agent.id))?;
-        if left.unread > 0 {
-            let count = count_of(left.unread, "unread message");
+        if remaining.unread > 0 {
+            let count = count_of(remaining.unread, "unread message");
             out.line(format!(
                 "{count}: `mailbag inbox --as {}` shows the mail",
                 agent.id
             ))?;
         }
-        for one in &left.questions {
+        for one in &remaining.questions {
             let text = format!(
                 "open question #{}: {} asks {}: {}",
                 one.seq,

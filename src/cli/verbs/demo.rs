@@ -66,8 +66,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
 fn show(demo: &DemoResult, out: &mut CommandOutput) -> Result<()> {
     title("Five agents and the messages that they send", out)?;
     for step in &demo.steps {
-        let shows = out.paint(DIM, &format!("# {}", step.shows));
-        out.line(format!("  {shows}"))?;
+        let explanation = out.paint(DIM, &format!("# {}", step.explanation));
+        out.line(format!("  {explanation}"))?;
         out.line(format!("  {}", sanitize::line(&step.command)))?;
     }
     out.line("")?;

@@ -47,7 +47,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         let place = init.room.display().to_string();
         let place = sanitize::line(&place);
         let reason = format!("note: {}", init.reason);
-        if !init.made {
+        if !init.created {
             out.done(format!("already a room: {place}"))?;
             out.flush()?;
             out.note(&reason);

@@ -91,7 +91,7 @@ fn show(joined: &JoinResult, out: &mut CommandOutput) -> Result<()> {
         ""
     };
     let was = joined
-        .was
+        .previous_name
         .as_ref()
         .map(|was| format!(", and no longer {was}"))
         .unwrap_or_default();

@@ -220,7 +220,7 @@ fn tell_added(added: &AddedLink, out: &mut CommandOutput) -> Result<()> {
         changed,
         dry_run,
         table,
-        back,
+        reverse_link,
         next,
     } = added;
     if *dry_run {
@@ -237,9 +237,9 @@ fn tell_added(added: &AddedLink, out: &mut CommandOutput) -> Result<()> {
         };
         out.done(format!("{word} the link {tag}{to}"))?;
     }
-    match (back, next) {
-        (Some(back), _) => out.done(format!(
-            "the other room calls this one {back}: mail goes both ways"
+    match (reverse_link, next) {
+        (Some(tag), _) => out.done(format!(
+            "the other room calls this one {tag}: mail goes both ways"
         )),
         (None, Some(next)) => {
             out.done("the other room has no link to this one yet; add it with")?;
@@ -362,7 +362,7 @@ fn tell_probe(probe: &ProbeResult, timeout: Duration, out: &mut CommandOutput) -
     if let Some(problem) = &probe.problem {
         out.line(sanitize::line(problem))?;
     }
-    if probe.passed_there == Some(true) {
+    if probe.remote_pass == Some(true) {
         out.flush()?;
         out.note(
             "no router runs in the other room: mail waits there until a command is run; this command made a pass there",
@@ -382,7 +382,7 @@ fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
             ),
         };
         out.done(format!("removed the link {}{gone}", removed.tag))?;
-        let Some(command) = &removed.on_servers else {
+        let Some(command) = &removed.server_cleanup else {
             return Ok(());
         };
         out.done(

@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             "another file has this name; the copy is {}",
             artifact.path
         ));
-    } else if artifact.already {
+    } else if artifact.already_shared {
         cx.out
             .note("the context already has this file; announced it again");
     }

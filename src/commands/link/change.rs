@@ -30,7 +30,7 @@ pub struct RecordedLinkChange {
     pub waiting: usize,
     /// The command of the NATS client that removes the data of a removed link from the servers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_servers: Option<String>,
+    pub server_cleanup: Option<String>,
 }
 
 /// The result of a rebind.
@@ -62,19 +62,19 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<RecordedLinkChange
     }
     let seq = record(room, tag, if bounce { "bounce" } else { "remove" })?.seq;
     let _held = room.lock_registry()?;
-    let on_servers = on_servers(&room.settings()?, tag);
+    let server_cleanup = server_cleanup_command(&room.settings()?, tag);
     edit(room, false, |text| table::take_out(text, tag))?;
     Ok(RecordedLinkChange {
         tag: tag.to_owned(),
         seq,
         waiting,
-        on_servers,
+        server_cleanup,
     })
 }
 
 /// The command that removes the data of a link from NATS servers: the stream of this room, or only its consumer if the stream
 /// also serves other links.
-fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
+fn server_cleanup_command(settings: &Settings, tag: &str) -> Option<String> {
     let link = settings
         .links
         .get(tag)
@@ -137,7 +137,7 @@ pub fn rebind(room: &Room, tag: &str) -> Result<RecordedLinkChange> {
         tag: tag.to_owned(),
         seq,
         waiting,
-        on_servers: None,
+        server_cleanup: None,
     })
 }
 

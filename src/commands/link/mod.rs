@@ -58,8 +58,8 @@ pub struct AddedLink {
     pub dry_run: bool,
     /// The table in `settings.toml`.
     pub table: String,
-    /// The tag of this room in the other one, if that room is on this machine and has a link to this one.
-    pub back: Option<String>,
+    /// The tag of the other room's link to this one, if that room is on this machine and has such a link.
+    pub reverse_link: Option<String>,
     /// The command that adds a link from the other room to this one.
     pub next: Option<String>,
 }
@@ -108,12 +108,12 @@ pub fn add(room: &Room, from: &Path, wanted: &LinkRequest<'_>) -> Result<AddedLi
     if !wanted.dry_run {
         trust::agree_to_link(room, wanted.tag)?;
     }
-    let back = other
+    let reverse_link = other
         .as_ref()
         .map(|other| links::their_link(room, &link, other))
         .transpose()?
         .flatten();
-    let next = match (&other, &back) {
+    let next = match (&other, &reverse_link) {
         (Some(other), None) => Some(links::link_back(room, &settings, other)),
         _ => None,
     };
@@ -124,7 +124,7 @@ pub fn add(room: &Room, from: &Path, wanted: &LinkRequest<'_>) -> Result<AddedLi
         changed,
         dry_run: wanted.dry_run,
         table,
-        back,
+        reverse_link,
         next,
     })
 }

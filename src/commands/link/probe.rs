@@ -25,10 +25,10 @@ pub struct ProbeResult {
     pub ok: bool,
     /// The stages, in order.
     pub stages: Vec<ProbeStageTime>,
-    /// Whether a router runs here and none in the other room, so that this command made a pass there. Absent if that is not
+    /// Whether this command made a pass in the other room, because a router runs here and none there. Absent if that is not
     /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub passed_there: Option<bool>,
+    pub remote_pass: Option<bool>,
     /// Why the test failed, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -230,7 +230,7 @@ impl ProbeRun<'_> {
             tag: self.tag.to_owned(),
             ok,
             stages: stages.map(stage).collect(),
-            passed_there: self.there.map(|there| there.passed),
+            remote_pass: self.there.map(|there| there.passed),
             problem,
         }
     }
