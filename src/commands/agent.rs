@@ -184,7 +184,8 @@ pub struct RetiredAgentMail {
 pub fn left_by(room: &Room, id: &str) -> Result<RetiredAgentMail> {
     let unread = inbox::unread(&room.dir, id)?.len();
     let mut questions = state::committed(&room.dir)?.questions();
-    questions.retain(|question| question.from == id || question.of.iter().any(|of| of == id));
+    questions
+        .retain(|question| question.from == id || question.waiting_for.iter().any(|of| of == id));
     Ok(RetiredAgentMail { unread, questions })
 }
 

@@ -68,9 +68,9 @@ pub struct ClaimDecision {
     /// The lease of a granted or waiting claim, as `4h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
-    /// The former owner of the released claims.
+    /// The owner of the subjects before this change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
+    pub owner_before: Option<String>,
     /// The agent that can accept the offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
@@ -89,7 +89,7 @@ impl ClaimDecision {
             status,
             claims,
             lease,
-            of,
+            owner_before,
             to,
             seq,
             withdrawn,
@@ -101,13 +101,16 @@ impl ClaimDecision {
             format!(": {}", claims.join(", "))
         };
         let other = |word: &str| {
-            of.as_ref()
+            owner_before
+                .as_ref()
                 .map(|of| format!(" {word} {of}"))
                 .unwrap_or_default()
         };
         let waiting = || count_of(withdrawn.len(), "waiting claim");
         match status {
-            ClaimOutcome::Granted if of.is_some() => format!("granted{what}{}", other("from")),
+            ClaimOutcome::Granted if owner_before.is_some() => {
+                format!("granted{what}{}", other("from"))
+            }
             ClaimOutcome::Granted => format!(
                 "granted{what} (lease {})",
                 lease.as_deref().unwrap_or_default()
@@ -374,14 +377,14 @@ impl SentClaimMessage {
     fn decision(&self, record: &Record) -> Option<ClaimDecision> {
         let (id, seq) = (self.message.sent.id.clone(), record.seq);
         let plain = |status, claims| {
-            let (lease, of, to, offer, withdrawn) = (None, None, None, None, Vec::new());
+            let (lease, owner_before, to, offer, withdrawn) = (None, None, None, None, Vec::new());
             ClaimDecision {
                 id,
                 seq,
                 status,
                 claims,
                 lease,
-                of,
+                owner_before,
                 to,
                 offer,
                 withdrawn,
@@ -414,7 +417,7 @@ impl SentClaimMessage {
                 claims,
                 waiting,
             } => ClaimDecision {
-                of: Some(of.to_string()),
+                owner_before: Some(of.to_string()),
                 withdrawn: waiting.clone(),
                 ..plain(ClaimOutcome::Released, claims.clone())
             },
@@ -440,9 +443,9 @@ impl SentClaimMessage {
     ) -> ClaimDecision {
         let one = self.before.offered().iter().find(|one| one.offer == offer);
         let claims = one.map(|one| one.subjects.iter().map(ClaimSubject::to_string).collect());
-        let of = one.map(|one| one.from.to_string());
+        let owner_before = one.map(|one| one.from.to_string());
         ClaimDecision {
-            of,
+            owner_before,
             offer: Some(offer.to_owned()),
             ..plain(status, claims.unwrap_or_default())
         }

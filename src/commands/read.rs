@@ -133,7 +133,8 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<InboxMessage> {
 fn closed(room: &Room, agent: &str, mut mail: InboxMessage) -> Result<InboxMessage> {
     let Some(seq) = mail.seq else { return Ok(mail) };
     let trace = trace::trace(room, Some(agent), &format!("#{seq}"))?;
-    let is_own = |one: &&RecipientTrace| one.agent == agent || one.now.as_deref() == Some(agent);
+    let is_own =
+        |one: &&RecipientTrace| one.agent == agent || one.renamed_to.as_deref() == Some(agent);
     let steps = trace
         .recipients
         .iter()

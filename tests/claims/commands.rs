@@ -145,7 +145,7 @@ fn a_dropped_file_has_the_same_effect_as_the_command() {
     );
     let data = world.json(&["handoff", "--accept", "--as", "alice"]);
     assert_eq!(
-        (&data["status"], &data["of"], &data["claims"]),
+        (&data["status"], &data["owner_before"], &data["claims"]),
         (&json!("granted"), &json!("bob"), &json!(["src"]))
     );
     world.drop_file("alice", "c.json", release_all().to_string());
@@ -208,7 +208,7 @@ fn the_human_releases_the_claims_of_another_agent() {
         "release", "src", "--of", "bob", "--note", "crashed", "--as", "human",
     ]);
     assert_eq!(
-        (&data["status"], &data["of"]),
+        (&data["status"], &data["owner_before"]),
         (&json!("released"), &json!("bob"))
     );
     assert_eq!(world.bodies("bob"), ["crashed"], "the owner is told why");

@@ -108,19 +108,19 @@ fn trace_says_what_is_left_of_a_claim() {
     let now = |id: &str| world.json(&["trace", id, "--as", "human"])["claim"].clone();
     assert_eq!(
         now("c1"),
-        json!({"what": "src/auth/** · granted", "now": "owned"})
+        json!({"change": "src/auth/** · granted", "state": "owned"})
     );
     assert_eq!(
         now("c2"),
-        json!({"what": "src · waiting", "now": "waiting"})
+        json!({"change": "src · waiting", "state": "waiting"})
     );
     assert_eq!(
         now("c3"),
-        json!({"what": "src/auth/** · offered", "now": "open"})
+        json!({"change": "src/auth/** · offered", "state": "open"})
     );
     world.ok(&["release", "--as", "alice"]);
     assert_eq!(
-        ["c1", "c2", "c3"].map(|id| now(id)["now"].clone()),
+        ["c1", "c2", "c3"].map(|id| now(id)["state"].clone()),
         ["ended", "owned", "ended"]
     );
     assert!(

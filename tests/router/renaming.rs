@@ -81,7 +81,7 @@ fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
     );
     let third = recipient(&world, "4");
     assert_eq!(
-        [&third["agent"], &third["now"], &third["status"]],
+        [&third["agent"], &third["renamed_to"], &third["status"]],
         ["kiwi", "bob", "delivered"],
         "{third}"
     );
@@ -339,12 +339,12 @@ fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("kiwi"), ["for the new one"]);
     assert_eq!(world.bodies("bob"), ["first", "second"]);
-    assert_eq!(recipient(&world, "2")["now"], "bob");
+    assert_eq!(recipient(&world, "2")["renamed_to"], "bob");
     let trace = world.json(&["trace", "5", "--as", "alice"]);
     assert_eq!(
         (
             &trace["recipients"][0]["agent"],
-            &trace["recipients"][0]["now"]
+            &trace["recipients"][0]["renamed_to"]
         ),
         (&json!("kiwi"), &Value::Null),
         "{trace}"
@@ -535,7 +535,7 @@ fn a_claim_of_a_former_name_is_traced_as_still_owned() {
     world.ok(&["run", "--once"]);
     rename(&world, "kiwi", "bob");
     world.ok(&["run", "--once"]);
-    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["now"], "owned");
+    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["state"], "owned");
     world.ok(&["release", "src", "--as", "bob"]);
-    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["now"], "ended");
+    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["state"], "ended");
 }

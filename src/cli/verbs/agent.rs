@@ -314,7 +314,7 @@ fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> R
                 "open question #{}: {} asks {}: {}",
                 one.seq,
                 one.from,
-                one.of.join(", "),
+                one.waiting_for.join(", "),
                 one.text
             );
             out.line(sanitize::line(&text))?;

@@ -65,7 +65,7 @@ fn show(digest: &LogDigest, out: &mut CommandOutput) -> Result<()> {
         let (at, from, of) = (
             out.time(&one.at),
             text(&one.from, out),
-            text(&one.of.join(", "), out),
+            text(&one.waiting_for.join(", "), out),
         );
         format!(
             "#{} {at} {from} asks {of}: {}",

@@ -57,15 +57,15 @@ fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {
         sanitize::line(about)
     );
     out.line(head)?;
-    if let Some(ClaimTrace { what, now }) = &trace.claim {
-        let now = match now {
+    if let Some(ClaimTrace { change, state }) = &trace.claim {
+        let state = match state {
             Some(ClaimState::Owned) => "; still owned",
             Some(ClaimState::Waiting) => "; still waiting",
             Some(ClaimState::Open) => "; the offer is open",
             Some(ClaimState::Ended) => "; ended",
             None => "",
         };
-        out.line(format!("{}{now}", sanitize::line(what)))?;
+        out.line(format!("{}{state}", sanitize::line(change)))?;
     }
     if let Some(sent) = &trace.sent {
         out.line(format!(
@@ -89,7 +89,7 @@ fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {
     }
     for notice in &trace.notices {
         let at = out.time(&notice.at);
-        out.line(format!("{at}  notice to {}: {}", notice.agent, notice.what))?;
+        out.line(format!("{at}  notice to {}: {}", notice.agent, notice.event))?;
     }
     if trace.recipients.is_empty() {
         out.note("no recipients: the message is only in its channel");
@@ -105,7 +105,7 @@ fn show_recipient(recipient: &RecipientTrace, out: &mut CommandOutput) -> Result
         format!(" (via {})", recipient.via)
     };
     let now = recipient
-        .now
+        .renamed_to
         .as_ref()
         .map(|now| format!(" (now {now})"))
         .unwrap_or_default();

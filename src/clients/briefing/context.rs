@@ -231,10 +231,12 @@ fn text(context: &AgentContext, left_out: DroppedEntryCounts) -> String {
             .iter()
             .map(|claim| path(claim, limits::CONTEXT_TEXT)),
     );
-    let waits = session
-        .waiting
-        .iter()
-        .map(|AwaitedSubjects { subjects, by }| format!("{}: {}", paths(subjects), quoted(by)));
+    let waits = session.waiting.iter().map(
+        |AwaitedSubjects {
+             subjects,
+             conflicts,
+         }| format!("{}: {}", paths(subjects), quoted(conflicts)),
+    );
     list(&mut lines, "you wait for:", waits);
     list(
         &mut lines,

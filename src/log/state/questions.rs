@@ -19,7 +19,7 @@ pub struct OpenQuestion {
     /// The agent that asks.
     pub from: String,
     /// The agents that have not answered, or that can decide.
-    pub of: Vec<String>,
+    pub waiting_for: Vec<String>,
     /// Its message, as `<sender>/<id>`.
     pub name: String,
     /// Its subject, or the first line of its body.
@@ -38,7 +38,7 @@ impl RoomState {
                 kind: "question",
                 at: item.since().to_string(),
                 from: item.from.to_string(),
-                of: item.of.iter().map(ToString::to_string).collect(),
+                waiting_for: item.of.iter().map(ToString::to_string).collect(),
                 name: claim::name(&item.from, &item.id),
                 text: item.title.clone(),
             });
@@ -47,7 +47,7 @@ impl RoomState {
             kind: "approval",
             at: Stamp::from_micros(open.since).to_string(),
             from: open.from.to_string(),
-            of: open.to.iter().map(ToString::to_string).collect(),
+            waiting_for: open.to.iter().map(ToString::to_string).collect(),
             name: open.approval.clone(),
             text: open.terms.title.clone(),
         });

@@ -61,7 +61,7 @@ pub struct AwaitedSubjects {
     /// The subjects.
     pub subjects: Vec<String>,
     /// The conflicting claims, in few words.
-    pub by: String,
+    pub conflicts: String,
 }
 
 /// The shared files.
@@ -150,7 +150,7 @@ fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<AwaitedSubjects>)
         .take(limits::CONTEXT_THREADS);
     let waiting = waiting.map(|one| AwaitedSubjects {
         subjects: one.subjects.iter().map(ClaimSubject::to_string).collect(),
-        by: blocked_by(&claims, agent, &one.subjects),
+        conflicts: blocked_by(&claims, agent, &one.subjects),
     });
     Ok((owned, waiting.collect()))
 }

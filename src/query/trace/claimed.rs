@@ -10,9 +10,9 @@ use std::sync::Arc;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClaimTrace {
     /// The change, in few words.
-    pub what: String,
+    pub change: String,
     /// The present state of the claim or offer.
-    pub now: Option<ClaimState>,
+    pub state: Option<ClaimState>,
 }
 
 /// The present state of a claim or an offer.
@@ -60,8 +60,8 @@ impl ClaimTrace {
             _ => None,
         };
         Some(ClaimTrace {
-            what: change.summary()?,
-            now,
+            change: change.summary()?,
+            state: now,
         })
     }
 }

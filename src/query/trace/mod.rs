@@ -68,7 +68,7 @@ pub struct RecipientTrace {
     pub agent: String,
     /// The agent that has its mail, if its name changed since.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub now: Option<String>,
+    pub renamed_to: Option<String>,
     /// Kind of address that reached the recipient.
     pub via: String,
     /// Current status.
@@ -126,7 +126,7 @@ pub struct TraceNotice {
     /// Recipient of the notice.
     pub agent: String,
     /// `expired` or `overdue`.
-    pub what: String,
+    pub event: String,
     /// When it was recorded.
     pub at: String,
 }
@@ -452,10 +452,10 @@ impl<'a> MessageTracer<'a> {
         let Some((what, seq)) = about else { return };
         if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what)
         {
-            let what = if what == EXPIRED { EXPIRED } else { OVERDUE };
+            let event = if what == EXPIRED { EXPIRED } else { OVERDUE };
             let notices = record.recipients().map(|(agent, _)| TraceNotice {
                 agent: agent.to_string(),
-                what: what.into(),
+                event: event.into(),
                 at: record.at.clone(),
             });
             self.notices.extend(notices);
@@ -524,14 +524,14 @@ impl<'a> MessageTracer<'a> {
             .max_by_key(|status| status.rank())
             .unwrap_or(CopyStatus::Accepted);
         let wakes = self.wakes.get(agent).cloned().unwrap_or_default();
-        let now = self
+        let renamed_to = self
             .now
             .get(agent)
             .filter(|now| ***now != *agent)
             .map(ToString::to_string);
         RecipientTrace {
             agent: agent.to_owned(),
-            now,
+            renamed_to,
             via: via.to_owned(),
             status,
             statuses,

@@ -125,7 +125,7 @@ fn receipts(trace: &MessageTrace) -> Markup {
 fn receipt(recipient: &RecipientTrace) -> Markup {
     html! {
         tr {
-            td { (agent(&recipient.agent)) @if let Some(now) = &recipient.now { " (now " (agent(now)) ")" } }
+            td { (agent(&recipient.agent)) @if let Some(now) = &recipient.renamed_to { " (now " (agent(now)) ")" } }
             td {
                 strong { (recipient.status.as_str()) }
                 @for step in recipient.statuses.iter().filter_map(|step| step.note.as_ref()) { p { (text(step)) } }

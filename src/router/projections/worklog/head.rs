@@ -99,18 +99,18 @@ fn questions(text: &mut String, state: &RoomState) {
         seq,
         at,
         from,
-        of,
+        waiting_for,
         text: about,
         ..
     } in &all[older..]
     {
-        let [from, of] =
-            [from, &of.join(", ")].map(|names| markdown::brief(names, limits::WORKLOG_TEXT));
+        let [from, waiting_for] = [from, &waiting_for.join(", ")]
+            .map(|names| markdown::brief(names, limits::WORKLOG_TEXT));
         let (at, about) = (
             to_the_second(at),
             markdown::brief(about, limits::WORKLOG_TEXT),
         );
-        let _ = writeln!(text, "- #{seq} {at} {from} asks {of}: {about}");
+        let _ = writeln!(text, "- #{seq} {at} {from} asks {waiting_for}: {about}");
     }
     if older > 0 {
         let _ = writeln!(text, "\n{} more: `mailbag log digest`.", older);
