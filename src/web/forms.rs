@@ -78,7 +78,7 @@ pub(super) async fn enter(
 #[derive(Debug, Serialize)]
 struct FormResult {
     /// A sentence about the outcome.
-    said: String,
+    message: String,
     failed: bool,
     /// The page to show next. `None` to stay.
     next: Option<String>,
@@ -87,9 +87,9 @@ struct FormResult {
 }
 
 impl FormResult {
-    fn stay(said: String) -> FormResult {
+    fn stay(message: String) -> FormResult {
         FormResult {
-            said,
+            message,
             failed: false,
             next: None,
             confirm: false,
@@ -257,12 +257,12 @@ pub(super) async fn send(
     };
     done(&app, move |app| {
         if let Some(item) = undecided(app, &letter)? {
-            let said = format!(
+            let message = format!(
                 "Not sent: #{} is an open approval, and a reply decides nothing. Press {} below its text to decide, or send the reply again.",
                 item.seq,
                 item.options.join(" or ")
             );
-            return Ok(FormResult { failed: true, confirm: true, ..FormResult::stay(said) });
+            return Ok(FormResult { failed: true, confirm: true, ..FormResult::stay(message) });
         }
         Ok(FormResult {
             next: Some(next),
@@ -366,20 +366,20 @@ fn sent_again(one: &RetryResult) -> FormResult {
     if one.event == Some(EventKind::Rejected) {
         let next = format!("/rejected/{}", one.record.unwrap_or(one.seq));
         return FormResult {
-            said: "rejected again".to_owned(),
+            message: "rejected again".to_owned(),
             failed: true,
             next: Some(next),
             confirm: false,
         };
     }
     let to = one.recipients.join(", ");
-    let said = match one.record {
+    let message = match one.record {
         Some(record) if !to.is_empty() => format!("sent again as #{record} to {to}"),
         Some(record) => format!("sent again as #{record}"),
         None => "it is in the outbox again".to_owned(),
     };
     FormResult {
         next: Some("/rejected".to_owned()),
-        ..FormResult::stay(said)
+        ..FormResult::stay(message)
     }
 }

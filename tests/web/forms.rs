@@ -159,7 +159,7 @@ fn a_reply_of_yes_to_an_open_approval_asks_whether_to_decide() {
         "{asked}"
     );
     assert!(
-        asked["said"]
+        asked["message"]
             .as_str()
             .is_some_and(|said| said.contains("Press yes or no")),
         "{asked}"
@@ -282,7 +282,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
         ],
     );
     assert!(
-        next["said"]
+        next["message"]
             .as_str()
             .is_some_and(|said| said.contains("to alice and bob"))
             && next["next"] == "/",
@@ -308,7 +308,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
         &[("text", r#"{"to": "bib", "body": "fixed"}"#)],
     );
     assert!(
-        again["failed"] == true && again["said"] == "rejected again",
+        again["failed"] == true && again["message"] == "rejected again",
         "{again}"
     );
     let place = again["next"]
@@ -322,7 +322,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
     );
     let next = page.submit(&place, &[("text", r#"{"to": "bob", "body": "fixed"}"#)]);
     assert!(
-        next["said"]
+        next["message"]
             .as_str()
             .is_some_and(|said| said.contains("to bob")),
         "{next}"

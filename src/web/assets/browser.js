@@ -24,14 +24,14 @@ async function sentence(answer) {
   return `${error.what}${problems.join("")}. ${error.fix}.`;
 }
 
-/** Sends a form, and gives what the page says about it: `{said, failed, next}`. */
+/** Sends a form, and gives what the page says about it: `{message, failed, next}`. */
 export async function send(form, button) {
   const fields = new URLSearchParams(new FormData(form, button));
   try {
     const answer = await ask(form.getAttribute("action"), { method: "POST", body: fields });
-    return answer.ok ? await answer.json() : { said: await sentence(answer), failed: true };
+    return answer.ok ? await answer.json() : { message: await sentence(answer), failed: true };
   } catch {
-    return { said: "No connection to mailbag web. It is not known whether this was sent: look before you send it again.", failed: true };
+    return { message: "No connection to mailbag web. It is not known whether this was sent: look before you send it again.", failed: true };
   }
 }
 

@@ -130,11 +130,11 @@ function settle(item, outcome) {
 /** Sends the answer of the person to an item, as it is displayed. */
 export async function answer(form, button) {
   const item = form.closest(".item");
-  if (isEarly) return { said: "The list has just moved. Nothing was sent: look again.", failed: true };
+  if (isEarly) return { message: "The list has just moved. Nothing was sent: look again.", failed: true };
   const result = await send(form, button);
   if (result.failed) return result;
   if (button?.matches(":focus-visible")) item.focus();
   else document.activeElement.blur();
-  settle(item, result.said);
+  settle(item, result.message);
   return result;
 }

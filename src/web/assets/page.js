@@ -227,10 +227,10 @@ function showReached() {
 }
 
 const NOTE = "mailbag-note";
-function note({ said, failed }) {
+function note({ message, failed }) {
   const place = $("#note");
   place.classList.toggle("failed", !!failed);
-  place.textContent = said;
+  place.textContent = message;
   place.hidden = false;
 }
 
@@ -244,7 +244,7 @@ document.addEventListener("submit", async (event) => {
   if (form.id === "password") {
     const why = await enter(new FormData(form)).catch(() => "No connection to mailbag web.");
     delete form.dataset.sent;
-    return why ? note({ said: why, failed: true }) : show();
+    return why ? note({ message: why, failed: true }) : show();
   }
   const result = await (form.closest(".item") ? needs.answer : send)(form, event.submitter);
   delete form.dataset.sent;
@@ -373,7 +373,7 @@ function choose(digit) {
   const option = options?.[digit - 1];
   if (!option) return;
   option.focus();
-  note({ said: `Press Enter to decide: ${option.textContent}` });
+  note({ message: `Press Enter to decide: ${option.textContent}` });
 }
 
 let isGo; // `g` was pressed
