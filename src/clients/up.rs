@@ -102,7 +102,7 @@ pub struct ClientStep {
     /// Notes for the person.
     pub notes: Vec<String>,
     /// The test of the hook. `None` if no file changed.
-    pub proof: Option<HookTest>,
+    pub hook_test: Option<HookTest>,
     /// Why nothing was done for this client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -190,7 +190,7 @@ impl ProjectSetup {
     /// Returns true if everything was done, and every tested hook passed.
     pub fn passed(&self) -> bool {
         let passed = |step: &ClientStep| {
-            step.problem.is_none() && step.proof.as_ref().is_none_or(|proof| proof.ok)
+            step.problem.is_none() && step.hook_test.as_ref().is_none_or(|hook_test| hook_test.ok)
         };
         self.clients.iter().all(passed)
     }
@@ -214,7 +214,7 @@ impl ProjectSetup {
             // Planned again: the steps before may have changed a shared file.
             let plan = plan(step.client, asked, &all, &self.room)?;
             plan.apply()?;
-            step.proof = (!asked.undo && !plan.files.is_empty()).then(|| plan.test_hook());
+            step.hook_test = (!asked.undo && !plan.files.is_empty()).then(|| plan.test_hook());
             (step.files, step.notes, step.questions) = (plan.files, plan.notes, plan.questions);
             tell(CompletedStep::Client(step))?;
         }
@@ -256,7 +256,7 @@ impl ClientStep {
             files: Vec::new(),
             questions: Vec::new(),
             notes: Vec::new(),
-            proof: None,
+            hook_test: None,
             problem: None,
         }
     }

@@ -157,7 +157,7 @@ fn send_again(room: &Room, who: &AgentIdentity, number: String) -> Result<String
     acted?;
     let accepted: Vec<String> = retried
         .iter()
-        .filter_map(|one| one.record)
+        .filter_map(|one| one.new_seq)
         .map(|seq| format!("#{seq}"))
         .collect();
     Ok(if accepted.is_empty() {

@@ -61,7 +61,7 @@ pub struct RetryResult {
     /// `accepted`, `rejected` or `duplicate`; `None` if it is still pending.
     pub event: Option<EventKind>,
     /// Number of the new record.
-    pub record: Option<u64>,
+    pub new_seq: Option<u64>,
     /// Recipients.
     pub recipients: Vec<String>,
     /// Why it was rejected again.
@@ -404,7 +404,7 @@ fn put_back(
         file: layout::outbox(sender).join(name),
         line: None,
         event: None,
-        record: None,
+        new_seq: None,
         recipients: Vec::new(),
         problems: Vec::new(),
     })
@@ -463,7 +463,7 @@ fn note(retried: &mut Vec<RetryResult>, records: Vec<Record>) {
         let result = RetryResult {
             line: record.origin().and_then(|origin| origin.line),
             event: Some(record.kind()),
-            record: Some(record.seq),
+            new_seq: Some(record.seq),
             recipients,
             problems: record.problems().to_vec(),
             ..retried[last].clone()

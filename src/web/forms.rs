@@ -364,7 +364,7 @@ pub(super) async fn fix(
 
 fn sent_again(one: &RetryResult) -> FormResult {
     if one.event == Some(EventKind::Rejected) {
-        let next = format!("/rejected/{}", one.record.unwrap_or(one.seq));
+        let next = format!("/rejected/{}", one.new_seq.unwrap_or(one.seq));
         return FormResult {
             message: "rejected again".to_owned(),
             failed: true,
@@ -373,7 +373,7 @@ fn sent_again(one: &RetryResult) -> FormResult {
         };
     }
     let to = one.recipients.join(", ");
-    let message = match one.record {
+    let message = match one.new_seq {
         Some(record) if !to.is_empty() => format!("sent again as #{record} to {to}"),
         Some(record) => format!("sent again as #{record}"),
         None => "it is in the outbox again".to_owned(),

@@ -98,7 +98,7 @@ fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
         .collect();
     assert_eq!(changes, ["made", "made"]);
     assert_eq!(
-        (&plan["client"], &plan["proof"]["ok"]),
+        (&plan["client"], &plan["hook_test"]["ok"]),
         (&json!("git"), &json!(true))
     );
     assert_eq!(desk.calls(), "hook git pre-commit\n", "the test");
@@ -215,7 +215,7 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
         let plan = desk.install();
         assert_eq!(fs::read_to_string(&path).expect("it"), text);
         assert!(
-            plan["by_hand"][0]["reason"]
+            plan["manual_edits"][0]["reason"]
                 .as_str()
                 .is_some_and(|said| said.contains(why)),
             "{plan:#}"
@@ -239,13 +239,16 @@ fn a_link_is_not_followed() {
     let real = file(desk.world.path(), "tools/pre-commit", "#!/bin/sh\n");
     symlink("../../tools/pre-commit", desk.path(".git/hooks/pre-commit")).expect("a link");
     let plan = desk.install();
-    assert_eq!(plan["by_hand"][0]["reason"], "it is a symbolic link");
+    assert_eq!(plan["manual_edits"][0]["reason"], "it is a symbolic link");
     assert_eq!(fs::read_to_string(real).expect("it"), "#!/bin/sh\n");
     let desk = git_desk();
     fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");
     fs::create_dir(desk.path("githooks")).expect("a directory");
     symlink("../githooks", desk.path(".git/hooks")).expect("a link");
-    assert_eq!(desk.install()["by_hand"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        desk.install()["manual_edits"].as_array().map(Vec::len),
+        Some(2)
+    );
     assert_eq!(fs::read_dir(desk.path("githooks")).expect("it").count(), 0);
 }
 
@@ -266,18 +269,18 @@ fn managers_of_hooks_get_lines_for_their_own_files() {
         assert_eq!(
             (
                 plan["files"].clone(),
-                plan["by_hand"].as_array().map(Vec::len)
+                plan["manual_edits"].as_array().map(Vec::len)
             ),
             (json!([]), Some(2)),
             "{plan:#}"
         );
-        let there = plan["by_hand"][0]["path"].as_str().expect("a path");
+        let there = plan["manual_edits"][0]["path"].as_str().expect("a path");
         assert_eq!(
             Path::new(there),
             fs::canonicalize(desk.world.path()).expect("it").join(own)
         );
         assert!(
-            plan["by_hand"][0]["lines"]
+            plan["manual_edits"][0]["lines"]
                 .as_str()
                 .is_some_and(|lines| lines.contains(shell)),
             "{plan:#}"
@@ -293,7 +296,7 @@ fn lines_that_were_added_by_hand_count_as_installed() {
     let desk = git_desk();
     git(desk.world.path(), &["config", "core.hooksPath", "shared"]);
     let plan = desk.install();
-    for by_hand in plan["by_hand"].as_array().expect("lines") {
+    for by_hand in plan["manual_edits"].as_array().expect("lines") {
         let path = by_hand["path"].as_str().expect("a path");
         file(
             Path::new("/"),
@@ -305,7 +308,7 @@ fn lines_that_were_added_by_hand_count_as_installed() {
     desk.forget_calls();
     assert!(desk.commit("one").0);
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
-    assert_eq!(desk.install().get("by_hand"), None);
+    assert_eq!(desk.install().get("manual_edits"), None);
     let status: Value =
         serde_json::from_str(&desk.ok(&["install", "git", "--status", "--json"])).expect("JSON");
     assert_eq!(
@@ -329,7 +332,7 @@ fn a_hook_that_pre_commit_writes_is_left_to_it() {
         0o755,
     );
     let plan = desk.install();
-    let by_hand = &plan["by_hand"][0];
+    let by_hand = &plan["manual_edits"][0];
     assert!(
         by_hand["path"]
             .as_str()

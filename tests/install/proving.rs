@@ -10,9 +10,9 @@ fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
         let text = "cat > heard.json\necho \"$*|$MAILBAG_HOOK_TRIED\" > called.txt\n";
         desk.program = script(desk.world.path(), text);
         let report = desk.json(&["install", client, "--agent", "bob"]);
-        assert_eq!(report["proof"]["ok"], true, "{report:#}");
+        assert_eq!(report["hook_test"]["ok"], true, "{report:#}");
         assert_eq!(
-            report["proof"]["command"],
+            report["hook_test"]["command"],
             format!("{} hook {client} --as bob", desk.program)
         );
         assert_eq!(
@@ -41,7 +41,7 @@ fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
     let mut desk = Desk::new();
     desk.program = super::stand_in(&desk.path("it's a place"));
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
-        assert_eq!(desk.json(&["install", client])["proof"]["ok"], true);
+        assert_eq!(desk.json(&["install", client])["hook_test"]["ok"], true);
         assert_eq!(
             desk.json(&["install", client])["files"],
             serde_json::json!([]),
@@ -79,12 +79,12 @@ fn install_reports_a_hook_that_fails_or_prints_invalid_output() {
             let ran = desk.run(&["install", client, "--json"]);
             assert_eq!(ran.code, 1, "{ran:?}");
             let report: Value = serde_json::from_str(&ran.out).expect("JSON");
-            let told = report["proof"]["problem"]
+            let told = report["hook_test"]["problem"]
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
             assert!(told.contains(trouble), "{client} {does}: {told}");
-            assert_eq!(report["proof"]["ok"], false);
+            assert_eq!(report["hook_test"]["ok"], false);
         }
     }
 }
@@ -159,12 +159,13 @@ fn the_real_hook_passes_the_test_run_and_changes_nothing() {
         let report: Value =
             serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
         assert_eq!(
-            (ran.code, &report["proof"]["ok"]),
+            (ran.code, &report["hook_test"]["ok"]),
             (0, &Value::Bool(true)),
             "{report:#}"
         );
         let said: Value =
-            serde_json::from_str(report["proof"]["output"].as_str().expect("a text")).expect("JSON");
+            serde_json::from_str(report["hook_test"]["output"].as_str().expect("a text"))
+                .expect("JSON");
         let text = said
             .get("additionalContext")
             .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
@@ -185,7 +186,7 @@ fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
     let report = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
     let report: Value = serde_json::from_str(&report.out).expect("JSON");
     assert!(
-        report["proof"]["problem"]
+        report["hook_test"]["problem"]
             .as_str()
             .expect("a text")
             .contains("registry.json"),

@@ -291,7 +291,7 @@ fn describe_retry(one: &RetryResult) -> String {
     if let Some(line) = one.line {
         head.push_str(&format!(", line {line}"));
     }
-    let record = one.record.unwrap_or_default();
+    let record = one.new_seq.unwrap_or_default();
     match one.event {
         Some(EventKind::Accepted) if one.recipients.is_empty() => {
             format!("{head}: accepted as #{record}, without recipients")

@@ -28,7 +28,7 @@ pub(crate) fn run(_: Args, cx: &mut CommandContext) -> Result<()> {
         listing.into_iter().map(Ok),
         "",
         |out, setting| {
-            let doc = out.paint(DIM, &format!("# {}", setting.doc));
+            let doc = out.paint(DIM, &format!("# {}", setting.description));
             out.line(doc)?;
             out.line(sanitize::line(&setting_line(&setting)))
         },

@@ -84,12 +84,19 @@ fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {
                 format!("decided: {option},")
             });
         let text = format!("{what} by {}/{}  #{}", answer.from, answer.id, answer.seq);
-        let line = format!("{}  {}", out.time(&answer.at), sanitize::line(&text));
+        let line = format!(
+            "{}  {}",
+            out.time(&answer.accepted_at),
+            sanitize::line(&text)
+        );
         out.line(line)?;
     }
     for notice in &trace.notices {
         let at = out.time(&notice.at);
-        out.line(format!("{at}  notice to {}: {}", notice.agent, notice.event))?;
+        out.line(format!(
+            "{at}  notice to {}: {}",
+            notice.agent, notice.event
+        ))?;
     }
     if trace.recipients.is_empty() {
         out.note("no recipients: the message is only in its channel");

@@ -191,17 +191,17 @@ fn show_client(
         .join("; ");
     step(name, &done, cx)?;
     match client
-        .proof
+        .hook_test
         .as_ref()
-        .and_then(|proof| Some((proof, proof.problem.as_ref()?)))
+        .and_then(|hook_test| Some((hook_test, hook_test.problem.as_ref()?)))
     {
         None => Ok(()),
-        Some((proof, problem)) => {
+        Some((hook_test, problem)) => {
             let problem = cx.out.paint(RED, &sanitize::line(problem));
             cx.out.line(format!(
                 "{:9} the hook `{}` failed: {problem}",
                 "",
-                sanitize::line(&proof.command)
+                sanitize::line(&hook_test.command)
             ))
         }
     }
@@ -275,7 +275,11 @@ fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
             client.client.facts().program
         ));
     }
-    for client in up.clients.iter().filter(|client| !client.questions.is_empty()) {
+    for client in up
+        .clients
+        .iter()
+        .filter(|client| !client.questions.is_empty())
+    {
         cx.out
             .done(format!("\n{} asks you:", client.client.name()))?;
         for ask in &client.questions {

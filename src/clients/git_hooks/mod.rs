@@ -44,7 +44,7 @@ pub struct GitHookStatus {
 /// Plans the installation into the repository around a directory.
 pub fn install(from: &Path, asked: Option<&Path>) -> Result<InstallPlan> {
     let (repository, program) = (HookRepository::around(from)?, program(asked)?);
-    let (mut files, mut by_hand) = (Vec::new(), Vec::new());
+    let (mut files, mut manual_edits) = (Vec::new(), Vec::new());
     for hook in HOOKS {
         match repository.holder(hook, &program)? {
             HookOwner::Ours(path) => files.extend(put(&path, &program, hook)?),
@@ -52,7 +52,7 @@ pub fn install(from: &Path, asked: Option<&Path>) -> Result<InstallPlan> {
                 path,
                 reason,
                 lines,
-            } if !calls(&path, hook) => by_hand.push(ManualEdit {
+            } if !calls(&path, hook) => manual_edits.push(ManualEdit {
                 path,
                 reason,
                 lines,
@@ -60,13 +60,13 @@ pub fn install(from: &Path, asked: Option<&Path>) -> Result<InstallPlan> {
             HookOwner::Other { .. } => {}
         }
     }
-    Ok(plan(repository, files, by_hand, program))
+    Ok(plan(repository, files, manual_edits, program))
 }
 
 /// Plans the removal from the repository around a directory.
 pub fn uninstall(from: &Path) -> Result<InstallPlan> {
     let repository = HookRepository::around(from)?;
-    let (mut files, mut by_hand) = (Vec::new(), Vec::new());
+    let (mut files, mut manual_edits) = (Vec::new(), Vec::new());
     for hook in HOOKS {
         // Another program may have become the owner of the hooks since the installation.
         let usual = layout::of_client(&repository.usual, hook);
@@ -78,14 +78,14 @@ pub fn uninstall(from: &Path) -> Result<InstallPlan> {
             && calls(&path, hook)
         {
             let reason = "our lines were added by hand; remove them".to_owned();
-            by_hand.push(ManualEdit {
+            manual_edits.push(ManualEdit {
                 path,
                 reason,
                 lines: String::new(),
             });
         }
     }
-    Ok(plan(repository, files, by_hand, String::new()))
+    Ok(plan(repository, files, manual_edits, String::new()))
 }
 
 /// Examines the repository around a directory. `None` if there is none.
@@ -130,7 +130,7 @@ pub fn status(from: &Path) -> Option<GitHookStatus> {
 fn plan(
     repository: HookRepository,
     files: Vec<FileChange>,
-    by_hand: Vec<ManualEdit>,
+    manual_edits: Vec<ManualEdit>,
     program: String,
 ) -> InstallPlan {
     let command = block::call(&program, HOOKS[0]);
@@ -148,7 +148,7 @@ fn plan(
         scope: InstallScope::Project,
         directory,
         files,
-        by_hand,
+        manual_edits,
         questions: Vec::new(),
         notes,
         test,

@@ -97,7 +97,7 @@ pub struct InstallPlan {
     pub files: Vec<FileChange>,
     /// Lines that the user has to add, because the file belongs to another program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by_hand: Vec<ManualEdit>,
+    pub manual_edits: Vec<ManualEdit>,
     /// The client's questions to the person, with the answers.
     #[serde(skip)]
     pub questions: Vec<ClientQuestion>,
@@ -160,7 +160,11 @@ pub fn install(asked: &InstallRequest<'_>) -> Result<InstallPlan> {
     }
     let questions = questions::of(asked.client, asked.scope, &homes);
     if asked.for_up.is_none() {
-        notes.extend(questions.iter().map(|ask| notes::question(asked.client, ask)));
+        notes.extend(
+            questions
+                .iter()
+                .map(|ask| notes::question(asked.client, ask)),
+        );
     }
     Ok(InstallPlan {
         questions,
@@ -245,7 +249,7 @@ fn plan(
         scope: asked.scope,
         directory,
         files,
-        by_hand: Vec::new(),
+        manual_edits: Vec::new(),
         questions: Vec::new(),
         notes,
         test,

@@ -21,7 +21,7 @@ pub struct OpenQuestion {
     /// The agents that have not answered, or that can decide.
     pub waiting_for: Vec<String>,
     /// Its message, as `<sender>/<id>`.
-    pub name: String,
+    pub message: String,
     /// Its subject, or the first line of its body.
     pub text: String,
 }
@@ -39,7 +39,7 @@ impl RoomState {
                 at: item.since().to_string(),
                 from: item.from.to_string(),
                 waiting_for: item.of.iter().map(ToString::to_string).collect(),
-                name: claim::name(&item.from, &item.id),
+                message: claim::name(&item.from, &item.id),
                 text: item.title.clone(),
             });
         let approvals = self.approvals.open().iter().map(|open| OpenQuestion {
@@ -48,7 +48,7 @@ impl RoomState {
             at: Stamp::from_micros(open.since).to_string(),
             from: open.from.to_string(),
             waiting_for: open.to.iter().map(ToString::to_string).collect(),
-            name: open.approval.clone(),
+            message: open.approval.clone(),
             text: open.terms.title.clone(),
         });
         let mut all: Vec<OpenQuestion> = asked.chain(approvals).collect();

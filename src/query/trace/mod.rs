@@ -114,7 +114,7 @@ pub struct TracedAnswer {
     /// Sender.
     pub from: String,
     /// When it was accepted.
-    pub at: String,
+    pub accepted_at: String,
     /// The option that it chose, if it decided an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
@@ -325,7 +325,7 @@ impl<'a> MessageTracer<'a> {
                         seq: record.seq,
                         id: accepted.name.id.clone(),
                         from: accepted.name.from.to_string(),
-                        at: record.at.clone(),
+                        accepted_at: record.at.clone(),
                         option,
                     });
                 }

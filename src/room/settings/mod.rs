@@ -72,7 +72,7 @@ pub enum SessionBrief {
 /// A setting in the list of settings.
 struct SettingKey {
     key: &'static str,
-    doc: &'static str,
+    description: &'static str,
     /// Returns true if the present value leads out of the room.
     leads_out: fn(&Settings) -> bool,
     /// Sets the default.
@@ -104,7 +104,7 @@ macro_rules! settings {
         /// All keys, in the order of the list.
         const KEYS: &[SettingKey] = &[$(SettingKey {
             key: stringify!($key),
-            doc: $doc,
+            description: $doc,
             leads_out: $leads_out,
             reset: |settings| settings.$key = Settings::default().$key,
         }),*];
@@ -231,7 +231,7 @@ pub struct Setting {
     /// `default` or `settings.toml`.
     pub source: &'static str,
     /// Its purpose.
-    pub doc: &'static str,
+    pub description: &'static str,
 }
 
 impl Settings {
@@ -300,17 +300,21 @@ impl Settings {
     pub fn listing(&self) -> Vec<Setting> {
         let (values, defaults) = (self.values(), Settings::default().values());
         KEYS.iter()
-            .map(|&SettingKey { key, doc, .. }| Setting {
-                key,
-                value: to_toml(&values[key]),
-                default: to_toml(&defaults[key]),
-                source: if self.given.contains(&key) {
-                    "settings.toml"
-                } else {
-                    "default"
+            .map(
+                |&SettingKey {
+                     key, description, ..
+                 }| Setting {
+                    key,
+                    value: to_toml(&values[key]),
+                    default: to_toml(&defaults[key]),
+                    source: if self.given.contains(&key) {
+                        "settings.toml"
+                    } else {
+                        "default"
+                    },
+                    description,
                 },
-                doc,
-            })
+            )
             .collect()
     }
 

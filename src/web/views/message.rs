@@ -113,7 +113,7 @@ fn receipts(trace: &MessageTrace) -> Markup {
                 h2 { "Answers" }
                 ul .plain {
                     @for answer in &trace.answers {
-                        li { (seq(answer.seq)) " " (agent(&answer.from)) " " (time(&answer.at))
+                        li { (seq(answer.seq)) " " (agent(&answer.from)) " " (time(&answer.accepted_at))
                             @if let Some(option) = &answer.option { " " strong { (text(option)) } } }
                     }
                 }

@@ -119,7 +119,7 @@ pub(in crate::cli::verbs) struct InstallChanges<'a> {
     #[serde(flatten)]
     plan: &'a InstallPlan,
     dry_run: bool,
-    proof: Option<&'a HookTest>,
+    hook_test: Option<&'a HookTest>,
 }
 
 impl InstallTarget {
@@ -198,8 +198,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     }
     plan.apply()?;
     done(&plan, cx)?;
-    let proof = plan.test_hook();
-    report(&plan, false, Some(&proof), cx)
+    let hook_test = plan.test_hook();
+    report(&plan, false, Some(&hook_test), cx)
 }
 
 /// Prints the change before it is made.
@@ -260,10 +260,10 @@ pub(crate) fn done(plan: &InstallPlan, cx: &mut CommandContext) -> Result<()> {
 pub(crate) fn report(
     plan: &InstallPlan,
     dry_run: bool,
-    proof: Option<&HookTest>,
+    hook_test: Option<&HookTest>,
     cx: &mut CommandContext,
 ) -> Result<Exit> {
-    let exit = if proof.is_none_or(|proof| proof.ok) {
+    let exit = if hook_test.is_none_or(|hook_test| hook_test.ok) {
         Exit::Ok
     } else {
         Exit::Error
@@ -272,33 +272,33 @@ pub(crate) fn report(
         &InstallChanges {
             plan,
             dry_run,
-            proof,
+            hook_test,
         },
-        |out| result(plan, proof, out),
+        |out| result(plan, hook_test, out),
     )?;
     Ok(exit)
 }
 
-fn result(plan: &InstallPlan, proof: Option<&HookTest>, out: &mut CommandOutput) -> Result<()> {
-    if plan.files.is_empty() && plan.by_hand.is_empty() {
+fn result(plan: &InstallPlan, hook_test: Option<&HookTest>, out: &mut CommandOutput) -> Result<()> {
+    if plan.files.is_empty() && plan.manual_edits.is_empty() {
         let directory = plan.directory.display().to_string();
         out.line(sanitize::line(&format!(
             "no changes for {} in {directory}",
             plan.name
         )))?;
     }
-    if let Some(proof) = proof {
-        let command = sanitize::line(&proof.command).into_owned();
-        match &proof.problem {
+    if let Some(hook_test) = hook_test {
+        let command = sanitize::line(&hook_test.command).into_owned();
+        match &hook_test.problem {
             None => {
-                let output = if proof.output.trim().is_empty() {
+                let output = if hook_test.output.trim().is_empty() {
                     "no output"
                 } else {
-                    proof.output.trim()
+                    hook_test.output.trim()
                 };
                 out.line(format!(
                     "tested `{command}`: passed in {} ms, output: {}",
-                    proof.ms,
+                    hook_test.ms,
                     sanitize::line(output)
                 ))?;
             }
@@ -307,20 +307,19 @@ fn result(plan: &InstallPlan, proof: Option<&HookTest>, out: &mut CommandOutput)
             }
         }
     }
-    for by_hand in &plan.by_hand {
-        let path = by_hand.path.display().to_string();
-        let what = if by_hand.lines.is_empty() {
+    for edit in &plan.manual_edits {
+        let path = edit.path.display().to_string();
+        let what = if edit.lines.is_empty() {
             "edit"
         } else {
             "add these lines to"
         };
         out.line(sanitize::line(&format!(
             "{what} {path} ({}){}",
-            by_hand.reason,
-            if by_hand.lines.is_empty() { "" } else { ":" }
+            edit.reason,
+            if edit.lines.is_empty() { "" } else { ":" }
         )))?;
-        by_hand
-            .lines
+        edit.lines
             .lines()
             .try_for_each(|line| out.line(sanitize::line(line)))?;
     }
