@@ -250,6 +250,28 @@ impl Error {
         }
     }
 
+    /// A file of the room cannot be read: the file, its damage, and the next step.
+    pub fn state(
+        path: impl Into<PathBuf>,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Error {
+        Error::State {
+            path: path.into(),
+            line: None,
+            what: what.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// The user has not agreed to use the object: the object and its owner, and the next step.
+    pub fn untrusted(what: impl Into<String>, fix: impl Into<String>) -> Error {
+        Error::Untrusted {
+            what: what.into(),
+            fix: fix.into(),
+        }
+    }
+
     /// The class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {

@@ -103,13 +103,10 @@ fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
     if ran.is_well() {
         return Ok(());
     }
-    let fix = "the next prompt announces the mail".into();
-    Err(Error::Busy {
-        what: format!("codex queue: {} {}", ran.outcome, ran.output)
-            .trim()
-            .to_owned(),
-        fix,
-    })
+    Err(Error::busy(
+        format!("codex queue: {} {}", ran.outcome, ran.output).trim(),
+        "the next prompt announces the mail",
+    ))
 }
 
 /// The socket that the environment of the client's processes names.

@@ -290,10 +290,10 @@ fn check_approvals(asked: &SetupRequest<'_>, clients: &[Client]) -> Result<()> {
         .iter()
         .all(|client| client.approval_event().is_none())
     {
-        return Err(Error::Usage {
-            what: "no client here has a hook that can answer a permission request".into(),
-            fix: "run `mailbag up` without --approvals, or with --client claude or codex".into(),
-        });
+        return Err(Error::usage(
+            "no client here has a hook that can answer a permission request",
+            "run `mailbag up` without --approvals, or with --client claude or codex",
+        ));
     }
     require_person("install approvals by mail")
 }
@@ -380,14 +380,14 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
         .ancestors()
         .find(|directory| is_complete(directory))
     {
-        return Err(Error::Usage {
-            what: format!(
+        return Err(Error::usage(
+            format!(
                 "{} is inside the room {}",
                 asked.from.display(),
                 around.display()
             ),
-            fix: "change to the directory of your project, or name the room with --room".into(),
-        });
+            "change to the directory of your project, or name the room with --room",
+        ));
     }
     let below = room::near(asked.from)
         .into_iter()
@@ -422,17 +422,19 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
         .skip(1)
         .find_map(|above| Dir::open(above).ok());
     match above.filter(|above| !above.is_writable()) {
-        None => Ok(RoomStep { path, change: RoomChange::Made, reason: None }),
-        Some(above) => Err(Error::Usage {
-            what: format!(
+        None => Ok(RoomStep {
+            path,
+            change: RoomChange::Made,
+            reason: None,
+        }),
+        Some(above) => Err(Error::usage(
+            format!(
                 "cannot create the room {}: you have no write permission in {}",
                 path.display(),
                 above.path().display()
             ),
-            fix:
-                "run the command in a directory of your own, or name another place with --room DIR; nothing was changed"
-                    .into(),
-        }),
+            "run the command in a directory of your own, or name another place with --room DIR; nothing was changed",
+        )),
     }
 }
 

@@ -211,12 +211,11 @@ impl Dir {
             } else {
                 "is not a regular file"
             };
-            return Err(Error::State {
-                path: self.at(name),
-                line: None,
-                what: what.into(),
-                fix: "move it to another place".into(),
-            });
+            return Err(Error::state(
+                self.at(name),
+                what,
+                "move it to another place",
+            ));
         }
         charge_read(meta.size).doing_in("read", self.path(), name)?;
         let mut bytes = Vec::with_capacity(meta.size as usize + 1);

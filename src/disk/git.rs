@@ -80,10 +80,10 @@ pub fn run(
     }
     let mut child = match git.spawn() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::NotFound {
-                what: "git is not on the PATH".into(),
-                fix: "install git, or add it to the PATH".into(),
-            });
+            return Err(Error::not_found(
+                "git is not on the PATH",
+                "install git, or add it to the PATH",
+            ));
         }
         child => child.doing("start", "git")?,
     };
@@ -111,10 +111,7 @@ pub fn run(
             args.join(" "),
             within.as_millis()
         );
-        return Err(Error::Timeout {
-            what,
-            fix: "run it by hand to see why".into(),
-        });
+        return Err(Error::timeout(what, "run it by hand to see why"));
     };
     Ok(GitOutput {
         code: status.code(),

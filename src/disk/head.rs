@@ -16,12 +16,11 @@ impl Dir {
         };
         let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile {
-            return Err(Error::State {
-                path: self.at(name),
-                line: None,
-                what: "is not a regular file".into(),
-                fix: "move it to another place".into(),
-            });
+            return Err(Error::state(
+                self.at(name),
+                "is not a regular file",
+                "move it to another place",
+            ));
         }
         let mut bytes = Vec::with_capacity(meta.size.min(most) as usize + 1);
         file.take(most)

@@ -132,10 +132,10 @@ impl Dir {
                 "`lslocks` may show it".to_owned(),
             ),
         };
-        Error::Busy {
-            what: format!("{who} holds {}", path.display()),
-            fix: format!("try again later; {advice}"),
-        }
+        Error::busy(
+            format!("{who} holds {}", path.display()),
+            format!("try again later; {advice}"),
+        )
     }
 }
 

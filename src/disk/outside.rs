@@ -97,13 +97,11 @@ impl UserFile {
         };
         let mode = Mode::from_raw_mode(dir.meta()?.mode as _);
         if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
-            return Err(Error::State {
-                path: self.path.clone(),
-                line: None,
-                what: "is in a directory where all users can replace it, so its content is ignored"
-                    .into(),
-                fix: format!("check it, then run `chmod o-w {}`", dir.path().display()),
-            });
+            return Err(Error::state(
+                self.path.clone(),
+                "is in a directory where all users can replace it, so its content is ignored",
+                format!("check it, then run `chmod o-w {}`", dir.path().display()),
+            ));
         }
         Ok(())
     }
@@ -319,13 +317,13 @@ impl UserFile {
     }
 
     fn gone<T>(&self) -> Result<T> {
-        Err(Error::Busy {
-            what: format!(
+        Err(Error::busy(
+            format!(
                 "{} was changed by another program at the same time",
                 self.path.display()
             ),
-            fix: "run the command again; the file was not changed".into(),
-        })
+            "run the command again; the file was not changed",
+        ))
     }
 }
 
@@ -346,13 +344,11 @@ fn behind_links(path: &Path) -> Result<PathBuf> {
 }
 
 fn not_writable(what: &str, path: &Path) -> Error {
-    Error::State {
-        path: path.to_path_buf(),
-        line: None,
-        what: what.into(),
-        fix: "give yourself write permission there, or change it by hand; nothing was changed"
-            .into(),
-    }
+    Error::state(
+        path,
+        what,
+        "give yourself write permission there, or change it by hand; nothing was changed",
+    )
 }
 
 fn has_access(path: &Path, access: Access) -> bool {

@@ -62,12 +62,11 @@ impl UserDirectory {
         // As root with another user's home, this would leave files that this user cannot read.
         let owner = dir.meta()?.uid;
         if owner != 0 && owner != own_user() {
-            return Err(Error::State {
-                path: above.to_path_buf(),
-                line: None,
-                what: format!("belongs to {}", super::machine::user(owner)),
-                fix: OWN.into(),
-            });
+            return Err(Error::state(
+                above,
+                format!("belongs to {}", super::machine::user(owner)),
+                OWN,
+            ));
         }
         let mut at = dir;
         for part in path.strip_prefix(above).unwrap_or(path).components() {
@@ -99,12 +98,11 @@ impl UserDirectory {
         let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
         check(&meta, self.owner, &self.dir.at(name), "600", OWN)?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
-            return Err(Error::State {
-                path: self.dir.at(name),
-                line: None,
-                what: "is not a regular file, or too large".into(),
-                fix: "move it to another place".into(),
-            });
+            return Err(Error::state(
+                self.dir.at(name),
+                "is not a regular file, or too large",
+                "move it to another place",
+            ));
         }
         let mut bytes = Vec::new();
         file.take(most)
@@ -176,10 +174,7 @@ impl UserDirectory {
                 }
                 Err(TryLockError::WouldBlock) => {
                     let what = format!("another process holds {}", self.dir.at(name).display());
-                    return Err(Error::Busy {
-                        what,
-                        fix: "try again later".into(),
-                    });
+                    return Err(Error::busy(what, "try again later"));
                 }
             }
         }
@@ -203,10 +198,5 @@ pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, advice: &s
     } else {
         return Ok(());
     };
-    Err(Error::State {
-        path: path.to_path_buf(),
-        line: None,
-        what,
-        fix,
-    })
+    Err(Error::state(path, what, fix))
 }

@@ -106,10 +106,7 @@ impl Dir {
                 "a program has {} open for writing, so the router does not replace it",
                 self.at(name).display()
             );
-            return Err(Error::Busy {
-                what,
-                fix: "close it there".into(),
-            });
+            return Err(Error::busy(what, "close it there"));
         }
         Ok(true)
     }
@@ -150,10 +147,10 @@ impl Dir {
             "{} {what}, so the router does not write it",
             self.at(name).display()
         );
-        Err(Error::Busy {
+        Err(Error::busy(
             what,
-            fix: "move it to another place, and the router makes the file".into(),
-        })
+            "move it to another place, and the router makes the file",
+        ))
     }
 }
 

@@ -61,10 +61,10 @@ pub fn once(room: &Room) -> Result<usize> {
         thread.handle.join().map_err(|_| broken())??;
     }
     match untrusted.first() {
-        Some(link) => Err(Error::Untrusted {
-            what: format!("you have not agreed to connect over the link {link}"),
-            fix: "`mailbag trust` shows it and asks".into(),
-        }),
+        Some(link) => Err(Error::untrusted(
+            format!("you have not agreed to connect over the link {link}"),
+            "`mailbag trust` shows it and asks",
+        )),
         None => Ok(served),
     }
 }

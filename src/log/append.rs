@@ -206,11 +206,10 @@ impl Log {
 }
 
 fn moved(path: &Path, how: &str) -> Error {
-    Error::Moved {
-        what: format!("{} {how}", path.display()),
-        fix: "nothing more was delivered; run `mailbag log verify`, then start the router again"
-            .into(),
-    }
+    Error::moved(
+        format!("{} {how}", path.display()),
+        "nothing more was delivered; run `mailbag log verify`, then start the router again",
+    )
 }
 
 /// Writes the last batch of the log again, from `from` to `end`, and makes it durable.

@@ -218,12 +218,11 @@ impl CommittedLines {
             let line = line?;
             match serde_json::from_slice(&line.bytes) {
                 Ok(record) => Ok((line, record)),
-                Err(e) => Err(Error::State {
-                    path: super::path(&room, line.at.segment),
-                    line: None,
-                    what: format!("the line at byte {} is not a record: {e}", line.at.offset),
-                    fix: "run `mailbag log verify`".into(),
-                }),
+                Err(e) => Err(Error::state(
+                    super::path(&room, line.at.segment),
+                    format!("the line at byte {} is not a record: {e}", line.at.offset),
+                    "run `mailbag log verify`",
+                )),
             }
         })
     }

@@ -169,23 +169,17 @@ impl Read for LogSegment {
 
 /// The error for an archived segment that cannot be unpacked.
 pub(super) fn damaged(path: &Path, what: &str) -> Error {
-    let fix = "restore the file from a backup; nothing was changed".into();
-    Error::State {
-        path: path.to_path_buf(),
-        line: None,
-        what: format!("is damaged: {what}"),
-        fix,
-    }
+    let fix = "restore the file from a backup; nothing was changed";
+    Error::state(path, format!("is damaged: {what}"), fix)
 }
 
 /// The error for a segment that is neither in `log/` nor in the archive.
 pub(super) fn missing(room: &Dir, number: u32) -> Error {
-    Error::State {
-        path: room.at(layout::live_segment(number)),
-        line: None,
-        what: "is missing, and it is not in archive/".into(),
-        fix: "restore it, or the part of archive/ that contains it; nothing was changed".into(),
-    }
+    Error::state(
+        room.at(layout::live_segment(number)),
+        "is missing, and it is not in archive/",
+        "restore it, or the part of archive/ that contains it; nothing was changed",
+    )
 }
 
 fn open_dir(room: &Dir, below: &Path) -> Result<Option<Dir>> {

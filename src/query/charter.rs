@@ -30,12 +30,7 @@ pub fn charter(room: &Room) -> Result<RoomCharter> {
     let mut charter = match &file {
         CharterFile::Text(text) => Charter::parse(text),
         CharterFile::Unreadable(Problem { what, fix, .. }) => {
-            return Err(Error::State {
-                path,
-                line: None,
-                what: what.clone(),
-                fix: fix.clone(),
-            });
+            return Err(Error::state(path, what.clone(), fix.clone()));
         }
         CharterFile::Missing => {
             let fix = "write one, or run `mailbag charter init` for a template";

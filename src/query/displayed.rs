@@ -49,11 +49,12 @@ impl DisplayedApproval {
         let message = fields
             .and_then(Message::from_fields)
             .filter(|message| hex(&message.digest()) == digest);
-        let message = message.ok_or_else(|| Error::State {
-            path: room.dir.at(layout::LOG),
-            line: None,
-            what: format!("has no approval #{seq} with the digest {digest}"),
-            fix: "run `mailbag log verify`".into(),
+        let message = message.ok_or_else(|| {
+            Error::state(
+                room.dir.at(layout::LOG),
+                format!("has no approval #{seq} with the digest {digest}"),
+                "run `mailbag log verify`",
+            )
         })?;
         let (approval, options) = (
             claim::name(message.from(), message.id()),

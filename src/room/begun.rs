@@ -179,15 +179,14 @@ fn clear_draft(path: &Path) -> Result<()> {
     match first_content(&dir)? {
         None => clear(&dir)?,
         Some(found) => {
-            return Err(Error::State {
-                path: draft,
-                line: None,
-                what: format!(
+            return Err(Error::state(
+                draft,
+                format!(
                     "should be the rest of a room that was being removed, but {}",
                     contains(&found)
                 ),
-                fix: "move it away, and run the command again".into(),
-            });
+                "move it away, and run the command again",
+            ));
         }
     }
     let (above, name) = place(&draft)?;

@@ -260,12 +260,11 @@ fn read(own: &UserDirectory) -> Result<ConsentList> {
         }
         Err(e) => format!("cannot be read: {e}"),
     };
-    Err(Error::State {
-        path: file().unwrap_or_default(),
-        line: None,
+    Err(Error::state(
+        file().unwrap_or_default(),
         what,
-        fix: "move it to another place; mailbag then asks for consent again".into(),
-    })
+        "move it to another place; mailbag then asks for consent again",
+    ))
 }
 
 /// The recorded form of a path. A path that is not UTF-8 is an error, because it could be confused with another.

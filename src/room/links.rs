@@ -197,10 +197,10 @@ pub fn open_other(tag: &str, link: &LinkSettings) -> Result<Room> {
     if !link.is_withheld {
         return Room::open(Path::new(&link.address));
     }
-    Err(Error::Untrusted {
-        what: format!("you have not agreed to the link {tag} to {}", link.address),
-        fix: "`mailbag trust` shows it and asks".into(),
-    })
+    Err(Error::untrusted(
+        format!("you have not agreed to the link {tag} to {}", link.address),
+        "`mailbag trust` shows it and asks",
+    ))
 }
 
 /// The tag of a link from another room on this machine, with these settings, to the room with this directory. In a

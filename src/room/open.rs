@@ -173,12 +173,12 @@ impl Room {
         let bytes = self
             .dir
             .read(layout::REGISTRY, limits::REGISTRY_BYTES)?
-            .ok_or_else(|| Error::State {
-                path: self.dir.at(layout::REGISTRY),
-                line: None,
-                what: "is missing".into(),
-                fix: "restore it, or run `mailbag init` to create one that contains only the human"
-                    .into(),
+            .ok_or_else(|| {
+                Error::state(
+                    self.dir.at(layout::REGISTRY),
+                    "is missing",
+                    "restore it, or run `mailbag init` to create one that contains only the human",
+                )
             })?;
         Registry::parse(&bytes).map_err(|problems| self.unreadable(layout::REGISTRY, problems))
     }
@@ -366,17 +366,17 @@ pub fn check_not_a_link(room: PathBuf) -> Result<PathBuf> {
         return Ok(room);
     }
     let real = room.canonicalize().unwrap_or_else(|_| room.clone());
-    Err(Error::Untrusted {
-        what: format!(
+    Err(Error::untrusted(
+        format!(
             "{} is a symbolic link to {}, and is not followed",
             room.display(),
             real.display()
         ),
-        fix: format!(
+        format!(
             "if you trust this link, select the room with --room {0} or MAILBAG_ROOM={0}",
             real.display()
         ),
-    })
+    ))
 }
 
 /// Returns true if this directory is a room. A room that this user may not enter also counts; otherwise it would be

@@ -203,12 +203,11 @@ fn pair(seed: &[u8], user: u32) -> Result<DecisionKey> {
 }
 
 fn broken(user: u32, what: &str) -> Error {
-    Error::State {
-        path: directory(user)
+    Error::state(
+        directory(user)
             .map(|directory| layout::key_file(&directory))
             .unwrap_or_default(),
-        line: None,
-        what: what.to_owned(),
-        fix: "move it away; `mailbag trust --decision-key` makes a new one".into(),
-    }
+        what.to_owned(),
+        "move it away; `mailbag trust --decision-key` makes a new one",
+    )
 }

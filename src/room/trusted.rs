@@ -99,15 +99,15 @@ impl Room {
             Err(e) => format!(" (your recorded consent cannot be read: {e})"),
         };
         let path = self.dir.path().display();
-        Err(Error::Untrusted {
-            what: format!(
+        Err(Error::untrusted(
+            format!(
                 "the room {path} belongs to {}, not to you{unread}",
                 machine::user(identity.owner)
             ),
-            fix: format!(
+            format!(
                 "nothing in it was used; if you trust its owner, a person can run `mailbag trust {path}`, which shows \
                  the room's programs and asks for consent"
             ),
-        })
+        ))
     }
 }

@@ -74,12 +74,11 @@ impl Room {
     }
 
     fn incomplete(&self, what: String) -> Error {
-        Error::State {
-            path: self.dir.path().to_path_buf(),
-            line: None,
+        Error::state(
+            self.dir.path(),
             what,
-            fix: "use a complete copy, or delete this one and run `mailbag backup` again; nothing was changed".into(),
-        }
+            "use a complete copy, or delete this one and run `mailbag backup` again; nothing was changed",
+        )
     }
 }
 

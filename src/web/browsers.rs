@@ -155,11 +155,12 @@ impl Browsers {
         let Some(bytes) = own.read(&self.name, WEB_STATE_BYTES)? else {
             return Ok(PageState::default());
         };
-        serde_json::from_slice(&bytes).map_err(|e| Error::State {
-            path: own.at(&self.name),
-            line: None,
-            what: format!("cannot be read: {e}"),
-            fix: "remove it; browsers then have to enter again".into(),
+        serde_json::from_slice(&bytes).map_err(|e| {
+            Error::state(
+                own.at(&self.name),
+                format!("cannot be read: {e}"),
+                "remove it; browsers then have to enter again",
+            )
         })
     }
 

@@ -34,10 +34,7 @@ pub fn write(language: HelperLanguage, file: &Path) -> Result<()> {
     let shown = quoted(&file.display().to_string());
     let Some(name) = file.file_name() else {
         let what = format!("{shown} is not a file path");
-        return Err(Error::Usage {
-            what,
-            fix: "pass a path such as -o DIR/mailbag.py".into(),
-        });
+        return Err(Error::usage(what, "pass a path such as -o DIR/mailbag.py"));
     };
     let dir = Dir::open(parent)?;
     let source = source(language);
@@ -48,10 +45,10 @@ pub fn write(language: HelperLanguage, file: &Path) -> Result<()> {
         Ok(Some(bytes)) if is_helper(&bytes) => {}
         Ok(Some(_)) | Err(Error::State { .. }) => {
             let what = format!("{shown} already exists and is not a helper");
-            return Err(Error::Usage {
+            return Err(Error::usage(
                 what,
-                fix: "choose another name, or remove the file".into(),
-            });
+                "choose another name, or remove the file",
+            ));
         }
         Err(e) => return Err(e),
     }

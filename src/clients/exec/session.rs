@@ -76,10 +76,7 @@ impl ExecSession {
                 "cannot run as {id}: the surrounding session {} has that agent",
                 lease.holder()
             );
-            return Err(Error::Busy {
-                what,
-                fix: "use another agent name".into(),
-            });
+            return Err(Error::busy(what, "use another agent name"));
         }
         agent::mark(room, &id, AgentStatus::Online)?;
         let path = room.dir.path();
@@ -335,10 +332,10 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
     for name in names {
         let agent = identity::registered(registry, name, Some("--after"))?;
         if agent.is_retired() {
-            return Err(Error::Usage {
-                what: format!("cannot wait for {}: the agent is retired", agent.id),
-                fix: "remove it from --after".into(),
-            });
+            return Err(Error::usage(
+                format!("cannot wait for {}: the agent is retired", agent.id),
+                "remove it from --after",
+            ));
         }
         if !ids.iter().any(|id| **id == *agent.id) {
             ids.push(agent.id.to_string());
@@ -349,25 +346,24 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
 
 fn refuse_unfit(agent: &Agent, request: &ExecRequest) -> Result<()> {
     let id = &agent.id;
-    let unfit = |what: String, fix: String| Err(Error::Usage { what, fix });
     if &**id == id::HUMAN {
-        return unfit(
-            "the human cannot be a command".into(),
-            "pass the id of an agent".into(),
-        );
+        return Err(Error::usage(
+            "the human cannot be a command",
+            "pass the id of an agent",
+        ));
     }
     match (&request.role, &agent.role) {
-        (Some(asked), Some(has)) if asked != has => unfit(
+        (Some(asked), Some(has)) if asked != has => Err(Error::usage(
             format!(
                 "{id} is registered with the role {has}, not {}",
                 quoted(asked)
             ),
             format!("omit --role, or change the role with `mailbag agent set {id} --role {asked}`"),
-        ),
-        (Some(asked), None) => unfit(
+        )),
+        (Some(asked), None) => Err(Error::usage(
             format!("{id} is registered without a role"),
             format!("omit --role, or set the role with `mailbag agent set {id} --role {asked}`"),
-        ),
+        )),
         _ => Ok(()),
     }
 }

@@ -275,10 +275,10 @@ impl<'s> DependencyWait<'s> {
 }
 
 fn circular_wait(way: &[String]) -> Error {
-    Error::Usage {
-        what: format!("circular wait: {}", shown(way)),
-        fix: "start one of them without --after".into(),
-    }
+    Error::usage(
+        format!("circular wait: {}", shown(way)),
+        "start one of them without --after",
+    )
 }
 
 fn too_late(missing: &[String], timeout: Duration) -> Error {
@@ -288,10 +288,7 @@ fn too_late(missing: &[String], timeout: Duration) -> Error {
     } else {
         format!("not completed within {}: {them}", span_text(timeout))
     };
-    Error::Timeout {
-        what,
-        fix: "try again, or increase --timeout".into(),
-    }
+    Error::timeout(what, "try again, or increase --timeout")
 }
 
 /// The status text for a signal before the command started.

@@ -221,11 +221,10 @@ fn owned(
 /// The paths that git prints.
 fn paths(directory: &Path, args: &[&str]) -> Result<BTreeSet<String>> {
     let Some(printed) = ask(directory, args)? else {
-        let fix = "run it by hand to see why".into();
-        return Err(Error::NotFound {
-            what: format!("`git {}` failed", args.join(" ")),
-            fix,
-        });
+        return Err(Error::not_found(
+            format!("`git {}` failed", args.join(" ")),
+            "run it by hand to see why",
+        ));
     };
     Ok(split(&printed).into_iter().collect())
 }

@@ -66,13 +66,14 @@ impl HookRepository {
                 ))
             }))
         };
-        let common = ask(&["rev-parse", "--git-common-dir"])?.ok_or_else(|| Error::NotFound {
-            what: format!(
-                "no git repository around {}, or git does not accept it",
-                from.display()
-            ),
-            fix: "run the command in a repository; `git status` shows whether git accepts it"
-                .into(),
+        let common = ask(&["rev-parse", "--git-common-dir"])?.ok_or_else(|| {
+            Error::not_found(
+                format!(
+                    "no git repository around {}, or git does not accept it",
+                    from.display()
+                ),
+                "run the command in a repository; `git status` shows whether git accepts it",
+            )
         })?;
         let common = git::resolved(&layout::below(from, common.as_os_str()));
         let top = Worktree::around(from).map_or_else(|| common.clone(), |worktree| worktree.top);

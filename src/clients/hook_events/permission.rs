@@ -96,13 +96,13 @@ pub(super) fn ask(
                 agent,
                 ..answer(&proved)
             }),
-            None => Err(Error::Usage {
-                what: format!(
+            None => Err(Error::usage(
+                format!(
                     "the decision on {} is not signed by the person, so it does not count",
                     asked.approval
                 ),
-                fix: "answer in the client's own dialog".into(),
-            }),
+                "answer in the client's own dialog",
+            )),
         },
         _ => Ok(HookAnswer {
             agent,

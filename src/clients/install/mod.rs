@@ -192,13 +192,13 @@ fn check_approvals(asked: &InstallRequest<'_>) -> Result<()> {
         return Ok(());
     }
     if asked.client.approval_event().is_none() {
-        return Err(Error::Usage {
-            what: format!(
+        return Err(Error::usage(
+            format!(
                 "{} has no hook that can answer a permission request",
                 asked.client.name()
             ),
-            fix: "install without --approvals; the client asks in its own dialog".into(),
-        });
+            "install without --approvals; the client asks in its own dialog",
+        ));
     }
     require_person("install approvals by mail")
 }

@@ -101,12 +101,10 @@ pub(super) fn check_inside(file: &UserFile, project: Option<&Path>) -> Result<()
         .flatten()
     {
         None => Ok(()),
-        Some(real) => Err(Error::State {
-            path: file.path().to_path_buf(),
-            line: None,
-            what: format!("is a link out of the project, to {}", real.display()),
-            fix: "replace the link with a file, or edit the target by hand; nothing was changed"
-                .into(),
-        }),
+        Some(real) => Err(Error::state(
+            file.path(),
+            format!("is a link out of the project, to {}", real.display()),
+            "replace the link with a file, or edit the target by hand; nothing was changed",
+        )),
     }
 }

@@ -8,9 +8,11 @@ use std::path::Path;
 /// The program to call: by name if the PATH leads to this program, else by path.
 pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
     let plain = |path: &Path| path.to_str().map(str::to_owned);
-    let unusable = |path: &Path| Error::Usage {
-        what: format!("cannot use {} in client settings", path.display()),
-        fix: "use an absolute UTF-8 path that ends in /mailbag".into(),
+    let unusable = |path: &Path| {
+        Error::usage(
+            format!("cannot use {} in client settings", path.display()),
+            "use an absolute UTF-8 path that ends in /mailbag",
+        )
     };
     if let Some(path) = asked {
         let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);

@@ -107,18 +107,12 @@ impl ToolArguments {
 }
 
 fn missing(name: &str) -> Error {
-    Error::Usage {
-        what: format!("{name} is missing"),
-        fix: "it is required".into(),
-    }
+    Error::usage(format!("{name} is missing"), "it is required")
 }
 
 fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
     let value = quoted(&value.to_string());
-    Error::Usage {
-        what: format!("{name} is {value}"),
-        fix: format!("use {wanted}"),
-    }
+    Error::usage(format!("{name} is {value}"), format!("use {wanted}"))
 }
 
 fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
@@ -126,8 +120,5 @@ fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
         [] => "it has no parameters".to_owned(),
         known => format!("its parameters are {}", known.join(", ")),
     });
-    Error::Usage {
-        what: format!("{tool} has no parameter {}", quoted(name)),
-        fix,
-    }
+    Error::usage(format!("{tool} has no parameter {}", quoted(name)), fix)
 }

@@ -81,8 +81,8 @@ pub fn serve(options: McpOptions) -> Result<()> {
 }
 
 fn broken(what: &str) -> Error {
-    Error::Usage {
-        what: format!("the client does not speak MCP: {what}"),
-        fix: "start `mailbag mcp` from an MCP client, as `mailbag mcp --help` shows".into(),
-    }
+    Error::usage(
+        format!("the client does not speak MCP: {what}"),
+        "start `mailbag mcp` from an MCP client, as `mailbag mcp --help` shows",
+    )
 }

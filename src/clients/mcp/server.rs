@@ -230,20 +230,19 @@ fn error(what: &str) -> CallToolResult {
 }
 
 fn too_many() -> Error {
-    Error::Busy {
-        what: format!("{} calls of {WAITING} wait already", limits::TOOL_WAITS),
-        fix: "one call can wait for several senders and types; call again once others have ended"
-            .into(),
-    }
+    Error::busy(
+        format!("{} calls of {WAITING} wait already", limits::TOOL_WAITS),
+        "one call can wait for several senders and types; call again once others have ended",
+    )
 }
 
 fn unknown(name: &str) -> ErrorData {
     let names = TOOLS.iter().map(|tool| &*tool.name);
     let fix =
         did_you_mean(name, names.clone()).unwrap_or_else(|| format!("there are {}", joined(names)));
-    let what = Error::NotFound {
-        what: format!("there is no tool {}", crate::message::address::quoted(name)),
+    let what = Error::not_found(
+        format!("there is no tool {}", crate::message::address::quoted(name)),
         fix,
-    };
+    );
     ErrorData::invalid_params(words::of_tools(&what.to_string()), None)
 }

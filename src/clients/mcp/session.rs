@@ -133,10 +133,9 @@ impl McpSession {
         };
         let registry = room.registry()?;
         let agent = who.in_registry(&registry).map_err(|e| match e {
-            Error::NotFound { what, fix } => Error::NotFound {
-                what,
-                fix: format!("{fix}, or call register_agent with a role"),
-            },
+            Error::NotFound { what, fix } => {
+                Error::not_found(what, format!("{fix}, or call register_agent with a role"))
+            }
             e => e,
         })?;
         state.follow(sessions::of(room, &agent.id)?.as_ref());
@@ -197,10 +196,10 @@ impl McpSession {
         session: Option<String>,
     ) -> Result<JoinResult> {
         if name.eq_ignore_ascii_case(id::HUMAN) {
-            return Err(Error::Usage {
-                what: "human is the person, and no agent acts as the person".into(),
-                fix: "choose another name".into(),
-            });
+            return Err(Error::usage(
+                "human is the person, and no agent acts as the person",
+                "choose another name",
+            ));
         }
         let mut state = self.state();
         let caller = match session {
@@ -274,8 +273,8 @@ impl McpSessionState {
 }
 
 fn unbound() -> Error {
-    Error::Usage {
-        what: "cannot identify you: no agent name is known for this session".into(),
-        fix: r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#.into(),
-    }
+    Error::usage(
+        "cannot identify you: no agent name is known for this session",
+        r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#,
+    )
 }

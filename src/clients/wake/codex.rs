@@ -69,8 +69,8 @@ fn confirm(ran: ProgramOutcome, room: &Room, agent: &str, before: Option<&str>) 
 
 /// The reason why the session is not woken.
 pub(super) fn held() -> Error {
-    Error::Busy {
-        what: "Codex holds messages for this session, as after Esc".into(),
-        fix: "type a prompt in its terminal; it announces the mail".into(),
-    }
+    Error::busy(
+        "Codex holds messages for this session, as after Esc",
+        "type a prompt in its terminal; it announces the mail",
+    )
 }

@@ -322,10 +322,10 @@ impl WakeScheduler {
         };
         if !self.room.agrees(wake)? {
             let what = format!("the user has not agreed to start its program {argv:?}");
-            return Err(Error::Usage {
+            return Err(Error::usage(
                 what,
-                fix: format!("run `mailbag trust {}`", self.room.dir.path().display()),
-            });
+                format!("run `mailbag trust {}`", self.room.dir.path().display()),
+            ));
         }
         if program::wants_session(&argv)
             && lease
@@ -333,11 +333,10 @@ impl WakeScheduler {
                 .and_then(|lease| lease.session.as_ref())
                 .is_none()
         {
-            let (what, fix) = (
-                "it has no known session".into(),
+            return Err(Error::usage(
+                "it has no known session",
                 format!("run `mailbag join {agent}` in its session"),
-            );
-            return Err(Error::Usage { what, fix });
+            ));
         }
         let told = lease.as_ref().map(|lease| lease.told).unwrap_or_default();
         let count = briefing::unannounced(&self.room, agent)?;

@@ -178,11 +178,12 @@ fn edit(
         .read(layout::SETTINGS, limits::REGISTRY_BYTES)?
         .unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let wrong = |what: String| Error::State {
-        path: room.dir.at(layout::SETTINGS),
-        line: None,
-        what,
-        fix: "write the table of the link by hand; nothing was changed".into(),
+    let wrong = |what: String| {
+        Error::state(
+            room.dir.at(layout::SETTINGS),
+            what,
+            "write the table of the link by hand; nothing was changed",
+        )
     };
     let changed = change(&text).map_err(|e| wrong(e.to_string()))?;
     Settings::parse(&changed).map_err(|_| wrong("cannot be changed by this command".into()))?;

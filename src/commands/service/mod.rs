@@ -231,12 +231,11 @@ impl RouterService {
         let text = String::from_utf8_lossy(bytes);
         let (_, rest) = text.split_once('\n').unwrap_or_default();
         if *text != self.signed(rest) {
-            return Err(Error::State {
-                path: self.file.clone(),
-                line: None,
-                what: "was changed by hand or by another program".into(),
-                fix: "move it away and run the command again; nothing was changed".into(),
-            });
+            return Err(Error::state(
+                self.file.clone(),
+                "was changed by hand or by another program",
+                "move it away and run the command again; nothing was changed",
+            ));
         }
         let made = rest.lines().find_map(|line| {
             line.split_once(DIRECTORIES)?

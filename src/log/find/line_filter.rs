@@ -32,9 +32,11 @@ impl LineFilter {
             .map(|regex| Ok((0, Regex::new(regex)?)))
             .collect::<std::result::Result<_, regex::Error>>();
         // Each text was checked before, so only extremely long texts fail here.
-        let any = any.map_err(|e| Error::Usage {
-            what: format!("cannot search for these texts: {e}"),
-            fix: "search for fewer or shorter texts".into(),
+        let any = any.map_err(|e| {
+            Error::usage(
+                format!("cannot search for these texts: {e}"),
+                "search for fewer or shorter texts",
+            )
         })?;
         Ok(Some(LineFilter { any }))
     }

@@ -52,14 +52,10 @@ impl SearchLimiter {
     fn begin(&self) -> Result<Instant> {
         let now = Instant::now();
         match self.paused_until {
-            Some(end) if end > now => Err(Error::Busy {
-                what:
-                    "an acknowledgement refers to a message that requires a search of the whole log"
-                        .into(),
-                fix:
-                    "it will be searched shortly; refer to messages as #12 to find them immediately"
-                        .into(),
-            }),
+            Some(end) if end > now => Err(Error::busy(
+                "an acknowledgement refers to a message that requires a search of the whole log",
+                "it will be searched shortly; refer to messages as #12 to find them immediately",
+            )),
             _ => Ok(now),
         }
     }
@@ -332,8 +328,8 @@ impl UnresolvedReference {
     pub fn error(&self, viewer: &Viewer, reference: &str) -> Error {
         let (what, fix) = self.words(viewer, reference);
         match self {
-            UnresolvedReference::Missing => Error::NotFound { what, fix },
-            UnresolvedReference::Several(_) => Error::Usage { what, fix },
+            UnresolvedReference::Missing => Error::not_found(what, fix),
+            UnresolvedReference::Several(_) => Error::usage(what, fix),
         }
     }
 

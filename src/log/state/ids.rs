@@ -274,12 +274,7 @@ fn entries_of_log(room: &Dir, until: LogPosition) -> Result<Vec<SortedEntry>> {
             break;
         }
         // Without the ids of this record, its message would be accepted again.
-        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| Error::State {
-            path: log::path(room, line.at.segment),
-            line: None,
-            what: format!("damaged at byte {}: {e}", line.at.offset),
-            fix: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
-        })?;
+        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| Error::state(log::path(room, line.at.segment), format!("damaged at byte {}: {e}", line.at.offset), "run `mailbag log verify` and restore the segment from a backup; nothing was changed"))?;
         entries.extend(keys(&record).into_iter().map(|key| (key, line.at.pack())));
     }
     entries.sort_unstable();
@@ -321,10 +316,10 @@ fn key(sender: &str, id: &str) -> u64 {
 }
 
 fn not_open() -> Error {
-    Error::Busy {
-        what: "the index of ids is not open".into(),
-        fix: "report this as a defect of mailbag".into(),
-    }
+    Error::busy(
+        "the index of ids is not open",
+        "report this as a defect of mailbag",
+    )
 }
 
 impl RoomState {

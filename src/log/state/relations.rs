@@ -373,9 +373,11 @@ fn part_of_log(
         if line.at.segment != from.segment || to.is_some_and(|to| line.at >= to) {
             break;
         }
-        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| Error::Busy {
-            what: format!("the log is damaged at byte {}: {e}", line.at.offset),
-            fix: "run `mailbag log verify`".into(),
+        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| {
+            Error::busy(
+                format!("the log is damaged at byte {}: {e}", line.at.offset),
+                "run `mailbag log verify`",
+            )
         })?;
         let tip = LogTip {
             at: line.at,

@@ -213,12 +213,14 @@ impl BatchReader {
         if !follows {
             return Ok(());
         }
-        Err(Error::State {
-            path: log::path(&self.room, line.at.segment),
-            line: None,
-            what: format!("damaged at byte {}, with later batches after it: {what}", line.at.offset),
-            fix: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
-        })
+        Err(Error::state(
+            log::path(&self.room, line.at.segment),
+            format!(
+                "damaged at byte {}, with later batches after it: {what}",
+                line.at.offset
+            ),
+            "run `mailbag log verify` and restore the segment from a backup; nothing was changed",
+        ))
     }
 }
 

@@ -234,13 +234,11 @@ impl ArchiveWriter {
         {
             return Ok(());
         }
-        Err(Error::State {
-            path: self.room.at(below),
-            line: None,
-            what: format!("differs from {}", live.display()),
-            fix: "move one of the two to another place: `mailbag log verify` checks the rest; nothing was changed"
-                .into(),
-        })
+        Err(Error::state(
+            self.room.at(below),
+            format!("differs from {}", live.display()),
+            "move one of the two to another place: `mailbag log verify` checks the rest; nothing was changed",
+        ))
     }
 
     fn make_durable(&self, draft: &DraftFile) -> Result<()> {

@@ -182,12 +182,6 @@ pub(super) fn weigh_packed(pack: impl Read, path: &Path) -> Result<(Hash, u64)> 
 
 /// The error for a damaged pack.
 pub(super) fn wrong(path: &Path, what: &str) -> Error {
-    let fix =
-        "move it to another place and run `mailbag archive` again; no source of an incomplete pack was removed".into();
-    Error::State {
-        path: path.to_path_buf(),
-        line: None,
-        what: format!("is damaged: {what}"),
-        fix,
-    }
+    let fix = "move it to another place and run `mailbag archive` again; no source of an incomplete pack was removed";
+    Error::state(path, format!("is damaged: {what}"), fix)
 }

@@ -20,15 +20,15 @@ pub(super) fn reject_missing_claims(room: &Dir, damage: &BatchDamage) -> Result<
             continue;
         };
         if claims.stat(claim)?.is_none() {
-            return Err(Error::State {
-                path: log::path(room, damage.from.segment),
-                line: None,
-                what: format!("damaged at byte {}, in a batch that was committed: {}", damage.from.offset, damage.what),
-                fix:
-                    "restore the segment from a copy; to give the batch up, run `mailbag log accept-gap`; nothing was \
-                       changed"
-                        .into(),
-            });
+            return Err(Error::state(
+                log::path(room, damage.from.segment),
+                format!(
+                    "damaged at byte {}, in a batch that was committed: {}",
+                    damage.from.offset, damage.what
+                ),
+                "restore the segment from a copy; to give the batch up, run `mailbag log accept-gap`; nothing was \
+                       changed",
+            ));
         }
     }
     Ok(())

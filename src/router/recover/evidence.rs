@@ -130,14 +130,12 @@ fn rejected(room: &Dir, replayed: &ReplayedLog, found: &[EvidenceFile]) -> Error
         ),
         None => format!("ends with record {}", state.seq),
     };
-    Error::State {
-        path: room.at(layout::LOG),
-        line: None,
-        what: format!("the log {ends}, but {}", describe(found, state.seq)),
-        fix: "restore log/ from a copy that has these records; if a file is from another room, move it out of this \
-               room; to give the records up, run `mailbag log accept-gap`; nothing was changed"
-            .into(),
-    }
+    Error::state(
+        room.at(layout::LOG),
+        format!("the log {ends}, but {}", describe(found, state.seq)),
+        "restore log/ from a copy that has these records; if a file is from another room, move it out of this \
+               room; to give the records up, run `mailbag log accept-gap`; nothing was changed",
+    )
 }
 
 /// The evidence in words.

@@ -95,12 +95,11 @@ fn replay(room: &Room) -> Result<ReplayedLog> {
         } else {
             "not a directory"
         };
-        return Err(Error::State {
-            path: room.dir.at(layout::LOG),
-            line: None,
-            what: format!("it is {what}, and the log is read only from a directory of the room"),
-            fix: "put the directory back; nothing was changed".into(),
-        });
+        return Err(Error::state(
+            room.dir.at(layout::LOG),
+            format!("it is {what}, and the log is read only from a directory of the room"),
+            "put the directory back; nothing was changed",
+        ));
     }
     let mut replayed = state::replay(&room.dir)?;
     replayed.state.open_ids(&room.dir)?;
@@ -229,15 +228,15 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
 fn reject_mixed_room(room: &Room, state: &RoomState) -> Result<()> {
     let id = room.id()?;
     if state.seq > 0 && id != state.room {
-        return Err(Error::Moved {
-            what: format!(
+        return Err(Error::moved(
+            format!(
                 "{} says {}, and the log belongs to {}",
                 room.dir.at(layout::ROOM_ID).display(),
                 id.as_deref().unwrap_or("nothing"),
                 state.room.as_deref().unwrap_or("no room"),
             ),
-            fix: "put spool/ and log/ of one room together again; nothing was changed".into(),
-        });
+            "put spool/ and log/ of one room together again; nothing was changed",
+        ));
     }
     // A new segment of that name would hide the archived one.
     if state.seq > 0
@@ -246,15 +245,15 @@ fn reject_mixed_room(room: &Room, state: &RoomState) -> Result<()> {
             .stat(layout::live_segment(state.end.segment))?
             .is_none()
     {
-        return Err(Error::Moved {
-            what: format!(
+        return Err(Error::moved(
+            format!(
                 "the log's newest segment, {}, is gone",
                 room.dir
                     .at(layout::live_segment(state.end.segment))
                     .display()
             ),
-            fix: "put it back; the archive alone is not the log; nothing was changed".into(),
-        });
+            "put it back; the archive alone is not the log; nothing was changed",
+        ));
     }
     Ok(())
 }

@@ -44,10 +44,10 @@ fn ask(
     let words = arguments.texts("claims")?;
     let owned = |words: &[String]| claim::owned_subjects(room, &here()?, agent, words);
     match action {
-        "claim" if words.is_empty() => Err(Error::Usage {
-            what: "claims is missing".into(),
-            fix: "name paths, globs, task:<name> or lane:<name>".into(),
-        }),
+        "claim" if words.is_empty() => Err(Error::usage(
+            "claims is missing",
+            "name paths, globs, task:<name> or lane:<name>",
+        )),
         "claim" => {
             let (lease, wait) = (arguments.text("lease")?, arguments.flag("wait")?);
             Ok(ClaimAction::Claim {
@@ -69,10 +69,7 @@ fn ask(
         other => {
             let near = did_you_mean(other, ACTIONS).map_or_else(String::new, |near| near + " ");
             let fix = format!("{near}use one of {}", ACTIONS.join(", "));
-            Err(Error::Usage {
-                what: format!("action is {}", quoted(other)),
-                fix,
-            })
+            Err(Error::usage(format!("action is {}", quoted(other)), fix))
         }
     }
 }

@@ -47,10 +47,10 @@ pub(super) fn call(tool: &str, call: ToolCall<'_>) -> Result<ToolResult> {
         "claim_work" => claiming::claim(call),
         "list_claims" => claiming::list(call),
         "get_thread" => finding::thread(call),
-        _ => Err(Error::NotFound {
-            what: format!("there is no tool {tool}"),
-            fix: "report this error".into(),
-        }),
+        _ => Err(Error::not_found(
+            format!("there is no tool {tool}"),
+            "report this error",
+        )),
     }
 }
 

@@ -41,10 +41,9 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let problem = route(&room);
     if let Some(id) = id {
         let mails = read::named(&room, &agent, &[id]).map_err(|e| match e {
-            Error::NotFound { what, .. } => Error::NotFound {
-                what,
-                fix: "use get_thread for messages that you sent".into(),
-            },
+            Error::NotFound { what, .. } => {
+                Error::not_found(what, "use get_thread for messages that you sent")
+            }
             e => e,
         })?;
         let part = BodyRange {

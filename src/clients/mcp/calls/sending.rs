@@ -116,10 +116,7 @@ fn status(status: &str) -> Result<CopyStatus> {
     CopyStatus::of_ack(status).ok_or_else(|| {
         let near = did_you_mean(status, known()).map_or_else(String::new, |near| near + " ");
         let what = format!("status is {}", crate::message::address::quoted(status));
-        Error::Usage {
-            what,
-            fix: format!("{near}use one of {}", known().join(", ")),
-        }
+        Error::usage(what, format!("{near}use one of {}", known().join(", ")))
     })
 }
 
