@@ -309,12 +309,11 @@ fn item_candidate(item: &PendingItem) -> CompletionCandidate {
 /// The options of the approvals that the line names.
 fn options() -> Vec<String> {
     let words = typed_words();
-    let is_named = |item: &PendingItem| {
+    let named = pending_items().into_iter().filter(|item| {
         words
             .iter()
             .any(|word| word.trim_start_matches('#') == item.seq.to_string())
-    };
-    let named = pending_items().into_iter().filter(is_named);
+    });
     named.flat_map(|item| item.options).collect()
 }
 
@@ -412,10 +411,12 @@ fn typed_words() -> Vec<String> {
 /// The value of an option in the line that is being typed.
 fn option(name: &str) -> Option<String> {
     let words = typed_words();
-    let value_at = |(n, word): (usize, &String)| match word.strip_prefix(name)? {
-        "" => words.get(n + 1).cloned(),
-        rest => rest.strip_prefix('=').map(str::to_owned),
-    };
-    let value = words.iter().enumerate().find_map(value_at);
+    let value = words
+        .iter()
+        .enumerate()
+        .find_map(|(n, word)| match word.strip_prefix(name)? {
+            "" => words.get(n + 1).cloned(),
+            rest => rest.strip_prefix('=').map(str::to_owned),
+        });
     value.filter(|value| !value.is_empty())
 }

@@ -1,11 +1,12 @@
 //! The context of every command: the room, the output, and the identity of the caller.
 
-use crate::base::error::{ErrorContext, Result};
+use crate::base::error::Result;
 use crate::base::limits;
 use crate::cli::show::output::CommandOutput;
 use crate::commands::follow;
 use crate::commands::post::{self, SendResult};
 use crate::commands::send::{OutboxMessage, WRITTEN};
+pub(super) use crate::disk::machine::here;
 use crate::query::identity::{self, AgentIdentity, mailbox};
 use crate::room::{self, Room};
 use std::cell::Cell;
@@ -208,9 +209,4 @@ impl CommandContext {
         }
         Ok(())
     }
-}
-
-/// The working directory.
-pub(super) fn here() -> Result<PathBuf> {
-    std::env::current_dir().doing("find the working directory", ".")
 }

@@ -189,10 +189,9 @@ impl ProjectSetup {
 
     /// Returns true if everything was done, and every tested hook passed.
     pub fn passed(&self) -> bool {
-        let passed = |step: &ClientStep| {
-            step.problem.is_none() && step.hook_test.as_ref().is_none_or(|hook_test| hook_test.ok)
-        };
-        self.clients.iter().all(passed)
+        self.clients
+            .iter()
+            .all(|step| step.problem.is_none() && step.hook_test.as_ref().is_none_or(|test| test.ok))
     }
 
     /// Does the steps, and reports each when it is done.

@@ -293,12 +293,16 @@ fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
 /// The next free display names of the pool.
 fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<String>> {
     let pool = room.settings()?.names;
-    let is_free = |name: &&String| {
-        registry
-            .next_free_name(std::slice::from_ref(*name))
-            .is_some()
-    };
-    let free: Vec<String> = pool.iter().filter(is_free).take(count).cloned().collect();
+    let free: Vec<String> = pool
+        .iter()
+        .filter(|name| {
+            registry
+                .next_free_name(std::slice::from_ref(*name))
+                .is_some()
+        })
+        .take(count)
+        .cloned()
+        .collect();
     if free.len() < count {
         return Err(Error::usage(
             format!(

@@ -4,7 +4,7 @@ use super::ack::{self, AckRequest};
 use super::follow::{self, TrackedMessage, mark_copy_seen};
 pub use super::outcome::ApprovalOutcome;
 use super::send::{self, MessageDraft};
-use crate::base::error::{Error, Problem, Result};
+use crate::base::error::{Error, Result};
 use crate::base::hash::hex;
 use crate::base::limits;
 use crate::base::text::{listed, quoted};
@@ -122,18 +122,8 @@ pub fn decide(
     within: Duration,
 ) -> Result<ApprovalOutcome> {
     let open = displayed::open(room, &choice.approval)?;
-    if open.digest != choice.digest {
-        let what = format!(
-            "the digest is not the digest of {}, so the decision is about another text",
-            open.approval
-        );
-        let fix = format!(
-            "read the approval again and decide on it: `mailbag decide {}`",
-            open.seq
-        );
-        return Err(Error::NotGranted(vec![
-            Problem::new("other_text", what).fix(fix),
-        ]));
+    if let Some(problem) = open.check_digest(&choice.digest) {
+        return Err(Error::NotGranted(vec![problem]));
     }
     let option = option_of(&open.approval, &open.terms.options, &choice.option)?;
     let mut fields = Map::from_iter([
@@ -196,13 +186,12 @@ pub fn chosen<'o>(options: &'o [String], word: &str) -> Option<&'o str> {
     let mut begun = options
         .iter()
         .filter(|option| !beginning.is_empty() && option.to_lowercase().starts_with(&beginning));
-    let only = || match (begun.next(), begun.next()) {
-        (option, None) => option,
-        _ => None,
-    };
     decision::option(options, word)
         .or_else(numbered)
-        .or_else(only)
+        .or_else(|| match (begun.next(), begun.next()) {
+            (option, None) => option,
+            _ => None,
+        })
         .map(String::as_str)
 }
 

@@ -212,26 +212,13 @@ impl ArchiveRun<'_> {
     }
 
     fn first(&self, number: u32) -> Result<Option<Record>> {
-        let line = log::read_one(
-            &self.room.dir,
-            LogPosition {
-                segment: number,
-                offset: 0,
-            },
-        )?;
-        Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
+        log::read_record(&self.room.dir, LogPosition::start_of(number))
     }
 
     /// When the last record of a segment was accepted.
     fn last(&self, number: u32) -> Result<Stamp> {
         let mut last = Vec::new();
-        for line in log::read(
-            &self.room.dir,
-            LogPosition {
-                segment: number,
-                offset: 0,
-            },
-        )? {
+        for line in log::read(&self.room.dir, LogPosition::start_of(number))? {
             let line = line?;
             if line.at.segment > number {
                 break;

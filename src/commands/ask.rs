@@ -95,12 +95,15 @@ impl SentQuestion {
         if !mails.is_empty() {
             // An agent that was asked may have another name now.
             let registry = room.registry()?;
-            let now = |agent: &Arc<str>| {
-                registry
-                    .now(agent)
-                    .map_or_else(|| agent.clone(), |agent| agent.id.clone())
-            };
-            self.asked = self.asked.iter().map(now).collect();
+            self.asked = self
+                .asked
+                .iter()
+                .map(|agent| {
+                    registry
+                        .now(agent)
+                        .map_or_else(|| agent.clone(), |agent| agent.id.clone())
+                })
+                .collect();
         }
         let heads: Vec<InboxMessage> = mails
             .into_iter()

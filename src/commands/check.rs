@@ -59,9 +59,10 @@ impl MessageMentions {
     /// The mentions and addressing of this message.
     pub fn of(message: &Message) -> MessageMentions {
         let body = message.text("body").unwrap_or_default();
-        let is_broad =
-            |to: &String| matches!(Address::parse(to), Ok(Address::All | Address::Role(_)));
-        let broadcast = message.addresses().iter().any(is_broad);
+        let broadcast = message
+            .addresses()
+            .iter()
+            .any(|to| matches!(Address::parse(to), Ok(Address::All | Address::Role(_))));
         MessageMentions {
             mentions: mentions::mentions(body),
             text: mentions::without_mentions(body),

@@ -53,14 +53,9 @@ pub fn record(
             .filter_map(|(key, value)| Some((key.to_owned(), Value::from(value.clone()?)))),
     );
     let registry = room.registry()?;
-    let is_there = |owner: &&str| {
-        registry
-            .agent(owner)
-            .is_some_and(|agent| !agent.is_retired())
-    };
     let to: Vec<String> = guard::owners(owned)
         .into_iter()
-        .filter(is_there)
+        .filter(|owner| registry.has_active(owner))
         .map(str::to_owned)
         .collect();
     let body = (!owned.is_empty()).then(|| {

@@ -301,9 +301,11 @@ impl<'r> NamePool<'r> {
                 });
             }
         }
-        let is_new =
-            |name: &&String| !self.refused.contains(*name) && is_unused(self.room, registry, name);
-        if let Some(name) = self.names.iter().find(is_new) {
+        if let Some(name) = self
+            .names
+            .iter()
+            .find(|name| !self.refused.contains(*name) && is_unused(self.room, registry, name))
+        {
             return Ok(ChosenName {
                 name: name.clone(),
                 origin: NameSource::New,

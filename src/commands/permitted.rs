@@ -5,6 +5,7 @@
 
 use super::files;
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::disk::machine::here;
 use crate::disk::{Dir, file_meta, layout};
 use crate::message::address::quoted;
 use crate::room::Room;
@@ -108,7 +109,7 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
 
 /// The repository of the working directory, or the directory itself; never a user's home, because it contains keys.
 fn repository() -> Result<Option<PathBuf>> {
-    let here = std::env::current_dir().doing("find the working directory", ".")?;
+    let here = here()?;
     let project = here
         .ancestors()
         .find(|directory| is_own_project(directory))

@@ -13,7 +13,7 @@ use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, 
 use crate::message::status::CopyStatus;
 use crate::query::identity::{self, AgentIdentity};
 use crate::query::inbox::{self, InboxMessage, MailHold};
-use crate::query::trace::{self, RecipientTrace};
+use crate::query::trace;
 use crate::room::Room;
 use std::ffi::OsStr;
 
@@ -51,8 +51,11 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<InboxMess
     let mut seen = None;
     let mut found: Vec<InboxMessage> = Vec::new();
     for name in names {
-        let is_whole = |mail: &InboxMessage| fit(mail, name) == Some(ReferenceMatch::Whole);
-        if seen.is_none() && !unread.iter().any(is_whole) {
+        if seen.is_none()
+            && !unread
+                .iter()
+                .any(|mail| fit(mail, name) == Some(ReferenceMatch::Whole))
+        {
             seen = Some(inbox::seen_those(room, agent, &mut |file| {
                 is_sought(&sought, file)
             })?);
@@ -133,12 +136,10 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<InboxMessage> {
 fn closed(room: &Room, agent: &str, mut mail: InboxMessage) -> Result<InboxMessage> {
     let Some(seq) = mail.seq else { return Ok(mail) };
     let trace = trace::trace(room, Some(agent), &format!("#{seq}"))?;
-    let is_own =
-        |one: &&RecipientTrace| one.agent == agent || one.renamed_to.as_deref() == Some(agent);
     let steps = trace
         .recipients
         .iter()
-        .find(is_own)
+        .find(|one| one.agent == agent || one.renamed_to.as_deref() == Some(agent))
         .map(|one| one.statuses.as_slice())
         .unwrap_or_default();
     if let Some(step) = steps.iter().find(|step| step.status.is_closed()) {
@@ -235,11 +236,13 @@ pub(super) fn one<'m>(
         ReferenceResolution::One(mail) => Ok(Some(mail)),
         ReferenceResolution::None => Ok(None),
         ReferenceResolution::Several(many) => {
-            let called = |mail: &&InboxMessage| match mail.seq {
-                Some(seq) => format!("#{seq} ({}/{})", mail.from, mail.id),
-                None => mail.file.display().to_string(),
-            };
-            let (what, fix) = lookup::several(&quoted(name), many.iter().map(called));
+            let (what, fix) = lookup::several(
+                &quoted(name),
+                many.iter().map(|mail| match mail.seq {
+                    Some(seq) => format!("#{seq} ({}/{})", mail.from, mail.id),
+                    None => mail.file.display().to_string(),
+                }),
+            );
             Err(Error::usage(what, fix))
         }
     }

@@ -5,12 +5,13 @@ use super::{attach, files};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
+use crate::log::find;
 use crate::message::address::quoted;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
 use crate::query::identity;
 pub use crate::query::rejected::ListedRejection;
-use crate::query::rejected::{claim_of, last_of_file, line_of, of, record_of};
+use crate::query::rejected::{claim_of, last_of_file, line_of, of};
 use crate::room::Room;
 use crate::room::actor::require_person;
 use crate::room::registry::Registry;
@@ -149,8 +150,9 @@ pub fn remove_all(room: &Room, listed: Vec<ListedRejection>) -> Result<Vec<Liste
     check_owners(room, &listed)?;
     let _held = room.lock_rejected()?;
     let left = list(room, &RejectedSelection::All)?;
-    let is_left = |one: &ListedRejection| left.iter().any(|other| other.is_same(one));
-    let (left, _): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_left);
+    let (left, _): (Vec<_>, Vec<_>) = listed
+        .into_iter()
+        .partition(|one| left.iter().any(|other| other.is_same(one)));
     for rejected in &left {
         let dir = room.dir.sub(layout::rejected(&rejected.agent))?;
         // The explanation last, so that it explains the file as long as that exists.
@@ -264,7 +266,7 @@ fn named<'r>(
         }
     }
     let was_rejected = seq.is_some_and(
-        |seq| matches!(record_of(room, seq), Ok(Some(one)) if one.kind() == EventKind::Rejected),
+        |seq| matches!(find::record_by_seq(&room.dir, seq), Ok(Some(one)) if one.kind() == EventKind::Rejected),
     );
     Err(Error::not_found(
         if was_rejected {
@@ -295,11 +297,14 @@ fn several<'r>(
     things: &str,
     found: impl IntoIterator<Item = &'r ListedRejection>,
 ) -> Error {
-    let name = |one: &ListedRejection| match one.line {
-        Some(line) => format!("#{} (line {line})", one.seq),
-        None => format!("#{}", one.seq),
-    };
-    let names: Vec<String> = found.into_iter().take(limits::PROBLEMS).map(name).collect();
+    let names: Vec<String> = found
+        .into_iter()
+        .take(limits::PROBLEMS)
+        .map(|one| match one.line {
+            Some(line) => format!("#{} (line {line})", one.seq),
+            None => format!("#{}", one.seq),
+        })
+        .collect();
     Error::usage(
         format!(
             "{} is ambiguous: it matches several rejected {things}",
@@ -448,9 +453,10 @@ fn note(retried: &mut Vec<RetryResult>, records: Vec<Record>) {
         let Some(claim) = record.claim().and_then(layout::read_claim) else {
             continue;
         };
-        let is_it =
-            |one: &RetryResult| one.agent == claim.agent && one.is_claimed_as(claim.original);
-        let Some(last) = retried.iter().rposition(is_it) else {
+        let Some(last) = retried
+            .iter()
+            .rposition(|one| one.agent == claim.agent && one.is_claimed_as(claim.original))
+        else {
             continue;
         };
         let recipients = match record.kind() {

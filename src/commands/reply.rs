@@ -95,12 +95,8 @@ fn recipients(
     if &*past.from != own && !all {
         return (vec![past.from.to_string()], Vec::new());
     }
-    let is_here = |agent: &&Arc<str>| {
-        registry
-            .agent(agent)
-            .is_some_and(|agent| !agent.is_retired())
-    };
-    let (here, gone): (Vec<&Arc<str>>, Vec<&Arc<str>>) = others.partition(is_here);
+    let (here, gone): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
+        others.partition(|agent| registry.has_active(agent));
     let names = |agents: Vec<&Arc<str>>| {
         agents
             .into_iter()

@@ -2,8 +2,6 @@
 
 use super::send::{self, MessageDraft, OutboxMessage, sender_id};
 use crate::base::error::{Error, Result};
-use crate::base::limits;
-use crate::message::address::quoted;
 use crate::message::id;
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
@@ -73,15 +71,5 @@ pub fn change(
 /// The name in `#name`.
 fn name(topic: &str) -> Result<&str> {
     let name = topic.strip_prefix('#').unwrap_or(topic);
-    if id::is_name(name) {
-        return Ok(name);
-    }
-    let fix = format!(
-        "use letters, digits, `.`, `_` and `-`, at most {} characters",
-        limits::NAME
-    );
-    Err(Error::usage(
-        format!("{} is not a valid topic name", quoted(topic)),
-        fix,
-    ))
+    id::check_name("topic", name).map(|()| name)
 }

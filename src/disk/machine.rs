@@ -107,8 +107,8 @@ fn unescaped(field: &str) -> String {
 }
 
 /// The working directory of this process.
-pub fn directory() -> Option<PathBuf> {
-    std::env::current_dir().ok()
+pub fn here() -> Result<PathBuf> {
+    std::env::current_dir().doing("find the working directory", ".")
 }
 
 /// The id of the system's current boot. `None` if the system does not report it.

@@ -1,6 +1,6 @@
 //! Permissions: mail that other users of this machine can read.
 
-use super::{ExaminedRoom, Finding, Severity, shell};
+use super::{ExaminedRoom, Finding, shell};
 use crate::base::error::Result;
 use crate::disk::layout;
 
@@ -44,12 +44,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
             .map(|directory| shell(&room.at(directory)))
             .collect();
         let fix = format!("chmod -R go-rwx {}", paths.join(" "));
-        findings.push(Finding::new(
-            "readable_by_others",
-            Severity::Warning,
-            what,
-            fix,
-        ));
+        findings.push(Finding::warning("readable_by_others", what, fix));
     }
     Ok(())
 }

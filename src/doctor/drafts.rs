@@ -1,6 +1,6 @@
 //! Drafts in outboxes, left by commands that were killed while sending. Those commands never reported success.
 
-use super::{Finding, Severity, count};
+use super::{Finding, count};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -20,9 +20,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             let drafts = count(left.len(), "draft");
             let what =
                 format!("outbox/{agent} has {drafts} from commands that were killed while sending");
-            findings.push(
-                Finding::new("draft", Severity::Note, what, "mailbag doctor --fix").fixable(),
-            );
+            findings.push(Finding::note("draft", what, "mailbag doctor --fix").fixable());
         }
     }
     Ok(())

@@ -39,7 +39,7 @@ pub(super) fn charter(room: &Room, findings: &mut Vec<Finding>) {
                 layout::CHARTER,
                 count(found.charter.problems.len(), "mistake")
             );
-            Finding::new("charter", Severity::Warning, what, "mailbag charter")
+            Finding::warning("charter", what, "mailbag charter")
         })),
     }
 }
@@ -57,16 +57,15 @@ fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding
         Error::State { .. } => format!("${{EDITOR:-vi}} {path}"),
         _ => format!("ls -la {path}"),
     };
-    Finding::new(code, Severity::Problem, e.to_string(), fix)
+    Finding::problem(code, e.to_string(), fix)
 }
 
 pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<ReplayedLog>> {
     match replay(room) {
         Ok(replayed) => Ok(Some(replayed)),
         Err(e @ Error::State { .. }) => {
-            findings.push(Finding::new(
+            findings.push(Finding::problem(
                 "log_damaged",
-                Severity::Problem,
                 e.to_string(),
                 "mailbag log verify",
             ));
@@ -74,12 +73,7 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
         }
         Err(e) => {
             let fix = format!("ls -la {}", shell(&room.dir.at(layout::LOG)));
-            findings.push(Finding::new(
-                "log_unreadable",
-                Severity::Problem,
-                e.to_string(),
-                fix,
-            ));
+            findings.push(Finding::problem("log_unreadable", e.to_string(), fix));
             Ok(None)
         }
     }
@@ -92,9 +86,8 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
     };
     let held = examined.room.holder()?.is_some();
     if !held && let Err(e) = recover::check_end(&examined.room.dir, replayed) {
-        findings.push(Finding::new(
+        findings.push(Finding::problem(
             "log_damaged",
-            Severity::Problem,
             e.to_string(),
             "mailbag log verify",
         ));
@@ -105,15 +98,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
             "the last batch of the log is incomplete; the next pass moves it to quarantine: {}",
             damage.what
         );
-        findings.push(
-            Finding::new(
-                "log_unfinished",
-                Severity::Warning,
-                what,
-                "mailbag run --once",
-            )
-            .fixable(),
-        );
+        findings.push(Finding::warning("log_unfinished", what, "mailbag run --once").fixable());
     }
     let Some(state) = &examined.committed else {
         return Ok(());
@@ -125,7 +110,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
             "head -n 1 {}",
             shell(&examined.room.dir.at(layout::ROOM_ID))
         );
-        findings.push(Finding::new("strange_room", Severity::Problem, what, fix));
+        findings.push(Finding::problem("strange_room", what, fix));
     }
     if state.at > Stamp::now().after(limits::CLOCKS_APART) {
         let what = format!(
@@ -133,12 +118,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
              clock; leases and deadlines follow the clock",
             state.at
         );
-        findings.push(Finding::new(
-            "clock_behind",
-            Severity::Warning,
-            what,
-            "timedatectl status",
-        ));
+        findings.push(Finding::warning("clock_behind", what, "timedatectl status"));
     }
     Ok(())
 }
@@ -169,12 +149,7 @@ pub(super) fn conversations(
             "{} ends at message {shows}, but the log has message {last}",
             file.display()
         );
-        let finding = Finding::new(
-            "conversation_behind",
-            Severity::Warning,
-            what,
-            "mailbag run --once",
-        );
+        let finding = Finding::warning("conversation_behind", what, "mailbag run --once");
         findings.push(finding.fixable());
     }
     Ok(())
@@ -187,9 +162,7 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             "router process {} was killed after {}",
             left.pid, left.since
         );
-        findings.push(
-            Finding::new("killed_router", Severity::Note, what, "mailbag run --once").fixable(),
-        );
+        findings.push(Finding::note("killed_router", what, "mailbag run --once").fixable());
     }
     if let Some(stalled) = room.stalled()? {
         let severity = if stalled.files > 0 || stalled.stopped {
@@ -215,7 +188,7 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             count(kept, "file")
         );
         let fix = format!("ls -la {}", shell(&room.dir.at(layout::QUARANTINE)));
-        findings.push(Finding::new("quarantine", Severity::Warning, what, fix));
+        findings.push(Finding::warning("quarantine", what, fix));
     }
     Ok(())
 }

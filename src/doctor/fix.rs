@@ -1,6 +1,6 @@
 //! Fixes that cannot lose data.
 
-use super::{Finding, Severity, drafts};
+use super::{Finding, drafts};
 use crate::base::limits;
 use crate::commands::follow;
 use crate::disk::layout;
@@ -13,12 +13,7 @@ pub(super) fn fix(room: &Room) -> Option<Finding> {
         .try_for_each(|directory| room.dir.make(directory).map(drop));
     let tidied = made.and_then(|()| drafts::remove(room));
     let passed = tidied.and_then(|()| follow::route(room, limits::WRITER_WAIT));
-    passed.err().map(|e| {
-        Finding::new(
-            "not_mended",
-            Severity::Problem,
-            e.to_string(),
-            "mailbag run --once -v",
-        )
-    })
+    passed
+        .err()
+        .map(|e| Finding::problem("not_mended", e.to_string(), "mailbag run --once -v"))
 }

@@ -1,6 +1,6 @@
 //! Hooks and waking: installed hooks, whether the client runs them, their last run and their errors.
 
-use super::{DoctorRequest, ExaminedRoom, Finding, Severity, quoted};
+use super::{DoctorRequest, ExaminedRoom, Finding, quoted};
 use crate::clients::install::{self, ClientStatus, HookPresence, HookTrust, InstallScope};
 use crate::clients::kind::Client;
 use crate::room::sessions::{self, HookRun};
@@ -55,15 +55,13 @@ fn installed(client: Client, request: &DoctorRequest<'_>) -> Vec<ClientStatus> {
 fn wakes(fired: &HookRun, findings: &mut Vec<Finding>) {
     let (agent, at) = (&fired.event, &fired.at);
     findings.push(match &fired.problem {
-        Some(problem) => Finding::new(
+        Some(problem) => Finding::warning(
             "waking_failed",
-            Severity::Warning,
             format!("waking {agent} failed at {at}: {problem}"),
             format!("mailbag agent show {}", quoted(agent)),
         ),
-        None => Finding::new(
+        None => Finding::note(
             "woken",
-            Severity::Note,
             format!("{agent} was last woken at {at}"),
             format!("mailbag inbox {}", quoted(agent)),
         ),
@@ -80,12 +78,7 @@ fn errors(client: Client, fired: &HookRun, findings: &mut Vec<Finding>) {
         fired.event,
         fired.at
     );
-    findings.push(Finding::new(
-        "hook_complained",
-        Severity::Warning,
-        what,
-        "mailbag who",
-    ));
+    findings.push(Finding::warning("hook_complained", what, "mailbag who"));
 }
 
 fn can_run(status: &ClientStatus, findings: &mut Vec<Finding>) {
@@ -93,21 +86,15 @@ fn can_run(status: &ClientStatus, findings: &mut Vec<Finding>) {
     let command = status.command.as_deref().unwrap_or("mailbag");
     if status.executable.is_none() {
         let what = format!("the hooks of {name} call {command}, which does not exist");
-        findings.push(Finding::new(
+        findings.push(Finding::problem(
             "hook_without_program",
-            Severity::Problem,
             what,
             again.clone(),
         ));
     }
     if status.hooks == HookPresence::Partly {
         let what = format!("{name} lacks the hooks for {}", status.missing.join(", "));
-        findings.push(Finding::new(
-            "hooks_missing",
-            Severity::Warning,
-            what,
-            again,
-        ));
+        findings.push(Finding::warning("hooks_missing", what, again));
     }
     if status.trusted == HookTrust::No {
         let what = format!("{name} silently skips our hooks, because you have not trusted them");
@@ -115,12 +102,7 @@ fn can_run(status: &ClientStatus, findings: &mut Vec<Finding>) {
             Client::Codex => "codex, and then /hooks",
             client => client.as_str(),
         };
-        findings.push(Finding::new(
-            "hooks_not_trusted",
-            Severity::Warning,
-            what,
-            fix,
-        ));
+        findings.push(Finding::warning("hooks_not_trusted", what, fix));
     }
 }
 
@@ -159,7 +141,7 @@ fn check_duplicates(
         _ if has_user => format!("mailbag uninstall {} --user", client.as_str()),
         _ => format!("mailbag install {}", client.as_str()),
     };
-    findings.push(Finding::new("hooks_twice", Severity::Warning, what, fix));
+    findings.push(Finding::warning("hooks_twice", what, fix));
 }
 
 fn shut_out(client: Client, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
@@ -171,12 +153,7 @@ fn shut_out(client: Client, request: &DoctorRequest<'_>, findings: &mut Vec<Find
             "grep -n run_shell_command {}",
             quoted(file.display().to_string())
         );
-        findings.push(Finding::new(
-            "commands_shut_out",
-            Severity::Warning,
-            what,
-            fix,
-        ));
+        findings.push(Finding::warning("commands_shut_out", what, fix));
     }
 }
 
@@ -205,12 +182,7 @@ fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
         _ => None,
     };
     if let Some(what) = missing {
-        findings.push(Finding::new(
-            "key_missing",
-            Severity::Problem,
-            what,
-            replace,
-        ));
+        findings.push(Finding::problem("key_missing", what, replace));
     }
     if signature::is_readable_by_others().unwrap_or_default() {
         let what =
@@ -219,7 +191,7 @@ fn decision_key(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
             "rm {}, and then mailbag trust --decision-key",
             quoted(shown.to_string())
         );
-        findings.push(Finding::new("key_readable", Severity::Problem, what, fix));
+        findings.push(Finding::problem("key_readable", what, fix));
     }
 }
 
@@ -253,15 +225,10 @@ fn last_run(
             "the hooks of {name} last ran in this room: {}",
             each.join(", ")
         );
-        findings.push(Finding::new(
-            "hooks_ran",
-            Severity::Note,
-            what,
-            "mailbag install --status",
-        ));
+        findings.push(Finding::note("hooks_ran", what, "mailbag install --status"));
     } else if !installed.is_empty() {
         let what = format!("the hooks of {name} are installed but have not run in this room yet");
         let fix = format!("{}, and then any prompt", client.as_str());
-        findings.push(Finding::new("hooks_never_ran", Severity::Note, what, fix));
+        findings.push(Finding::note("hooks_never_ran", what, fix));
     }
 }

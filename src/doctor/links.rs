@@ -36,12 +36,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
             }) if machine::program("ssh").is_none() => {
                 let what =
                     format!("the link {tag} needs the program ssh, which is not on the PATH");
-                findings.push(Finding::new(
-                    "no_ssh",
-                    Severity::Problem,
-                    what,
-                    "command -v ssh",
-                ));
+                findings.push(Finding::problem("no_ssh", what, "command -v ssh"));
             }
             Some(LinkSettings {
                 carrier: Carrier::Nats,
@@ -58,20 +53,14 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
 fn look_at_files(tag: &str, nats: &NatsSettings, findings: &mut Vec<Finding>) {
     if cfg!(not(feature = "nats")) {
         let what = format!("the link {tag} is over NATS, and this program was built without it");
-        findings.push(Finding::new(
-            "no_nats",
-            Severity::Problem,
-            what,
-            "mailbag --version",
-        ));
+        findings.push(Finding::problem("no_nats", what, "mailbag --version"));
     }
     for path in [&nats.credentials, &nats.ca].into_iter().flatten() {
         let file = KeyFile::look(path);
         if file.sha256.is_none() {
             let what = format!("the link {tag} needs the file {path}, which cannot be read");
-            findings.push(Finding::new(
+            findings.push(Finding::problem(
                 "no_key_file",
-                Severity::Problem,
                 what,
                 format!("ls -l {}", shell_word(path)),
             ));
@@ -85,6 +74,6 @@ fn look_at_files(tag: &str, nats: &NatsSettings, findings: &mut Vec<Finding>) {
     if let Some(file) = open {
         let what = format!("other users can read the credentials of the link {tag}");
         let fix = format!("chmod go= {}", shell_word(&file.place().to_string_lossy()));
-        findings.push(Finding::new("open_key_file", Severity::Warning, what, fix));
+        findings.push(Finding::warning("open_key_file", what, fix));
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
         findings.push(match &blocked.fix {
             fix if fix.starts_with("mv ") || fix.starts_with("ls ") => {
                 let fix = in_room(room, fix);
-                Finding::new("blocked", Severity::Warning, what, fix)
+                Finding::warning("blocked", what, fix)
             }
             _ => again("blocked", Severity::Warning, what, &status),
         });
@@ -54,7 +54,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             newest.unwrap_or_default()
         );
         let fix = format!("mailbag rejected list --agent {}", quoted(&rejected.agent));
-        findings.push(Finding::new("rejected", Severity::Warning, what, fix));
+        findings.push(Finding::warning("rejected", what, fix));
     }
     Ok(())
 }
@@ -74,9 +74,8 @@ fn list_placed(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             layout::inbox(&agent).display()
         );
         let what = format!("{what}: {PLACED_DIRECTLY}");
-        findings.push(Finding::new(
+        findings.push(Finding::warning(
             "placed_directly",
-            Severity::Warning,
             what,
             format!("ls -la {}", shell(&room.dir.at(&first.file))),
         ));
@@ -121,11 +120,6 @@ fn unrouted(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) {
             let outbox = room.dir.at(layout::outbox(&outbox.agent));
             format!("ls -la {}", shell(&outbox))
         };
-        findings.push(Finding::new(
-            "unrouted_outbox",
-            Severity::Problem,
-            what,
-            fix,
-        ));
+        findings.push(Finding::problem("unrouted_outbox", what, fix));
     }
 }

@@ -74,6 +74,18 @@ impl Finding {
         }
     }
 
+    fn problem(code: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding::new(code, Severity::Problem, what, fix)
+    }
+
+    fn warning(code: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding::new(code, Severity::Warning, what, fix)
+    }
+
+    fn note(code: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding::new(code, Severity::Note, what, fix)
+    }
+
     fn fixable(self) -> Finding {
         Finding {
             fixable: true,
@@ -125,7 +137,7 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     if let Ok(found) = &found
         && let Some(notice) = found.notice()
     {
-        let finding = |code| Finding::new(code, Severity::Warning, notice, "mailbag init");
+        let finding = |code| Finding::warning(code, notice, "mailbag init");
         findings.push(match found.missed {
             Some(MissedRoom::Damaged(_)) => finding("room_damaged"),
             _ => finding("room_gone").fixable(),
@@ -135,18 +147,13 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     let room = match opened {
         Ok(room) => Some(room),
         Err(Error::NotFound { what, .. }) => {
-            findings.push(Finding::new(
-                "no_room",
-                Severity::Problem,
-                what,
-                "mailbag init",
-            ));
+            findings.push(Finding::problem("no_room", what, "mailbag init"));
             None
         }
         Err(Error::Untrusted { what, .. }) => {
             let place = room::find(request.room, request.from)?;
             let fix = format!("mailbag trust {}", shell(&place));
-            findings.push(Finding::new("untrusted_room", Severity::Problem, what, fix));
+            findings.push(Finding::problem("untrusted_room", what, fix));
             None
         }
         Err(e) => return Err(e),

@@ -1,6 +1,6 @@
 //! Several sessions that act as one agent.
 
-use super::{DoctorRequest, ExaminedRoom, Finding, Severity, count, quoted};
+use super::{DoctorRequest, ExaminedRoom, Finding, count, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -75,7 +75,7 @@ fn processes(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
                 pids.join(", ")
             );
             let fix = format!("ps -o pid,lstart,cmd -p {}", pids.join(","));
-            findings.push(Finding::new("two_sessions", Severity::Warning, what, fix));
+            findings.push(Finding::warning("two_sessions", what, fix));
         }
     }
 }
@@ -122,7 +122,7 @@ fn owners(examined: &ExaminedRoom<'_>, agent: &str, findings: &mut Vec<Finding>)
             quoted(agent),
             rustix::process::geteuid().as_raw()
         );
-        findings.push(Finding::new("several_users", Severity::Warning, what, fix));
+        findings.push(Finding::warning("several_users", what, fix));
     }
 }
 
@@ -183,6 +183,6 @@ fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
             "ls -la {}",
             super::shell(&room.dir.at(layout::taken(agent)))
         );
-        findings.push(Finding::new("shared_inbox", Severity::Note, what, fix));
+        findings.push(Finding::note("shared_inbox", what, fix));
     }
 }

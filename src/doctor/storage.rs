@@ -1,6 +1,6 @@
 //! Storage: the room's directories and their permissions, the file system, and system limits.
 
-use super::{ExaminedRoom, Finding, Severity, count, shell};
+use super::{ExaminedRoom, Finding, count, shell};
 use crate::base::error::Result;
 use crate::disk::machine::{self, FreeSpace};
 use crate::disk::{Dir, Meta, events_work, layout};
@@ -25,9 +25,8 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
     space(room, findings);
     if !events_work(room) {
         let what = "this file system reports no file events, so a router polls every two seconds";
-        findings.push(Finding::new(
+        findings.push(Finding::note(
             "silent_file_system",
-            Severity::Note,
             what,
             "mailbag run --poll",
         ));
@@ -83,16 +82,14 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
         if room.stat(below).is_ok_and(|meta| meta.is_none()) {
             let what = format!("{} is missing", path.display());
             let fix = format!("mkdir -p {}", shell(&path));
-            findings
-                .push(Finding::new("missing_directory", Severity::Warning, what, fix).fixable());
+            findings.push(Finding::warning("missing_directory", what, fix).fixable());
             continue;
         }
         match room.sub(below) {
             Err(e) => {
                 let fix = format!("ls -lad {}", shell(&path));
-                findings.push(Finding::new(
+                findings.push(Finding::problem(
                     "unreachable_directory",
-                    Severity::Problem,
                     e.to_string(),
                     fix,
                 ));
@@ -123,12 +120,7 @@ fn other_file_system(path: &Path) -> Finding {
         "{} is on another file system than the room, so messages cannot be moved there atomically",
         path.display()
     );
-    Finding::new(
-        "other_file_system",
-        Severity::Problem,
-        what,
-        format!("df {}", shell(path)),
-    )
+    Finding::problem("other_file_system", what, format!("df {}", shell(path)))
 }
 
 fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Finding> {
@@ -151,12 +143,7 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
             .collect();
         let what = format!("you own {which} but have no write permission");
         let fix = format!("chmod u+rwx {}", paths.join(" "));
-        return Some(Finding::new(
-            "unwritable_directory",
-            Severity::Problem,
-            what,
-            fix,
-        ));
+        return Some(Finding::problem("unwritable_directory", what, fix));
     }
     // This may be intended in a room of several users: then the router runs as a user with access to all directories.
     let what = format!(
@@ -168,12 +155,7 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
         meta.uid,
         shell(room.path())
     );
-    Some(Finding::new(
-        "unwritable_directory",
-        Severity::Warning,
-        what,
-        fix,
-    ))
+    Some(Finding::warning("unwritable_directory", what, fix))
 }
 
 fn space(room: &Dir, findings: &mut Vec<Finding>) {
@@ -182,18 +164,16 @@ fn space(room: &Dir, findings: &mut Vec<Finding>) {
     };
     if bytes < BYTES_LEAST {
         let what = format!("the disk is nearly full: {} MiB free", bytes >> 20);
-        findings.push(Finding::new(
+        findings.push(Finding::problem(
             "disk_full",
-            Severity::Problem,
             what,
             "mailbag archive --older-than 7d",
         ));
     }
     if let Some(files) = files.filter(|files| *files < FILES_LEAST) {
         let what = format!("the file system is nearly out of inodes: {files} free");
-        findings.push(Finding::new(
+        findings.push(Finding::problem(
             "no_inodes",
-            Severity::Problem,
             what,
             "mailbag archive --older-than 7d",
         ));
@@ -215,7 +195,7 @@ fn bounds(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()
             "sudo sysctl fs.inotify.max_user_watches={}",
             (wanted * 4).max(1 << 16)
         );
-        findings.push(Finding::new("few_watches", Severity::Warning, what, fix));
+        findings.push(Finding::warning("few_watches", what, fix));
     }
     let waiting = count(inboxes, "agent");
     if let Some(most) = machine::watchers().filter(|most| *most < inboxes as u64 + 1) {
@@ -226,17 +206,12 @@ fn bounds(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> Result<()
             "sudo sysctl fs.inotify.max_user_instances={}",
             (inboxes as u64 * 4).max(512)
         );
-        findings.push(Finding::new("few_watchers", Severity::Warning, what, fix));
+        findings.push(Finding::warning("few_watchers", what, fix));
     }
     if let Some(most) = machine::open_files().filter(|most| *most < HELD) {
         let what =
             format!("a router needs {HELD} open files, but the limit of a process is {most}");
-        findings.push(Finding::new(
-            "few_open_files",
-            Severity::Warning,
-            what,
-            "ulimit -n 4096",
-        ));
+        findings.push(Finding::warning("few_open_files", what, "ulimit -n 4096"));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Trust: programs without consent, and files that other users can change.
 
-use super::{ExaminedRoom, Finding, Severity, shell};
+use super::{ExaminedRoom, Finding, shell};
 use crate::base::error::Result;
 use crate::disk::{Meta, layout, machine};
 use crate::query::programs;
@@ -24,12 +24,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
     if let Some(registry) = &examined.registry {
         let open = programs::not_trusted(room, registry).or_else(|e| {
             let fix = "mailbag trust --list";
-            findings.push(Finding::new(
-                "consent_unreadable",
-                Severity::Warning,
-                e.to_string(),
-                fix,
-            ));
+            findings.push(Finding::warning("consent_unreadable", e.to_string(), fix));
             Ok::<_, crate::base::error::Error>(Vec::new())
         })?;
         for open in open {
@@ -38,12 +33,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
                 open.agent, open.program
             );
             let fix = format!("mailbag trust {}", shell(room.dir.path()));
-            findings.push(Finding::new(
-                "program_not_trusted",
-                Severity::Warning,
-                what,
-                fix,
-            ));
+            findings.push(Finding::warning("program_not_trusted", what, fix));
         }
     }
     for setting in room
@@ -56,12 +46,7 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
             setting.key, setting.value
         );
         let fix = format!("mailbag trust {}", shell(room.dir.path()));
-        findings.push(Finding::new(
-            "setting_not_trusted",
-            Severity::Warning,
-            what,
-            fix,
-        ));
+        findings.push(Finding::warning("setting_not_trusted", what, fix));
     }
     Ok(())
 }
@@ -89,9 +74,8 @@ fn others(examined: &ExaminedRoom<'_>, name: &str, who: &str) -> Finding {
         "{who} can change {} and so control the room",
         path.display()
     );
-    Finding::new(
+    Finding::warning(
         "others_can_write",
-        Severity::Warning,
         what,
         format!("chmod go-w {0}; ls -ld {0}", shell(&path)),
     )

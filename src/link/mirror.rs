@@ -194,10 +194,11 @@ impl ItemSender {
 
     /// Sends the state of this room if it has changed, or to keep the connection alive.
     fn send_state(&mut self, own: &LinkEndState) -> Result<()> {
-        let is_known = |(told, at): &(LinkEndState, Instant)| {
-            told == own && at.elapsed() < limits::CARRIER_BEAT
-        };
-        if self.told.as_ref().is_some_and(is_known) {
+        if self
+            .told
+            .as_ref()
+            .is_some_and(|(told, at)| told == own && at.elapsed() < limits::CARRIER_BEAT)
+        {
             return Ok(());
         }
         write_frame(&mut self.output, &CarrierFrame::State(own.clone()))?;
@@ -260,11 +261,10 @@ impl ItemSender {
             return Ok(None);
         };
         let (size, text) = (bytes.len() as u64, ItemText::new(bytes));
-        let is_it = |text: &ItemText| {
+        if let Some(text) = text.filter(|text| {
             text.read()
                 .is_some_and(|item| item.n == n && *item.stream == *stream)
-        };
-        if let Some(text) = text.filter(is_it) {
+        }) {
             return Ok(Some((text, size)));
         }
         tracing::warn!(

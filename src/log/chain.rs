@@ -34,8 +34,9 @@ impl LogChain {
         if line.bytes.last() != Some(&b'\n') {
             return Err("the line is incomplete".into());
         }
-        let record: Record =
-            serde_json::from_slice(&line.bytes).map_err(|e| format!("it is not a record: {e}"))?;
+        let record: Record = line
+            .record()
+            .map_err(|e| format!("it is not a record: {e}"))?;
         if record.prev != self.prev {
             let (has, wants) = (hex(&record.prev), hex(&self.prev));
             return Err(format!(

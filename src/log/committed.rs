@@ -216,7 +216,7 @@ impl CommittedLines {
         let room = self.room.clone();
         self.map(move |line| {
             let line = line?;
-            match serde_json::from_slice(&line.bytes) {
+            match line.record() {
                 Ok(record) => Ok((line, record)),
                 Err(e) => Err(Error::state(
                     super::path(&room, line.at.segment),
@@ -260,7 +260,7 @@ fn ends(room: &Dir, from: LogPosition) -> Result<Option<BatchEnds>> {
         }
         let is_whole = line.bytes.ends_with(b"\n");
         let mut count = None;
-        if is_whole && let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) {
+        if is_whole && let Ok(record) = line.record() {
             count = record.count;
         }
         // A batch is committed if another batch begins after it, even an incomplete one.
@@ -281,8 +281,7 @@ fn first_batch(room: &Dir, from: LogPosition) -> Result<LogPosition> {
     let mut at = from;
     for line in read(room, from)? {
         let line = line?;
-        if serde_json::from_slice::<Record>(&line.bytes).is_ok_and(|record| record.count.is_some())
-        {
+        if line.record().is_ok_and(|record| record.count.is_some()) {
             return Ok(line.at);
         }
         at = line.end();
@@ -293,5 +292,5 @@ fn first_batch(room: &Dir, from: LogPosition) -> Result<LogPosition> {
 /// The start of the log's first line.
 fn beginning(room: &Dir) -> Result<LogPosition> {
     let first = segments(room)?.first().copied();
-    Ok(first.map_or(super::START, |segment| LogPosition { segment, offset: 0 }))
+    Ok(first.map_or(super::START, LogPosition::start_of))
 }

@@ -19,6 +19,11 @@ pub struct LogPosition {
 }
 
 impl LogPosition {
+    /// The start of a segment.
+    pub const fn start_of(segment: u32) -> LogPosition {
+        LogPosition { segment, offset: 0 }
+    }
+
     /// The position as one number, in the same order.
     pub(super) fn pack(self) -> u64 {
         u64::from(self.segment) << 32 | self.offset & 0xffff_ffff
@@ -34,10 +39,7 @@ impl LogPosition {
 }
 
 /// The start of the log.
-pub const START: LogPosition = LogPosition {
-    segment: 1,
-    offset: 0,
-};
+pub const START: LogPosition = LogPosition::start_of(1);
 
 /// A line of the log, with its newline.
 pub struct RawLogLine {
@@ -48,6 +50,11 @@ pub struct RawLogLine {
 }
 
 impl RawLogLine {
+    /// The record of the line. An error if the line is not a record.
+    pub fn record(&self) -> serde_json::Result<Record> {
+        serde_json::from_slice(&self.bytes)
+    }
+
     /// The position of the next line.
     pub fn end(&self) -> LogPosition {
         LogPosition {
@@ -115,7 +122,7 @@ pub fn before_end(room: &Dir, bytes: u64) -> Result<LogPosition> {
                 );
             }
             // The unpacked size of an archived segment is not known before it is read.
-            None if left <= limits::SEGMENT_BYTES => return Ok(LogPosition { segment, offset: 0 }),
+            None if left <= limits::SEGMENT_BYTES => return Ok(LogPosition::start_of(segment)),
             length => left = left.saturating_sub(length.unwrap_or(limits::SEGMENT_BYTES)),
         }
     }
@@ -142,7 +149,7 @@ pub fn read_one(room: &Dir, at: LogPosition) -> Result<Option<RawLogLine>> {
 
 /// The record at a position. `None` if no line begins there, or if the line is not a record.
 pub fn read_record(room: &Dir, at: LogPosition) -> Result<Option<Record>> {
-    Ok(read_one(room, at)?.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
+    Ok(read_one(room, at)?.and_then(|line| line.record().ok()))
 }
 
 /// The line at a position. `None` if its segment is archived.
@@ -193,7 +200,7 @@ impl RecordReader {
             .lines
             .next()
             .transpose()?
-            .and_then(|line| serde_json::from_slice(&line.bytes).ok()))
+            .and_then(|line| line.record().ok()))
     }
 }
 

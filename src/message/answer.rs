@@ -152,8 +152,9 @@ impl AnswerableMessage<'_> {
             thread,
             correlation,
         } = self.shares;
-        let is_same_thread = |name: &str| name == self.id || thread.as_deref() == Some(name);
-        reply.thread.is_some_and(is_same_thread)
+        reply
+            .thread
+            .is_some_and(|name| name == self.id || thread.as_deref() == Some(name))
             || reply.correlation.is_some() && reply.correlation == correlation.as_deref()
             || reply.refs.iter().any(|name| self.has_name(name))
     }

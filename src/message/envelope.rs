@@ -56,13 +56,12 @@ impl Envelope {
     pub fn may_be(line: &[u8]) -> bool {
         let [begin, kind] = &*PLACES;
         let (own, message) = line.split_at(begin.find(line).unwrap_or(line.len()));
-        let is_event = |at: usize| {
-            EVENT_TYPES
-                .iter()
-                .any(|event| message[at..].starts_with(event.as_bytes()))
-        };
         CHANGES.iter().any(|change| change.find(own).is_some())
-            || kind.find_iter(message).any(is_event)
+            || kind.find_iter(message).any(|at| {
+                EVENT_TYPES
+                    .iter()
+                    .any(|event| message[at..].starts_with(event.as_bytes()))
+            })
     }
 
     /// Like [`Envelope::entry`], for a caller that has the head of an accepted message. The head

@@ -1,7 +1,9 @@
 //! The syntax of names and message ids, and the generation of ids.
 
 use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::base::text::quoted;
 use std::sync::{LazyLock, Mutex};
 use uuid::{ContextV7, Timestamp, Uuid};
 
@@ -14,6 +16,21 @@ pub const MAILBAG: &str = "mailbag";
 /// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
 pub fn is_name(text: &str) -> bool {
     is_word(text, limits::NAME)
+}
+
+/// Fails unless this is a valid name. `kind` is the kind of name, such as `channel`.
+pub fn check_name(kind: &str, name: &str) -> Result<()> {
+    if is_name(name) {
+        return Ok(());
+    }
+    let fix = format!(
+        "use letters, digits, `.`, `_` and `-`, at most {} characters",
+        limits::NAME
+    );
+    Err(Error::usage(
+        format!("{} is not a valid {kind} name", quoted(name)),
+        fix,
+    ))
 }
 
 /// Returns true for a valid message id: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`.

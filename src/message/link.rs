@@ -95,11 +95,10 @@ fn fields(
     fields.insert("n".into(), (*n).into());
     fields.insert("prev".into(), hex(prev).into());
     fields.insert("seq".into(), record.seq.into());
-    let is_ours = |agent: &&str| tag_of(agent) == Some(&**link);
     let to: Vec<&str> = record
         .recipients()
         .map(|(agent, _)| &**agent)
-        .filter(is_ours)
+        .filter(|agent| tag_of(agent) == Some(&**link))
         .collect();
     let has_message = !to.is_empty() && !carried.alone && record.kind() != EventKind::Duplicate;
     if has_message && let Some(message) = message {

@@ -80,16 +80,7 @@ pub fn find<'a>(room: &'a Room, channel: &str) -> Result<ConversationReader<'a>>
 
 /// The conversation of a channel that may not exist yet; `true` if it exists.
 pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(ConversationReader<'a>, bool)> {
-    if !id::is_name(channel) {
-        let fix = format!(
-            "use letters, digits, `.`, `_` and `-`, at most {} characters",
-            limits::NAME
-        );
-        return Err(Error::usage(
-            format!("{} is not a valid channel name", quoted(channel)),
-            fix,
-        ));
-    }
+    id::check_name("channel", channel)?;
     Ok((
         ConversationReader::of(room, channel),
         names(room)?.iter().any(|name| name == channel),

@@ -8,7 +8,6 @@ use crate::base::text::quoted;
 use crate::disk::layout;
 use crate::log::state::approvals::{ClosedApproval, OpenApproval};
 use crate::log::{find, state};
-use crate::message::record::Record;
 use crate::message::reference::ReferenceResolution;
 use crate::message::{FIELDS, Message, claim, decision, unknown};
 use crate::room::Room;
@@ -43,8 +42,7 @@ impl DisplayedApproval {
 
     /// Reads the approval with this number and digest from the log, as an item of `pending` names it. Reads no state.
     pub fn of_record(room: &Room, seq: u64, digest: &str) -> Result<DisplayedApproval> {
-        let line = find::by_seq(&room.dir, seq)?;
-        let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
+        let record = find::record_by_seq(&room.dir, seq)?;
         let fields = record.and_then(|record| record.message_fields());
         let message = fields
             .and_then(Message::from_fields)

@@ -150,9 +150,10 @@ fn links_as_written(payload: &mut Map<String, Value>, references: Vec<String>) -
     };
     payload.shift_remove("links");
     for reference in references {
-        let is_it =
-            |link: &Value| link.as_str().or_else(|| link.get("id")?.as_str()) == Some(&reference);
-        if !links.iter().any(is_it) {
+        if !links
+            .iter()
+            .any(|link| link.as_str().or_else(|| link.get("id")?.as_str()) == Some(&reference))
+        {
             links.push(reference.into());
         }
     }
@@ -164,12 +165,14 @@ fn payload_as_written(mut payload: Map<String, Value>) -> Map<String, Value> {
     let Some(Value::String(field)) = payload.shift_remove(PAYLOAD_FIELD) else {
         return payload;
     };
-    let is_body = |(key, value)| {
-        if key == "body" {
-            (field.clone(), value)
-        } else {
-            (key, value)
-        }
-    };
-    payload.into_iter().map(is_body).collect()
+    payload
+        .into_iter()
+        .map(|(key, value)| {
+            if key == "body" {
+                (field.clone(), value)
+            } else {
+                (key, value)
+            }
+        })
+        .collect()
 }

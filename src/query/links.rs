@@ -10,7 +10,6 @@ use crate::disk::layout;
 use crate::log;
 use crate::log::state::{self, RoomState};
 use crate::message::id;
-use crate::message::record::Record;
 use crate::room::links::{LinkEndState, ReportedAgent, link_fix, open_other, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
 use crate::room::{self, Room, RouterMode};
@@ -220,11 +219,8 @@ impl LinkStatus {
             }
             _ => {}
         }
-        let age_of = |at: Stamp| Stamp::now().micros() - at.micros();
-        let is_late = |oldest: &String| {
-            Stamp::parse(oldest).is_some_and(|at| age_of(at) > limits::LINK_LATE.as_micros() as i64)
-        };
-        if !self.oldest.as_ref().is_some_and(is_late) {
+        let oldest = self.oldest.as_deref().and_then(Stamp::parse);
+        if oldest.is_none_or(|at| at.after(limits::LINK_LATE) >= Stamp::now()) {
             return;
         }
         let what = format!(
@@ -340,15 +336,14 @@ pub fn remote(room: &Room) -> Result<Vec<KnownRemoteAgent>> {
         return Ok(Vec::new());
     }
     for (id, at) in heard(room)? {
-        let unknown = || KnownRemoteAgent {
-            id: id.clone(),
-            name: None,
-            role: None,
-            last_arrival: None,
-        };
         remote
             .entry(id.clone())
-            .or_insert_with(unknown)
+            .or_insert_with(|| KnownRemoteAgent {
+                id: id.clone(),
+                name: None,
+                role: None,
+                last_arrival: None,
+            })
             .last_arrival = Some(at);
     }
     Ok(remote.into_values().collect())
@@ -363,7 +358,7 @@ fn heard(room: &Room) -> Result<BTreeMap<String, String>> {
         if arrived.find(&line.bytes).is_none() {
             continue;
         }
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+        let Ok(record) = line.record() else {
             continue;
         };
         let Some(arrived) = record.arrived() else {

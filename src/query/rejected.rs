@@ -57,11 +57,9 @@ pub fn last_of_file(room: &Room, refused: &ListedRejection) -> Result<Option<Pat
         return Ok(None);
     };
     let others = of(room, &refused.agent)?;
-    let is_line =
-        |other: &&ListedRejection| other.seq != refused.seq && other.explanation.is_some();
     let is_last = !others
         .iter()
-        .filter(is_line)
+        .filter(|other| other.seq != refused.seq && other.explanation.is_some())
         .any(|other| other.kept_in.as_ref() == Some(kept));
     Ok(is_last.then(|| kept.clone()))
 }
@@ -182,13 +180,7 @@ fn join_lines(room: &Room, all: &mut [ListedRejection]) -> Result<()> {
 
 /// The name of the file in `spool/claim` for a rejection. The lines of one file share it.
 pub fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
-    Ok(record_of(room, seq)?.and_then(|record| record.claim().map(str::to_owned)))
-}
-
-/// The record with this number.
-pub fn record_of(room: &Room, seq: u64) -> Result<Option<Record>> {
-    let line = find::by_seq(&room.dir, seq)?;
-    Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
+    Ok(find::record_by_seq(&room.dir, seq)?.and_then(|record| record.claim().map(str::to_owned)))
 }
 
 /// Distinguishes the file from its explanation. A sender may choose a file name that looks like an explanation's.
@@ -206,9 +198,10 @@ fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, O
             })
     };
     for file in &names {
-        let explains =
-            |name: &&String| *name != file && (explains(name, file) || explains_line(name, file));
-        if let Some(explanation) = names.iter().find(explains) {
+        if let Some(explanation) = names
+            .iter()
+            .find(|name| *name != file && (explains(name, file) || explains_line(name, file)))
+        {
             return (Some(file.clone()), Some(explanation.clone()));
         }
     }
@@ -242,7 +235,7 @@ fn recorded(room: &Room, seq: u64) -> Option<ParsedExplanation> {
         event: Event::Rejected(rejected),
         at,
         ..
-    } = record_of(room, seq).ok()??
+    } = find::record_by_seq(&room.dir, seq).ok()??
     else {
         return None;
     };

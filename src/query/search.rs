@@ -116,8 +116,11 @@ impl SearchPattern {
     /// The fields with a match, if the message has all terms.
     fn matches(&self, message: &LoggedMessage) -> Vec<SearchMatch> {
         let texts = self.texts_of(message);
-        let has_term = |term: &Regex| texts.iter().any(|(_, text)| term.is_match(text));
-        if !self.terms.iter().all(has_term) {
+        if !self
+            .terms
+            .iter()
+            .all(|term| texts.iter().any(|(_, text)| term.is_match(text)))
+        {
             return Vec::new();
         }
         let mut found: Vec<SearchMatch> = Vec::new();
@@ -324,8 +327,7 @@ fn shortest(pieces: &[String]) -> usize {
 
 /// The longest part of a text that JSON writes either unchanged or with `\u` escapes.
 fn plain(text: &str) -> String {
-    let changes = |c: char| c.is_control() || matches!(c, '"' | '\\' | '/');
-    text.split(changes)
+    text.split(|c: char| c.is_control() || matches!(c, '"' | '\\' | '/'))
         .max_by_key(|part| part.len())
         .unwrap_or_default()
         .to_owned()

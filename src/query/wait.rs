@@ -42,12 +42,13 @@ impl WaitFilter {
         };
         let from = from.iter().map(sender).collect::<Result<_>>()?;
         kinds.iter().try_for_each(|kind| check_type(kind))?;
-        let named = |thread: String| {
-            lookup::thread_name(&room.dir, &identity::viewer(room, agent)?, &thread)
-        };
         Ok(WaitFilter {
             from,
-            thread: thread.map(named).transpose()?,
+            thread: thread
+                .map(|thread| {
+                    lookup::thread_name(&room.dir, &identity::viewer(room, agent)?, &thread)
+                })
+                .transpose()?,
             kinds,
         })
     }

@@ -269,7 +269,7 @@ fn recorded_parent(parents: &[ParentProcess]) -> Option<ActorEvidence> {
     let directories: BTreeSet<PathBuf> = parents
         .iter()
         .filter_map(|parent| parent.directory.clone())
-        .chain(machine::directory())
+        .chain(machine::here().ok())
         .collect();
     let rooms = directories
         .iter()

@@ -120,7 +120,7 @@ pub fn review(
         owners.entry(&held.owner).or_default().push(held);
     }
     for (owner, held) in owners {
-        if is_registered(registry, owner) {
+        if registry.has_active(owner) {
             review.owner(claims, signs, &held, now);
         } else {
             review.lapse(owner, held, LapseReason::Retired);
@@ -128,7 +128,7 @@ pub fn review(
     }
     for waiting in claims.waiting() {
         let until = signs.alive_until(&waiting.agent, waiting.since, limits::CLAIM_WAITER, now);
-        if until > now && is_registered(registry, &waiting.agent) {
+        if until > now && registry.has_active(&waiting.agent) {
             review.due(until);
         } else {
             review.skipped.push(waiting.clone());
@@ -138,7 +138,7 @@ pub fn review(
         claims
             .offered()
             .iter()
-            .filter(|one| !is_registered(registry, &one.to))
+            .filter(|one| !registry.has_active(&one.to))
             .cloned(),
     );
     review
@@ -241,10 +241,4 @@ impl ActivitySigns<'_> {
             seen.after(span)
         }
     }
-}
-
-fn is_registered(registry: &Registry, agent: &str) -> bool {
-    registry
-        .agent(agent)
-        .is_some_and(|agent| !agent.is_retired())
 }

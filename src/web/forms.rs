@@ -352,8 +352,10 @@ pub(super) async fn fix(
         }
         let content = form.text.replace("\r\n", "\n").into_bytes();
         let retried = rejected::retry(&app.room, &which, Some(content), limits::WRITER_WAIT)?;
-        let is_rejected = |one: &&RetryResult| one.event == Some(EventKind::Rejected);
-        let shown = retried.iter().find(is_rejected).or(retried.last());
+        let shown = retried
+            .iter()
+            .find(|one| one.event == Some(EventKind::Rejected))
+            .or(retried.last());
         Ok(shown.map_or_else(
             || FormResult::stay("it is in the outbox again".to_owned()),
             sent_again,

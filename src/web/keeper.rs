@@ -32,9 +32,10 @@ pub(super) fn keep(
         } else {
             None
         };
-        let tell =
-            |change: &mut ChangeSignal| std::mem::replace(&mut change.gone, gone.clone()) != gone;
-        if change.send_if_modified(tell) && gone.is_none() {
+        if change
+            .send_if_modified(|change| std::mem::replace(&mut change.gone, gone.clone()) != gone)
+            && gone.is_none()
+        {
             // A router that failed because the room was away would be tried again only after a while.
             routing = StandbyRouter::new(room);
             continue;

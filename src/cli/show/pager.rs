@@ -127,6 +127,8 @@ fn fits_screen(text: &[u8]) -> bool {
     );
     let text = String::from_utf8_lossy(text);
     let text = anstream::adapter::strip_str(&text).to_string();
-    let height = |line: &str| line.width().div_ceil(columns).max(1);
-    text.lines().map(height).sum::<usize>() < rows
+    text.lines()
+        .map(|line| line.width().div_ceil(columns).max(1))
+        .sum::<usize>()
+        < rows
 }

@@ -26,8 +26,13 @@ pub(crate) fn list<T: Serialize>(
 
 /// Prints rows of plain text as [`print_styled`] does.
 pub(crate) fn print(out: &mut CommandOutput, rows: &[Vec<String>]) -> Result<()> {
-    let styled = |row: &Vec<String>| row.iter().map(|cell| (PLAIN, cell.clone())).collect();
-    print_styled(out, &rows.iter().map(styled).collect::<Vec<_>>())
+    print_styled(
+        out,
+        &rows
+            .iter()
+            .map(|row| row.iter().map(|cell| (PLAIN, cell.clone())).collect())
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// A cell with its style. Its text may come from anywhere.

@@ -140,6 +140,18 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
     let state = closed::readable_state(room);
     let closed = state.as_ref().map(|state| ClosedMessages::new(room, state));
     conversation.last(last, &mut |line| show(line, closed.as_ref(), cx))?;
+    until_end(room, &ends, cx, |cx| {
+        conversation.each_new(&mut |line| show(line, None, cx))
+    })
+}
+
+/// Calls `print_new` regularly, and delivers pending messages, until a signal or the end of the output's reader.
+pub(super) fn until_end(
+    room: &Room,
+    ends: &Receiver<()>,
+    cx: &mut CommandContext,
+    mut print_new: impl FnMut(&mut CommandContext) -> Result<()>,
+) -> Result<()> {
     let mut routed = Instant::now();
     loop {
         cx.out.flush()?;
@@ -152,7 +164,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
             let _ = follow::route(room, limits::READER_WAIT);
             routed = Instant::now();
         }
-        conversation.each_new(&mut |line| show(line, None, cx))?;
+        print_new(cx)?;
     }
 }
 

@@ -1,16 +1,13 @@
 //! `mailbag log events`: shows what happened, one event in one line.
 
-use super::channel::listen_for_the_end;
+use super::channel::{listen_for_the_end, until_end};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, DIM, PLAIN};
-use crate::commands::follow;
 use crate::message::envelope::Envelope;
 use crate::query::events::{EventFilter, LogEventReader};
 use crate::query::time;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,27 +58,15 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     if !args.follow {
         return Ok(());
     }
-    let (mut follower, ends, mut routed) =
-        (events.follower(), listen_for_the_end()?, Instant::now());
-    loop {
-        cx.out.flush()?;
-        match ends.recv_timeout(limits::FOLLOW) {
-            Err(RecvTimeoutError::Timeout) if !cx.out.is_unread() => {}
-            _ => return Ok(()),
+    let (mut follower, ends) = (events.follower(), listen_for_the_end()?);
+    until_end(&room, &ends, cx, |cx| {
+        for record in follower.read()? {
+            if let Some(event) = events.pick(&record) {
+                print(&events, event, cx)?;
+            }
         }
-        if routed.elapsed() >= limits::SWEEP_UNTRUSTED {
-            // The pass at the start has already reported a failure.
-            let _ = follow::route(&room, limits::READER_WAIT);
-            routed = Instant::now();
-        }
-        for event in follower
-            .read()?
-            .iter()
-            .filter_map(|record| events.pick(record))
-        {
-            print(&events, event, cx)?;
-        }
-    }
+        Ok(())
+    })
 }
 
 fn print(events: &LogEventReader, event: Envelope, cx: &mut CommandContext) -> Result<()> {

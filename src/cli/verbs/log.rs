@@ -239,18 +239,15 @@ fn intact(verified: &verify::VerifiedLog, out: &CommandOutput) -> String {
 
 /// The lost records that a person has given up.
 fn accepted_gaps(gaps: &[VerifiedGap], out: &CommandOutput) -> String {
-    let one = |gap: &VerifiedGap| {
-        format!(
+    format!(
+        "whole except for the lost records {}",
+        joined(gaps.iter().map(|gap| format!(
             "{} to {} (accepted in record {} at {})",
             gap.from,
             gap.to,
             gap.seq,
             out.time(&gap.at)
-        )
-    };
-    format!(
-        "whole except for the lost records {}",
-        joined(gaps.iter().map(one))
+        )))
     )
 }
 
@@ -342,15 +339,14 @@ fn climbs(climbs: &[Receipt]) -> String {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let one = |climb: &Receipt| {
+    joined(climbs.iter().map(|climb| {
         format!(
             "{} {}: {}",
             climb.agent,
             climb.status.as_str(),
             numbers(climb)
         )
-    };
-    joined(climbs.iter().map(one))
+    }))
 }
 
 fn parse_event(word: &str) -> Result<EventKind, String> {

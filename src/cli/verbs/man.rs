@@ -204,12 +204,13 @@ fn page_name(command: &clap::Command) -> String {
 
 /// The commands in the groups of `--help`.
 fn commands(command: &clap::Command) -> String {
-    let line =
-        |(name, about): (&str, String)| format!(".TP\nmailbag\\-{name}(1)\n{}", verbatim(&about));
     let group = |(heading, lines): (&str, Vec<(&'static str, String)>)| {
         format!(
             ".SS {heading}\n{}",
-            lines.into_iter().map(line).collect::<String>()
+            lines
+                .into_iter()
+                .map(|(name, about)| format!(".TP\nmailbag\\-{name}(1)\n{}", verbatim(&about)))
+                .collect::<String>()
         )
     };
     format!(

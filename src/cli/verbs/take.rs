@@ -120,6 +120,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let mut waiter = until.map(|_| InboxWaiter::new(&room, &agent)).transpose()?;
     cx.refresh(&room, Freshness::Complete);
     let mut returned = Vec::new();
+    let missing = format!("no message to lease in the inbox of {agent}");
     loop {
         let taking = take::take(&room, &agent, &consumer, args.lease)?;
         for lapsed in &taking.lapsed {
@@ -130,10 +131,9 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             return hand(&room, &agent, &handed, &returned, cx);
         }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
-            let fix = "wait for a message with --wait TIME".to_owned();
             return Err(Error::not_found(
-                format!("no message to lease in the inbox of {agent}"),
-                fix,
+                missing,
+                "wait for a message with --wait TIME",
             ));
         };
         // A lease can expire during the command. The message can then be leased again.
@@ -148,9 +148,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
                 return waiter.map_or(Ok(()), |waiter| waiting::end_by(signal, waiter));
             }
             WaitEnd::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
-                let what = format!("no message to lease in the inbox of {agent}");
                 return Err(waiting::too_late(
-                    &what,
+                    &missing,
                     wait,
                     "wait again, or longer with --wait",
                 ));

@@ -76,12 +76,11 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) ->
     let mut facts = format!("{INDENT}{}  {}{waits}", view.kind, view.id);
     if let Some(reference) = &past.in_reply_to {
         facts += &format!("  answers {reference}");
-        let is_here = |other: &LoggedMessage| {
+        if !all.iter().any(|other| {
             other.name() == *reference
                 || other.id == *reference
                 || other.seq.to_string() == *reference
-        };
-        if !all.iter().any(is_here) {
+        }) {
             facts += " (not in this list)";
         }
     }

@@ -203,8 +203,9 @@ fn word(slot: &NumberedItem, text: &str) -> Option<ItemAction> {
         "approval" => {
             let options = &slot.item.options;
             let exact = decision::option(options, text).map(|option| decide(slot, option));
-            let begun = || chosen(options, text).map(|option| decide(slot, option));
-            exact.or_else(|| dismissal(&lower)).or_else(begun)
+            exact
+                .or_else(|| dismissal(&lower))
+                .or_else(|| chosen(options, text).map(|option| decide(slot, option)))
         }
         "offer" if begins("accept") => Some(ItemAction::Accept),
         "offer" if begins("decline") => Some(ItemAction::Decline),
@@ -339,8 +340,9 @@ mod tests {
             false,
         );
         let channels = ChannelSelection(channels.iter().map(|&name| name.to_owned()).collect());
-        let id_of = |name: &str| (name.to_lowercase() == "planner").then(|| "planner".to_owned());
-        match meaning(line, &board, &channels, id_of) {
+        match meaning(line, &board, &channels, |name| {
+            (name.to_lowercase() == "planner").then(|| "planner".to_owned())
+        }) {
             Err(_) => "error".into(),
             Ok(InputMeaning::Message) => "message".into(),
             Ok(InputMeaning::Item(slot)) => format!("item {}", slot.item.seq),

@@ -149,14 +149,14 @@ fn keep_awake(
             .out
             .warn(&format!("{e}; looking every two seconds instead")),
     }
-    let cannot = |source| Error::Io {
-        verb: "listen for signals in",
-        path: PathBuf::from("this process"),
-        source,
-    };
     let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM]))
-            .map_err(cannot)?;
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(
+            |source| Error::Io {
+                verb: "listen for signals in",
+                path: PathBuf::from("this process"),
+                source,
+            },
+        )?;
     let end = wakes.clone();
     std::thread::spawn(move || {
         for _ in signals.forever() {
@@ -177,8 +177,10 @@ fn follow(
     let mut said = None;
     loop {
         for entry in &entries {
-            let json = || serde_json::to_string(entry).expect("an entry has only text keys");
-            cx.out.item(json, |_| lines::plain(entry))?;
+            cx.out.item(
+                || serde_json::to_string(entry).expect("an entry has only text keys"),
+                |_| lines::plain(entry),
+            )?;
             cx.out.flush()?;
         }
         match woken.recv() {

@@ -184,9 +184,10 @@ fn brief_mail(
         return Ok(None);
     }
     let (text, lines) = if is_start {
-        let is_new = |mail: &InboxMessage| !found.announced.contains(&mail.name);
         (
-            text::summary(agent, most, found.unread, &found.mails, is_new),
+            text::summary(agent, most, found.unread, &found.mails, |mail| {
+                !found.announced.contains(&mail.name)
+            }),
             0,
         )
     } else {

@@ -134,10 +134,7 @@ impl StoredListing {
         let end = log::committed(&room.dir)?;
         let before = log::before_end(&room.dir, LISTED_LOG / 4)?;
         // An archived segment would have to be unpacked. A segment begins with a batch.
-        Ok(before.max(LogPosition {
-            segment: end.segment,
-            offset: 0,
-        }))
+        Ok(before.max(LogPosition::start_of(end.segment)))
     }
 
     /// The newest unread mail now. `None` if it takes a new listing.

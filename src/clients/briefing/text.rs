@@ -190,8 +190,9 @@ fn reference(mail: &InboxMessage) -> String {
 
 /// How a command names the message: its record number, or its id. `None` if that could be read as something else.
 pub(super) fn named(mail: &InboxMessage) -> Option<String> {
-    let id = || Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= BRIEFING_ID);
-    mail.seq.map(|seq| seq.to_string()).or_else(id)
+    mail.seq.map(|seq| seq.to_string()).or_else(|| {
+        Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= BRIEFING_ID)
+    })
 }
 
 /// The subject, else the beginning of the body, else the change of claims.

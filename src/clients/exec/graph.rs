@@ -102,11 +102,12 @@ impl WaitGraph {
 
     /// The agent on this path that started to wait last.
     pub(super) fn latest<'w>(&self, way: &'w [String]) -> Option<&'w str> {
-        let at = |agent: &&String| {
-            self.report_of(agent)
-                .map_or(Stamp::default().micros(), |report| report.at)
-        };
-        way.iter().max_by_key(at).map(String::as_str)
+        way.iter()
+            .max_by_key(|agent| {
+                self.report_of(agent)
+                    .map_or(Stamp::default().micros(), |report| report.at)
+            })
+            .map(String::as_str)
     }
 }
 

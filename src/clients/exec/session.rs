@@ -322,7 +322,7 @@ fn caller() -> CallingSession {
         client: sessions::EXEC.into(),
         session: process.is_none().then(id::mint),
         process,
-        directory: machine::directory(),
+        directory: machine::here().ok(),
     }
 }
 

@@ -72,16 +72,15 @@ fn answer(
             agent.is_some() && guard == GuardMode::Deny,
         ));
     }
-    let is_free = |names: &&Vec<RepositoryPath>| {
-        names.iter().all(|place| {
-            claims
-                .owner(place.repository.as_deref(), &place.path)
-                .is_none()
-        })
-    };
     let free = files
         .iter()
-        .filter(is_free)
+        .filter(|names| {
+            names.iter().all(|place| {
+                claims
+                    .owner(place.repository.as_deref(), &place.path)
+                    .is_none()
+            })
+        })
         .filter_map(|names| Some(names.first()?.to_string()))
         .collect::<Vec<_>>();
     let text = agent.and_then(|agent| same_file(room, &agent, &free));

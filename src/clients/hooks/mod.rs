@@ -119,13 +119,15 @@ impl Client {
         } else {
             Vec::new()
         };
-        let below = |file: PathBuf| {
-            input
-                .cwd
-                .as_ref()
-                .map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()))
-        };
-        let files = files.into_iter().map(below).collect();
+        let files = files
+            .into_iter()
+            .map(|file| {
+                input
+                    .cwd
+                    .as_ref()
+                    .map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()))
+            })
+            .collect();
         let follows = input.source.as_deref() == Some(CLEAR);
         let forgot = follows || input.source.as_deref() == Some("compact");
         let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());

@@ -12,14 +12,16 @@ const NAMES: [&str; 4] = [
 
 /// Every file that the patch adds, changes, deletes or moves.
 pub(super) fn files(patch: &str) -> Vec<PathBuf> {
-    let named = |line: &str| {
-        NAMES.iter().find_map(|name| {
-            line.trim()
-                .strip_prefix(name)
-                .map(|path| path.trim().into())
+    patch
+        .lines()
+        .filter_map(|line| {
+            NAMES.iter().find_map(|name| {
+                line.trim()
+                    .strip_prefix(name)
+                    .map(|path| path.trim().into())
+            })
         })
-    };
-    patch.lines().filter_map(named).collect()
+        .collect()
 }
 
 #[cfg(test)]

@@ -219,12 +219,11 @@ pub fn homes(from: &Path) -> Result<ClientDirectories> {
             .and_then(|dir| dir.meta())
             .is_ok_and(|meta| meta.mode & 0o002 != 0)
     };
-    let is_project = |directory: &&Path| {
-        layout::is_project(directory) && (*directory == from || !is_open(directory))
-    };
     let project = above
         .into_iter()
-        .find(is_project)
+        .find(|directory| {
+            layout::is_project(directory) && (*directory == from || !is_open(directory))
+        })
         .unwrap_or(from)
         .to_path_buf();
     Ok(ClientDirectories { project, home })
@@ -394,10 +393,12 @@ fn undo(target: &TargetFile, text: &str, client: Client) -> Result<String, EditE
 
 /// A file's text, if there is a file.
 pub(super) fn text(file: &UserFile) -> Result<Option<&str>> {
-    let read = |bytes| {
-        std::str::from_utf8(bytes).map_err(|_| refused(file, EditError::new("is not UTF-8 text")))
-    };
-    file.bytes().map(read).transpose()
+    file.bytes()
+        .map(|bytes| {
+            std::str::from_utf8(bytes)
+                .map_err(|_| refused(file, EditError::new("is not UTF-8 text")))
+        })
+        .transpose()
 }
 
 fn refused(file: &UserFile, wrong: EditError) -> Error {

@@ -47,9 +47,11 @@ fn starts(script: &Path, program: &Path) -> bool {
     let is_part = inner
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with("mailbag-"));
-    let is_near =
-        |modules: &Path| Some(modules) == outer.parent() || modules.parent() == Some(&outer);
-    is_part && outer.ends_with("node_modules/mailbag") && inner.parent().is_some_and(is_near)
+    is_part
+        && outer.ends_with("node_modules/mailbag")
+        && inner.parent().is_some_and(|modules| {
+            Some(modules) == outer.parent() || modules.parent() == Some(&outer)
+        })
 }
 
 #[cfg(test)]

@@ -110,8 +110,8 @@ pub(super) fn take_out(
     let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
     let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     let is_inside = || check_inside(&original, project);
-    let is_own = |name: &str| client.facts().directories.contains(&name);
-    let has_remains = original.has_remains(is_own)? || backup.has_remains(|_| false)?;
+    let has_remains = original.has_remains(|name| client.facts().directories.contains(&name))?
+        || backup.has_remains(|_| false)?;
     let Some(now) = text(&original)? else {
         return if has_remains && is_inside().is_ok() {
             changing(&target.path, &original, None, BackupAction::Leave).map(Some)

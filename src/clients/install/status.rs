@@ -117,13 +117,12 @@ pub(super) fn wanted(target: &TargetFile, text: &str, client: Client) -> Option<
     match target.format {
         FileFormat::Json(dialect) => {
             let json = JsonFile::read(text, dialect).ok()?;
-            let server = || servers::find(&json);
             target
                 .parts
                 .contains(&InstallPart::Hooks)
                 .then(|| hooks::find(&json, client).wanted)
                 .flatten()
-                .or_else(server)
+                .or_else(|| servers::find(&json))
         }
         FileFormat::Toml if target.parts.contains(&InstallPart::Hooks) => {
             toml_hooks::find(text, client).ok()?.wanted

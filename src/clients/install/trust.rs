@@ -109,14 +109,13 @@ fn listed_folders(client: Client, homes: &ClientDirectories) -> HookTrust {
     let listed = config
         .as_ref()
         .and_then(|config| config["trustedFolders"].as_array());
-    let is_listed = |directory: &Path| {
+    if homes.project.ancestors().any(|directory| {
         listed.is_some_and(|listed| {
             listed
                 .iter()
                 .any(|one| one.as_str().map(Path::new) == Some(directory))
         })
-    };
-    if homes.project.ancestors().any(is_listed) {
+    }) {
         HookTrust::Yes
     } else {
         HookTrust::Unknown

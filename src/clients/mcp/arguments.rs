@@ -53,13 +53,13 @@ impl ToolArguments {
         match self.take(name) {
             None => Ok(Vec::new()),
             Some(Value::String(text)) => Ok(vec![text]),
-            Some(Value::Array(items)) => {
-                let text = |item: Value| match item {
+            Some(Value::Array(items)) => items
+                .into_iter()
+                .map(|item| match item {
                     Value::String(text) => Ok(text),
                     other => Err(wrong(name, &other, "a list of texts")),
-                };
-                items.into_iter().map(text).collect()
-            }
+                })
+                .collect(),
             Some(other) => Err(wrong(name, &other, "a text or a list of texts")),
         }
     }

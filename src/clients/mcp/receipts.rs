@@ -158,15 +158,21 @@ impl UnconfirmedMail {
     /// A call for more mail shows that the client received the earlier mail, which is then marked as read.
     pub(super) fn received_before(&self, came: LogicalTime) -> Result<()> {
         let is_unclear = |state: &mut UnconfirmedMailState| {
-            let began = |handover: &ResponseMail| matches!(handover.written, ResponseState::Since(began) if began < came);
-            state.open.iter().any(began)
+            state.open.iter().any(
+                |handover| matches!(handover.written, ResponseState::Since(began) if began < came),
+            )
         };
         let waited = self
             .changed
             .wait_timeout_while(self.state(), PATIENCE, is_unclear);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let is_received = |handover: &mut ResponseMail| matches!(handover.written, ResponseState::At(began) if began < came);
-        let received: Vec<ResponseMail> = state.open.extract_if(.., is_received).collect();
+        let received: Vec<ResponseMail> = state
+            .open
+            .extract_if(
+                ..,
+                |handover| matches!(handover.written, ResponseState::At(began) if began < came),
+            )
+            .collect();
         drop(state);
         received
             .iter()

@@ -262,9 +262,8 @@ impl McpSessionState {
                 .as_ref()
                 .map_or(lease.client != CLIENT, |agent| *agent == lease.agent)
         };
-        let ours = |lease: &&SessionLease| lease.process == self.caller.process && known(lease);
         if let Some(lease) = lease
-            .filter(ours)
+            .filter(|lease| lease.process == self.caller.process && known(lease))
             .filter(|lease| lease.process.is_some() && lease.session.is_some())
         {
             self.caller.session = self.caller.session.take().and(lease.session.clone());

@@ -273,14 +273,17 @@ fn name(room: &Path) -> String {
         .and_then(Path::file_name)
         .unwrap_or_default()
         .to_string_lossy();
-    let simple = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let project: String = project.chars().map(simple).take(SERVICE_NAME).collect();
+    let project: String = project
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '-'
+            }
+        })
+        .take(SERVICE_NAME)
+        .collect();
     format!("mailbag-{}-{}", project.trim_matches('-'), &digest[..8])
 }
 

@@ -16,6 +16,7 @@ use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
 use crate::log::{LogLines, LogPosition, RawLogLine, START};
+use crate::message::record::Record;
 
 /// The first fields of a line: its number and its accept time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,11 @@ pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<RawLogLine>> {
     Ok(RecordFinder::new(room)
         .from_seq(seq)?
         .filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
+}
+
+/// The record with this number, if it is complete and committed.
+pub fn record_by_seq(room: &Dir, seq: u64) -> Result<Option<Record>> {
+    Ok(by_seq(room, seq)?.and_then(|line| line.record().ok()))
 }
 
 /// Finds records by their numbers. Numbers that follow each other closely are read in one run.
@@ -141,13 +147,7 @@ fn segment_before(room: &Dir, reached: &dyn Fn(&RecordHead) -> bool) -> Result<O
     let (mut low, mut high) = (0, segments.len());
     while low < high {
         let middle = low.midpoint(high);
-        let line = log::read_one(
-            room,
-            LogPosition {
-                segment: segments[middle],
-                offset: 0,
-            },
-        )?;
+        let line = log::read_one(room, LogPosition::start_of(segments[middle]))?;
         // A segment without a valid first line cannot be compared, so the search continues in the segment before it.
         match line.and_then(|line| head(&line.bytes)) {
             Some(head) if !reached(&head) => low = middle + 1,
@@ -165,7 +165,7 @@ fn start_before(
     reached: &dyn Fn(&RecordHead) -> bool,
 ) -> Result<LogPosition> {
     const NEAR: u64 = 64 << 10;
-    let mut start = LogPosition { segment, offset: 0 };
+    let mut start = LogPosition::start_of(segment);
     let Some(mut high) = log::length(room, segment)? else {
         return Ok(start);
     };

@@ -6,6 +6,7 @@
 use super::clock::ClockShift;
 use super::{ChangeSource, renames};
 use crate::base::clock::Stamp;
+use crate::base::error::Problem;
 use crate::base::hash::{Hash, hex};
 use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
@@ -47,6 +48,23 @@ pub struct OpenApproval {
     /// Its terms.
     #[serde(flatten)]
     pub terms: ApprovalTerms,
+}
+
+impl OpenApproval {
+    /// The problem of a decision with the digest of another text.
+    pub fn check_digest(&self, digest: &str) -> Option<Problem> {
+        if digest == self.digest {
+            return None;
+        }
+        let what = format!(
+            "the digest is not the digest of {}, so the decision is about another text",
+            self.approval
+        );
+        Some(Problem::new("other_text", what).fix(format!(
+            "read the approval again and decide on it: `mailbag decide {}`",
+            self.seq
+        )))
+    }
 }
 
 /// An approval that is closed.

@@ -268,13 +268,19 @@ fn entries_of_log(room: &Dir, until: LogPosition) -> Result<Vec<SortedEntry>> {
     let Some(&segment) = log::live(room)?.first() else {
         return Ok(entries);
     };
-    for line in log::read(room, LogPosition { segment, offset: 0 })? {
+    for line in log::read(room, LogPosition::start_of(segment))? {
         let line = line?;
         if line.at >= until {
             break;
         }
         // Without the ids of this record, its message would be accepted again.
-        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| Error::state(log::path(room, line.at.segment), format!("damaged at byte {}: {e}", line.at.offset), "run `mailbag log verify` and restore the segment from a backup; nothing was changed"))?;
+        let record = line.record().map_err(|e| {
+            Error::state(
+                log::path(room, line.at.segment),
+                format!("damaged at byte {}: {e}", line.at.offset),
+                "run `mailbag log verify` and restore the segment from a backup; nothing was changed",
+            )
+        })?;
         entries.extend(keys(&record).into_iter().map(|key| (key, line.at.pack())));
     }
     entries.sort_unstable();

@@ -182,11 +182,14 @@ impl OpenItems {
 
     /// Records in `at` that a retry of this rejection was accepted.
     pub(super) fn sent_again(&mut self, rejection: RetriedRejection, at: u64) {
-        let is_it = |item: &&OpenItem| {
-            item.kind == OpenItemKind::Rejection
-                && (item.seq == rejection.seq || item.retries == Some(rejection))
-        };
-        let seqs: Vec<u64> = self.iter().filter(is_it).map(|item| item.seq).collect();
+        let seqs: Vec<u64> = self
+            .iter()
+            .filter(|item| {
+                item.kind == OpenItemKind::Rejection
+                    && (item.seq == rejection.seq || item.retries == Some(rejection))
+            })
+            .map(|item| item.seq)
+            .collect();
         for seq in seqs {
             self.remove(seq);
             self.changed = at;

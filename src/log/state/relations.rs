@@ -264,7 +264,7 @@ fn chained(room: &Dir, until: LogPosition) -> Result<(Vec<RelationRun>, Vec<Unco
         if segment > until.segment {
             break;
         }
-        let mut at = LogPosition { segment, offset: 0 };
+        let mut at = LogPosition::start_of(segment);
         let mut hash = None;
         // The next segment begins with the hash of this one's last record, which can be long.
         let next = hash_before(room, segments.get(n + 1).copied())?;
@@ -292,7 +292,7 @@ fn hash_before(room: &Dir, segment: Option<u32>) -> Result<Option<Hash>> {
     let Some(segment) = segment else {
         return Ok(None);
     };
-    let first = log::read_record(room, LogPosition { segment, offset: 0 })?;
+    let first = log::read_record(room, LogPosition::start_of(segment))?;
     Ok(first.map(|record| record.prev))
 }
 
@@ -373,7 +373,7 @@ fn part_of_log(
         if line.at.segment != from.segment || to.is_some_and(|to| line.at >= to) {
             break;
         }
-        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| {
+        let record = line.record().map_err(|e| {
             Error::busy(
                 format!("the log is damaged at byte {}: {e}", line.at.offset),
                 "run `mailbag log verify`",

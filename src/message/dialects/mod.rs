@@ -321,9 +321,11 @@ impl MessageConversion {
                 .map(|text| Value::from(text.to_owned()))
         };
         let refs: Vec<Value> = items.iter().filter_map(reference).collect();
-        let is_plain =
-            |link: &Value| link.is_string() || link.as_object().is_some_and(|o| o.len() == 1);
-        if refs.len() < items.len() || !items.iter().all(is_plain) {
+        if refs.len() < items.len()
+            || !items
+                .iter()
+                .all(|link| link.is_string() || link.as_object().is_some_and(|o| o.len() == 1))
+        {
             self.metadata
                 .push(("links".to_owned(), links, place.clone()));
         }

@@ -117,8 +117,10 @@ fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
             problem.example = Some(later);
         }
         (MISNAMED, _) => {
-            let is_accepted = |message: &Value| check(message.clone(), sender, now).is_ok();
-            problem.example = problem.example.take().filter(is_accepted);
+            problem.example = problem
+                .example
+                .take()
+                .filter(|message| check(message.clone(), sender, now).is_ok());
         }
         _ => {}
     }

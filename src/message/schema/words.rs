@@ -356,10 +356,12 @@ fn text_of(value: &Value) -> String {
 pub(super) fn hint_at_misspelling(fields: &CheckedFields, wanted: &[&str]) -> String {
     let slip = |key: &String| {
         let lower = key.to_ascii_lowercase();
-        let near = |field: &&&str| {
-            strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 }
-        };
-        let field = wanted.iter().find(near).copied()?;
+        let field = wanted
+            .iter()
+            .find(|field| {
+                strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 }
+            })
+            .copied()?;
         (field != key).then(|| format!("; did you mean {field} instead of {}?", quoted(key)))
     };
     fields.keys().find_map(slip).unwrap_or_default()

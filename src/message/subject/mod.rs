@@ -231,8 +231,10 @@ impl ClaimSubject {
                     patterns,
                 }) => {
                     let mut fuel = ComparisonBudget::full();
-                    let covers = |pattern: &PathPattern| pattern.covers(&target.parts, &mut fuel);
-                    *repository == target.repository && patterns.iter().any(covers)
+                    *repository == target.repository
+                        && patterns
+                            .iter()
+                            .any(|pattern| pattern.covers(&target.parts, &mut fuel))
                 }
                 _ => false,
             }

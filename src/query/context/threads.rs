@@ -135,7 +135,7 @@ pub(super) fn of(
         let line = line?;
         let is_mentioned = mentions.iter().any(|name| name.find(&line.bytes).is_some());
         if (is_mentioned || Envelope::may_be(&line.bytes))
-            && let Ok(record) = serde_json::from_slice::<Record>(&line.bytes)
+            && let Ok(record) = line.record()
         {
             found.add(record, viewer);
         }

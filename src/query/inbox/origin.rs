@@ -93,7 +93,7 @@ impl AuthorChecker<'_> {
         let Some(line) = self.records.from_seq(seq)? else {
             return Ok(false);
         };
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+        let Ok(record) = line.record() else {
             return Ok(false);
         };
         if let Some(gap) = record.gap().filter(|gap| gap.contains(seq)) {

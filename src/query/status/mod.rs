@@ -313,13 +313,7 @@ fn outboxes(
         let is_new = |registry: &Registry| {
             open && id::is_name(&agent) && registry.find_position(&agent).is_none()
         };
-        let is_known = |registry: &Registry| {
-            registry
-                .agent(&agent)
-                .is_some_and(|agent| !agent.is_retired())
-        };
-        let known = registry.is_none_or(|registry| is_known(registry) || is_new(registry));
-        if known {
+        if registry.is_none_or(|registry| registry.has_active(&agent) || is_new(registry)) {
             let first = first.to_string_lossy().into_owned();
             waiting.push(PendingOutboxFiles {
                 agent,

@@ -241,7 +241,7 @@ impl<'a> MessageTracer<'a> {
         for line in log::lines(&self.room.dir, self.place)? {
             let line = line?;
             if settled.find(&line.bytes).is_some()
-                && let Ok(record) = serde_json::from_slice::<Record>(&line.bytes)
+                && let Ok(record) = line.record()
                 && self.is_settled_by(&record)
             {
                 self.settled = Some(record.at);
@@ -273,7 +273,7 @@ impl<'a> MessageTracer<'a> {
             if !concerns.is_match(&line.bytes) {
                 continue;
             }
-            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+            let Ok(record) = line.record() else {
                 continue;
             };
             if record.seq == self.meant.seq {
@@ -422,10 +422,13 @@ impl<'a> MessageTracer<'a> {
             .recipients()
             .map(|(agent, via)| self.recipient(record, agent, via, state))
             .collect();
-        let is_new = |agent: &&Arc<str>| {
-            tag_of(agent).is_some() && record.recipients().all(|(known, _)| *known != **agent)
-        };
-        let heard: Vec<&Arc<str>> = self.steps.keys().filter(is_new).collect();
+        let heard: Vec<&Arc<str>> = self
+            .steps
+            .keys()
+            .filter(|agent| {
+                tag_of(agent).is_some() && record.recipients().all(|(known, _)| *known != **agent)
+            })
+            .collect();
         recipients.extend(
             heard
                 .into_iter()

@@ -164,6 +164,11 @@ impl Registry {
         self.position(id).map(|at| self.at(at))
     }
 
+    /// Returns true if an agent has this exact id and is not retired.
+    pub fn has_active(&self, id: &str) -> bool {
+        self.agent(id).is_some_and(|agent| !agent.is_retired())
+    }
+
     /// The agent with this id or display name in any letter case; a leading `@` is allowed.
     pub fn find(&self, word: &str) -> Option<&Agent> {
         let word = word.strip_prefix('@').unwrap_or(word);

@@ -193,7 +193,7 @@ impl CallingSession {
             ));
         }
         let above = client_above();
-        let directory = machine::directory();
+        let directory = machine::here().ok();
         if client == CODEX
             || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX)
         {

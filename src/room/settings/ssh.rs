@@ -15,8 +15,11 @@ impl SshAddress {
     pub fn parse(text: &str) -> Option<SshAddress> {
         let (host, path) = text.split_once(':')?;
         let is_plain = |text: &str, more: &str| {
-            let fits = |c: char| c.is_ascii_alphanumeric() || more.contains(c);
-            !text.is_empty() && !text.starts_with('-') && text.chars().all(fits)
+            !text.is_empty()
+                && !text.starts_with('-')
+                && text
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
         };
         let (user, name) = host
             .split_once('@')

@@ -123,14 +123,8 @@ impl DecisionDeadlines {
 
 /// Returns true if only the human can decide, because all agents that could decide were retired or removed.
 pub(crate) fn is_left_to_human(one: &OpenApproval, registry: &Registry) -> bool {
-    let can_ask = *one.from != *id::HUMAN && gets_mail(registry, id::HUMAN);
-    can_ask && !one.to.iter().any(|agent| gets_mail(registry, agent))
-}
-
-fn gets_mail(registry: &Registry, agent: &str) -> bool {
-    registry
-        .agent(agent)
-        .is_some_and(|agent| !agent.is_retired())
+    let can_ask = *one.from != *id::HUMAN && registry.has_active(id::HUMAN);
+    can_ask && !one.to.iter().any(|agent| registry.has_active(agent))
 }
 
 fn gates<'a>(

@@ -4,7 +4,6 @@ use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::state::BatchDamage;
-use crate::message::record::Record;
 use std::path::Path;
 
 /// Rejects damage in a committed batch. All claims of an uncommitted batch exist, because they are durable before the
@@ -13,7 +12,7 @@ pub(super) fn reject_missing_claims(room: &Dir, damage: &BatchDamage) -> Result<
     let claims = room.sub(layout::CLAIM)?;
     for line in log::read(room, damage.from)? {
         let line = line?;
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+        let Ok(record) = line.record() else {
             continue;
         };
         let Some(claim) = record.claim() else {

@@ -242,21 +242,9 @@ impl<'a> BatchApprovals<'a> {
                 problem.fix(format!("write one of {}", open.terms.options.join(", "))),
             ));
         };
-        if message
-            .text("digest")
-            .is_some_and(|digest| digest != open.digest)
-        {
-            let what = format!(
-                "the digest is not the digest of {}, so the decision is about another text",
-                open.approval
-            );
-            let fix = format!(
-                "read the approval again and decide on it: `mailbag decide {}`",
-                open.approval
-            );
-            return Ok(wrong(
-                Problem::new("other_text", what).at("/digest").fix(fix),
-            ));
+        let digest = message.text("digest");
+        if let Some(problem) = digest.and_then(|digest| open.check_digest(digest)) {
+            return Ok(wrong(problem.at("/digest")));
         }
         if let Some(deadline) = is_late(open, *at) {
             let what = format!("the deadline of {} was {}", open.approval, shown(deadline));

@@ -8,7 +8,7 @@ use crate::log::state::{LinkState, RoomState};
 use crate::log::{self, LogPosition, RawLogLine};
 use crate::message::Message;
 use crate::message::link::LinkChange;
-use crate::message::record::{MessageName, Record, RecordedChange};
+use crate::message::record::{MessageName, RecordedChange};
 use crate::room::links::LinkEndState;
 use crate::router::parts::{NoticeText, RoomConfig};
 use serde_json::{Map, Value};
@@ -130,7 +130,7 @@ fn items_of(line: &RawLogLine, tag: &str, stream: &str, after: u64) -> Vec<Resen
     if memchr::memmem::find(&line.bytes, b"\"carried\":[").is_none() {
         return Vec::new();
     }
-    let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+    let Ok(record) = line.record() else {
         return Vec::new();
     };
     record

@@ -7,7 +7,9 @@ use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::claims::{ClaimOffer, ClaimRequest, Claims, OfferAnswer, WaitingClaim};
+use crate::log::state::claims::{
+    ClaimOffer, ClaimRequest, Claims, OfferAnswer, WaitingClaim, parsed,
+};
 use crate::log::state::{ChangeSource, RoomState};
 use crate::message::claim::ClaimChange;
 use crate::message::record::{RecipientGroup, RecordedChange};
@@ -293,7 +295,7 @@ impl<'a> BatchClaims<'a> {
             ClaimChange::Queue(terms) => {
                 parties::add(self.config, to, RecipientRule::Claim, agent);
                 self.notify_human(agent, &terms.claims, to);
-                let subjects = parse(&terms.claims);
+                let subjects = parsed(&terms.claims);
                 let before = self.claims.waiting().len();
                 let behind: Vec<_> = self
                     .claims
@@ -338,7 +340,7 @@ impl<'a> BatchClaims<'a> {
 
     /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
     fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<RecipientGroup>) {
-        let claims = parse(claims);
+        let claims = parsed(claims);
         if !claims.iter().any(ClaimSubject::is_wide) {
             return;
         }
@@ -543,14 +545,6 @@ fn shown(at: Stamp) -> String {
 fn purpose(message: &Message) -> Option<String> {
     let title = title_of_fields(message.fields())?;
     Some(title.chars().take(limits::REPORT_TEXT).collect())
-}
-
-/// Parses subjects that were checked before.
-fn parse(claims: &[String]) -> Vec<ClaimSubject> {
-    claims
-        .iter()
-        .filter_map(|text| ClaimSubject::parse(text).ok())
-        .collect()
 }
 
 fn list(subjects: &[ClaimSubject]) -> String {

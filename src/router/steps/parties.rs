@@ -15,7 +15,7 @@ pub(super) fn add(
     via: RecipientRule,
     agent: &Arc<str>,
 ) {
-    if to.iter().any(|group| group.agents.contains(agent)) || !is_registered(config, agent) {
+    if to.iter().any(|group| group.agents.contains(agent)) || !config.registry().has_active(agent) {
         return;
     }
     match to.iter_mut().find(|group| group.via == via.as_str()) {
@@ -34,19 +34,11 @@ pub(super) fn registered(
 ) -> Vec<Arc<str>> {
     let mut to: Vec<Arc<str>> = Vec::new();
     for agent in agents {
-        if !to.contains(&agent) && is_registered(config, &agent) {
+        if !to.contains(&agent) && config.registry().has_active(&agent) {
             to.push(agent);
         }
     }
     to
-}
-
-/// Returns true if this agent can get mail.
-pub(super) fn is_registered(config: &RoomConfig, agent: &str) -> bool {
-    config
-        .registry()
-        .agent(agent)
-        .is_some_and(|agent| !agent.is_retired())
 }
 
 /// The title of a message, or its id, truncated to a limit.

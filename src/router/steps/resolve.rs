@@ -22,7 +22,7 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::layout;
 use crate::log::state::RoomState;
 use crate::log::{self, find};
-use crate::message::record::{RecipientGroup, Record, RouterAction};
+use crate::message::record::{RecipientGroup, RouterAction};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
 use crate::router::parts::{
@@ -142,7 +142,7 @@ fn received_twice(room: &Dir, state: &RoomState, of: &str, to: &str) -> Result<V
         let Some(line) = find::by_seq(room, seq)? else {
             continue;
         };
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+        let Ok(record) = line.record() else {
             continue;
         };
         if record
@@ -296,7 +296,7 @@ impl<'a> MessageJudge<'a> {
             let Some(line) = log::read_live(self.config.dir(), place)? else {
                 continue;
             };
-            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+            let Ok(record) = line.record() else {
                 continue;
             };
             if let Some(lost) = record.gap().and_then(|gap| gap.message(agent, id)) {

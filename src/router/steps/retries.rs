@@ -40,8 +40,7 @@ impl<'a> BatchRetries<'a> {
         if !failpoint::on(Failpoint::RetryCheck) {
             return Ok(None);
         }
-        let line = find::by_seq(self.config.dir(), seq)?;
-        let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
+        let record = find::record_by_seq(self.config.dir(), seq)?;
         let Some(Event::Rejected(rejected)) = record.map(|record| record.event) else {
             return Ok(None);
         };
@@ -83,7 +82,7 @@ impl<'a> BatchRetries<'a> {
             let Some(found) = log::read_live(self.config.dir(), place)? else {
                 continue;
             };
-            let Ok(record) = serde_json::from_slice::<Record>(&found.bytes) else {
+            let Ok(record) = found.record() else {
                 continue;
             };
             let is_it = record

@@ -338,12 +338,7 @@ impl StageStep<'_> {
         let staged = layout::staged_explanation(seq, number);
         self.storage.stage(&staged, &explanation, None)?;
         entry.staged.push(staged);
-        let known = self
-            .config
-            .registry()
-            .agent(agent)
-            .is_some_and(|agent| !agent.is_retired());
-        let to = if known && !rejection.ack {
+        let to = if self.config.registry().has_active(agent) && !rejection.ack {
             group(RecipientRule::Router, vec![agent.clone()])
         } else {
             Vec::new()

@@ -11,7 +11,6 @@ use crate::message::record::Record;
 use crate::message::status::CopyStatus;
 use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id};
-use crate::room::registry::Agent;
 use crate::router::Router;
 use crate::router::parts::NoticeText;
 use serde_json::{Map, Value, json};
@@ -133,11 +132,7 @@ impl Router {
         escalated: &[Arc<str>],
     ) -> Result<()> {
         let mut to = self.current_name(&timed.from);
-        let is_gone = self
-            .config
-            .registry()
-            .agent(&to)
-            .is_none_or(Agent::is_retired);
+        let is_gone = !self.config.registry().has_active(&to);
         if unread.is_empty() || is_gone && escalated.is_empty() {
             self.journal.forget_expiry(timed.seq);
             return Ok(());

@@ -4,7 +4,6 @@ use super::loops;
 use crate::base::limits;
 use crate::disk::{failpoint, layout};
 use crate::room::outbox::stray;
-use crate::room::registry::Agent;
 use crate::router::Router;
 use crate::router::parts::NoticeText;
 use std::sync::Arc;
@@ -20,12 +19,7 @@ impl Router {
         let outboxes = self.intake.outboxes();
         let agents: Vec<Arc<str>> = outboxes.with_strays().cloned().collect();
         for agent in agents {
-            if self
-                .config
-                .registry()
-                .agent(&agent)
-                .is_none_or(Agent::is_retired)
-            {
+            if !self.config.registry().has_active(&agent) {
                 continue;
             }
             let outbox = format!("stray:{}/", layout::outbox(&agent).display());

@@ -64,8 +64,11 @@ fn bars(found: &MailActivity) -> Markup {
     const HEIGHT: u64 = 120;
     const WIDTH: usize = 24;
     let senders = &found.senders[..found.senders.len().min(MOST)];
-    let sum = |hour: usize| senders.iter().map(|sender| sender.hours[hour]).sum::<u64>();
-    let highest = (0..HOURS).map(sum).max().unwrap_or(0).max(1);
+    let highest = (0..HOURS)
+        .map(|hour| senders.iter().map(|sender| sender.hours[hour]).sum::<u64>())
+        .max()
+        .unwrap_or(0)
+        .max(1);
     html! {
         svg .chart viewBox={ "0 0 " (HOURS * WIDTH + 40) " " (HEIGHT + 34) } role="img"
             aria-label="Messages per hour; the table below has the numbers" {

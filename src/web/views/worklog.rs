@@ -17,8 +17,12 @@ pub(in crate::web) async fn show(State(app): State<Arc<WebApp>>) -> Response {
 
 fn page(app: &WebApp) -> Result<PageContent> {
     let events = LogEventReader::of(&app.room, EventFilter::default())?;
-    let is_shown = |event: &Result<Envelope>| event.as_ref().map_or(true, Envelope::is_for_worklog);
-    let newest = last_of(events.each()?.filter(is_shown), limits::PAGE_FOUND)?;
+    let newest = last_of(
+        events
+            .each()?
+            .filter(|event| event.as_ref().map_or(true, Envelope::is_for_worklog)),
+        limits::PAGE_FOUND,
+    )?;
     let content = html! {
         section {
             h1 { "Worklog" }

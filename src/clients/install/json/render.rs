@@ -84,12 +84,14 @@ impl JsonStyle {
                     .map(|item| self.fitting(item, &inner))
                     .collect(),
             ),
-            Value::Object(fields) => {
-                let written = |(name, value): (&String, &Value)| {
-                    self.named(name, &self.fitting(value, &inner))
-                };
-                ("{", "}", fields.iter().map(written).collect())
-            }
+            Value::Object(fields) => (
+                "{",
+                "}",
+                fields
+                    .iter()
+                    .map(|(name, value)| self.named(name, &self.fitting(value, &inner)))
+                    .collect(),
+            ),
             _ => return line,
         };
         let items = between(items, &format!(",{}{inner}", self.eol));

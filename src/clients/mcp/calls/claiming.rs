@@ -3,15 +3,15 @@
 use super::super::arguments::ToolArguments;
 use super::{ToolCall, ToolResult};
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, ErrorContext, Result, did_you_mean};
+use crate::base::error::{Error, Result, did_you_mean};
 use crate::base::text::{joined, quoted, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::commands::claim::{self, ClaimAction, ClaimOutcome};
 use crate::commands::follow::route_pending;
+use crate::disk::machine::here;
 use crate::query::claims::{self, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
 
 const ACTIONS: [&str; 5] = ["claim", "release", "handoff", "accept", "decline"];
 
@@ -186,9 +186,4 @@ fn path(one: &Ownership) -> String {
 
 fn shown(text: Option<&str>) -> Value {
     text.map_or(Value::Null, |text| sanitize::line(text).into())
-}
-
-/// Paths are relative to the directory of the server, which is the client's directory.
-fn here() -> Result<PathBuf> {
-    std::env::current_dir().doing("find the working directory", ".")
 }

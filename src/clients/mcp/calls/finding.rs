@@ -14,7 +14,7 @@ use crate::query::search::{SearchHit, SearchPattern, search as searched};
 use crate::query::thread as conversation;
 use crate::query::view::MessageView;
 use crate::query::who::{self, AgentPresence, KnownAgents};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The number of characters of each body that `get_thread` shows.
 const THREAD_BODY_SHOWN: usize = 1000;
@@ -75,79 +75,64 @@ pub(super) fn agents(call: ToolCall<'_>) -> Result<ToolResult> {
 }
 
 fn line(agent: &AgentPresence) -> String {
-    let called = agent
-        .name
-        .as_ref()
-        .map(|name| format!(" ({name})"))
-        .unwrap_or_default();
-    let role = agent
-        .role
-        .as_ref()
-        .map(|role| format!("{role}, "))
-        .unwrap_or_default();
     let report = agent
         .report
         .as_ref()
         .map(|report| format!("; {}: {}", report.kind, report.text))
         .unwrap_or_default();
-    let line = format!(
-        "{}{called}: {role}{}, {} unread{report}",
-        agent.id,
+    let state = format!(
+        "{}, {} unread{report}",
         agent.presence.as_str(),
         agent.unread
     );
-    sanitize::line(&line).into_owned()
+    agent_line(
+        &agent.id,
+        agent.name.as_deref(),
+        agent.role.as_deref(),
+        &state,
+    )
 }
 
 fn far_line(agent: &KnownRemoteAgent) -> String {
-    let called = agent
-        .name
-        .as_ref()
-        .map(|name| format!(" ({name})"))
-        .unwrap_or_default();
-    let role = agent
-        .role
-        .as_ref()
-        .map(|role| format!("{role}, "))
-        .unwrap_or_default();
-    sanitize::line(&format!("{}{called}: {role}in another room", agent.id)).into_owned()
+    agent_line(
+        &agent.id,
+        agent.name.as_deref(),
+        agent.role.as_deref(),
+        "in another room",
+    )
+}
+
+/// An agent in one line: its id, its other name, its role and its state.
+fn agent_line(id: &str, name: Option<&str>, role: Option<&str>, state: &str) -> String {
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    let role = role.map(|role| format!("{role}, ")).unwrap_or_default();
+    sanitize::line(&format!("{id}{name}: {role}{state}")).into_owned()
 }
 
 fn far_fields(agent: &KnownRemoteAgent) -> Value {
-    let fields = [
-        ("id", Some(json!(agent.id))),
-        ("name", agent.name.as_ref().map(|name| json!(name))),
-    ];
-    let fields = fields
-        .into_iter()
-        .chain([("role", agent.role.as_ref().map(|role| json!(role)))]);
+    let mut fields = json!({"id": agent.id});
+    set(&mut fields, "name", agent.name.as_deref());
+    set(&mut fields, "role", agent.role.as_deref());
     fields
-        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-        .collect::<Map<_, _>>()
-        .into()
 }
 
 fn fields(agent: &AgentPresence) -> Value {
-    let text = |text: &str| json!(sanitize::line(text));
-    let fields = [
-        ("id", Some(json!(agent.id))),
-        ("name", agent.name.as_deref().map(text)),
-        ("role", agent.role.as_deref().map(text)),
-        ("presence", Some(json!(agent.presence))),
-        ("unread", (agent.unread > 0).then(|| json!(agent.unread))),
-        (
-            "report",
-            agent
-                .report
-                .as_ref()
-                .map(|report| text(&format!("{}: {}", report.kind, report.text))),
-        ),
-    ];
+    let mut fields = json!({"id": agent.id, "presence": agent.presence});
+    set(&mut fields, "name", agent.name.as_deref());
+    set(&mut fields, "role", agent.role.as_deref());
+    if agent.unread > 0 {
+        fields["unread"] = json!(agent.unread);
+    }
+    let report = agent.report.as_ref();
+    let report = report.map(|report| format!("{}: {}", report.kind, report.text));
+    set(&mut fields, "report", report.as_deref());
     fields
-        .into_iter()
-        .filter_map(|(field, value)| Some((field.to_owned(), value?)))
-        .collect::<Map<_, _>>()
-        .into()
+}
+
+fn set(fields: &mut Value, field: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        fields[field] = json!(sanitize::line(text));
+    }
 }
 
 pub(super) fn search(mut call: ToolCall<'_>) -> Result<ToolResult> {

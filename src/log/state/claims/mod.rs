@@ -406,7 +406,7 @@ impl Claims {
 }
 
 /// The subjects of a record. They were parsed before the record was written.
-fn parsed(claims: &[String]) -> Vec<ClaimSubject> {
+pub fn parsed(claims: &[String]) -> Vec<ClaimSubject> {
     claims
         .iter()
         .filter_map(|text| ClaimSubject::parse(text).ok())

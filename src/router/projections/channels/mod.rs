@@ -442,7 +442,7 @@ fn missing(
     mut each: impl FnMut(&Record) -> Result<bool>,
 ) -> Result<()> {
     for line in log::read(room, from)? {
-        let Ok(record) = serde_json::from_slice::<Record>(&line?.bytes) else {
+        let Ok(record) = line?.record() else {
             return Ok(());
         };
         if record.seq > last || !each(&record)? {

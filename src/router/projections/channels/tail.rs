@@ -7,7 +7,7 @@ use crate::log;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
 use crate::log::{LogPosition, find};
-use crate::message::record::{EventKind, Record};
+use crate::message::record::EventKind;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -118,7 +118,7 @@ impl<'a> LineClassifier<'a> {
             let Some(logged) = log::read_one(self.room, at)? else {
                 continue;
             };
-            let Ok(record) = serde_json::from_slice::<Record>(&logged.bytes) else {
+            let Ok(record) = logged.record() else {
                 continue;
             };
             let is_it =
@@ -240,7 +240,7 @@ fn last_archived(room: &Dir) -> Result<u64> {
     let Some(segment) = first.and_then(|n| live.get(n)).copied() else {
         return Ok(0);
     };
-    let line = log::read_one(room, LogPosition { segment, offset: 0 })?;
+    let line = log::read_one(room, LogPosition::start_of(segment))?;
     Ok(line
         .and_then(|line| find::head(&line.bytes))
         .map_or(0, |head| head.seq.saturating_sub(1)))

@@ -83,7 +83,7 @@ pub(super) fn first_record(room: &Dir) -> Result<u64> {
     let Some(&segment) = log::segments(room)?.first() else {
         return Ok(0);
     };
-    let line = log::read_one(room, LogPosition { segment, offset: 0 })?;
+    let line = log::read_one(room, LogPosition::start_of(segment))?;
     Ok(line
         .and_then(|line| find::head(&line.bytes))
         .map_or(0, |head| head.seq))
