@@ -189,9 +189,9 @@ impl ProjectSetup {
 
     /// Returns true if everything was done, and every tested hook passed.
     pub fn passed(&self) -> bool {
-        self.clients
-            .iter()
-            .all(|step| step.problem.is_none() && step.hook_test.as_ref().is_none_or(|test| test.ok))
+        self.clients.iter().all(|step| {
+            step.problem.is_none() && step.hook_test.as_ref().is_none_or(|test| test.ok)
+        })
     }
 
     /// Does the steps, and reports each when it is done.

@@ -2,19 +2,18 @@
 
 use super::follow::LogFollower;
 use super::history::LoggedMessage;
-use crate::base::error::{Error, Problem, Result};
+use super::view::MessageView;
+use crate::base::error::{Problem, Result};
 use crate::disk::layout;
 use crate::log;
-use crate::message::address::quoted;
 use crate::message::record::{EventKind, Record};
-use crate::message::{DEFAULT_CHANNEL, Priority, ROUTER_TYPES, id};
+use crate::message::{Priority, ROUTER_TYPES, id};
 use crate::room::Room;
 use crate::router::watcher::LogWatch;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The number of records that are read for one part of the timeline.
 const PAGE_RECORDS: u64 = 20_000;
@@ -22,50 +21,30 @@ const PAGE_RECORDS: u64 = 20_000;
 /// One entry of the timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TimelineEntry {
-    /// Record number.
-    pub seq: u64,
-    /// When it was accepted or rejected.
-    pub at: String,
     /// `accepted`, `rejected` or `notice`.
     pub event: EventKind,
-    /// Message id; missing for a rejected file.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub id: String,
-    /// Sender.
-    pub from: String,
-    /// Recipients.
-    pub to: Vec<Arc<str>>,
+    /// The message; for a rejection, the router's message to the sender.
+    #[serde(flatten)]
+    pub message: LoggedMessage,
+    /// Its body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
     /// Addresses as the sender wrote them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addressed_to: Vec<String>,
-    /// Its type.
-    #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
-    pub kind: String,
-    /// Its priority.
+    /// The rejected file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Priority>,
-    /// Its channel.
-    pub channel: String,
-    /// Subject.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    /// Body.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
-    /// Its change of claims, approvals, statuses or topics, in few words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub change: Option<String>,
-    /// Thread.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<String>,
-    /// The message that it answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_reply_to: Option<String>,
-    /// Name of a rejected file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// Why it was rejected.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Option<RejectedFile>,
+}
+
+/// A rejected file of the timeline.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RejectedFile {
+    /// Its sender.
+    pub agent: String,
+    /// Its name.
+    pub name: String,
+    /// The reasons.
     pub problems: Vec<Problem>,
 }
 
@@ -76,13 +55,10 @@ pub struct ChannelSelection(pub(crate) Vec<String>);
 impl ChannelSelection {
     /// Checks the names. An empty list means all channels.
     pub fn new(names: Vec<String>) -> Result<ChannelSelection> {
-        match names.iter().find(|name| !id::is_name(name)) {
-            None => Ok(ChannelSelection(names)),
-            Some(name) => Err(Error::usage(
-                format!("{} is not a valid channel name", quoted(name)),
-                "use letters, digits, `.`, `_` and `-`, or no name for all channels",
-            )),
+        for name in &names {
+            id::check_name("channel", name)?;
         }
+        Ok(ChannelSelection(names))
     }
 
     /// The channel, if exactly one is shown.
@@ -173,13 +149,17 @@ pub struct TimelineFilter {
 impl TimelineFilter {
     /// Returns true if this entry is selected.
     pub fn fits(&self, entry: &TimelineEntry) -> bool {
-        let is =
-            |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
-        let concerns = |agent: &String| entry.from == *agent || entry.is_to(agent);
-        self.to.as_ref().is_none_or(|agent| entry.is_to(agent))
-            && is(&self.kind, &entry.kind)
-            && is(&self.channel, &entry.channel)
-            && self.agent.as_ref().is_none_or(concerns)
+        let is = |wanted: &Option<String>, value: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == value)
+        };
+        let message = &entry.message;
+        self.to.as_ref().is_none_or(|agent| message.is_to(agent))
+            && is(&self.kind, &message.kind)
+            && is(&self.channel, &message.channel)
+            && self
+                .agent
+                .as_ref()
+                .is_none_or(|agent| entry.sender() == agent || message.concerns(agent))
     }
 }
 
@@ -225,7 +205,7 @@ pub fn page(
     page.before = (upto > 1).then_some(upto);
     if page.entries.len() > most {
         page.entries.truncate(most);
-        page.before = page.entries.last().map(|entry| entry.seq);
+        page.before = page.entries.last().map(|entry| entry.message.seq);
     }
     Ok(page)
 }
@@ -239,106 +219,50 @@ pub fn since(
     most: usize,
 ) -> Result<TimelinePage> {
     let mut found = page(room, choice, None, most)?;
-    found.entries.retain(|entry| entry.seq > after);
+    found.entries.retain(|entry| entry.message.seq > after);
     found.before = found.before.filter(|before| *before > after + 1);
     Ok(found)
 }
 
 /// The entry for a record. `None` for internal records and for other channels.
 fn entry(record: Record, channels: &ChannelSelection) -> Option<TimelineEntry> {
-    if !matches!(
-        record.kind(),
-        EventKind::Accepted | EventKind::Rejected | EventKind::Notice
-    ) {
-        return None;
-    }
-    let (event, claim) = (record.kind(), record.claim().map(str::to_owned));
+    let event = record.kind();
+    let claim = record.claim().map(str::to_owned);
     let problems = record.problems().to_vec();
-    let past = LoggedMessage::of(record)?;
-    let text = |field: &str| {
-        past.message
-            .get(field)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
+    let message = LoggedMessage::of(record)?;
+    let claim = claim.as_deref().and_then(layout::read_claim);
+    let rejected = (event == EventKind::Rejected).then(|| RejectedFile {
+        agent: claim.map_or(&*message.from, |claim| claim.agent).to_owned(),
+        name: claim.map_or("", |claim| claim.original).to_owned(),
+        problems,
+    });
+    let view = MessageView::from(&message);
+    let entry = TimelineEntry {
+        event,
+        body: view.body.map(str::to_owned),
+        addressed_to: view.addressed.into_iter().map(str::to_owned).collect(),
+        message,
+        rejected,
     };
-    let entry = if event == EventKind::Rejected {
-        // The record holds the bounce as its message. People want the sender and the file that was rejected.
-        let claim = claim.as_deref().and_then(layout::read_claim);
-        TimelineEntry {
-            from: claim.map_or_else(|| past.from.to_string(), |claim| claim.agent.to_owned()),
-            file: claim.map(|claim| claim.original.to_owned()),
-            problems,
-            ..TimelineEntry::new(past.seq, past.accepted_at, event)
-        }
-    } else {
-        TimelineEntry {
-            body: text("body"),
-            addressed_to: past.message.get("to").map(words).unwrap_or_default(),
-            id: past.id,
-            from: past.from.to_string(),
-            to: past.recipients,
-            kind: past.kind,
-            priority: Some(past.priority),
-            channel: past.channel,
-            subject: past.subject,
-            change: past.change,
-            thread_id: past.thread_id,
-            in_reply_to: past.in_reply_to,
-            ..TimelineEntry::new(past.seq, past.accepted_at, event)
-        }
-    };
-    channels.has(&entry.channel).then_some(entry)
-}
-
-fn words(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(word) => vec![word.clone()],
-        Value::Array(words) => words
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
-        _ => Vec::new(),
-    }
+    channels.has(&entry.message.channel).then_some(entry)
 }
 
 impl TimelineEntry {
-    /// An entry of the channel `main` without a message.
-    fn new(seq: u64, at: String, event: EventKind) -> TimelineEntry {
-        TimelineEntry {
-            seq,
-            at,
-            event,
-            id: String::new(),
-            from: String::new(),
-            to: Vec::new(),
-            addressed_to: Vec::new(),
-            kind: String::new(),
-            priority: None,
-            channel: DEFAULT_CHANNEL.into(),
-            subject: None,
-            body: None,
-            change: None,
-            thread_id: None,
-            in_reply_to: None,
-            file: None,
-            problems: Vec::new(),
-        }
+    /// The sender of the message or of the rejected file.
+    pub fn sender(&self) -> &str {
+        self.rejected
+            .as_ref()
+            .map_or(&self.message.from, |rejected| &rejected.agent)
     }
 
-    /// Whether this agent receives it.
-    pub fn is_to(&self, agent: &str) -> bool {
-        self.to.iter().any(|to| **to == *agent)
-    }
-
-    /// Whether it needs attention now.
+    /// Returns true if it needs attention now.
     pub fn is_urgent(&self) -> bool {
-        self.priority == Some(Priority::Urgent)
+        self.message.priority == Priority::Urgent
     }
 
-    /// Whether it matters less to a person: a message to the router, or one of low priority.
+    /// Returns true if it matters less to a person: a message to the router, or one of low priority.
     pub fn is_aside(&self) -> bool {
-        ROUTER_TYPES.contains(&self.kind.as_str()) || self.priority == Some(Priority::Low)
+        ROUTER_TYPES.contains(&self.message.kind.as_str()) || self.message.priority == Priority::Low
     }
 }
 

@@ -3,7 +3,6 @@
 use super::history::LoggedMessage;
 use super::inbox::InboxMessage;
 use super::pending;
-use super::timeline::TimelineEntry;
 use crate::base::clock::Stamp;
 use crate::base::text::{joined, to_the_second};
 use crate::message::{FIELDS, Priority, ROUTER_TYPES, id, unknown};
@@ -142,30 +141,6 @@ impl<'a> From<&'a LoggedMessage> for MessageView<'a> {
             addressed: words(past.message.get("to")),
             fields,
             closed: past.closed.as_deref(),
-            invalid: None,
-        }
-    }
-}
-
-impl<'a> From<&'a TimelineEntry> for MessageView<'a> {
-    fn from(entry: &'a TimelineEntry) -> MessageView<'a> {
-        MessageView {
-            seq: Some(entry.seq),
-            id: &entry.id,
-            accepted_at: &entry.at,
-            from: &entry.from,
-            kind: &entry.kind,
-            priority: entry.priority.unwrap_or_default(),
-            channel: &entry.channel,
-            subject: entry.subject.as_deref(),
-            preview: None,
-            body: entry.body.as_deref(),
-            change: entry.change.as_deref().map(Cow::Borrowed),
-            requires_response: false,
-            copies: Some(&entry.to),
-            addressed: entry.addressed_to.iter().map(String::as_str).collect(),
-            fields: None,
-            closed: None,
             invalid: None,
         }
     }

@@ -187,7 +187,7 @@ impl EventFeed {
             has_changed = true;
             let part: String = entries
                 .iter()
-                .map(|entry| event("entry", Some(entry.seq), &text(entry)))
+                .map(|entry| event("entry", Some(entry.message.seq), &text(entry)))
                 .collect();
             if part.is_empty() {
                 continue;

@@ -41,7 +41,7 @@ fn entries(watching: &Beside) -> Vec<Value> {
 
 #[test]
 fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepted() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "before");
     let _router = world.router(&[]);
     let watching = watch(&world, &[]);
@@ -76,7 +76,7 @@ fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepte
 
 #[test]
 fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..5 {
         world.ok(&[
             "send",
@@ -91,7 +91,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
     }
     let watching = watch(&world, &["auth", "--json", "--last", "2"]);
     wait(&watching, &world, "the last two", |lines| lines.len() == 2);
-    world.ok(&["send", "bob", "elsewhere", "--as", "alice"]);
+    world.send("alice", "bob", "elsewhere");
     world.ok(&[
         "send",
         "bob",
@@ -111,7 +111,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
     let facts = json!([
         last["event"],
         last["from"],
-        last["to"],
+        last["recipients"],
         last["type"],
         last["priority"],
         last["channel"]
@@ -121,7 +121,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         json!(["accepted", "alice", ["bob"], "task", "normal", "auth"])
     );
     assert!(
-        last["seq"].is_u64() && last["at"].is_string() && last["id"].is_string(),
+        last["seq"].is_u64() && last["accepted_at"].is_string() && last["id"].is_string(),
         "{last}"
     );
     assert!(
@@ -133,7 +133,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
 
 #[test]
 fn while_no_router_runs_it_routes_what_is_dropped() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let watching = watch(&world, &["--last", "0"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "dropped"}"#);
     world.wait("it arrives", || world.bodies("bob") == ["dropped"]);
@@ -146,7 +146,7 @@ fn while_no_router_runs_it_routes_what_is_dropped() {
 
 #[test]
 fn a_batch_that_is_not_whole_is_left_until_it_is() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "first");
     for n in 0..3 {
         world.drop_file(
@@ -155,14 +155,14 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
             format!(r#"{{"to": "bob", "body": "b{n}"}}"#),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     // A later batch shows that this one was made durable.
     world.send("alice", "bob", "later");
     let path = world.room("log/00000001.ndjson");
     let log = fs::read_to_string(&path).expect("the log");
     let second = log.find("\"b1\"").expect("the second of the batch");
     // In a copy of the room, so that no router repairs the truncated file.
-    let copy = World::with(&["alice", "bob"]);
+    let copy = World::alice_and_bob();
     let _holder = copy.router(&[]);
     let path = copy.room("log/00000001.ndjson");
     fs::write(&path, &log[..second]).expect("half a batch");
@@ -196,7 +196,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
 #[cfg(feature = "failpoints")]
 #[test]
 fn watch_continues_in_a_new_segment_of_the_log() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut command = world.bare(&["run"]);
     command.env("MAILBAG_TEST_SEGMENT_BYTES", "1000");
     let _router = world.router_by(command);
@@ -231,7 +231,7 @@ fn watch_continues_in_a_new_segment_of_the_log() {
 
 #[test]
 fn a_closed_pipe_and_a_signal_end_it_without_a_word() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut child = world
         .bare(&["watch"])
         .stdin(Stdio::null())

@@ -61,7 +61,7 @@ pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
 /// When it was accepted, where the person is.
 pub(super) fn local(entry: &TimelineEntry) -> DateTime<Local> {
-    Stamp::parse(&entry.at)
+    Stamp::parse(&entry.message.accepted_at)
         .unwrap_or_default()
         .date_time()
         .with_timezone(&Local)
@@ -70,36 +70,37 @@ pub(super) fn local(entry: &TimelineEntry) -> DateTime<Local> {
 /// An entry on the screen: a head with sender, recipients and type, and the text below it.
 pub(super) fn entry(entry: &TimelineEntry, width: usize, palette: Palette) -> Vec<Line<'static>> {
     let mut lines = WrappedWords::new(width);
-    let view = MessageView::from(entry);
+    let view = MessageView::from(&entry.message);
+    let is_urgent = entry.is_urgent();
     let mark = match entry.event {
         EventKind::Rejected => "x",
-        _ if entry.is_urgent() => "!",
+        _ if is_urgent => "!",
         _ => " ",
     };
     lines.push(mark, palette.trouble());
     lines.push(&local(entry).format("%H:%M:%S").to_string(), DIM);
-    lines.push(&entry.from, palette.sender(&entry.from));
-    if entry.event == EventKind::Rejected {
+    lines.push(entry.sender(), palette.sender(entry.sender()));
+    if let Some(rejected) = &entry.rejected {
         lines.push("rejected", palette.trouble());
-        lines.push(entry.file.as_deref().unwrap_or_default(), Style::new());
+        lines.push(&rejected.name, Style::new());
     } else {
         lines.push(&format!("→ {}", view.to(NAMES)), Style::new());
+        if view.kind != "message" {
+            lines.push(view.kind, Style::new().add_modifier(Modifier::ITALIC));
+        }
     }
-    if !matches!(entry.kind.as_str(), "" | "message") {
-        lines.push(&entry.kind, Style::new().add_modifier(Modifier::ITALIC));
-    }
-    if let Some(priority) = entry.priority.filter(|priority| !priority.is_normal()) {
+    if !view.priority.is_normal() {
         lines.push(
-            priority.as_str(),
-            if entry.is_urgent() {
+            view.priority.as_str(),
+            if is_urgent {
                 palette.trouble()
             } else {
                 palette.hint()
             },
         );
     }
-    if entry.channel != DEFAULT_CHANNEL && !entry.to.is_empty() {
-        lines.push(&format!("[{}]", entry.channel), DIM);
+    if view.channel != DEFAULT_CHANNEL && !entry.message.recipients.is_empty() {
+        lines.push(&format!("[{}]", view.channel), DIM);
     }
     lines.push(&view.number(), DIM);
     let mut lines = lines.done();
@@ -119,26 +120,25 @@ pub(super) fn entry(entry: &TimelineEntry, width: usize, palette: Palette) -> Ve
 
 /// The text of an entry in pieces.
 fn text(entry: &TimelineEntry) -> Vec<(String, Style)> {
-    let mut texts = Vec::new();
-    if entry.event == EventKind::Rejected {
-        texts.extend(
-            entry
-                .problems
-                .iter()
-                .take(3)
-                .map(|problem| (problem.to_string(), Style::new())),
-        );
-        texts.push((format!("mailbag rejected show {}", entry.seq), DIM));
+    if let Some(rejected) = &entry.rejected {
+        let problems = rejected.problems.iter().take(3);
+        let show = format!("mailbag rejected show {}", entry.message.seq);
+        return problems
+            .map(|problem| (problem.to_string(), Style::new()))
+            .chain([(show, DIM)])
+            .collect();
     }
-    texts.extend(entry.change.clone().map(|change| (change, Style::new())));
-    texts.extend(
-        entry
-            .subject
-            .clone()
-            .map(|subject| (subject, Style::new().add_modifier(Modifier::BOLD))),
-    );
-    texts.extend(entry.body.clone().map(|body| (body, Style::new())));
-    texts
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let change = entry.message.change.clone();
+    let subject = entry.message.subject.clone();
+    [
+        (change, Style::new()),
+        (subject, bold),
+        (entry.body.clone(), Style::new()),
+    ]
+    .into_iter()
+    .filter_map(|(text, style)| Some((text?, style)))
+    .collect()
 }
 
 /// A text of several lines, made visible, no line wider than `width`.
@@ -223,18 +223,18 @@ impl WrappedWords {
 
 /// An entry in one line, for a pipe.
 pub(super) fn plain(entry: &TimelineEntry) -> String {
-    let view = MessageView::from(entry);
-    let rest = match entry.event {
-        EventKind::Rejected => {
-            let why: Vec<String> = entry.problems.iter().map(ToString::to_string).collect();
+    let view = MessageView::from(&entry.message);
+    let rest = match &entry.rejected {
+        Some(rejected) => {
+            let why: Vec<String> = rejected.problems.iter().map(ToString::to_string).collect();
             format!(
                 "{}  rejected  {}: {}",
-                view.from,
-                entry.file.as_deref().unwrap_or_default(),
+                rejected.agent,
+                rejected.name,
                 why.join("; ")
             )
         }
-        _ => {
+        None => {
             let channel = match view.channel {
                 DEFAULT_CHANNEL => String::new(),
                 channel => format!("  [{channel}]"),

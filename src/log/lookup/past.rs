@@ -105,11 +105,12 @@ impl LoggedMessage {
 
     /// Returns true if this agent sent it or received a copy.
     pub fn concerns(&self, agent: &str) -> bool {
-        &*self.from == agent
-            || self
-                .recipients
-                .iter()
-                .any(|recipient| &**recipient == agent)
+        &*self.from == agent || self.is_to(agent)
+    }
+
+    /// Returns true if this agent received a copy.
+    pub fn is_to(&self, agent: &str) -> bool {
+        self.recipients.iter().any(|to| **to == *agent)
     }
 
     /// `<sender>/<id>`
@@ -185,9 +186,7 @@ impl Viewer {
 
     /// Returns true if this reader received a copy.
     pub fn received(&self, past: &LoggedMessage) -> bool {
-        past.recipients
-            .iter()
-            .any(|recipient| self.names.iter().any(|name| **name == **recipient))
+        self.names.iter().any(|name| past.is_to(name))
     }
 
     /// The agent, if the reader sees only its own messages.

@@ -9,6 +9,7 @@ use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::message::record::EventKind;
 use crate::message::{DECISION, TYPES, id};
+use crate::query::history::LoggedMessage;
 use crate::query::inbox;
 use crate::query::timeline::{TimelineEntry, TimelineFilter, page, since};
 use crate::query::view::MessageView;
@@ -177,7 +178,8 @@ impl UnreadMail {
     }
 
     fn has(&self, entry: &TimelineEntry) -> bool {
-        entry.is_to(id::HUMAN) && Stamp::parse(&entry.at).is_some_and(|at| self.at.contains(&at))
+        entry.message.is_to(id::HUMAN)
+            && Stamp::parse(&entry.message.accepted_at).is_some_and(|at| self.at.contains(&at))
     }
 
     fn by_hand(&self) -> Markup {
@@ -237,32 +239,31 @@ pub(in crate::web) async fn part(
 
 /// One entry. It leads to its conversation.
 fn row(entry: &TimelineEntry, unread: &UnreadMail) -> Markup {
-    let view = MessageView::from(entry);
+    let (message, view) = (&entry.message, MessageView::from(&entry.message));
     let (is_urgent, is_unread) = (entry.is_urgent(), unread.has(entry));
-    let is_rejected = entry.event == EventKind::Rejected;
-    let subject = entry.subject.as_deref().or(entry.file.as_deref());
-    let preview = entry
-        .body
-        .as_deref()
-        .map(|body| sanitize::brief(body, limits::PAGE_PREVIEW));
+    let (subject, body) = match &entry.rejected {
+        Some(rejected) => (Some(rejected.name.as_str()), None),
+        None => (view.subject, view.body),
+    };
+    let preview = body.map(|body| sanitize::brief(body, limits::PAGE_PREVIEW));
     html! {
-        li .entry .urgent[is_urgent] .aside[entry.is_aside()] .rejected[is_rejected] .unread[is_unread]
-            id={ "m" (entry.seq) } data-seq=(entry.seq) tabindex="-1" {
-            (initials(&entry.from))
+        li .entry .urgent[is_urgent] .aside[entry.is_aside()] .rejected[entry.rejected.is_some()] .unread[is_unread]
+            id={ "m" (message.seq) } data-seq=(message.seq) tabindex="-1" {
+            (initials(entry.sender()))
             p .facts {
-                (agent(&entry.from)) " "
-                @if is_rejected {
+                (agent(entry.sender())) " "
+                @if entry.rejected.is_some() {
                     span .badge .rejection { "rejected" } " "
                 } @else {
-                    span .arrow { span .hidden { "to" } span aria-hidden="true" { "→" } } " " (recipients(entry, &view)) " "
-                    @if entry.kind != "message" { span .badge .(kind_class(&entry.kind)) { (words(&entry.kind)) } " " }
+                    span .arrow { span .hidden { "to" } span aria-hidden="true" { "→" } } " " (recipients(&view)) " "
+                    @if view.kind != "message" { span .badge .(kind_class(view.kind)) { (words(view.kind)) } " " }
                 }
                 @if is_unread { span .badge .new { "unread" } " " }
                 @if is_urgent { span .badge .urgent { "urgent" } " " }
-                @if entry.channel != crate::message::DEFAULT_CHANNEL { span .channel { "#" (text(&entry.channel)) } " " }
-                (time(&entry.at)) " " (seq(entry.seq))
+                @if view.channel != crate::message::DEFAULT_CHANNEL { span .channel { "#" (text(view.channel)) } " " }
+                (time(view.accepted_at)) " " (seq(message.seq))
             }
-            @if let Some(change) = change(entry) { p .change { (text(change)) } }
+            @if let Some(change) = change(message) { p .change { (text(change)) } }
             @match (subject, &preview) {
                 (Some(subject), preview) => {
                     p .subject { (conversation(entry, &text(subject))) }
@@ -271,31 +272,35 @@ fn row(entry: &TimelineEntry, unread: &UnreadMail) -> Markup {
                 (None, Some(preview)) => p .body dir="auto" { (conversation(entry, preview)) },
                 (None, None) => {}
             }
-            @for problem in &entry.problems { p .problem { (sentence(problem)) } }
+            @if let Some(rejected) = &entry.rejected {
+                @for problem in &rejected.problems { p .problem { (sentence(problem)) } }
+            }
         }
     }
 }
 
 /// The change of claims or approvals. A decision with the question as its subject needs no id.
-fn change(entry: &TimelineEntry) -> Option<&str> {
-    let change = entry.change.as_deref()?;
+fn change(message: &LoggedMessage) -> Option<&str> {
+    let change = message.change.as_deref()?;
     match change.rsplit_once(" · ") {
-        Some((_, option)) if entry.kind == DECISION && entry.subject.is_some() => Some(option),
+        Some((_, option)) if message.kind == DECISION && message.subject.is_some() => Some(option),
         _ => Some(change),
     }
 }
 
 fn conversation(entry: &TimelineEntry, words: &str) -> Markup {
+    let seq = entry.message.seq;
     match entry.event {
-        EventKind::Rejected => html! { a href={ "/rejected/" (entry.seq) } { (words) } },
-        _ => html! { a href={ "/thread/" (entry.seq) } data-open { (words) } },
+        EventKind::Rejected => html! { a href={ "/rejected/" (seq) } { (words) } },
+        _ => html! { a href={ "/thread/" (seq) } data-open { (words) } },
     }
 }
 
-fn recipients(entry: &TimelineEntry, view: &MessageView<'_>) -> Markup {
+fn recipients(view: &MessageView<'_>) -> Markup {
     const NAMES: usize = 3;
-    match entry.to.len() {
-        1..=NAMES => agents(entry.to.iter().map(|name| &**name)),
+    let copies = view.copies.unwrap_or_default();
+    match copies.len() {
+        1..=NAMES => agents(copies.iter().map(|name| &**name)),
         _ => html! { span .to { (text(&view.to(NAMES))) } },
     }
 }

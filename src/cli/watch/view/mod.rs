@@ -305,7 +305,7 @@ impl WatchView {
     }
 
     fn load_older(&mut self) {
-        let first = self.entries.front().map(|entry| entry.seq);
+        let first = self.entries.front().map(|entry| entry.message.seq);
         let before = self.older.or(first);
         // The first record of a log is not an entry.
         if before.is_some_and(|before| before <= 1) {
@@ -319,7 +319,7 @@ impl WatchView {
             Ok(page) => {
                 self.older = Some(page.before.unwrap_or(1));
                 let entries = page.entries.into_iter();
-                for entry in entries.filter(|entry| self.channels.has(&entry.channel)) {
+                for entry in entries.filter(|entry| self.channels.has(&entry.message.channel)) {
                     self.entries.push_front(entry);
                 }
                 self.fold_all();
@@ -356,8 +356,9 @@ impl WatchView {
     }
 
     fn meaning(&self) -> Result<InputMeaning<'_>> {
-        let id_of = |name: &str| Some(self.room.registry().ok()?.find(name)?.id.to_string());
-        meaning(self.prompt.text(), &self.board, &self.channels, id_of)
+        meaning(self.prompt.text(), &self.board, &self.channels, |name| {
+            Some(self.room.registry().ok()?.find(name)?.id.to_string())
+        })
     }
 
     /// Sends the line. If that fails, the line stays, with the reason below it.
