@@ -46,13 +46,13 @@ print(open(ours).read())
 
 /// A world with an open approval `d`, and a directory `bin` with programs.
 fn asked() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "a.json",
         approval("d", json!("human"), json!({})).to_string(),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     world
 }
 
@@ -148,9 +148,7 @@ fn each_variable_of_a_client_makes_the_caller_an_agent_even_if_it_is_empty() {
         .iter()
         .flat_map(mailbag::room::sessions::KnownClient::variables)
     {
-        let said = world.run_with(&["decide", "d", "yes", "--as", "human"], |command| {
-            command.env(variable, "");
-        });
+        let said = world.run_env(&["decide", "d", "yes", "--as", "human"], variable, "");
         let said = said.fails(2, &["decide"]);
         assert!(
             said.contains(&format!(
@@ -337,7 +335,7 @@ fn ready() -> World {
     let link = "tag = \"fit\"\n[links.far]\ncarrier = \"ssh\"\naddress = \"host:/srv/far\"\n";
     world.write("settings.toml", link);
     world.drop_file("alice", "bad.json", r#"{"to": "bob", "body": 7}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
     world.ok(&["claim", "src/**", "--as", "bob"]);
     world
@@ -373,9 +371,7 @@ fn no_action_of_a_person_is_open_to_an_agent_or_an_unknown_caller() {
             ("MAILBAG_TEST_ANCESTRY", "agent"),
             ("MAILBAG_TEST_ANCESTRY", "unknown"),
         ] {
-            let ran = world.run_with(args, |command| {
-                command.env(variable, value);
-            });
+            let ran = world.run_env(args, variable, value);
             assert!(
                 ran.code == 2 && ran.err.contains(error),
                 "{args:?} with {variable}={value}: {ran:?}"
@@ -398,11 +394,13 @@ fn no_action_of_a_person_is_open_below_exec_with_a_cleared_environment_and_a_ter
             .map(|word| format!("\"{}\" ", word.replace('"', "\\\"")))
             .collect::<String>()
     };
-    let line = |(args, _): &(&[&str], &str)| format!("MAILBAG {}; echo status=$?\n", quoted(args));
     script(
         &world,
         "actions",
-        &ACTIONS.iter().map(line).collect::<String>(),
+        &ACTIONS
+            .iter()
+            .map(|(args, _)| format!("MAILBAG {}; echo status=$?\n", quoted(args)))
+            .collect::<String>(),
     );
     let run = "MAILBAG exec --id t --role x -- CLEAN script -qec ./actions /dev/null";
     let Some((_, shown)) = in_terminal(&world, "xterm", run) else {
@@ -428,14 +426,10 @@ fn an_unknown_caller_reads_and_sends_also_as_human() {
         &["pending", "--as", "human"],
     ] {
         world
-            .run_with(args, |command| {
-                command.env("MAILBAG_TEST_ANCESTRY", "unknown");
-            })
+            .run_env(args, "MAILBAG_TEST_ANCESTRY", "unknown")
             .ok(args);
     }
-    let unnamed = world.run_with(&["inbox"], |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
-    });
+    let unnamed = world.run_env(&["inbox"], "MAILBAG_TEST_ANCESTRY", "unknown");
     assert!(
         unnamed
             .fails(2, &["inbox"])
@@ -539,14 +533,12 @@ fn the_table_of_ways_around_a_person_explains_each_of_its_cells() {
 #[test]
 fn an_agent_checks_no_file_by_its_name() {
     // P194
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let message = r#"{"to": "bob", "body": "hi"}"#;
     world.write("x.json", message);
     let file = world.room("x.json").display().to_string();
     let words = ["send", "--dry-run", "--as", "alice", "--file", &file];
     assert_eq!(world.run(&words).code, 0);
-    let ran = world.run_with(&words, |command| {
-        command.env("CLAUDECODE", "1");
-    });
+    let ran = world.run_env(&words, "CLAUDECODE", "1");
     assert!(ran.code != 0 && ran.err.contains("--file -"), "{ran:?}");
 }

@@ -34,7 +34,7 @@ fn held(room: &Path, agent: &str) -> Vec<String> {
 
 #[test]
 fn a_room_is_copied_and_can_be_used() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "read");
     world.ok(&["read", "--as", "bob"]);
     world.send("alice", "bob", "unread");
@@ -64,7 +64,7 @@ fn a_room_is_copied_and_can_be_used() {
 // P92
 #[test]
 fn a_copy_of_a_room_in_use_lacks_nothing_and_repeats_nothing() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let _router = world.router(&[]);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -196,7 +196,7 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
 // P340
 #[test]
 fn an_incomplete_copy_is_rejected_with_the_reason() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     let part = world.path().join("part");
     let parts = [
@@ -238,7 +238,7 @@ fn an_incomplete_copy_is_rejected_with_the_reason() {
 // P340
 #[test]
 fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     for wrong in ["spool/room", "log/0000000001.ndjson", "registry.json"] {
         let to = backup(&world, &format!("copy of {}", wrong.replace('/', "-")));
@@ -302,7 +302,7 @@ fn a_backup_omits_and_lists_open_files_and_links() {
 // P92
 #[test]
 fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut router = world.router(&[]);
     let held = ["spool/turn.wanted", "spool/turn.lock"].map(|name| {
         let lock = fs::File::options()
@@ -330,13 +330,13 @@ fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
     );
     assert_eq!(fs::read_dir(world.room("log")).expect("a log").count(), log);
     drop(held);
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["late"]);
 }
 
 #[test]
 fn a_copy_can_be_read_by_its_owner_alone() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     let to = world.path().join("copy");
     fs::create_dir(&to).expect("a directory");

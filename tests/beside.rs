@@ -1,15 +1,15 @@
 //! Commands that run beside a test.
 
-use crate::world::World;
+use crate::world::{KilledChild, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// A command that runs beside the test, killed when dropped. Its output is in files.
 pub(crate) struct Beside {
-    pub(crate) child: Child,
+    pub(crate) child: KilledChild,
     out: PathBuf,
     err: PathBuf,
 }
@@ -33,7 +33,7 @@ impl Beside {
         let open = |path| File::create(path).expect("a file for its words");
         command.stdout(open(&out)).stderr(open(&err));
         Beside {
-            child: command.spawn().expect("the program starts"),
+            child: KilledChild(command.spawn().expect("the program starts")),
             out,
             err,
         }
@@ -89,12 +89,5 @@ impl Beside {
         let has = status.code().or(status.signal().map(|signal| 128 + signal));
         assert_eq!(has, Some(code), "{}{}", self.out(), self.err());
         self.out()
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

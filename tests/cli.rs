@@ -26,10 +26,7 @@ fn init_makes_a_room_and_again_changes_nothing() {
         first.out.contains("created the room") && first.err.contains("mailbag agent add"),
         "{first:?}"
     );
-    assert_eq!(
-        std::fs::read_to_string(world.room(".gitignore")).expect("a .gitignore"),
-        "*\n"
-    );
+    assert_eq!(world.text(".gitignore"), "*\n");
     let before = world.everything();
     assert!(world.ok(&["init"]).contains("already a room"));
     assert_eq!(world.json(&["init"])["created"], false);
@@ -107,14 +104,13 @@ fn the_man_pages_in_docs_are_up_to_date() {
     world.ok(&["generate", "man", "man"]);
     let read = |directory: &std::path::Path| {
         let entries = std::fs::read_dir(directory).expect("a directory").flatten();
-        let page = |entry: std::fs::DirEntry| {
-            (
-                entry.file_name(),
-                std::fs::read_to_string(entry.path()).expect("a page"),
-            )
-        };
         entries
-            .map(page)
+            .map(|entry| {
+                (
+                    entry.file_name(),
+                    std::fs::read_to_string(entry.path()).expect("a page"),
+                )
+            })
             .collect::<std::collections::BTreeMap<_, _>>()
     };
     let (new, kept) = (
@@ -193,13 +189,10 @@ fn the_demo_shows_everything_and_leaves_nothing() {
             .join("registry.json")
             .exists()
     );
-    let counts = |agent: usize| {
-        kept["demo"]["inboxes"][agent]["mail"]
-            .as_array()
-            .map(Vec::len)
-    };
     assert_eq!(
-        [0, 1, 2, 3, 4].map(counts),
+        [0, 1, 2, 3, 4].map(|agent| kept["demo"]["inboxes"][agent]["mail"]
+            .as_array()
+            .map(Vec::len)),
         [Some(0), Some(4), Some(3), Some(1), Some(2)]
     );
 }

@@ -174,7 +174,7 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
     let Some(container) = Container::new() else {
         return;
     };
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     let container = container.with(town.path(), "work");
     assert!(
         !container
@@ -221,7 +221,7 @@ fn a_router_without_events_finds_mail_of_a_container_within_seconds() {
     let Some(container) = Container::new() else {
         return;
     };
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     let container = container.with(town.path(), "work");
     let mut router = container.mailbag("work", &["run"]);
     router.env("MAILBAG_TEST_SILENT", "1");
@@ -249,7 +249,7 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
     let Some(container) = Container::new() else {
         return;
     };
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let container = container
         .with(town.path(), "work")
         .read_only("work/.mailbag/inbox");
@@ -287,7 +287,7 @@ fn the_command_that_reads_tells_the_router_where_the_inbox_is_read_only() {
     let Some(container) = Container::new() else {
         return;
     };
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let container = container
         .with(world.path(), "work")
         .read_only("work/.mailbag/inbox");
@@ -299,7 +299,7 @@ fn the_command_that_reads_tells_the_router_where_the_inbox_is_read_only() {
         ["one", "two"],
         "nobody who can has moved them yet"
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         (
             world.names("inbox/bob").len(),
@@ -307,9 +307,9 @@ fn the_command_that_reads_tells_the_router_where_the_inbox_is_read_only() {
         ),
         (0, 2)
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(ids.map(|id| status(&world, &id)), ["seen", "seen"]);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn the_root_of_a_container_is_the_user_who_made_it() {
     {
         return skip("users can make no namespaces here");
     }
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     tool(
         "chown",
         [

@@ -52,7 +52,7 @@ fn play(document: &Value, end: &str) -> usize {
             .map(|agent| world.inbox(agent).len())
             .collect();
         world.drop_file(sender, &format!("{n}.{end}"), format!("{message}\n"));
-        world.ok(&["run", "--once"]);
+        world.pass();
         let record = records(&world)
             .into_iter()
             .rev()

@@ -20,11 +20,7 @@ fn room_of_version_1() -> World {
 #[test]
 fn its_log_verifies_and_its_unread_mail_is_read() {
     let world = room_of_version_1();
-    assert!(
-        world
-            .ok(&["log", "verify"])
-            .contains("the log is intact: 8 records")
-    );
+    assert!(world.verify().contains("the log is intact: 8 records"));
     let unread = world.inbox("agent_engineer_2_def456");
     assert_eq!(unread[0]["n"].to_string(), "12345678901234567890");
     assert!(
@@ -37,7 +33,7 @@ fn its_log_verifies_and_its_unread_mail_is_read() {
 #[test]
 fn mail_that_waited_in_it_is_routed_by_its_alias() {
     let world = room_of_version_1();
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(world.names("outbox/agent_engineer_1_abc123").is_empty());
     assert!(
         world
@@ -57,7 +53,7 @@ fn an_id_that_it_used_is_known_and_a_topic_has_its_subscribers() {
         "new.json",
         r##"{"to":"#auth-module","body":"for both"}"##,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(
         world
             .bodies("agent_engineer_2_def456")

@@ -21,7 +21,7 @@ fn open(world: &World) -> Room {
 fn send(world: &World, from: &str, fields: Value) {
     let name = format!("{}.json", fields["id"].as_str().expect("an id"));
     world.drop_file(from, &name, fields.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
 }
 
 /// Sends a long message, and runs a pass that begins with a checkpoint. The router writes the index with the checkpoint.
@@ -31,12 +31,12 @@ fn grow(world: &World, id: &str) {
         "alice",
         json!({"id": id, "to": "bob", "body": "x".repeat(40_000)}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
 }
 
 /// A room with a thread, receipts and an answer by an unusual reference.
 fn talk() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     send(
         &world,
         "alice",
@@ -187,8 +187,8 @@ fn an_older_and_a_newer_index_decide_nothing_and_are_written_again() {
         metas.map(|meta| meta.expect("a run").ino()).collect()
     };
     let written = inodes(runs(&world));
-    world.ok(&["run", "--once"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
+    world.pass();
     assert_eq!(inodes(runs(&world)), written, "it is written again once");
 }
 
@@ -208,7 +208,7 @@ fn the_first_router_after_a_boot_writes_a_damaged_index_again() {
             .expect("the only segment");
         log.write_all(end_of_log.as_bytes()).expect("it is written");
         world.write("spool/boot", "an earlier boot");
-        world.ok(&["run", "--once"]);
+        world.pass();
         assert!(
             is_indexed(&world),
             "after {end_of_log:?}: {:?}",
@@ -231,7 +231,7 @@ fn a_run_of_the_index_that_a_killed_router_did_not_name_is_not_used() {
     assert!(!is_indexed(&world), "{:?}", runs(&world));
     assert_eq!(shown(&world), expected);
     world.write("spool/boot", "an earlier boot");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(is_indexed(&world), "{:?}", runs(&world));
     assert!(!unnamed.exists(), "it is removed");
 }
@@ -304,7 +304,7 @@ fn readers_work_in_a_room_that_they_cannot_write_to() {
 
 #[test]
 fn runs_of_the_index_are_merged() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..12 {
         grow(&world, &format!("m{n}"));
     }
@@ -349,7 +349,7 @@ fn the_last_lines_of_a_conversation_are_found_from_its_end() {
 
 #[test]
 fn a_message_is_read_by_its_number_its_id_or_its_file() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..3 {
         send(
             &world,

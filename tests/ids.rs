@@ -28,7 +28,7 @@ fn drop_message(world: &World, n: usize, file: &str) {
 
 /// A room with an index, and with ids that are not in it yet.
 fn room() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..20 {
         drop_message(&world, n, &format!("{n}.json"));
         if n % 3 == 0 {
@@ -83,7 +83,7 @@ fn a_message_is_accepted_once_whatever_becomes_of_the_index() {
     }
     fs::remove_file(&path).expect("an index");
     nothing_is_accepted_twice(&world, "missing");
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]

@@ -266,22 +266,16 @@ fn a_reader_shows_what_was_dropped_before_it_started() {
             let name = format!("{n}.json");
             // Each way that a file appears in an outbox.
             match n % 3 {
-                0 => town.mail("alice", &name, json!({"to": "bob", "body": body})),
+                0 => {
+                    town.mail("alice", &name, json!({"to": "bob", "body": body}));
+                }
                 1 => {
-                    let draft = town.drop_file(
-                        "alice",
-                        ".draft",
-                        json!({"to": "bob", "body": body}).to_string(),
-                    );
+                    let draft = town.mail("alice", ".draft", json!({"to": "bob", "body": body}));
                     std::fs::rename(draft, town.room(&format!("outbox/alice/{name}")))
                         .expect("it is renamed");
                 }
                 _ => {
-                    let draft = town.drop_file(
-                        "carol",
-                        ".draft",
-                        json!({"to": "bob", "body": body}).to_string(),
-                    );
+                    let draft = town.mail("carol", ".draft", json!({"to": "bob", "body": body}));
                     std::fs::hard_link(&draft, town.room(&format!("outbox/carol/{name}")))
                         .expect("it is linked");
                     std::fs::remove_file(draft).expect("it is there");
@@ -359,14 +353,12 @@ fn a_hook_announces_what_was_sent_just_before() {
 fn a_command_does_not_wait_long_for_a_router_that_does_not_answer() {
     let place = Place::new(Routes::Daemon);
     let town = &place.town;
-    town.ok(&["send", "bob", "before", "--as", "alice"]);
+    town.send("alice", "bob", "before");
     town.router().signal(rustix::process::Signal::STOP);
     let timed = |words: &[&str]| {
         let begun = Instant::now();
         // Without /proc, a stopped process looks like one that hangs.
-        let ran = town.run_with(words, |command| {
-            command.env("MAILBAG_TEST_PROC", "/nonexistent");
-        });
+        let ran = town.run_env(words, "MAILBAG_TEST_PROC", "/nonexistent");
         (ran, begun.elapsed())
     };
     let (read, took) = timed(&["inbox", "bob"]);
@@ -437,13 +429,13 @@ fn a_command_routes_itself_when_the_router_dies_while_it_waits() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let is_asked = || {
-        std::fs::read_dir(town.room("outbox/human"))
+    assert!(
+        so_within(PATIENCE, || std::fs::read_dir(town.room("outbox/human"))
             .expect("an outbox")
             .count()
-            > 0
-    };
-    assert!(so_within(PATIENCE, is_asked), "the command asks the router");
+            > 0),
+        "the command asks the router"
+    );
     town.router().signal(rustix::process::Signal::KILL);
     let out = sending.wait_with_output().expect("the program ends");
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -544,7 +536,7 @@ fn a_sender_learns_how_each_recipient_will_receive_the_message() {
 #[test]
 fn a_sender_learns_when_a_message_is_announced_later_or_not_at_all() {
     // P443
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let event = |name: &str| {
         let event = json!({"hook_event_name": name, "session_id": "b", "cwd": world.path()});
         let ran = world.pipe(&["hook", "claude", "--as", "bob"], event.to_string());

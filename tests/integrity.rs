@@ -16,7 +16,7 @@ fn restored() -> World {
     world.send("alice", "bob", "one");
     copy_log(&world, "old");
     world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     fs::rename(world.room("log"), world.path().join("lost")).expect("moved");
     fs::rename(world.path().join("old"), world.room("log")).expect("moved");
     world
@@ -37,9 +37,7 @@ fn as_person(world: &World, args: &[&str]) -> Ran {
 }
 
 fn run_as(world: &World, args: &[&str], ancestry: &str) -> Ran {
-    world.run_with(args, |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", ancestry);
-    })
+    world.run_env(args, "MAILBAG_TEST_ANCESTRY", ancestry)
 }
 
 fn accept(world: &World) -> Value {
@@ -80,9 +78,9 @@ fn a_restored_log_stops_every_pass_and_shows_the_evidence() {
     // After the lost log is put back, the waiting message arrives, and nothing is missing.
     fs::remove_dir_all(world.room("log")).expect("removed");
     fs::rename(world.path().join("lost"), world.room("log")).expect("moved");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["one", "two", "three"]);
-    assert!(world.ok(&["log", "verify"]).contains("intact"));
+    assert!(world.verify().contains("intact"));
 }
 
 #[test]
@@ -103,7 +101,7 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
     world.send("alice", "human", "hello");
     copy_log(&world, "old");
     world.drop_file("alice", "wrong.json", r#"{"to":"nobody-here","body":"x"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     fs::rename(
         world.path().join("old/00000001.ndjson"),
         world.room("log/00000001.ndjson"),
@@ -126,7 +124,7 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
 fn packs_are_evidence_of_lost_records_and_of_their_messages() {
     // P272, P275, P445
     for kind in ["sent", "seen"] {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         world.send("alice", "bob", "one");
         copy_log(&world, "old");
         world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
@@ -157,7 +155,7 @@ fn packs_are_evidence_of_lost_records_and_of_their_messages() {
 #[test]
 fn a_damaged_part_of_a_pack_does_not_hide_the_other_files() {
     // P445
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     copy_log(&world, "old");
     world.send("alice", "bob", "two");
@@ -165,8 +163,9 @@ fn a_damaged_part_of_a_pack_does_not_hide_the_other_files() {
     let report = world.json(&["archive", "--older-than", "0s"]);
     let pack = report["packed"][0]["packs"][0].as_str().expect("a pack");
     let mut bytes = fs::read(world.room(pack)).expect("a pack");
-    let is_frame = |at: &usize| bytes[*at..].starts_with(b"\x28\xb5\x2f\xfd");
-    let frames: Vec<usize> = (0..bytes.len()).filter(is_frame).collect();
+    let frames: Vec<usize> = (0..bytes.len())
+        .filter(|at| bytes[*at..].starts_with(b"\x28\xb5\x2f\xfd"))
+        .collect();
     assert_eq!(frames.len(), 4);
     bytes[frames[1] + 40] ^= 0x55;
     fs::write(world.room(pack), bytes).expect("written");
@@ -228,7 +227,7 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
         (&verified["gaps"][0]["from"], &verified["gaps"][0]["to"]),
         (&json!(3), &json!(3))
     );
-    let said = world.ok(&["log", "verify"]);
+    let said = world.verify();
     assert!(
         !said.contains("intact") && said.contains("lost records 3 to 3"),
         "{said}"
@@ -249,12 +248,12 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
 #[test]
 fn lines_of_a_file_that_were_delivered_are_not_delivered_again() {
     // P275
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     copy_log(&world, "old");
     let lines = "{\"id\":\"l1\",\"to\":\"bob\",\"body\":\"l1\"}\n{\"id\":\"l2\",\"to\":\"nobody-here\",\"body\":\"l2\"}\n";
     world.drop_file("alice", "lines.ndjson", lines);
-    world.ok(&["run", "--once"]);
+    world.pass();
     fs::remove_dir_all(world.room("inbox/bob")).expect("removed");
     fs::rename(
         world.path().join("old/00000001.ndjson"),
@@ -264,7 +263,7 @@ fn lines_of_a_file_that_were_delivered_are_not_delivered_again() {
     accept(&world);
     // The rejected line has not used up its id.
     world.drop_file("alice", "again.ndjson", lines.replace("nobody-here", "bob"));
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["l2"]);
 }
 
@@ -334,7 +333,7 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
         }),
     ];
     for (what, happen) in accidents {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         world.send("alice", "bob", "one");
         let mut router = world.router(&[]);
         copy_log(&world, "kept");
@@ -355,7 +354,7 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
 #[test]
 fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
     // P344
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let mut router = world.router(&[]);
     copy_log(&world, "kept");
@@ -366,21 +365,21 @@ fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
     .expect("moved");
     world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
     assert_eq!(router.ended(), 1);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.drop_file(
         "alice",
         "again.json",
         r#"{"id":"t2","to":"bob","body":"two"}"#,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["one", "two"]);
-    assert!(world.ok(&["log", "verify"]).contains("intact"));
+    assert!(world.verify().contains("intact"));
 }
 
 #[test]
 fn the_same_content_is_the_same_log() {
     // P344
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let router = world.router(&[]);
     // A backup by hard links and a new time change nothing that counts.
@@ -402,7 +401,7 @@ fn the_same_content_is_the_same_log() {
 #[test]
 fn without_stable_inodes_length_and_last_line_decide() {
     // P344
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let start = || {
         let mut command = world.bare(&["run"]);
@@ -432,7 +431,7 @@ fn without_stable_inodes_length_and_last_line_decide() {
 #[test]
 fn a_second_router_with_a_lock_that_does_not_work_is_rejected() {
     // P271
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let mut first = world.router(&[]);
     // Another mount can show the same content without the lock.
@@ -471,7 +470,7 @@ fn a_second_router_with_a_lock_that_does_not_work_is_rejected() {
 #[test]
 fn a_router_on_another_machine_shows_that_it_runs() {
     // P271
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let far = json!({
         "pid": 4, "mode": "run", "since": "2026-01-01T00:00:00.000000Z", "token": "far", "process": null, "boot": "far"
@@ -508,12 +507,12 @@ fn a_router_on_another_machine_shows_that_it_runs() {
 
 #[test]
 fn a_line_of_a_delivered_message_is_not_reported_as_lost() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let conversation = world.room("channels/main/messages.ndjson");
     let text = fs::read_to_string(&conversation).expect("a conversation");
     fs::write(&conversation, text.repeat(2)).expect("written");
-    world.ok(&["run", "--once"]);
+    world.pass();
     let told = world.inbox("human").pop().expect("a notice");
     let body = told["body"].as_str().unwrap_or_default();
     assert!(

@@ -49,7 +49,7 @@ fn in_roster(roster: &Value, agent: &str) -> Value {
 }
 
 /// The alerts to the human about stale agents.
-fn alerts(world: &World) -> Vec<Value> {
+pub(crate) fn alerts(world: &World) -> Vec<Value> {
     world
         .inbox("human")
         .into_iter()

@@ -8,10 +8,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-fn once(world: &World) -> String {
-    world.ok(&["run", "--once"])
-}
-
 /// The codes of alice's one rejected file.
 fn codes(world: &World) -> Vec<String> {
     let names = world.names("rejected/alice");
@@ -30,9 +26,9 @@ fn codes(world: &World) -> Vec<String> {
 
 /// The codes that a file with this content is rejected with.
 fn refused(content: impl AsRef<[u8]>) -> Vec<String> {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", content);
-    once(&world);
+    world.pass();
     assert!(world.inbox("bob").is_empty());
     codes(&world)
 }
@@ -40,7 +36,7 @@ fn refused(content: impl AsRef<[u8]>) -> Vec<String> {
 #[test]
 fn the_router_takes_every_json_name_without_a_leading_dot() {
     // P1, P2
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let outbox = world.room("outbox/alice");
     for left in [".x.json", "x.json.tmp", "x.txt"] {
         world.drop_file("alice", left, r#"{"to":"bob","body":"left"}"#);
@@ -60,7 +56,7 @@ fn the_router_takes_every_json_name_without_a_leading_dot() {
         )
         .expect("a file");
     }
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["taken"; 5]);
     assert_eq!(fs::read_dir(outbox).expect("an outbox").count(), 3);
 }
@@ -70,21 +66,21 @@ fn the_router_takes_every_json_name_without_a_leading_dot() {
 fn a_file_that_is_open_for_writing_is_not_taken_even_if_it_is_whole() {
     use std::io::Write;
     // P3
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut file = fs::File::create(world.room("outbox/alice/x.json")).expect("a file");
     file.write_all(br#"{"to":"bob","body":"whole"}"#)
         .expect("written");
-    once(&world);
+    world.pass();
     assert!(world.inbox("bob").is_empty());
     drop(file);
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["whole"]);
 }
 
 #[test]
 fn an_unfinished_file_waits_and_is_refused_once_it_has_stood_still() {
     // P4
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let _router = world.router(&[]);
     world.drop_file("alice", "slow.json", r#"{"to":"bob","#);
     world.drop_file("alice", "never.json", r#"{"to":"bob","#);
@@ -109,10 +105,10 @@ fn an_unfinished_file_waits_and_is_refused_once_it_has_stood_still() {
 #[test]
 fn a_hard_link_that_stays_is_taken_after_a_while() {
     // P5
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let source = world.write("context/x", r#"{"to":"bob","body":"linked"}"#);
     fs::hard_link(source, world.room("outbox/alice/x.json")).expect("a link");
-    once(&world);
+    world.pass();
     assert!(world.inbox("bob").is_empty());
     let _router = world.router(&[]);
     world.wait("it is delivered", || world.bodies("bob") == ["linked"]);
@@ -123,13 +119,13 @@ fn later_changes_of_files_do_not_change_a_delivered_copy() {
     // P7
     let world = World::with(&["alice", "bob", "carol"]);
     world.drop_file("alice", "x.json", r#"{"to":["bob","carol"],"body":"read"}"#);
-    once(&world);
+    world.pass();
     let sent = world.names("sent/alice");
     world.write(&format!("sent/alice/{}", sent[0]), "changed");
     let bobs = world.names("inbox/bob");
     world.write(&format!("inbox/bob/{}", bobs[0]), r#"{"body":"changed"}"#);
     assert_eq!(world.bodies("carol"), ["read"]);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -140,14 +136,14 @@ fn a_link_directory_or_fifo_in_an_outbox_is_rejected_and_not_followed() {
         ("mkdir x.json", "not_a_file"),
         ("mkfifo x.json", "not_a_file"),
     ] {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         world.write("secret.json", r#"{"to":"bob","body":"secret"}"#);
         let made = Command::new("sh")
             .args(["-c", make])
             .current_dir(world.room("outbox/alice"))
             .status();
         assert!(made.expect("sh runs").success());
-        once(&world);
+        world.pass();
         assert_eq!(codes(&world), [code], "{make}");
         assert!(world.inbox("bob").is_empty());
         assert!(world.room("secret.json").exists());
@@ -157,11 +153,11 @@ fn a_link_directory_or_fifo_in_an_outbox_is_rejected_and_not_followed() {
 #[test]
 fn a_file_may_be_as_large_as_the_settings_say() {
     // P9
-    let world = World::with(&["alice", "bob"]).settings("message_bytes = 1024\n");
+    let world = World::alice_and_bob().settings("message_bytes = 1024\n");
     let body = |size: usize| format!(r#"{{"to":"bob","body":"{}"}}"#, "x".repeat(size - 22));
     world.drop_file("alice", "fits.json", body(1024));
     world.drop_file("alice", "not.json", body(1025));
-    once(&world);
+    world.pass();
     assert_eq!(world.inbox("bob").len(), 1);
     assert_eq!(codes(&world), ["too_large"]);
 }
@@ -171,8 +167,8 @@ fn an_unregistered_outbox_keeps_its_files_and_the_human_gets_one_notice() {
     // P10
     let world = World::with(&["bob"]);
     let file = world.drop_file("dave", "x.json", r#"{"to":"bob","body":"early"}"#);
-    once(&world);
-    once(&world);
+    world.pass();
+    world.pass();
     assert!(file.exists());
     let heard = world.inbox("human");
     assert_eq!(heard.len(), 1, "{heard:?}");
@@ -182,11 +178,11 @@ fn an_unregistered_outbox_keeps_its_files_and_the_human_gets_one_notice() {
             .is_some_and(|body| body.contains("mailbag agent add dave"))
     );
     world.ok(&["agent", "add", "dave"]);
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["early"]);
     let open = World::with(&["bob"]).settings("admission = \"open\"\n");
     open.drop_file("agent_tester_1", "x.json", r#"{"to":"bob","body":"open"}"#);
-    once(&open);
+    open.pass();
     assert_eq!(open.bodies("bob"), ["open"]);
 }
 
@@ -195,7 +191,7 @@ fn an_owner_that_the_registry_names_is_asked_for() {
     // P11
     let world = World::with(&["bob"]).agent("alice", &["--uid", "54321"]);
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
-    once(&world);
+    world.pass();
     assert_eq!(codes(&world), ["wrong_owner"]);
 }
 
@@ -233,12 +229,12 @@ fn a_file_is_one_object_in_plain_json() {
 #[test]
 fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
     // P13, P15, P17, P28
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let sent = r#"{"to":["bob","alice"],"body":"hi","mine":{"n":12345678901234567890.10},"delivery":"x","addressed_to":"y"}"#;
     world.drop_file("alice", "x.json", sent);
-    once(&world);
+    world.pass();
     let name = &world.names("inbox/bob")[0];
-    let text = fs::read_to_string(world.room(&format!("inbox/bob/{name}"))).expect("a copy");
+    let text = world.text(&format!("inbox/bob/{name}"));
     assert!(text.contains("12345678901234567890.10"), "{text}");
     let copy = &world.inbox("bob")[0];
     assert_eq!(copy["id"].as_str().map(str::len), Some(36));
@@ -284,12 +280,12 @@ fn a_rejection_lists_all_problems() {
 #[test]
 fn an_id_counts_once_and_a_refusal_uses_up_none() {
     // P18, P19
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"id":"m-1","to":"bbo","body":"hi"}"#);
-    once(&world);
+    world.pass();
     for name in ["y.json", "z.json"] {
         world.drop_file("alice", name, r#"{"id":"m-1","to":"bob","body":"hi"}"#);
-        once(&world);
+        world.pass();
     }
     assert_eq!(world.bodies("bob"), ["hi"]);
     world.drop_file(
@@ -302,7 +298,7 @@ fn an_id_counts_once_and_a_refusal_uses_up_none() {
         "other.json",
         r#"{"id":"m-1","to":"bob","body":"other"}"#,
     );
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["hi", "of another sender"]);
     let last = world.inbox("alice").pop().expect("a bounce");
     assert_eq!(last["metadata"]["problems"][0]["code"], "id_reused");
@@ -311,13 +307,13 @@ fn an_id_counts_once_and_a_refusal_uses_up_none() {
 #[test]
 fn the_digest_is_the_one_that_the_protocol_gives_for_python() {
     // P22
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "x.json",
         r#"{"to":["bob"],"subject":"é ☃ \u0001","body":"a\"b\\","metadata":{"b":[1,2.5,null],"a":true}}"#,
     );
-    once(&world);
+    world.pass();
     let script = "
 import hashlib, json, sys
 for line in open(sys.argv[1]):
@@ -351,14 +347,14 @@ fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
         r#"{"to":["bob","all_testers"],"body":"nobody"}"#,
     );
     world.drop_file("alice", "3.json", r#"{"to":["bob","old"],"body":"nobody"}"#);
-    once(&world);
+    world.pass();
     assert_eq!(
         (world.bodies("bob"), world.bodies("eng")),
         (vec!["one each".to_owned()], vec!["one each".to_owned()])
     );
     assert!(world.inbox("old").is_empty() && world.inbox("human").is_empty());
     world.ok(&["agent", "add", "late", "--role", "engineer"]);
-    once(&world);
+    world.pass();
     assert!(world.inbox("late").is_empty());
     let bounced: Vec<Value> = world
         .inbox("alice")
@@ -371,7 +367,7 @@ fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
 #[test]
 fn names_in_an_inbox_follow_the_accept_order_and_not_the_senders_times() {
     // P29
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for (n, time) in [
         "2099-01-01T00:00:00Z",
         "1970-01-01T00:00:00Z",
@@ -382,7 +378,7 @@ fn names_in_an_inbox_follow_the_accept_order_and_not_the_senders_times() {
     {
         let message = format!(r#"{{"id":"m-{n}","to":"bob","body":"{n}","timestamp":"{time}"}}"#);
         world.drop_file("alice", "x.json", message);
-        once(&world);
+        world.pass();
     }
     assert_eq!(world.bodies("bob"), ["0", "1", "2"]);
     for (n, name) in world.names("inbox/bob").iter().enumerate() {
@@ -398,23 +394,23 @@ fn names_in_an_inbox_follow_the_accept_order_and_not_the_senders_times() {
 #[test]
 fn a_file_that_its_reader_took_does_not_come_back() {
     // P32
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
-    once(&world);
+    world.pass();
     fs::remove_file(world.room(&format!("inbox/bob/{}", world.names("inbox/bob")[0])))
         .expect("its reader may");
-    once(&world);
+    world.pass();
     assert!(world.inbox("bob").is_empty());
 }
 
 #[test]
 fn a_rejected_file_is_kept_with_the_reason_and_its_sender_gets_one_bounce() {
     // P35, P36, P37
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"id":"m-1","to":"bbo","body":"hi"}"#);
     world.drop_file("alice", "y.json", r#"{"type":"ack","body":"hi"}"#);
-    once(&world);
-    once(&world);
+    world.pass();
+    world.pass();
     assert_eq!(
         world.names("rejected/alice"),
         ["2~x.error.json", "2~x.json", "3~y.error.json", "3~y.json"]

@@ -35,13 +35,10 @@ fn statuses(world: &World, id: &str, agent: &str) -> Vec<String> {
 /// Waits until the copy has come this far.
 #[track_caller]
 fn wait_for_status(world: &World, id: &str, agent: &str, status: &str) {
-    let has = || {
-        statuses(world, id, agent)
-            .iter()
-            .any(|reached| reached == status)
-    };
     assert!(
-        so_within(PATIENCE, has),
+        so_within(PATIENCE, || statuses(world, id, agent)
+            .iter()
+            .any(|reached| reached == status)),
         "{agent} never reached {status}: {:?}",
         statuses(world, id, agent)
     );

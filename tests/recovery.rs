@@ -6,7 +6,7 @@ use std::fs;
 
 /// A room with three messages, routed one after the other.
 fn used() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..3 {
         world.send("alice", "bob", &format!("number {n}"));
     }
@@ -77,7 +77,7 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
     world
         .run_with(&["log", "accept-gap", "--yes"], as_person)
         .ok(&["accept-gap"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(world.inbox("bob").is_empty());
     assert!(
         fs::read_dir(world.room("spool/quarantine"))
@@ -95,12 +95,12 @@ fn an_end_of_the_log_that_nothing_follows_from_is_set_aside() {
     let mut bytes = fs::read(&log).expect("the log");
     bytes.extend([0; 500]);
     fs::write(&log, bytes).expect("written");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         world.bodies("bob"),
         ["number 0", "number 1", "number 2", "last"]
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
     // P90
     let log = |world: &World| world.room("log/00000001.ndjson");
     let world = used();
-    world.ok(&["log", "verify"]);
+    world.verify();
     let whole = fs::read_to_string(log(&world)).expect("the log");
     fs::write(log(&world), "").expect("written");
     is_rolled_back(&world, &[], "sent/alice/");
@@ -148,7 +148,7 @@ fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
     let json = world.run(&["log", "verify", "--json"]);
     assert!(json.err.contains("\"rolled_back\""), "{json:?}");
     fs::write(log(&world), &whole).expect("written");
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -165,12 +165,7 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
             json["hash"].as_str().expect("a hash")
         )
     );
-    assert_eq!(
-        words[2],
-        fs::read_to_string(world.room("spool/room"))
-            .expect("an id")
-            .trim()
-    );
+    assert_eq!(words[2], world.text("spool/room").trim());
     world.send("alice", "bob", "more");
     let head = world.ok(&["log", "head"]);
     for kept in [&early, &head, &json.to_string()] {
@@ -187,7 +182,7 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
             .or_else(|_| fs::remove_file(&path))
             .expect("removed");
     }
-    world.ok(&["log", "verify"]);
+    world.verify();
     world.ok(&["log", "verify", "--head", &early]);
     is_rolled_back(&world, &["--head", &head], "the given head");
     let other = format!("{} {} {}", words[0], "0".repeat(64), words[2]);
@@ -216,9 +211,9 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
             format!(r#"{{"to":"bob","body":"{bodies}"}}"#),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     // Reading this many bytes makes the next start write a checkpoint.
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(world.room("spool/checkpoint").exists());
     fs::remove_dir_all(world.room("sent")).expect("removed");
     fs::write(&path, early).expect("written");
@@ -234,7 +229,7 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
 
 #[test]
 fn a_command_that_makes_the_pass_reads_the_end_of_the_log_alone() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..100 {
         world.drop_file(
             "alice",
@@ -242,7 +237,7 @@ fn a_command_that_makes_the_pass_reads_the_end_of_the_log_alone() {
             r#"{"to":"bob","body":"hello"}"#,
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let checkpoint = world.room("spool/checkpoint");
     assert!(!checkpoint.exists());
     let written = || {
@@ -255,5 +250,5 @@ fn a_command_that_makes_the_pass_reads_the_end_of_the_log_alone() {
     let first = written();
     world.send("alice", "bob", "the next one reads what came since");
     assert_eq!(written(), first);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }

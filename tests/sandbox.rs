@@ -86,7 +86,7 @@ fn no_command_in_another_namespace_waits_for_a_router_outside_that_routes() {
     if !can_be_made() {
         return;
     }
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let seq = |mail: &Value| {
         mail["delivery"]["seq"]
             .as_u64()
@@ -130,7 +130,7 @@ fn no_command_outside_waits_for_a_router_in_another_namespace_that_routes() {
     if !can_be_made() {
         return;
     }
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     let router = inside(&town, &[], &["run"]);
     town.start_by(router);
     let begun = Instant::now();
@@ -138,7 +138,7 @@ fn no_command_outside_waits_for_a_router_in_another_namespace_that_routes() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     town.wait_for_bodies("bob", &["from outside"]);
     assert_eq!(town.json(&["status"])["router"]["mode"], "run");
-    assert!(town.ok(&["run", "--once"]).contains("a router runs"));
+    assert!(town.pass().contains("a router runs"));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_message_taken_in_one_namespace_is_not_released_by_the_same_process_id_in_an
     if !can_be_made() {
         return;
     }
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "work");
     // The program and its parent have the same process id in each namespace.
     let take = || run_inside(&world, &["take", "--as", "bob", "--lease", "1ms", "--json"]);
@@ -194,7 +194,7 @@ fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
         return;
     }
     let own = ["spool", "log", "sent", "sessions"];
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     for below in own {
         std::fs::create_dir_all(town.room(below)).expect("the room");
     }
@@ -236,7 +236,7 @@ fn in_a_read_only_room_commands_follow_a_router_and_wait_for_none_without_one() 
         return;
     }
     let own = ["spool", "log", "sent", "sessions"];
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     for below in own {
         std::fs::create_dir_all(town.room(below)).expect("the room");
     }
@@ -267,7 +267,7 @@ fn read_shows_a_message_in_a_read_only_room_and_it_stays_unread() {
     if !can_be_made() {
         return;
     }
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     let read = run(&mut inside(
         &world,
@@ -282,7 +282,7 @@ fn read_shows_a_message_in_a_read_only_room_and_it_stays_unread() {
 #[test]
 fn a_pass_that_does_not_end_keeps_a_command_for_no_longer_than_a_second() {
     // P97
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "before");
     let holder = json!({"pid": 1, "mode": "run", "since": "2026-01-01T00:00:00Z"});
     let held = File::open(world.write("spool/lock", format!("{holder}\n"))).expect("the lock");
@@ -309,7 +309,7 @@ fn a_pass_that_does_not_end_keeps_a_command_for_no_longer_than_a_second() {
 
 #[test]
 fn a_message_that_was_not_printed_is_not_read() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     let full = || {
         File::options()
@@ -348,7 +348,7 @@ fn a_message_that_was_not_printed_is_not_read() {
 
 #[test]
 fn a_message_that_arrives_after_its_client_was_killed_is_not_read() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut wait = world.bare(&["wait", "--read", "--as", "bob", "--timeout", "1m"]);
     let mut wait = wait
@@ -375,7 +375,7 @@ fn a_command_that_may_not_write_says_where_and_what_to_do() {
     if !can_be_made() {
         return;
     }
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["join", "alice", "--session", "s1"]);
     for (read_only, args) in [
         ("sessions", &["join", "alice", "--session", "s1"][..]),

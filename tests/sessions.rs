@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A room with alice and bob.
 fn room() -> World {
-    World::with(&["alice", "bob"])
+    World::alice_and_bob()
 }
 
 /// Runs the program in a session of Claude Code, and returns status, standard output and standard
@@ -88,9 +88,7 @@ fn take_over(world: &World) {
         "claude",
         "--take-over",
     ];
-    let ran = world.run_with(&args, |command| {
-        command.env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
-    });
+    let ran = world.run_env(&args, "MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
     ran.ok(&args);
 }
 
@@ -273,7 +271,7 @@ fn a_session_learns_that_its_agent_was_taken_over() {
     assert_eq!(code, 75, "{err}");
     assert!(err.contains("no longer alice: claude session s2"), "{err}");
     // A session that reads its inbox without a lease gets mail.
-    world.ok(&["run", "--once"]);
+    world.pass();
     let told = world.inbox("alice");
     assert_eq!((told.len(), told[0]["from"].as_str()), (1, Some("human")));
     let body = told[0]["body"].as_str().unwrap_or_default();
@@ -297,10 +295,7 @@ fn torn_and_foreign_leases_are_ignored() {
     world.write("sessions/notes.txt", "mine");
     assert_eq!(in_session(&world, "s1", &["join", "alice"]).0, 0);
     assert_eq!(who_am_i(&world, "s1"), "alice");
-    assert_eq!(
-        std::fs::read_to_string(world.room("sessions/notes.txt")).expect("it is left alone"),
-        "mine"
-    );
+    assert_eq!(world.text("sessions/notes.txt"), "mine");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn full() -> File {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_router_continues_although_its_own_log_output_fails() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for format in ["text", "json"] {
         // The damaged end also makes recovery warn.
         let log = world.room("log/00000001.ndjson");
@@ -92,7 +92,7 @@ fn no_command_panics_where_nothing_can_be_said() {
         &["--help"],
         &["log", "--nonsense"],
     ];
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     for args in COMMANDS {
         for (out, err) in [(true, true), (true, false), (false, true)] {
@@ -148,7 +148,7 @@ fn clock(world: &World, seconds: i64) -> Option<std::path::PathBuf> {
 #[test]
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn a_clock_before_1970_or_after_9999_keeps_no_mail_and_no_order() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let (year, mut sent) = (31_557_600, Vec::new());
     // There and back: no name may sort before an earlier one.
     for seconds in [
@@ -164,13 +164,7 @@ fn a_clock_before_1970_or_after_9999_keeps_no_mail_and_no_order() {
             return skip("cc compiles no library");
         };
         let body = format!("at {seconds}");
-        let ran = |args: &[&str]| {
-            world
-                .run_with(args, |command| {
-                    command.env("LD_PRELOAD", &library);
-                })
-                .ok(args)
-        };
+        let ran = |args: &[&str]| world.run_env(args, "LD_PRELOAD", &library).ok(args);
         ran(&["send", "bob", &body, "--as", "alice"]);
         for args in [
             &["status"][..],
@@ -180,9 +174,7 @@ fn a_clock_before_1970_or_after_9999_keeps_no_mail_and_no_order() {
             &["trace", "1"],
             &["doctor"],
         ] {
-            let ran = world.run_with(args, |command| {
-                command.env("LD_PRELOAD", &library);
-            });
+            let ran = world.run_env(args, "LD_PRELOAD", &library);
             assert_ne!(ran.code, 101, "{args:?} at {seconds}: {ran:?}");
         }
         sent.push(body);

@@ -292,16 +292,24 @@ fn only_disk_makes_file_calls() {
             || line.contains("OpenOptions")
             || words(line).any(|word| word == "fs::")
     };
-    let elsewhere = |source: &Source| !source.path.starts_with("src/disk/");
-    hold("makes file calls", elsewhere, is_call, FILES);
+    hold(
+        "makes file calls",
+        |source| !source.path.starts_with("src/disk/"),
+        is_call,
+        FILES,
+    );
 }
 
 #[test]
 fn only_layout_joins_paths() {
-    let elsewhere = |source: &Source| {
-        !source.path.starts_with("src/disk/") && !source.path.starts_with("src/disk/layout")
-    };
-    hold("joins paths", elsewhere, joins_a_path, JOINS);
+    hold(
+        "joins paths",
+        |source| {
+            !source.path.starts_with("src/disk/") && !source.path.starts_with("src/disk/layout")
+        },
+        joins_a_path,
+        JOINS,
+    );
 }
 
 #[test]
@@ -315,10 +323,10 @@ fn only_the_printer_prints() {
         // It speaks with another carrier there.
         ("src/link/serve.rs", "std::io::stdout"),
     ];
-    let elsewhere = |one: &Source| one.path != "src/main.rs" && !printer.contains(&one.path);
-    let wrong = find(elsewhere, |line| {
-        prints.iter().any(|print| line.contains(print))
-    });
+    let wrong = find(
+        |one| one.path != "src/main.rs" && !printer.contains(&one.path),
+        |line| prints.iter().any(|print| line.contains(print)),
+    );
     let wrong: Vec<_> = wrong
         .into_iter()
         .filter(|hit| !allowed.iter().any(|one| hit.fits(one)))
@@ -332,10 +340,10 @@ fn only_the_printer_prints() {
 
 #[test]
 fn only_notice_watches() {
-    let elsewhere = |source: &Source| !source.path.starts_with("src/router/watcher/");
-    let wrong = find(elsewhere, |line| {
-        words(line).any(|word| ["notify::", "inotify::"].contains(&word.as_str()))
-    });
+    let wrong = find(
+        |source| !source.path.starts_with("src/router/watcher/"),
+        |line| words(line).any(|word| ["notify::", "inotify::"].contains(&word.as_str())),
+    );
     assert!(wrong.is_empty(), "uses the watcher:\n{}", shown(&wrong));
 }
 

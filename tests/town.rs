@@ -43,6 +43,11 @@ impl Town {
         )
     }
 
+    /// A room with the agents alice and bob.
+    pub(crate) fn alice_and_bob() -> Town {
+        Town::of(&["alice", "bob"])
+    }
+
     /// A room with agents, each with its entry of the registry.
     pub(crate) fn with(agents: &[Value]) -> Town {
         Town::on(World::empty(), agents)
@@ -91,11 +96,6 @@ impl Town {
         let beside = self.room(".beside");
         fs::write(&beside, bytes).expect("room for a file");
         fs::rename(beside, self.room(below)).expect("the directory is there");
-    }
-
-    /// An agent drops a message, as the plainest writer does.
-    pub(crate) fn mail(&self, from: &str, name: &str, message: Value) {
-        self.drop_file(from, name, message.to_string());
     }
 
     /// Starts the router, and returns once it watches.
@@ -243,12 +243,6 @@ impl Town {
         };
         self.wait("a good message after the others", || find().is_some());
         fs::remove_file(self.room(&inbox).join(find().expect("it came"))).expect("it stands there");
-    }
-
-    /// Checks the chain of the log.
-    #[track_caller]
-    pub(crate) fn verify(&self) {
-        self.ok(&["log", "verify"]);
     }
 
     /// Returns true if the sweeps must run in full size.

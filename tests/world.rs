@@ -1,6 +1,10 @@
 //! A room in a temporary directory, its agents, and the real program.
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -66,6 +70,11 @@ impl World {
         let world = World::new();
         world.ok(&[&["agent", "add"], agents].concat());
         world
+    }
+
+    /// A room with the agents alice and bob.
+    pub(crate) fn alice_and_bob() -> World {
+        World::with(&["alice", "bob"])
     }
 
     /// Adds an agent with these options of `agent add`.
@@ -156,10 +165,29 @@ impl World {
         Ran::of(command.write_stdin("").timeout(DEADLINE))
     }
 
+    /// Runs the program with empty standard input and this variable of the environment.
+    pub(crate) fn run_env(&self, args: &[&str], name: &str, value: impl AsRef<OsStr>) -> Ran {
+        self.run_with(args, |command| {
+            command.env(name, value);
+        })
+    }
+
     /// Runs the program, which must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         self.run(args).ok(args)
+    }
+
+    /// Routes the waiting mail in one pass.
+    #[track_caller]
+    pub(crate) fn pass(&self) -> String {
+        self.ok(&["run", "--once"])
+    }
+
+    /// Checks the whole log.
+    #[track_caller]
+    pub(crate) fn verify(&self) -> String {
+        self.ok(&["log", "verify"])
     }
 
     /// Runs the program with `--json`, which must succeed, and returns its output.
@@ -276,9 +304,20 @@ impl World {
         path
     }
 
+    /// The text of a file below the room.
+    #[track_caller]
+    pub(crate) fn text(&self, below: &str) -> String {
+        std::fs::read_to_string(self.room(below)).unwrap_or_else(|e| panic!("{below}: {e}"))
+    }
+
     /// Drops a file into an outbox, as an agent without the program does.
     pub(crate) fn drop_file(&self, agent: &str, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         self.write(&format!("outbox/{agent}/{name}"), text)
+    }
+
+    /// Drops a message into an outbox.
+    pub(crate) fn mail(&self, agent: &str, name: &str, message: Value) -> PathBuf {
+        self.drop_file(agent, name, message.to_string())
     }
 
     /// The names of the message files in a directory of the room, sorted; empty without the
@@ -360,7 +399,7 @@ impl World {
             .stdout(Stdio::null())
             .stderr(stderr);
         let mut router = Router {
-            child: command.spawn().expect("the program starts"),
+            child: KilledChild(command.spawn().expect("the program starts")),
             log,
         };
         wait("the router watches", || {
@@ -402,7 +441,7 @@ impl Ran {
 
 /// A router that runs, killed when dropped.
 pub(crate) struct Router {
-    child: Child,
+    child: KilledChild,
     log: PathBuf,
 }
 
@@ -442,11 +481,40 @@ impl Router {
     }
 }
 
-impl Drop for Router {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// A process that is killed when its test ends.
+#[derive(Debug)]
+pub(crate) struct KilledChild(pub(crate) Child);
+
+impl Deref for KilledChild {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
     }
+}
+
+impl DerefMut for KilledChild {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for KilledChild {
+    fn drop(&mut self) {
+        let _ = self.kill();
+        let _ = self.wait();
+    }
+}
+
+/// The SHA-256 in hexadecimal digits.
+pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> String {
+    data_encoding::HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
+/// The permissions of a file.
+pub(crate) fn mode(path: &Path) -> u32 {
+    let meta = std::fs::metadata(path).expect("it is there");
+    meta.permissions().mode() & 0o777
 }
 
 /// Reports that a test, or a part of one, cannot run on this machine. With `MAILBAG_TEST_ALL=1`, as in `.ci/run`, that

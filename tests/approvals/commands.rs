@@ -27,7 +27,7 @@ fn is_asked(world: &World, agent: &str) {
 fn the_first_option_is_success_and_another_one_is_not() {
     // P136
     for (option, status) in [("yes", 0), ("no", 1), ("1", 0), ("n", 1)] {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
         is_asked(&world, "bob");
         world.decide("bob", "#2", option, &[]).ok(&["decide"]);
@@ -44,7 +44,7 @@ fn the_first_option_is_success_and_another_one_is_not() {
 #[test]
 fn without_a_router_the_waiting_command_keeps_the_deadline() {
     // P136
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let ask = asks(&world, &["bob", "Deploy?", "--deadline", "1s"]);
     assert_eq!(ask.ends(&world, 1), "denied\n");
     let ask = asks(
@@ -66,7 +66,7 @@ fn without_a_router_the_waiting_command_keeps_the_deadline() {
 #[test]
 fn ask_ends_with_75_at_its_timeout_and_the_approval_stays_open() {
     // P136
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let ask = [
         "ask",
         "--as",
@@ -91,12 +91,10 @@ fn ask_ends_with_75_at_its_timeout_and_the_approval_stays_open() {
 fn decide_says_what_is_wrong() {
     // P136
     let world = World::with(&["alice", "bob", "carol"]);
-    world.drop_file(
+    world.mail(
         "alice",
         "a.json",
-        json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?", "options": ["stay", "stop", "go"]})
-            .to_string(),
-    );
+        json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?", "options": ["stay", "stop", "go"]}));
     let said = world.decide("bob", "d", "st", &[]).fails(2, &["decide"]);
     assert!(
         said.contains("\"st\" is not an option of alice/d; write one of stay, stop, go"),
@@ -136,7 +134,7 @@ fn decide_says_what_is_wrong() {
 #[test]
 fn in_json_the_outcome_is_one_object() {
     // P136
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no", "--json"]);
     is_asked(&world, "bob");
     let decided = world
@@ -153,7 +151,7 @@ fn in_json_the_outcome_is_one_object() {
 
 #[test]
 fn an_interrupted_ask_leaves_the_approval_open() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
     is_asked(&world, "bob");
     ask.signal(Signal::TERM);
@@ -165,11 +163,11 @@ fn an_interrupted_ask_leaves_the_approval_open() {
 
 #[test]
 fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_decides_nothing() {
-    let world = World::with(&["alice", "bob"]);
-    world.drop_file(
+    let world = World::alice_and_bob();
+    world.mail(
         "alice",
         "a.json",
-        json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"}).to_string(),
+        json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"}),
     );
     let reply = ["reply", "d", "fine with me", "--as", "bob"];
     assert!(
@@ -178,10 +176,10 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
             .err
             .contains("a reply decides nothing; to decide, run `mailbag decide 2 OPTION`")
     );
-    world.drop_file(
+    world.mail(
         "bob",
         "b.json",
-        json!({"type": "decision", "in_reply_to": "d", "option": "NO"}).to_string(),
+        json!({"type": "decision", "in_reply_to": "d", "option": "NO"}),
     );
     for list in [
         &["inbox", "--as", "alice"][..],

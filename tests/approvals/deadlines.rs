@@ -68,10 +68,10 @@ fn a_decision_dropped_in_time_counts_after_a_thousand_other_files() {
     // P131
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
     for n in 0..1000 {
-        world.drop_file(
+        world.mail(
             "bob",
             &format!("a{n:04}.json"),
-            json!({"to": "carol", "body": "x"}).to_string(),
+            json!({"to": "carol", "body": "x"}),
         );
     }
     drop_at(&world, 20, "bob", decision("alice/d", "yes"));
@@ -161,7 +161,7 @@ fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
 #[test]
 fn a_router_that_runs_keeps_the_deadline_by_itself() {
     // P131
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let router = world.router(&[]);
     world.drop_file(
         "alice",
@@ -261,7 +261,7 @@ fn an_approval_that_is_left_to_the_human_keeps_its_deadline() {
 #[test]
 fn a_running_router_asks_the_human_immediately_when_the_last_decider_is_retired() {
     // P184
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let router = world.router(&[]);
     world.drop_file(
         "alice",

@@ -26,7 +26,7 @@ fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command()
         let mut dropped = decision("alice/one", "yes");
         dropped["digest"] = digest;
         world.drop_file("human", "wrong.json", dropped.to_string());
-        world.ok(&["run", "--once"]);
+        world.pass();
     }
     let rejected = codes(&world, "human");
     assert_eq!(
@@ -52,7 +52,7 @@ fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command()
     assert_eq!(copy["delivery"]["approval"]["digest"], json!(first));
     right["digest"] = copy["delivery"]["approval"]["digest"].clone();
     world.drop_file("human", "right.json", right.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.decide("human", "two", "no", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 2);
 }
@@ -74,7 +74,7 @@ fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing(
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(item["digest"], json!(digest));
-    let file = std::fs::read_to_string(world.room("pending.json")).expect("the projection");
+    let file = world.text("pending.json");
     let file: Value = serde_json::from_str(&file).expect("JSON");
     assert_eq!(file["pending"]["human"][0]["digest"], json!(digest));
     let said = world.fails(2, &["decide", "--as", "human", "one", "yes"]);

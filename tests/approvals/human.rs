@@ -18,7 +18,7 @@ fn asked() -> World {
 fn ask(world: &World, id: &str) {
     let signed = approval(id, json!("human"), json!({"signature": "required"}));
     world.drop_file("alice", &format!("{id}.json"), signed.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
 }
 
 fn said(output: &Output) -> String {
@@ -79,10 +79,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn room_id(world: &World) -> String {
-    std::fs::read_to_string(world.room("spool/room"))
-        .expect("the id")
-        .trim()
-        .to_owned()
+    world.text("spool/room").trim().to_owned()
 }
 
 fn seq_of(world: &World, id: &str) -> String {
@@ -126,17 +123,13 @@ fn a_session_of_a_client_cannot_act_as_the_human() {
         "a.json",
         approval("d", json!("human"), json!({})).to_string(),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "GEMINI_CLI"] {
         for command in [
             &["decide", "--as", "human", "d", "yes"][..],
             &["send", "alice", "yes", "--as", "Human"],
         ] {
-            let said = world
-                .run_with(command, |c| {
-                    c.env(variable, "s1");
-                })
-                .fails(2, command);
+            let said = world.run_env(command, variable, "s1").fails(2, command);
             assert!(
                 said.contains(&format!(
                     "only a person can act as human, and the caller is an agent: the environment has {variable}"
@@ -163,7 +156,7 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
         "signed.json",
         forged.decision(&world, "d").to_string(),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         (codes(&world, "human"), steps(&world)),
         (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()])
@@ -174,9 +167,7 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
         "{rejected}"
     );
     let command = ["decide", "--as", "human", "d", "yes"];
-    let unknown = world.run_with(&command, |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
-    });
+    let unknown = world.run_env(&command, "MAILBAG_TEST_ANCESTRY", "unknown");
     assert!(
         unknown
             .fails(2, &command)
@@ -236,7 +227,7 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
         for pass in [
             |world: &World, home: &Path| run_with_home(world, home),
             |world: &World, _: &Path| {
-                world.ok(&["run", "--once"]);
+                world.pass();
             },
         ] {
             world.drop_file("human", "pin.json", forged.pin(&world).to_string());
@@ -282,7 +273,7 @@ fn nobody_else_pins_and_a_wrong_signature_pins_nothing() {
     let mut other = forged.pin(&world);
     other["signature"] = json!(forged.sign(&["mailbag pin", "another room", &forged.public()]));
     world.drop_file("human", "other.json", other.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         (codes(&world, "alice"), codes(&world, "human")),
         (
@@ -301,7 +292,7 @@ fn a_router_that_cannot_read_the_key_of_the_person_does_not_pin_and_the_next_one
     std::fs::create_dir_all(place.parent().expect("a directory")).expect("a directory");
     let forged = ForgedKey::new();
     world.drop_file("human", "pin.json", forged.pin(&world).to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(
         world
             .ok(&["status"])
@@ -313,7 +304,7 @@ fn a_router_that_cannot_read_the_key_of_the_person_does_not_pin_and_the_next_one
     std::fs::write(&place, "07".repeat(32) + "\n").expect("the person's key");
     std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o600))
         .expect("permissions");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(pins(&world), [false]);
 }
 
@@ -347,7 +338,7 @@ fn a_signature_counts_for_one_approval_one_text_and_one_option() {
             replayed[field] = value;
         }
         world.drop_file("human", "replayed.json", replayed.to_string());
-        world.ok(&["run", "--once"]);
+        world.pass();
     }
     assert_eq!(codes(&world, "human"), ["not_signed"; 3]);
 }
@@ -457,14 +448,14 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
         .expect("a directory");
     std::fs::copy(world.decision_key(), copy.decision_key()).expect("the key");
     copy.drop_file("human", "before.json", signed.clone());
-    copy.ok(&["run", "--once"]);
+    copy.pass();
     assert_eq!(codes(&copy, "human"), ["copied_room"]);
     copy.ok(&["init", "--adopt"]);
     let again = |name: &str| {
         let mut message: Value = serde_json::from_str(&signed).expect("JSON");
         message["id"] = json!(name);
         copy.drop_file("human", &format!("{name}.json"), message.to_string());
-        copy.ok(&["run", "--once"]);
+        copy.pass();
     };
     again("unpinned");
     assert_eq!(codes(&copy, "human"), ["copied_room", "no_pinned_key"]);

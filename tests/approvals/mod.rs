@@ -23,6 +23,10 @@ pub(crate) fn time(minutes: u64) -> String {
     )
 }
 
+fn room() -> World {
+    World::with(&["alice", "bob", "carol"])
+}
+
 /// Delivers the waiting mail, at this time.
 #[track_caller]
 pub(crate) fn pass(world: &World, minutes: u64) {
@@ -113,10 +117,11 @@ pub(crate) fn steps(world: &World) -> Vec<String> {
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     });
     let records = lines.map(|line| serde_json::from_str::<Value>(&line).expect("a record"));
-    let kind = |record: Value| {
-        record["decision"]
-            .as_object()
-            .and_then(|step| step.keys().next().cloned())
-    };
-    records.filter_map(kind).collect()
+    records
+        .filter_map(|record| {
+            record["decision"]
+                .as_object()
+                .and_then(|step| step.keys().next().cloned())
+        })
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! `mailbag pending` and `pending.json`: the items that need an agent or the human.
 
-use super::{approval, decision, drop_at, pass, run_at, say};
+use super::{approval, decision, drop_at, pass, room, run_at, say};
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -27,10 +27,6 @@ fn items(wanted: &[(&str, &str)]) -> Vec<(String, String)> {
         .iter()
         .map(|(kind, title)| ((*kind).to_owned(), (*title).to_owned()))
         .collect()
-}
-
-fn room() -> World {
-    World::with(&["alice", "bob", "carol"])
 }
 
 #[test]
@@ -307,13 +303,17 @@ fn a_flooding_agent_does_not_hide_items_of_other_agents() {
         "carol",
         json!({"to": "bob", "type": "question", "body": "Of carol"}),
     );
-    let question = |n: usize| {
-        json!({"to": "bob", "type": "question", "body": format!("Of alice {n}")}).to_string()
-    };
     world.drop_file(
         "alice",
         "all.ndjson",
-        (0..150).map(question).collect::<Vec<_>>().join("\n") + "\n",
+        (0..150)
+            .map(|n| {
+                json!({"to": "bob", "type": "question", "body": format!("Of alice {n}")})
+                    .to_string()
+            })
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n",
     );
     pass(&world, 1);
     let seen = pending(&world, 2, "bob");
@@ -383,14 +383,17 @@ fn a_flood_of_questions_to_all_agents_is_limited() {
     // P138
     let names: Vec<String> = (0..1100).map(|n| format!("a{n:04}")).collect();
     let world = World::with(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let question = |n: usize| {
-        json!({"to": ["all", "human"], "type": "question", "body": format!("Number {n}")})
-            .to_string()
-    };
     world.drop_file(
         "a0000",
         "all.ndjson",
-        (0..4).map(question).collect::<Vec<_>>().join("\n") + "\n",
+        (0..4)
+            .map(|n| {
+                json!({"to": ["all", "human"], "type": "question", "body": format!("Number {n}")})
+                    .to_string()
+            })
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n",
     );
     pass(&world, 0);
     let file: Value = world.read("pending.json");

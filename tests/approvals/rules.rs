@@ -1,12 +1,8 @@
 //! The agents that can decide, and the form of a valid decision.
 
-use super::{approval, codes, decision, drop_at, outcomes, pass, run_at, say, steps};
+use super::{approval, codes, decision, drop_at, outcomes, pass, room, run_at, say, steps};
 use crate::world::World;
 use serde_json::{Value, json};
-
-fn room() -> World {
-    World::with(&["alice", "bob", "carol"])
-}
 
 fn pair(option: &str, by: &str) -> (String, String) {
     (option.to_owned(), by.to_owned())
@@ -274,7 +270,7 @@ fn an_approval_to_a_role_is_decided_by_one_of_it() {
 #[test]
 fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
     // P180
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     say(
         &world,
         0,
@@ -360,7 +356,7 @@ fn no_field_of_a_sender_is_shown_as_an_outcome_in_a_conversation() {
 fn an_asker_withdraws_an_approval_after_its_only_recipient_closed_its_copy() {
     // P180
     for status in ["withdrawn", "superseded"] {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
         let closed = json!({"type": "ack", "refs": ["alice/d"], "status": "abandoned"});
         say(&world, 1, "bob", closed);

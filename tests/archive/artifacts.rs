@@ -1,7 +1,7 @@
 //! Shared files: old large text is compressed in place; other files are not changed.
 
 use super::{LATER, archive_at};
-use crate::world::World;
+use crate::world::{World, sha256};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ const TEXT: &str = "the same words again and again, and é\n";
 
 /// A room with a large text in its context, and that text.
 fn room() -> (World, String) {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let text = TEXT.repeat(5000);
     fs::write(world.path().join("notes.md"), &text).expect("a file");
     world.ok(&[
@@ -191,7 +191,7 @@ fn the_permissions_of_a_shared_text_stay() {
 #[test]
 fn nothing_outside_the_room_is_compressed_or_removed() {
     for context in ["..", "link", "/absolute"] {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         let outside = world.path().join("research");
         let named = if context == "/absolute" {
             world.path().display().to_string()
@@ -208,11 +208,11 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
         let text = TEXT.repeat(5000);
         fs::write(outside.join("notes.md"), &text).expect("a file");
         // Even a message that announces it changes nothing.
-        let sha256: String = sha2(&text);
+        let sha256: String = sha256(&text);
         let attachments = serde_json::json!([{"path": "research/notes.md", "sha256": sha256}]);
         let message = serde_json::json!({"to": "bob", "body": "x", "attachments": attachments});
         world.drop_file("alice", "x.json", message.to_string());
-        world.ok(&["run", "--once"]);
+        world.pass();
         let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(
@@ -225,9 +225,4 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
             "{context}"
         );
     }
-}
-
-fn sha2(text: &str) -> String {
-    use sha2::Digest;
-    data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(text))
 }

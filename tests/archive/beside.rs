@@ -97,7 +97,7 @@ fn readers_see_the_whole_log_while_it_moves_to_the_archive() {
                 let mut times = 0;
                 while !stop.load(Relaxed) || times == 0 {
                     assert_eq!(log(&world), before);
-                    world.ok(&["log", "verify"]);
+                    world.verify();
                     times += 1;
                 }
             });
@@ -112,7 +112,7 @@ fn readers_see_the_whole_log_while_it_moves_to_the_archive() {
 #[test]
 fn a_router_that_runs_forgets_the_ids_of_what_was_archived() {
     // P71
-    let mut town = Town::of(&["alice", "bob"]).quick();
+    let mut town = Town::alice_and_bob().quick();
     start_router(&mut town);
     let body = "x".repeat(5000);
     let mail = |id: &str, name: &str| {

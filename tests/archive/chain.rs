@@ -38,7 +38,7 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
     );
     assert!(
         world
-            .ok(&["log", "verify"])
+            .verify()
             .contains(&format!("{live} segments ({} archived)", live - 1))
     );
     assert_eq!(
@@ -63,7 +63,7 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
     assert_eq!(world.json(&["status"])["counts"]["accepted"], 9);
     (8..12).for_each(|n| letter(&world, n));
     archive(&world);
-    world.ok(&["log", "verify"]);
+    world.verify();
     assert_eq!(world.inbox("bob").len(), 13);
 }
 
@@ -93,7 +93,7 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     );
     assert!(!archived(&world).is_empty(), "others are not");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
-    world.ok(&["log", "verify"]);
+    world.verify();
     fs::remove_file(world.room("inbox/carol")).expect("out of the way");
     route(&world);
     assert_eq!(world.bodies("carol"), ["waits"]);
@@ -102,7 +102,7 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     letter(&world, 9);
     archive(&world);
     assert_eq!(fs::read_dir(world.room("log")).expect("a log").count(), 1);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -154,13 +154,13 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
     fs::remove_file(&part).expect("it is there");
     complaint("missing");
     fs::write(&part, whole).expect("written");
-    world.ok(&["log", "verify"]);
+    world.verify();
     route(&world);
 }
 
 #[test]
 fn a_room_without_its_archive_continues_from_its_checkpoint() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let large = "x".repeat(700_000);
     for n in 0..4 {
         world.drop_file(
@@ -192,7 +192,7 @@ fn a_room_without_its_archive_continues_from_its_checkpoint() {
     fs::rename(world.path().join("away"), world.room("archive")).expect("it comes back");
     route(&world);
     assert_eq!(world.inbox("bob").len(), 6);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn ids_are_forgotten_with_the_log_that_holds_them() {
     assert_eq!(world.inbox("bob").len(), 9, "it is new again");
     letter(&world, 0);
     assert_eq!(world.inbox("bob").len(), 9, "and known again");
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_duplicate_segment_is_removed_only_if_it_equals_the_archived_one() {
     archive(&world);
     // As a run leaves it that is killed between the rename and the removal.
     fs::write(world.room("log/00000001.ndjson"), &live).expect("written");
-    world.ok(&["log", "verify"]);
+    world.verify();
     archive(&world);
     assert!(!world.room("log/00000001.ndjson").exists());
     // An edited segment: neither copy is changed.
@@ -250,10 +250,7 @@ fn a_duplicate_segment_is_removed_only_if_it_equals_the_archived_one() {
         !ran.status.success() && complaint.contains("00000001.ndjson"),
         "{complaint}"
     );
-    assert_eq!(
-        fs::read_to_string(world.room("log/00000001.ndjson")).expect("it stands"),
-        edited
-    );
+    assert_eq!(world.text("log/00000001.ndjson"), edited);
     assert_eq!(packs::unpacked(&segment_in_archive(&world, 1)), live);
 }
 
@@ -272,7 +269,7 @@ fn archiving_all_messages_of_a_conversation_does_not_change_the_conversation() {
         .each_ref()
         .map(|path| fs::read_to_string(path).expect("a conversation"));
     archive(&world);
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         conversations
             .each_ref()
@@ -283,13 +280,13 @@ fn archiving_all_messages_of_a_conversation_does_not_change_the_conversation() {
     // A removed conversation is made again, including archived messages, and another program's line
     // is still noticed.
     fs::remove_file(&conversations[1]).expect("a conversation");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         fs::read_to_string(&conversations[1]).expect("a conversation"),
         before[1]
     );
     fs::write(&conversations[1], before[1].clone() + &before[1]).expect("a conversation");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         fs::read_to_string(&conversations[1]).expect("a conversation"),
         before[1]

@@ -48,7 +48,7 @@ fn letter(world: &World, n: usize) {
 /// A room with enough messages from alice to bob for several segments.
 #[cfg(feature = "failpoints")]
 fn room_with_segments() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     (0..8).for_each(|n| letter(&world, n));
     assert!(world.room("log/00000003.ndjson").exists());
     world

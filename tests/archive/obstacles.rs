@@ -19,7 +19,7 @@ fn left(report: &Value) -> String {
 #[test]
 fn links_directories_and_fifos_are_left_alone() {
     // P68
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "a good one");
     let secret = world.path().join("secret.json");
     fs::write(&secret, "{}").expect("written");
@@ -79,7 +79,7 @@ fn a_file_that_is_open_for_writing_waits_for_the_next_archiver() {
 
 #[test]
 fn a_file_or_link_in_place_of_the_archive_is_reported_and_no_mail_is_lost() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "kept");
     world.write("archive", "mine");
     let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
@@ -106,7 +106,7 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
     if !is_root("an archive that can't be written") {
         return;
     }
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "kept");
     fs::create_dir(world.room("archive")).expect("a directory");
     let nobody = 65_534;
@@ -170,7 +170,7 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
 #[test]
 fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
     // P72
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     let sent: Vec<_> = world
@@ -215,16 +215,13 @@ fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
         names.contains(&Some(".mine".into())) && names.len() == 2,
         "{names:?}"
     );
-    assert_eq!(
-        fs::read_to_string(world.room("spool/archive.lock")).expect("a lock"),
-        ""
-    );
+    assert_eq!(world.text("spool/archive.lock"), "");
 }
 
 #[test]
 fn a_forged_note_or_pack_removes_only_files_that_are_really_packed() {
     // P72
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "unread");
     let unread = format!("inbox/bob/{}", world.names("inbox/bob")[0]);
     let content = fs::read_to_string(world.room(&unread)).expect("it is there");
@@ -284,7 +281,7 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
     chown(&secret, Some(victim), None).expect("root may");
     fs::hard_link(&secret, world.room("outbox/mallory/x.json")).expect("one file system");
     crate::town::so_within(std::time::Duration::from_secs(20), || {
-        world.ok(&["run", "--once"]);
+        world.pass();
         world.names("rejected/mallory").len() == 2
     });
     // Its other name is removed, so that it looks like an ordinary file.

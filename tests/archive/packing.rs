@@ -8,12 +8,12 @@ use std::fs;
 
 /// alice wrote twice to bob, who read one message, and once to a topic without subscribers.
 fn room() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "read before");
     world.ok(&["read", "--as", "bob"]);
     world.send("alice", "bob", "unread");
     world.drop_file("alice", "wrong.json", r#"{"to":"bbo","body":"never"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world
 }
 
@@ -65,10 +65,7 @@ fn old_files_are_packed_and_unpack_byte_for_byte() {
         );
     }
     assert_eq!(world.bodies("bob"), ["unread"]);
-    assert_eq!(
-        fs::read_to_string(world.room("spool/archive.lock")).expect("a lock"),
-        ""
-    );
+    assert_eq!(world.text("spool/archive.lock"), "");
     assert_eq!(archive(&world)["packed"], json!([]));
 }
 

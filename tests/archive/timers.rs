@@ -18,7 +18,7 @@ fn blocks(language: &str) -> Vec<String> {
 
 /// Runs a command line of the docs in a room, which it must name with `--room`.
 fn runs(line: &str) {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "young");
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words

@@ -112,7 +112,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 
 #[test]
 fn every_bad_content_is_refused_with_its_code_and_the_next_good_message_arrives() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     for (name, bytes, _) in cases() {
         town.drop_file("alice", name, bytes);
     }
@@ -135,7 +135,7 @@ fn every_bad_content_is_refused_with_its_code_and_the_next_good_message_arrives(
 
 #[test]
 fn python_is_named_where_its_json_dump_is_the_usual_cause() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     for name in ["nan.json", "surrogate.json"] {
         let (_, bytes, code) = cases()
             .into_iter()
@@ -152,7 +152,7 @@ fn python_is_named_where_its_json_dump_is_the_usual_cause() {
 
 #[test]
 fn wrong_types_in_all_fields_are_reported_together() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let wrong = json!({"id": 1, "timestamp": true, "to": {}, "type": 5, "subject": [], "body": 7, "channel": 1,
         "thread_id": 2, "in_reply_to": {}, "refs": {}, "context": "c", "attachments": {}, "priority": 9,
         "requires_response": "yes", "expires_at": 4, "action": [], "project_id": {}, "metadata": "m"});
@@ -175,7 +175,7 @@ fn wrong_types_in_all_fields_are_reported_together() {
 
 #[test]
 fn numbers_of_twenty_digits_and_a_body_of_escapes_are_no_bad_input_and_kept_as_written() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.drop_file(
         "alice",
         "n.json",
@@ -191,7 +191,7 @@ fn numbers_of_twenty_digits_and_a_body_of_escapes_are_no_bad_input_and_kept_as_w
 
 #[test]
 fn ten_sparse_gigabytes_are_refused_by_their_size_without_being_read() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let draft = town.room("outbox/alice/.sparse");
     if let Err(e) = File::create(&draft).and_then(|file| file.set_len(10 << 30)) {
         skip(format_args!(
@@ -219,7 +219,7 @@ fn ten_sparse_gigabytes_are_refused_by_their_size_without_being_read() {
 
 #[test]
 fn a_refusal_never_causes_another_and_a_wrong_ack_is_filed_without_a_bounce() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.mail(
         "alice",
         "ack.json",

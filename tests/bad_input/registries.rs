@@ -38,7 +38,7 @@ fn cases() -> Vec<(&'static str, &'static [&'static str])> {
 
 #[test]
 fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     town.mail("alice", "x.json", json!({"to": "bob", "body": "waits"}));
     for (text, named) in cases() {
         town.place("registry.json", text.as_bytes());
@@ -51,10 +51,7 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
                 );
             }
         }
-        assert_eq!(
-            fs::read_to_string(town.room("registry.json")).expect("it is there"),
-            text
-        );
+        assert_eq!(town.text("registry.json"), text);
     }
     fs::remove_file(town.room("registry.json")).expect("it is there");
     let complaint = town.fails(1, &["run", "--once"]);
@@ -68,13 +65,13 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
         (0, 1)
     );
     town.register(&[json!({"id": "alice"}), json!({"id": "bob"})]);
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(town.bodies("bob"), ["waits"]);
 }
 
 #[test]
 fn bad_settings_stop_the_start_and_are_not_replaced() {
-    let town = Town::of(&["alice", "bob"]).settings("durability = \"power\"\nmessage_bites = 5\n");
+    let town = Town::alice_and_bob().settings("durability = \"power\"\nmessage_bites = 5\n");
     let complaint = town.fails(65, &["run", "--once"]);
     assert!(
         complaint.contains("settings.toml line 2") && complaint.contains("message_bytes"),

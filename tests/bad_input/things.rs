@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 
 #[test]
 fn a_symlink_is_refused_and_what_it_points_to_is_never_read() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let secret = town.path().join("secret");
     fs::write(&secret, r#"{"to": "bob", "body": "the secret"}"#).expect("the world");
     symlink(&secret, town.room("outbox/alice/x.json")).expect("an outbox");
@@ -24,7 +24,7 @@ fn a_symlink_is_refused_and_what_it_points_to_is_never_read() {
 
 #[test]
 fn a_fifo_a_socket_and_a_directory_hang_nothing() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     tool("mkfifo", [town.room("outbox/alice/fifo.json").as_os_str()]);
     let _listening = UnixListener::bind(town.room("outbox/alice/socket.json")).expect("an outbox");
     fs::create_dir(town.path().join("directory")).expect("the world");
@@ -49,7 +49,7 @@ fn devices_are_refused_without_being_read() {
     if !is_root("devices in an outbox") {
         return;
     }
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     for (name, numbers) in [
         ("zero.json", ["c", "1", "5"]),
         ("loop.json", ["b", "7", "0"]),
@@ -66,7 +66,7 @@ fn devices_are_refused_without_being_read() {
 
 #[test]
 fn an_outbox_replaced_by_a_symlink_is_blocked_and_its_target_is_not_touched() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let elsewhere = town.path().join("elsewhere");
     fs::create_dir(&elsewhere).expect("the world");
     fs::write(
@@ -97,7 +97,7 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
     if !is_root("a file that the router may not read") {
         return;
     }
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     tool(
         "chown",
         [
@@ -109,10 +109,10 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
     town.start_by(as_nobody(&town));
     for name in ["never.json", "later.json"] {
-        let draft = town.drop_file(
+        let draft = town.mail(
             "alice",
             &format!(".{name}"),
-            json!({"to": "bob", "body": name}).to_string(),
+            json!({"to": "bob", "body": name}),
         );
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o000)).expect("its own file");
         fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
@@ -147,7 +147,7 @@ fn as_nobody(town: &Town) -> std::process::Command {
 
 #[test]
 fn bad_content_under_bad_names_is_refused_as_under_any_other() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let longest = "x".repeat(250) + ".json";
     let names = [
         OsStr::new(&longest),

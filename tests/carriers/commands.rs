@@ -3,7 +3,6 @@
 use super::Pair;
 use crate::world::{World, wait};
 use serde_json::{Value, json};
-use std::fs;
 
 /// Two rooms with no link, and a client that would connect them.
 fn strangers() -> Pair {
@@ -19,7 +18,7 @@ fn address(pair: &Pair) -> String {
 }
 
 fn settings(world: &World) -> String {
-    fs::read_to_string(world.room("settings.toml")).expect("settings")
+    world.text("settings.toml")
 }
 
 #[test]
@@ -130,11 +129,10 @@ fn a_session_that_adds_a_link_does_not_agree_to_it() {
     // P226
     let pair = strangers();
     let address = address(&pair);
-    let added = pair.fit.run_with(
+    let added = pair.fit.run_env(
         &["link", "add", "po", &address, "--carrier", "ssh"],
-        |command| {
-            command.env("CLAUDE_CODE_SESSION_ID", "s1");
-        },
+        "CLAUDE_CODE_SESSION_ID",
+        "s1",
     );
     assert_ne!(added.code, 101, "{added:?}");
     pair.po
@@ -191,9 +189,12 @@ fn a_message_too_large_for_the_other_room_bounces_and_the_connection_continues()
         pair.po.bodies("sintra") == ["small"]
     });
     wait("both bounce", || pair.fit.inbox("alice").len() == 2);
-    let told = |mail: &Value| mail["metadata"]["problems"][0]["code"].clone();
     assert_eq!(
-        pair.fit.inbox("alice").iter().map(told).collect::<Vec<_>>(),
+        pair.fit
+            .inbox("alice")
+            .iter()
+            .map(|mail| mail["metadata"]["problems"][0]["code"].clone())
+            .collect::<Vec<_>>(),
         ["too_large", "too_large"]
     );
     assert_eq!(

@@ -55,9 +55,9 @@ fn consent_holds_for_exactly_one_address_and_tag() {
 fn an_agent_cannot_agree_to_a_link() {
     // P226
     let pair = Pair::untrusted();
-    let told = pair.fit.run_with(&["trust", "--yes"], |command| {
-        command.env("CLAUDE_CODE_SESSION_ID", "s1");
-    });
+    let told = pair
+        .fit
+        .run_env(&["trust", "--yes"], "CLAUDE_CODE_SESSION_ID", "s1");
     assert!(
         told.fails(2, &["trust"])
             .contains("only a person can change consent")

@@ -32,9 +32,7 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     });
     drop(carriers);
     let begun = Instant::now();
-    let once = copy.run_with(&["link", "run", "--once"], |command| {
-        command.env("PATH", pair.path());
-    });
+    let once = copy.run_env(&["link", "run", "--once"], "PATH", pair.path());
     let said = once.fails(75, &["link run --once"]);
     assert!(
         said.contains("the link po has stopped: item 2 in the room po differs from the item"),

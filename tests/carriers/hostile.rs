@@ -1,15 +1,15 @@
 //! A hostile peer: it has the connection and sends any frames.
 
 use super::Pair;
-use crate::world::World;
+use crate::world::{KilledChild, World};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Output, Stdio};
+use std::process::{ChildStdout, Output, Stdio};
 
 /// A conversation with `mailbag link serve`.
 pub(super) struct Talk {
-    child: Child,
+    child: KilledChild,
     heard: BufReader<ChildStdout>,
 }
 
@@ -20,7 +20,7 @@ impl Talk {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = command.spawn().expect("it starts");
+        let mut child = KilledChild(command.spawn().expect("it starts"));
         let heard = BufReader::new(child.stdout.take().expect("a pipe"));
         Talk { child, heard }
     }
@@ -44,13 +44,6 @@ impl Talk {
             );
         }
         all
-    }
-}
-
-impl Drop for Talk {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -90,7 +83,7 @@ pub(super) fn items(bodies: &[&str]) -> Vec<Value> {
     for body in bodies {
         Pair::drop_mail(&pair.fit, "alice", "po:sintra", body);
     }
-    pair.fit.ok(&["run", "--once"]);
+    pair.fit.pass();
     let names = pair.fit.names("links/po/out");
     let items = names.iter().filter(|name| *name != "state.json");
     items
@@ -255,7 +248,7 @@ fn items_that_cannot_be_taken_yet_fill_the_disk_to_a_bound_only() {
     assert!(total <= 16 << 20, "{total} bytes");
     // The next item always has space, and the others were accepted in their order.
     served(&pair.po, "fit", &lines(&[hello(), json!({"item": first})]));
-    pair.po.ok(&["run", "--once"]);
+    pair.po.pass();
     assert!(
         (10..20).contains(&pair.po.bodies("sintra").len()),
         "{}",

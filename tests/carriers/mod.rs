@@ -11,11 +11,11 @@ mod kills;
 mod nats;
 mod real;
 
-use crate::world::{Ran, World, wait};
+use crate::world::{KilledChild, Ran, World, wait};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// Runs the far end here, unless `down` exists. `serving` names its process.
 const STAND_IN: &str = r#"#!/bin/sh
@@ -119,7 +119,7 @@ impl Pair {
 
 /// A running program and its output.
 pub(super) struct Running {
-    pub(super) child: Child,
+    pub(super) child: KilledChild,
     log: PathBuf,
 }
 
@@ -132,7 +132,7 @@ impl Running {
             .stdout(Stdio::null())
             .stderr(said);
         Running {
-            child: command.spawn().expect("it starts"),
+            child: KilledChild(command.spawn().expect("it starts")),
             log,
         }
     }
@@ -158,12 +158,5 @@ impl Running {
             status.is_some()
         });
         status.and_then(|status| status.code()).unwrap_or(-1)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -1,6 +1,6 @@
 //! The content of a conversation, and its completeness.
 
-use super::{bytes, conversation, once, said};
+use super::{bytes, conversation, said};
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
@@ -8,7 +8,7 @@ use std::fs;
 #[test]
 fn each_channel_has_every_accepted_message_once_in_log_order() {
     // P52, P53
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "1.json",
@@ -44,8 +44,8 @@ fn each_channel_has_every_accepted_message_once_in_log_order() {
         "1.json",
         r#"{"id":"1","to":["alice","human"],"subject":"re","refs":["alice/2"],"in_reply_to":"1","body":"yes"}"#,
     );
-    once(&world);
-    once(&world);
+    world.pass();
+    world.pass();
     let mut all = said(&world, "main");
     all.sort();
     assert_eq!(all, ["for nobody", "private", "yes"]);
@@ -85,7 +85,7 @@ fn each_channel_has_every_accepted_message_once_in_log_order() {
 
 #[test]
 fn a_conversation_has_every_field_of_the_logged_messages() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let odd = r#"{"to":"bob","body":"käse 🧀\u0000\n\u2028","metadata":{"n":1.50,"delivery":"mine"},"own":{"x":[]},"attachments":[{"name":"a","content":"b"}],"context":{"file":"f"}}"#;
     for n in 0..30 {
         world.drop_file(
@@ -94,10 +94,10 @@ fn a_conversation_has_every_field_of_the_logged_messages() {
             odd.replace("käse", &format!("käse {n}")),
         );
         if n % 10 == 0 {
-            once(&world);
+            world.pass();
         }
     }
-    once(&world);
+    world.pass();
     assert_eq!(conversation(&world, "main").len(), 30);
     let log = world.ok(&["log", "--event", "accepted", "--json"]);
     for (line, record) in conversation(&world, "main").iter().zip(log.lines()) {
@@ -131,12 +131,12 @@ fn a_line_of_a_conversation_is_a_message_that_can_be_dropped_again() {
         "1.json",
         r#"{"to":["bob"],"body":"once more","refs":["x"],"metadata":{"k":1}}"#,
     );
-    once(&world);
+    world.pass();
     let mut line = conversation(&world, "main").remove(0);
     line["id"] = json!("again");
     line["addressed"] = json!(["carol"]);
     world.drop_file("alice", "2.json", line.to_string());
-    once(&world);
+    world.pass();
     assert_eq!(
         (world.bodies("carol"), world.inbox("alice").len()),
         (vec!["once more".to_owned()], 0)
@@ -146,7 +146,7 @@ fn a_line_of_a_conversation_is_a_message_that_can_be_dropped_again() {
 #[test]
 fn the_file_only_grows_and_its_reader_can_hold_it_open() {
     // P53
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let _router = world.router(&[]);
     world.send("alice", "bob", "0");
     let path = world.room("channels/main/messages.ndjson");
@@ -172,7 +172,7 @@ fn the_file_only_grows_and_its_reader_can_hold_it_open() {
 #[test]
 fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
     // P292
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let drop = |name: &str, channel: &str| {
         let message = json!({"to": "bob", "channel": channel, "body": name});
         world.drop_file("alice", &format!("{name}.json"), message.to_string());
@@ -181,11 +181,11 @@ fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
     drop("1", "Auth");
     drop("2", "auth");
     drop("3", "Auth");
-    world.ok(&["run", "--once"]);
+    world.pass();
     drop("4", "AUTH");
     drop("5", "Main");
     drop("6", "auth-2");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["1", "3", "6"]);
     let refused = world.items(&["rejected", "list"]);
     let codes: Vec<(&str, &str)> = refused

@@ -1,7 +1,7 @@
 //! Lines that another program writes into a conversation: removed, kept, and explained to their
 //! writer.
 
-use super::{bytes, once, said};
+use super::{bytes, said};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::Value;
@@ -36,18 +36,18 @@ fn kept(world: &World, agent: &str) -> Vec<String> {
 #[test]
 fn an_agent_s_line_in_a_conversation_is_kept_and_the_agent_learns_how_to_send() {
     // P54
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "real");
     let before = bytes(&world, "main");
     let line = r#"{"id":"01J","t":"2026-11-21T10:00:00Z","type":"agent","sender":"alice","content":"hello?","addressed":["bob"]}"#;
     append(&world, &format!("{line}\n"));
-    once(&world);
+    world.pass();
     assert!(bytes(&world, "main") == before && world.bodies("bob") == ["real"]);
     let [name] = &kept(&world, "alice")[..] else {
         panic!("{:?}", kept(&world, "alice"))
     };
     assert_eq!(
-        fs::read_to_string(world.room(&format!("rejected/alice/{name}"))).expect("kept"),
+        world.text(&format!("rejected/alice/{name}")),
         format!("{line}\n")
     );
     let explained = world.read(&format!(
@@ -70,7 +70,7 @@ fn an_agent_s_line_in_a_conversation_is_kept_and_the_agent_learns_how_to_send() 
             "{body}"
         );
     }
-    once(&world);
+    world.pass();
     assert_eq!(
         (world.inbox("alice").len(), world.inbox("human").len()),
         (1, 1),
@@ -78,14 +78,14 @@ fn an_agent_s_line_in_a_conversation_is_kept_and_the_agent_learns_how_to_send() 
     );
     let example = &explained["problems"][0]["example"];
     world.drop_file("alice", "as-told.json", example.to_string());
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["real", "hello?"]);
 }
 
 #[test]
 fn the_human_gets_foreign_lines_without_a_registered_sender() {
     // P54
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     append(
         &world,
         "just text\n\n{\"sender\":\"nobody.here\"}\nand no end",
@@ -95,7 +95,7 @@ fn the_human_gets_foreign_lines_without_a_registered_sender() {
     let [name] = &kept(&world, "human")[..] else {
         panic!("{:?}", kept(&world, "human"))
     };
-    let text = fs::read_to_string(world.room(&format!("rejected/human/{name}"))).expect("kept");
+    let text = world.text(&format!("rejected/human/{name}"));
     assert_eq!(text, "just text\n{\"sender\":\"nobody.here\"}\nand no end");
     assert_eq!(
         (world.inbox("human").len(), world.inbox("alice").len()),
@@ -187,22 +187,22 @@ fn foreign_lines_between_router_lines_are_all_kept_and_no_router_line_is_lost() 
 
 #[test]
 fn a_forged_copy_of_a_router_line_is_removed() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "pay 10");
     let real = String::from_utf8(bytes(&world, "main")).expect("text");
     append(&world, &real.replace("pay 10", "pay 99"));
     append(&world, &real);
-    once(&world);
+    world.pass();
     assert_eq!(said(&world, "main"), ["pay 10"]);
     fs::write(world.room(FILE), real.replace("pay 10", "pay 99")).expect("a conversation");
-    once(&world);
+    world.pass();
     assert_eq!(said(&world, "main"), ["pay 10"]);
     assert!(!kept(&world, "alice").is_empty());
 }
 
 #[test]
 fn an_editor_that_replaces_the_file_while_the_router_runs_loses_nothing() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     for n in 0..3 {
         town.mail(
             "alice",

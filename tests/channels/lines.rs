@@ -1,6 +1,6 @@
 //! Files in an outbox that hold a message a line.
 
-use super::{conversation, once, said};
+use super::{conversation, said};
 use crate::town::{Town, listing};
 use crate::world::World;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn each_line_is_a_message_and_the_file_is_kept_once() {
         r#"{"type":"thinking","body":"three"}"#,
     ]);
     world.drop_file("alice", "turn.ndjson", &text);
-    once(&world);
+    world.pass();
     assert_eq!(
         (world.bodies("bob"), world.bodies("carol")),
         (vec!["one".into(), "two".into()], vec!["two".into()])
@@ -53,13 +53,13 @@ fn each_line_is_a_message_and_the_file_is_kept_once() {
     assert_eq!(of("line"), [1, 3, 5]);
     assert_eq!(of("claim"), vec!["1~alice~turn.ndjson"; 3]);
     assert_eq!(of("batch"), [1, 1, 1], "all of them come in one batch");
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
 fn a_bad_line_is_refused_alone_by_its_number() {
     // P56
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let bad = r#"{"id":"m-2","to":"bbo","body":"lost?"}"#;
     world.drop_file(
         "alice",
@@ -71,7 +71,7 @@ fn a_bad_line_is_refused_alone_by_its_number() {
             r#"{"to":"bob","body":"too"}"#,
         ]),
     );
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["good", "too"]);
     assert_eq!(
         world.names("rejected/alice"),
@@ -110,7 +110,7 @@ fn a_bad_line_is_refused_alone_by_its_number() {
 #[test]
 fn a_file_without_a_good_line_is_rejected_and_so_is_one_that_holds_nothing() {
     // P56
-    let world = World::with(&["alice", "bob"]).settings("message_bytes = 2048\n");
+    let world = World::alice_and_bob().settings("message_bytes = 2048\n");
     world.drop_file(
         "alice",
         "a.ndjson",
@@ -118,15 +118,15 @@ fn a_file_without_a_good_line_is_rejected_and_so_is_one_that_holds_nothing() {
     );
     world.drop_file("alice", "b.ndjson", "x".repeat(4000));
     world.drop_file("alice", "c.ndjson", "{}\n".repeat(1001 / 3));
-    once(&world);
+    world.pass();
     assert!(world.room("rejected/alice/2~a.ndjson").exists() && !world.room("sent/alice").exists());
     assert_eq!(
         world.read("rejected/alice/4~b.error.json")["code"],
         "too_large"
     );
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "many.ndjson", "{}\n".repeat(1001));
-    once(&world);
+    world.pass();
     let explained = world.read("rejected/alice/2~many.error.json");
     assert_eq!(
         (&explained["code"], world.inbox("alice").len()),
@@ -138,7 +138,7 @@ fn a_file_without_a_good_line_is_rejected_and_so_is_one_that_holds_nothing() {
 #[test]
 fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
     // P57
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let (same, other) = (
         r#"{"id":"m","to":"bob","body":"x"}"#,
         r#"{"id":"m","to":"bob","body":"y"}"#,
@@ -148,7 +148,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
         "1.ndjson",
         lines(&[same, same, other, r#"{"id":"n","to":"bob","body":"z"}"#]),
     );
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["x", "z"]);
     assert_eq!(
         world.read("rejected/alice/4~1.line3.error.json")["code"],
@@ -166,7 +166,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
         "2.ndjson",
         lines(&[same, r#"{"id":"k","to":"bob","body":"after"}"#]),
     );
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["x", "z", "after"]);
     assert_eq!(world.json(&["status"])["counts"]["duplicates"], 3);
     // A rejected line does not use up its id.
@@ -178,7 +178,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
             r#"{"id":"r","to":"bob","body":"mended"}"#,
         ]),
     );
-    once(&world);
+    world.pass();
     assert_eq!(
         world.bodies("bob").last().map(String::as_str),
         Some("mended")
@@ -187,7 +187,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
 
 #[test]
 fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "1.json", r#"{"id":"m","to":"bob","body":"x"}"#);
     world.drop_file(
         "alice",
@@ -198,8 +198,8 @@ fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
         ]),
     );
     world.drop_file("alice", "3.json", r#"{"id":"m","to":"bob","body":"x"}"#);
-    once(&world);
-    once(&world);
+    world.pass();
+    world.pass();
     assert_eq!(world.bodies("bob"), ["x"]);
     let status = world.json(&["status"]);
     assert_eq!(
@@ -215,7 +215,7 @@ fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
 #[test]
 fn a_file_that_is_being_written_is_left_until_its_writer_is_done() {
     // P55
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let mut file = fs::File::create(town.room("outbox/alice/slow.ndjson")).expect("a file");
     file.write_all(b"{\"to\":\"bob\",\"body\":\"1\"}\n{\"to\":\"bob\",")
         .expect("a part");
@@ -229,7 +229,7 @@ fn a_file_that_is_being_written_is_left_until_its_writer_is_done() {
 #[test]
 fn a_file_of_lines_that_is_still_open_is_not_taken_after_a_complete_line() {
     // P55
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let mut file = fs::File::create(town.room("outbox/alice/slow.ndjson")).expect("a file");
     for n in 0..4 {
         writeln!(file, "{{\"to\":\"bob\",\"body\":\"{n}\"}}").expect("a line");
@@ -243,7 +243,7 @@ fn a_file_of_lines_that_is_still_open_is_not_taken_after_a_complete_line() {
 #[test]
 fn a_last_line_without_an_end_counts_as_a_line_once_it_has_stood_still() {
     // P55
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.drop_file(
         "alice",
         "x.ndjson",
@@ -256,7 +256,7 @@ fn a_last_line_without_an_end_counts_as_a_line_once_it_has_stood_still() {
 #[test]
 fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
     // P55, P46
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "x.ndjson",
@@ -272,7 +272,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
         world.room("spool/claim/7~alice~x.ndjson"),
     )
     .expect("a claim");
-    once(&world);
+    world.pass();
     assert_eq!(
         (world.bodies("bob"), said(&world, "main")),
         (vec!["1".into(), "2".into()], vec!["1".into(), "2".into()])
@@ -288,7 +288,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
         !world.ok(&["log", "--json"]).contains(r#""settled":"#),
         "its records are open"
     );
-    once(&world);
+    world.pass();
     assert_eq!(
         (
             world.bodies("bob").len(),
@@ -303,8 +303,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
 #[test]
 fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
     // P111, P73
-    let world =
-        World::with(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
+    let world = World::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     let said: Vec<String> = ["1", "2", "3", "4", "5"]
         .iter()
         .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}"))
@@ -314,7 +313,7 @@ fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
     world.drop_file("alice", "b.json", r#"{"to":"bob","body":"behind"}"#);
     for sofar in [2, 4] {
         // Each pass starts with the files that a killed router would leave.
-        once(&world);
+        world.pass();
         assert_eq!(
             (
                 world.bodies("bob").len(),
@@ -333,9 +332,9 @@ fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
                 .contains("over its budget of 2 messages an hour"),
             "{blocked}"
         );
-        world.ok(&["log", "verify"]);
+        world.verify();
     }
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["1", "2", "3", "4", "5", "behind"]);
     assert_eq!(said_in_main(&world), ["1", "2", "3", "4", "5", "behind"]);
     assert!(
@@ -347,9 +346,9 @@ fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
         sent[0].ends_with("~a.ndjson") || sent[1].ends_with("~a.ndjson"),
         "{sent:?}"
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
     assert_eq!(world.json(&["status"])["blocked"], json!([]));
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob").len(), 6);
 }
 
@@ -364,10 +363,12 @@ fn a_file_of_lines_in_several_batches_is_rejected_only_without_any_good_line() {
         ("no", "rejected"),
         (r#"{"to":"bob","body":"good"}"#, "sent"),
     ] {
-        let world = World::with(&["alice", "bob"])
-            .settings("budget.messages = 2\nbudget.window = \"1h\"\n");
+        let world =
+            World::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
         world.drop_file("alice", "x.ndjson", lines(&["no", "no", "no", "no", last]));
-        (0..3).for_each(|_| once(&world));
+        for _ in 0..3 {
+            world.pass();
+        }
         let names = listing(&world.room(&format!("{kept}/alice")));
         assert!(
             names.iter().any(|name| name.ends_with("~x.ndjson")),
@@ -384,21 +385,20 @@ fn a_file_of_lines_in_several_batches_is_rejected_only_without_any_good_line() {
 #[test]
 fn a_file_truncated_while_it_is_routed_is_reported_and_finished() {
     // P111
-    let world =
-        World::with(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
+    let world = World::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     let said = [
         r#"{"to":"bob","body":"1"}"#,
         r#"{"to":"bob","body":"2"}"#,
         r#"{"to":"bob","body":"3"}"#,
     ];
     world.drop_file("alice", "x.ndjson", lines(&said));
-    once(&world);
+    world.pass();
     fs::write(
         world.room("spool/claim/1~alice~x.ndjson"),
         lines(&said[..1]),
     )
     .expect("another name of the file");
-    once(&world);
+    world.pass();
     let explained = world.names("rejected/alice");
     assert!(
         explained[0].ends_with("~x.line3.error.json"),
@@ -415,12 +415,12 @@ fn a_file_truncated_while_it_is_routed_is_reported_and_finished() {
         ),
         (2, 0)
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
 fn check_and_status_know_such_files() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let draft = world.path().join("draft.ndjson");
     fs::write(
         &draft,
@@ -473,12 +473,12 @@ fn check_and_status_know_such_files() {
 
 #[test]
 fn a_thousand_lines_are_routed_together_and_the_conversation_has_them_in_order() {
-    let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
+    let world = World::alice_and_bob().settings("durability = \"process\"\n");
     let text: String = (0..1000)
         .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}\n"))
         .collect();
     world.drop_file("alice", "x.ndjson", text);
-    once(&world);
+    world.pass();
     let wanted: Vec<String> = (0..1000).map(|n: u32| n.to_string()).collect();
     assert!(world.bodies("bob") == wanted && said(&world, "main") == wanted);
     assert_eq!(conversation(&world, "main").len(), 1000);

@@ -1,6 +1,6 @@
 //! A conversation that was deleted, cut or torn is made again: no line lost, none twice.
 
-use super::{bytes, once, said};
+use super::{bytes, said};
 use crate::world::{World, skip};
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ const FILE: &str = "channels/main/messages.ndjson";
 
 /// A room where this much was said, in two channels.
 fn talked(messages: usize) -> World {
-    let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
+    let world = World::alice_and_bob().settings("durability = \"process\"\n");
     for n in 0..messages {
         let channel = if n % 3 == 2 { "other" } else { "main" };
         let text = format!(
@@ -19,7 +19,7 @@ fn talked(messages: usize) -> World {
         );
         world.drop_file("alice", &format!("{n:04}.json"), text);
     }
-    once(&world);
+    world.pass();
     world
 }
 
@@ -29,7 +29,7 @@ fn the_next_pass_makes_a_deleted_conversation_again() {
     let world = talked(30);
     let (main, other) = (bytes(&world, "main"), bytes(&world, "other"));
     fs::remove_dir_all(world.room("channels")).expect("it may be deleted");
-    once(&world);
+    world.pass();
     assert_eq!(
         (bytes(&world, "main"), bytes(&world, "other")),
         (main, other)
@@ -80,7 +80,7 @@ fn blanks_that_a_power_cut_left_are_no_lines() {
     for (kept, blanks) in [(whole.len(), 4096), (whole.len() / 2, 700), (0, 5000)] {
         let torn = [&whole[..kept], &vec![0; blanks]].concat();
         fs::write(world.room(FILE), torn).expect("a torn file");
-        once(&world);
+        world.pass();
         assert!(bytes(&world, "main") == whole, "kept {kept}");
     }
     assert!(world.inbox("human").is_empty());
@@ -96,7 +96,7 @@ fn a_hole_that_a_power_cut_left_far_back_is_filled_after_the_boot() {
         torn[from..to].fill(0);
         fs::write(world.room(FILE), &torn).expect("a file with a hole");
         fs::write(world.room("spool/boot"), "an earlier boot").expect("the router's note");
-        once(&world);
+        world.pass();
         assert!(bytes(&world, "main") == whole, "from {from} to {to}");
     }
     assert!(
@@ -132,7 +132,7 @@ fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
         fs::remove_file(&path)
             .or_else(|_| fs::remove_dir(&path))
             .expect("it can be removed");
-        once(&world);
+        world.pass();
         assert_eq!(
             said(&world, "main").last().map(String::as_str),
             Some("nevertheless")
@@ -158,7 +158,7 @@ fn a_conversation_that_cannot_be_opened_after_a_boot_delays_no_mail() {
     let status = world.json(&["status"]);
     assert!(status["blocked"].to_string().contains(FILE), "{status}");
     assert!(change("-i").is_ok_and(|done| done.status.success()));
-    once(&world);
+    world.pass();
     assert_eq!(
         said(&world, "main").last().map(String::as_str),
         Some("nevertheless")
@@ -175,7 +175,7 @@ fn a_large_one_is_compared_at_its_end_only() {
     torn[20] = b'#';
     torn.truncate(whole.len() - 100);
     fs::write(world.room(FILE), &torn).expect("a torn file");
-    once(&world);
+    world.pass();
     let now = bytes(&world, "main");
     assert!(now.len() == whole.len() && now[200..] == whole[200..]);
     let mut file = fs::OpenOptions::new()
@@ -183,6 +183,6 @@ fn a_large_one_is_compared_at_its_end_only() {
         .open(world.room(FILE))
         .expect("a file");
     file.write_all(b"{\"id\":").expect("a torn line");
-    once(&world);
+    world.pass();
     assert!(bytes(&world, "main").len() == whole.len());
 }

@@ -1,11 +1,11 @@
 //! Mentions and the NDJSON spelling, with real files.
 
-use super::{conversation, once};
+use super::conversation;
 use crate::world::World;
 use serde_json::json;
 
 fn team() -> World {
-    World::with(&["alice", "bob"]).agent(
+    World::alice_and_bob().agent(
         "agent_engineer_1_ab",
         &["--role", "engineer", "--name", "Sintra"],
     )
@@ -19,7 +19,7 @@ fn a_message_without_to_reaches_the_mentioned_agents() {
         "x.json",
         r#"{"body":"@bob and @sintra: look. Also @nobody and @bob."}"#,
     );
-    once(&world);
+    world.pass();
     assert_eq!(
         (
             world.inbox("bob").len(),
@@ -48,18 +48,18 @@ fn mail_addresses_code_and_decorators_are_no_mentions() {
         "~~~\n@bob\n~~~\nhttps://x.example/@bob, @bob/pkg",
     ];
     for (n, body) in bodies.iter().enumerate() {
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{n}.json"),
-            json!({"type": "status", "body": body}).to_string(),
+            json!({"type": "status", "body": body}),
         );
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{n}-to-nobody.json"),
-            json!({"body": body}).to_string(),
+            json!({"body": body}),
         );
     }
-    once(&world);
+    world.pass();
     assert!(world.inbox("bob").is_empty());
     assert_eq!(conversation(&world, "main").len(), bodies.len());
     assert_eq!(
@@ -80,7 +80,7 @@ fn the_channel_and_a_role_can_be_mentioned() {
         "4.json",
         r#"{"type":"user","content":"only @nobody.here"}"#,
     );
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["@channel: lunch"]);
     assert_eq!(world.bodies("agent_engineer_1_ab").len(), 2);
     assert_eq!(
@@ -122,7 +122,7 @@ fn the_ndjson_dialect_of_other_tools_is_accepted() {
         .map(|(n, kind)| format!("{}\n", line(n, kind)))
         .collect();
     world.drop_file("alice", "turn.ndjson", text);
-    once(&world);
+    world.pass();
     let told: Vec<_> = world
         .inbox("alice")
         .iter()

@@ -11,12 +11,6 @@ mod showing;
 use crate::world::World;
 use serde_json::Value;
 
-/// Routes the waiting mail.
-#[track_caller]
-pub(crate) fn once(world: &World) {
-    world.ok(&["run", "--once"]);
-}
-
 /// The lines of a channel, read without any other file.
 #[track_caller]
 pub(crate) fn conversation(world: &World, channel: &str) -> Vec<Value> {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 fn talk() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "1.json",
@@ -81,8 +81,7 @@ fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
         2
     );
     assert_eq!(world.ok(&["channel", "show", "main", "--last", "0"]), "");
-    let file = std::fs::read_to_string(world.room("channels/main/messages.ndjson"))
-        .expect("a conversation");
+    let file = world.text("channels/main/messages.ndjson");
     assert_eq!(world.ok(&["channel", "show", "main", "--json"]), file);
     let said = world.fails(3, &["channel", "show", "mian"]);
     assert!(said.contains("did you mean main"), "{said}");
@@ -137,7 +136,7 @@ fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again()
 
 #[test]
 fn without_a_router_it_routes_and_without_a_reader_it_ends() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let (child, mut lines) = watch(&world, &["main"]);
     world.drop_file("alice", "1.json", r#"{"to":"bob","body":"hello"}"#);
     assert!(

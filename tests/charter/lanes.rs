@@ -108,7 +108,7 @@ fn a_lane_can_name_roles_aliases_and_lanes_but_not_itself() {
 
 #[test]
 fn an_edit_takes_effect_while_the_router_runs() {
-    let town = Town::of(&["alice", "bob"]).quick().run();
+    let town = Town::alice_and_bob().quick().run();
     town.mail(
         "alice",
         "a.json",

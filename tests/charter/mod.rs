@@ -50,10 +50,7 @@ fn the_template_is_written_once() {
     world.write("charter.md", TEXT);
     let exists = world.fails(2, &["charter", "init"]);
     assert!(exists.contains("exists already"), "{exists}");
-    assert_eq!(
-        std::fs::read_to_string(world.room("charter.md")).expect("the file"),
-        TEXT
-    );
+    assert_eq!(world.text("charter.md"), TEXT);
 }
 
 #[test]
@@ -100,7 +97,7 @@ fn an_invalid_charter_is_reported_and_blocks_no_command() {
         make(&charter);
         let said = world.fails(1, &["charter"]);
         assert!(said.contains(word), "{word}: {said}");
-        world.ok(&["send", "alice", "hello", "--as", "human"]);
+        world.send("human", "alice", "hello");
     }
     assert_eq!(
         world.bodies("alice").len(),

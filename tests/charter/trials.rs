@@ -12,7 +12,7 @@ use std::process::Command;
 #[test]
 fn an_unreadable_charter_is_pending_and_mail_continues_until_it_is_readable() {
     // P173
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     town.write("charter.md", TEXT);
     // Root may read every file, so the room belongs to another user.
     let is_root = rustix::process::geteuid().is_root();

@@ -1,14 +1,10 @@
 //! The claim commands: their output and exit status.
 
-use super::{answer, claim, owner, release_all, time};
+use super::{answer, claim, office, owner, release_all, time};
 use crate::world::{World, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
-
-fn office() -> World {
-    World::with(&["alice", "bob", "carol"])
-}
 
 /// Starts a command that waits.
 fn waiting(world: &World, args: &[&str]) -> Child {
@@ -136,7 +132,7 @@ fn a_dropped_file_has_the_same_effect_as_the_command() {
     world.ok(&["claim", "src", "--as", "alice"]);
     world.ok(&["handoff", "bob", "src", "--as", "alice"]);
     world.drop_file("bob", "a.json", answer(&world, "accept").to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(owner(&world, "src"), "bob");
     world.drop_file(
         "bob",
@@ -369,11 +365,7 @@ fn a_claim_that_has_lapsed_without_a_router_is_free() {
         0,
         &["claim", "src", "--lease", "10m", "--as", "alice"],
     );
-    let at = |minutes, args: &[&str]| {
-        world.run_with(args, |command| {
-            command.env("MAILBAG_TEST_NOW", time(minutes));
-        })
-    };
+    let at = |minutes, args: &[&str]| world.run_env(args, "MAILBAG_TEST_NOW", time(minutes));
     assert_eq!(at(9, &["claims", "src", "--as", "bob"]).code, 1);
     assert_eq!(at(11, &["claims", "src", "--as", "bob"]).code, 0);
     assert_eq!(at(11, &["claims"]).out, "");
@@ -558,7 +550,7 @@ fn thousands_of_claims_are_listed_and_asked_about() {
             .collect();
         world.drop_file(&format!("a{n}"), "claims.ndjson", lines);
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         world.json(&["claims"])["claims"]
             .as_array()

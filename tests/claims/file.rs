@@ -9,7 +9,7 @@ use std::fs;
 #[test]
 fn the_file_names_the_record_up_to_which_it_is_true() {
     // P125
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     assert!(!world.room("claims.json").exists(), "no claims, no file");
     say(
         &world,
@@ -33,8 +33,8 @@ fn the_file_names_the_record_up_to_which_it_is_true() {
 #[test]
 fn a_deleted_damaged_or_foreign_file_is_made_again_and_believed_by_nobody() {
     // P125
-    let world = World::with(&["alice", "bob"]);
-    let other = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
+    let other = World::alice_and_bob();
     say(&world, 0, "alice", claim(&["src"]));
     say(&other, 0, "bob", claim(&["src"]));
     let good = fs::read(world.room("claims.json")).expect("the file");
@@ -82,7 +82,7 @@ fn readers_add_the_records_behind_the_file() {
 
 #[test]
 fn a_checkpoint_keeps_the_claims_and_so_does_the_archive() {
-    let mut town = Town::of(&["alice", "bob"]).quick().run();
+    let mut town = Town::alice_and_bob().quick().run();
     town.mail("alice", "c.json", claim(&["src"]));
     town.wait_for_mail("alice", 1);
     for n in 0..300 {

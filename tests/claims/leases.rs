@@ -1,12 +1,9 @@
 //! Leases: what keeps a claim alive, and what happens when its owner is gone. The clock is fixed.
 
-use super::{answer, claim, notices, outcome, owned, owner, pass, release_all, say, wait_for};
-use crate::world::World;
+use super::{
+    answer, claim, notices, office, outcome, owned, owner, pass, release_all, say, wait_for,
+};
 use serde_json::json;
-
-fn office() -> World {
-    World::with(&["alice", "bob", "carol"])
-}
 
 #[test]
 fn a_claim_lapses_after_its_lease_and_owner_waiter_and_human_are_notified() {
@@ -104,15 +101,15 @@ fn an_expiry_and_a_renewal_in_one_batch_leave_the_owner() {
         "alice",
         json!({"type": "claim", "claims": ["src"], "lease": "1h"}),
     );
-    world.drop_file(
+    world.mail(
         "bob",
         "c.json",
-        json!({"type": "claim", "claims": ["src"], "id": "b1"}).to_string(),
+        json!({"type": "claim", "claims": ["src"], "id": "b1"}),
     );
-    world.drop_file(
+    world.mail(
         "alice",
         "hi.json",
-        json!({"to": "carol", "body": "I am back"}).to_string(),
+        json!({"to": "carol", "body": "I am back"}),
     );
     pass(&world, 90);
     assert_eq!(

@@ -9,16 +9,12 @@ mod showing;
 mod sessions;
 mod storm;
 
+use crate::approvals::{run_at, time};
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// A time of the tests, in minutes after the first one.
-fn time(minutes: u64) -> String {
-    format!(
-        "2026-11-21T{:02}:{:02}:00Z",
-        10 + minutes / 60,
-        minutes % 60
-    )
+fn office() -> World {
+    World::with(&["alice", "bob", "carol"])
 }
 
 /// Delivers the waiting mail, at this time.
@@ -26,15 +22,6 @@ fn time(minutes: u64) -> String {
 fn pass(world: &World, minutes: u64) {
     run_at(world, minutes, &["run", "--once"]);
     ledger::check(world);
-}
-
-/// Runs the program at this time.
-#[track_caller]
-fn run_at(world: &World, minutes: u64, args: &[&str]) -> String {
-    let set_time = |command: &mut assert_cmd::Command| {
-        command.env("MAILBAG_TEST_NOW", time(minutes));
-    };
-    world.run_with(args, set_time).ok(args)
 }
 
 /// An agent drops a message, and it is delivered at this time. Returns the outcome: the status in

@@ -1,13 +1,10 @@
 //! Claims: granting, rejecting, waiting, handing over, releasing.
 
-use super::{answer, claim, notices, outcome, owned, owner, pass, release_all, say, wait_for};
+use super::{
+    answer, claim, notices, office, outcome, owned, owner, pass, release_all, say, wait_for,
+};
 use crate::town::Town;
-use crate::world::World;
 use serde_json::{Value, json};
-
-fn office() -> World {
-    World::with(&["alice", "bob", "carol"])
-}
 
 #[test]
 fn a_claim_is_granted_and_comes_back_to_its_sender_as_the_grant() {
@@ -549,11 +546,7 @@ fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
         "a renewal is not one more"
     );
     let many: Vec<String> = (0..101).map(|n| format!("e{n}")).collect();
-    world.drop_file(
-        "bob",
-        "many.json",
-        json!({"type": "claim", "claims": many}).to_string(),
-    );
+    world.mail("bob", "many.json", json!({"type": "claim", "claims": many}));
     pass(&world, 3);
     let told = world
         .inbox("bob")
@@ -579,7 +572,7 @@ fn patterns_that_take_long_to_compare_conflict() {
 
 #[test]
 fn a_running_router_grants_what_a_release_frees() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.mail("alice", "c.json", claim(&["src"]));
     town.wait_for_mail("alice", 1);
     town.mail("bob", "w.json", wait_for(&["src"]));

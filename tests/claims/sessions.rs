@@ -3,13 +3,13 @@
 
 use super::{claim, ledger, notices, owned, owner, release_all, wait_for};
 use crate::hooks::recorded;
-use crate::world::{World, skip};
+use crate::world::{KilledChild, World, skip};
 use mailbag::base::clock::Stamp;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Runs each event of standard input through the hook, and reports it.
@@ -22,7 +22,7 @@ for line in sys.stdin:
 
 /// A client that was started in the room's directory as alice.
 struct Client {
-    child: Child,
+    child: KilledChild,
 }
 
 impl Client {
@@ -45,7 +45,9 @@ impl Client {
             .env("NO_COLOR", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         match command.spawn() {
-            Ok(child) => Some(Client { child }),
+            Ok(child) => Some(Client {
+                child: KilledChild(child),
+            }),
             Err(e) => {
                 skip(format_args!("{} does not start: {e}", words[0]));
                 None
@@ -89,13 +91,6 @@ impl Client {
     }
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Delivers the waiting mail, this many minutes from now.
 #[track_caller]
 fn pass_in(world: &World, minutes: u64) {
@@ -111,9 +106,9 @@ fn pass_in(world: &World, minutes: u64) {
 
 /// A room with alice as the owner of src, by a dropped file.
 fn office() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "c.json", claim(&["src"]).to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     world
 }
 
@@ -231,10 +226,10 @@ fn an_owner_that_returns_keeps_its_claims() {
     client.begin(&world);
     client.kill_seen(&world);
     pass_in(&world, 1);
-    world.drop_file(
+    world.mail(
         "alice",
         "back.json",
-        json!({"to": "bob", "body": "I am back"}).to_string(),
+        json!({"to": "bob", "body": "I am back"}),
     );
     pass_in(&world, 2);
     pass_in(&world, 60);
@@ -264,7 +259,7 @@ fn the_watch_of_a_session_ends_with_its_last_claim() {
     };
     client.begin(&world);
     world.drop_file("alice", "r.json", release_all().to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.wait("the watch ends", || holds(&world).is_empty());
 }
 
@@ -290,7 +285,7 @@ fn a_tool_server_ends_the_session_when_its_client_has_ended() {
 #[test]
 fn the_claims_of_a_command_that_ran_as_an_agent_are_free_fifteen_minutes_after_its_end() {
     // P126
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let program = assert_cmd::cargo::cargo_bin!("mailbag")
         .display()
         .to_string();
@@ -311,7 +306,7 @@ fn the_claims_of_a_command_that_ran_as_an_agent_are_free_fifteen_minutes_after_i
 #[test]
 fn the_end_of_a_killed_exec_command_releases_its_claims() {
     // P126
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let program = assert_cmd::cargo::cargo_bin!("mailbag")
         .display()
         .to_string();

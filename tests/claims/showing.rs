@@ -6,13 +6,13 @@ use std::fs::File;
 use std::process::Stdio;
 
 fn office() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "a.json",
         r#"{"id": "c1", "type": "claim", "claims": ["src/auth/**"], "subject": "Passkeys"}"#,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.drop_file(
         "bob",
         "b.json",
@@ -23,7 +23,7 @@ fn office() -> World {
         "c.json",
         r#"{"id": "c3", "type": "handoff", "to": "bob", "claims": ["src/auth/**"]}"#,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     world
 }
 

@@ -95,8 +95,8 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
     }
     running.iter_mut().for_each(kill);
     kill(&mut daemon);
-    world.ok(&["run", "--once"]);
-    world.ok(&["log", "verify"]);
+    world.pass();
+    world.verify();
     let ledger = Ledger::of(&world.room(""));
     ledger.is_settled();
     println!(

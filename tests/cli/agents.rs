@@ -124,7 +124,7 @@ fn agent_list_filters_agents_and_agent_roles_counts_them() {
 
 #[test]
 fn an_agent_with_mail_is_removed_by_force_only() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.write(
         "inbox/bob/20261121T103000.123456Z-alice-1.json",
         r#"{"id":"1","from":"alice","body":"hi"}"#,
@@ -197,15 +197,11 @@ fn explain_says_who_and_why_not() {
 #[test]
 fn an_agent_is_named_in_any_letter_case() {
     // P444
-    let world = World::with(&["alice", "bob"]);
-    world.ok(&["send", "BOB", "one", "--as", "Alice"]);
-    let ran = world.run_with(&["send", "bob", "two"], |command| {
-        command.env("MAILBAG_AGENT", "ALICE");
-    });
+    let world = World::alice_and_bob();
+    world.send("Alice", "BOB", "one");
+    let ran = world.run_env(&["send", "bob", "two"], "MAILBAG_AGENT", "ALICE");
     assert_eq!(ran.code, 0, "{ran:?}");
-    let ran = world.run_with(&["send", "bob", "three"], |command| {
-        command.env("MAOS_AGENT_ID", "aLICE");
-    });
+    let ran = world.run_env(&["send", "bob", "three"], "MAOS_AGENT_ID", "aLICE");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(world.bodies("bob"), ["one", "two", "three"]);
     assert!(

@@ -30,8 +30,7 @@ fn candidates(world: &World, shell: &str, comp_type: &str, words: &[&str]) -> Ve
 
 #[test]
 fn agents_addresses_and_unread_messages_are_offered() {
-    let world =
-        World::with(&["alice", "bob"]).agent("betty", &["--role", "builder", "--topic", "release"]);
+    let world = World::alice_and_bob().agent("betty", &["--role", "builder", "--topic", "release"]);
     assert_eq!(offered(&world, &["read", "--as", "b"]), ["bob", "betty"]);
     for words in [
         &["agent", "show", "b"][..],
@@ -52,7 +51,7 @@ fn agents_addresses_and_unread_messages_are_offered() {
 
 #[test]
 fn claims_and_open_offers_of_the_caller_are_offered() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["claim", "src/auth", "task:login", "--as", "alice"]);
     world.ok(&["claim", "docs", "--as", "bob"]);
     assert_eq!(
@@ -72,7 +71,7 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
 
 #[test]
 fn open_items_and_messages_are_offered_by_number_with_their_subjects() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&[
         "send",
         "bob",
@@ -104,7 +103,7 @@ fn open_items_and_messages_are_offered_by_number_with_their_subjects() {
         "alice",
     ]);
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let number = |words: &[&str]| offered(&world, words);
     assert_eq!(
         number(&["read", "--as", "bob", ""])[..4],
@@ -131,7 +130,7 @@ fn open_items_and_messages_are_offered_by_number_with_their_subjects() {
 
 #[test]
 fn completion_offers_no_text_that_a_shell_could_run() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     std::fs::create_dir_all(world.room("channels/$(touch hit)")).expect("a hostile name");
     assert_eq!(offered(&world, &["channel", "show", "$"]), [""; 0]);
 }

@@ -67,7 +67,7 @@ fn help_all_has_every_command_once_below_its_group() {
 
 #[test]
 fn without_a_command_the_state_of_the_room_is_shown_or_how_to_begin() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     assert_eq!(world.ok(&[]), world.ok(&["status"]));
     assert_eq!(world.json(&[]), world.json(&["status"]));
     let empty = World::empty();
@@ -91,8 +91,8 @@ fn the_help_command_prints_the_same_as_the_help_option() {
 
 #[test]
 fn the_number_in_a_printed_row_names_its_message() {
-    let world = World::with(&["alice", "bob"]);
-    world.ok(&["send", "bob", "hello", "--as", "alice"]);
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "hello");
     let (inbox, list) = (
         world.ok(&["inbox", "bob"]),
         world.ok(&["list", "--as", "bob"]),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn status_names_what_is_unread_refused_and_unregistered() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
@@ -44,7 +44,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
 
 #[test]
 fn status_and_who_count_the_same_unread_messages() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for body in ["leased", "unread", "moved away"] {
         world.send("alice", "bob", body);
     }
@@ -91,7 +91,7 @@ fn status_shows_blocked_items_even_with_a_broken_registry() {
 
 #[test]
 fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.send("bob", "alice", "two");
     world.drop_file("alice", "bad.json", "[]");
@@ -121,7 +121,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
         (&json!(2), &json!(3))
     );
     // The check of the protocol: `sed -n 1p | sha256sum` is the second line's prev.
-    let text = std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log");
+    let text = world.text("log/00000001.ndjson");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let second: Value = serde_json::from_str(lines[1]).expect("a record");
     assert_eq!(
@@ -147,7 +147,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
 
 #[test]
 fn a_cut_or_reordered_log_does_not_verify() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     let path = world.room("log/00000001.ndjson");
@@ -173,7 +173,7 @@ fn a_cut_or_reordered_log_does_not_verify() {
 
 #[test]
 fn a_cut_end_that_was_committed_is_reported_as_a_loss() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let path = world.room("log/00000001.ndjson");
     let text = std::fs::read_to_string(&path).expect("the log");
@@ -192,7 +192,7 @@ fn a_cut_end_that_was_committed_is_reported_as_a_loss() {
 
 #[test]
 fn run_once_routes_what_is_there_and_ends() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "hi"}"#);
     let tally = world.json(&["run", "--once"]);
     assert_eq!(
@@ -202,13 +202,13 @@ fn run_once_routes_what_is_there_and_ends() {
     assert_eq!(world.bodies("bob"), ["hi"]);
     // And makes the room if there is none.
     let nowhere = World::empty();
-    nowhere.ok(&["run", "--once"]);
+    nowhere.pass();
     assert!(nowhere.room("registry.json").exists());
 }
 
 #[test]
 fn a_router_prints_its_room_delivers_mail_and_ends_cleanly() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let router = world.router(&[]);
     assert!(
         router.log().contains(".mailbag") && router.log().contains("3 agents"),
@@ -232,7 +232,7 @@ fn a_router_prints_its_room_delivers_mail_and_ends_cleanly() {
 
 #[test]
 fn a_router_without_events_looks_and_logs_as_json() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let router = world.router(&["--poll", "--log-format", "json"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "dropped"}"#);
     world.wait("the dropped file arrives", || {
@@ -291,7 +291,7 @@ fn status_shows_a_pending_file_with_a_non_utf_8_name() {
     let world = World::with(&["alice"]);
     let name = std::ffi::OsStr::from_bytes(b"unfinish\xe9d.json");
     std::fs::write(world.room("outbox/alice").join(name), "{\"to\":").expect("a file");
-    world.ok(&["run", "--once"]);
+    world.pass();
     let blocked = &world.json(&["status"])["blocked"][0];
     assert_eq!(blocked["what"], "outbox/alice/unfinish\u{fffd}d.json");
     assert_eq!(blocked["reason"], "it is empty or incomplete");

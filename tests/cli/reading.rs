@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 #[test]
 fn mail_is_listed_read_oldest_first_and_then_seen() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "first\nand a second line");
     world.ok(&[
         "send",
@@ -59,7 +59,7 @@ fn mail_is_listed_read_oldest_first_and_then_seen() {
 
 #[test]
 fn a_message_is_named_by_id_beginning_or_seq_and_can_be_read_again() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for id in ["msg_aa", "msg_ab", "other"] {
         world.drop_file(
             "alice",
@@ -100,7 +100,7 @@ fn a_message_is_named_by_id_beginning_or_seq_and_can_be_read_again() {
 
 #[test]
 fn read_does_not_mark_a_message_that_it_could_not_print() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", &"x".repeat(1000));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     if let Ok(full) = full {
@@ -124,7 +124,7 @@ fn read_does_not_mark_a_message_that_it_could_not_print() {
 
 #[test]
 fn printed_texts_of_agents_have_no_control_characters() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let body = "\u{1b}[2Jgone \u{202e}drawkcab\u{9b}31m\nnext";
     world
         .pipe(
@@ -171,7 +171,7 @@ fn every_file_in_an_inbox_can_be_read() {
 
 #[test]
 fn an_inbox_is_listed_since_a_time() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.write(
         "inbox/bob/20200101T000000.000000Z-alice-x.json",
         r#"{"body": "of long ago"}"#,
@@ -206,7 +206,7 @@ fn an_inbox_is_listed_since_a_time() {
 
 #[test]
 fn numbers_in_a_message_are_shown_as_they_were_written() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "x.json",
@@ -224,8 +224,7 @@ fn numbers_in_a_message_are_shown_as_they_were_written() {
 /// Puts a file with the name of the oldest unread message and these bytes into `seen/`.
 fn seen_before(world: &World, bytes: Option<&str>) -> String {
     let name = world.names("inbox/bob").remove(0);
-    let same =
-        std::fs::read_to_string(world.room(&format!("inbox/bob/{name}"))).expect("the message");
+    let same = world.text(&format!("inbox/bob/{name}"));
     world.write(&format!("inbox/bob/seen/{name}"), bytes.unwrap_or(&same));
     name
 }
@@ -233,7 +232,7 @@ fn seen_before(world: &World, bytes: Option<&str>) -> String {
 #[test]
 fn read_shows_a_message_once_although_seen_has_a_file_of_its_name() {
     // P96
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     ["first", "second", "third"]
         .iter()
         .for_each(|body| drop(world.send("alice", "bob", body)));
@@ -253,14 +252,13 @@ fn read_shows_a_message_once_although_seen_has_a_file_of_its_name() {
     let further = format!("inbox/bob/seen/{}~2.json", name.trim_end_matches(".json"));
     assert_eq!(world.read(&further)["body"], "second");
     assert_eq!(world.names("inbox/bob/seen").len(), 4);
-    let kept = std::fs::read_to_string(world.room(&format!("inbox/bob/seen/{name}")))
-        .expect("it is there");
+    let kept = world.text(&format!("inbox/bob/seen/{name}"));
     assert!(kept.starts_with("another thing"), "{kept}");
 }
 
 #[test]
 fn a_message_that_cannot_be_marked_does_not_block_other_messages() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     ["first", "second"]
         .iter()
         .for_each(|body| drop(world.send("alice", "bob", body)));
@@ -273,12 +271,12 @@ fn a_message_that_cannot_be_marked_does_not_block_other_messages() {
 
 #[test]
 fn fifty_simultaneous_readers_show_each_message_once() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let lines: String = (0..50)
         .map(|n| format!("{{\"to\": \"bob\", \"body\": \"letter {n}.\"}}\n"))
         .collect();
     world.drop_file("alice", "many.ndjson", lines);
-    world.ok(&["run", "--once"]);
+    world.pass();
     // No new mail arrives, so only the two readers affect the output.
     let _router = world.router(&[]);
     let readers: Vec<_> = (0..50)
@@ -312,10 +310,10 @@ fn fifty_simultaneous_readers_show_each_message_once() {
 
 #[test]
 fn a_reader_that_does_not_end_keeps_its_message_and_no_other() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let long = serde_json::json!({"to": "bob", "body": "long ".repeat(100_000)}).to_string();
     world.drop_file("alice", "long.json", long);
-    world.ok(&["run", "--once"]);
+    world.pass();
     // It fills the pipe without a reader, so it is still printing.
     let mut slow = world.bare(&["read", "--as", "bob"]);
     let mut slow = slow

@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 
 /// Two rejected files of alice, and one of bob.
 fn world() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "one"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.drop_file(
         "alice",
         "two.json",
         "{\"to\": \"carol\", \"body\": \"two\u{202e}\", \"priority\": \"P9\"}",
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.drop_file("bob", "three.json", r#"{"to": "alcie", "body": "three"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world
 }
 
@@ -201,12 +201,12 @@ fn drop_deletes_only_the_named_rejected_files() {
 
 #[test]
 fn unusual_files_in_rejected_are_listed_correctly() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     // A file named like an explanation, a directory, and an explanation without its rejected file.
     world.drop_file("alice", "x.error.json", "[]");
     std::fs::create_dir_all(world.room("outbox/alice/d.json")).expect("a directory");
     world.drop_file("alice", "taken.json", "[]");
-    world.ok(&["run", "--once"]);
+    world.pass();
     let names = world.names("rejected/alice");
     let taken = names
         .iter()
@@ -273,13 +273,13 @@ fn status_names_the_command_that_fixes_each_problem() {
 
 #[test]
 fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "turn.ndjson",
         "{\"to\": \"bob\", \"body\": \"one\"}\n{\"to\": \"bbo\", \"body\": \"two\"}\n",
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let list = world.items(&["rejected", "list"]);
     assert_eq!(
         (
@@ -309,15 +309,16 @@ fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
 
 /// Alice dropped a file of three lines; these have an unregistered recipient.
 fn lines(refused: &[usize]) -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let to = |n: &usize| if refused.contains(n) { "bbo" } else { "bob" };
-    let line = |n: usize| format!("{{\"to\": \"{}\", \"body\": \"line {n}\"}}\n", to(&n));
     world.drop_file(
         "alice",
         "turn.ndjson",
-        (1..=3).map(line).collect::<String>(),
+        (1..=3)
+            .map(|n| format!("{{\"to\": \"{}\", \"body\": \"line {n}\"}}\n", to(&n)))
+            .collect::<String>(),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     world
 }
 
@@ -391,7 +392,7 @@ fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
         "turn.ndjson",
         "{\"to\": \"nobody\", \"body\": \"another file\"}\n",
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let said = world.fails(2, &["rejected", "retry", "turn.ndjson"]);
     assert!(
         said.contains("(line 1)") && said.contains("(line 2)"),

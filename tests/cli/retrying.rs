@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 /// Alice dropped a file of lines. The second line names an agent that is now registered.
 fn line() -> (World, String) {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let lines = "{\"to\": \"bob\", \"body\": \"one\"}\n{\"to\": \"bbo\", \"body\": \"two\"}\n";
     world.drop_file("alice", "turn.ndjson", lines);
     registered(world)
@@ -14,13 +14,13 @@ fn line() -> (World, String) {
 
 /// Alice dropped a file that names an agent that is now registered.
 fn file() -> (World, String) {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "two"}"#);
     registered(world)
 }
 
 fn registered(world: World) -> (World, String) {
-    world.ok(&["run", "--once"]);
+    world.pass();
     let number = world.items(&["rejected", "list"])[0]["seq"].to_string();
     world.ok(&["agent", "add", "bbo"]);
     (world, number)
@@ -35,18 +35,20 @@ fn replacement(world: &World, name: &str, text: &str) -> String {
 
 /// Runs these commands at the same time.
 fn at_once(world: &World, commands: &[Vec<&str>]) {
-    let start = |args: &Vec<&str>| {
-        world
-            .bare(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts")
-    };
-    let mut running: Vec<_> = commands.iter().map(start).collect();
+    let mut running: Vec<_> = commands
+        .iter()
+        .map(|args| {
+            world
+                .bare(args)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it starts")
+        })
+        .collect();
     running.iter_mut().for_each(|one| drop(one.wait()));
-    world.ok(&["run", "--once"]);
+    world.pass();
 }
 
 /// The explanation and the file of a killed retry are there again.
@@ -124,9 +126,9 @@ fn the_file_of_a_killed_retry_is_still_in_the_outbox_at_the_next_retry() {
     );
     let retried = world.items(&["rejected", "retry", &number]);
     assert_eq!(retried.as_array().map(Vec::len), Some(1));
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bbo"), ["two"]);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -160,9 +162,9 @@ fn another_content_after_a_killed_retry_is_rejected_and_kept() {
 
 #[test]
 fn a_retry_that_was_rejected_again_twice_is_delivered_once() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "two"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let number = world.items(&["rejected", "list"])[0]["seq"].to_string();
     restored(&world, |world| {
         drop(world.fails(65, &["rejected", "retry", &number]))
@@ -209,13 +211,13 @@ fn a_file_that_only_looks_like_a_retry_is_an_ordinary_message() {
             format!(r#"{{"to": "bob", "body": "{n}"}}"#),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob").len(), 6, "{:?}", world.bodies("bob"));
 }
 
 #[test]
 fn a_file_of_lines_that_is_retried_as_a_whole_has_each_line_delivered_once() {
-    let world = World::with(&["alice", "bob"]).settings("message_bytes = 1024\n");
+    let world = World::alice_and_bob().settings("message_bytes = 1024\n");
     let lines: String = (0..30)
         .map(|n| {
             format!(
@@ -225,7 +227,7 @@ fn a_file_of_lines_that_is_retried_as_a_whole_has_each_line_delivered_once() {
         })
         .collect();
     world.drop_file("alice", "big.ndjson", &lines);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let listed = world.items(&["rejected", "list"]);
     assert_eq!(
         (listed.as_array().map(Vec::len), &listed[0]["code"]),
@@ -244,10 +246,10 @@ fn a_file_of_lines_that_is_retried_as_a_whole_has_each_line_delivered_once() {
 #[test]
 fn each_line_that_is_rejected_again_can_be_retried_by_itself() {
     // P290
-    let world = World::with(&["alice", "bob"]).settings("message_bytes = 1024\n");
+    let world = World::alice_and_bob().settings("message_bytes = 1024\n");
     let long = format!("{{\"to\": \"bob\", \"body\": \"{}\"}}\n", "x".repeat(2000));
     world.drop_file("alice", "m.ndjson", &long);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let lines = ["one", "two"].map(|body| format!("{{\"to\": \"carl\", \"body\": \"{body}\"}}\n"));
     std::fs::write(world.path().join("fixed.ndjson"), lines.concat()).expect("a file");
     world.run(&["rejected", "retry", "m.ndjson", "fixed.ndjson"]);
@@ -264,12 +266,12 @@ fn a_retry_in_another_form_of_file_is_a_duplicate() {
     let world = World::with(&["alice"]);
     let text = r#"{"to": "carl", "body": "one"}"#;
     world.drop_file("alice", "m.json", text);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.ok(&["agent", "add", "carl"]);
     let number = world.items(&["rejected", "list"])[0]["seq"].clone();
     for form in ["json", "ndjson", "json"] {
         world.drop_file("alice", &format!("retry~{number}~m.{form}"), text);
-        world.ok(&["run", "--once"]);
+        world.pass();
     }
     assert_eq!(world.bodies("carl"), ["one"]);
 }
@@ -281,9 +283,9 @@ fn a_line_that_was_rejected_in_a_retry_of_its_file_is_delivered_once() {
         .map(|(to, body)| format!("{{\"to\": \"{to}\", \"body\": \"{body}\"}}\n"))
         .concat();
     for whole_file_first in [true, false] {
-        let world = World::with(&["alice", "bob"]).settings("message_bytes = 1024\n");
+        let world = World::alice_and_bob().settings("message_bytes = 1024\n");
         world.drop_file("alice", "m.ndjson", "x".repeat(2000));
-        world.ok(&["run", "--once"]);
+        world.pass();
         let whole = world.items(&["rejected", "list"])[0]["seq"].to_string();
         let fixed = replacement(&world, "fixed.ndjson", &lines);
         restored(&world, |world| {
@@ -301,7 +303,7 @@ fn a_line_that_was_rejected_in_a_retry_of_its_file_is_delivered_once() {
             [&line, &whole]
         };
         let retried = order.map(|number| retry(number));
-        world.ok(&["run", "--once"]);
+        world.pass();
         assert_eq!(
             (world.bodies("bob"), world.bodies("carl")),
             (vec!["one".to_owned()], vec!["two".to_owned()]),
@@ -317,7 +319,7 @@ fn a_retry_is_listed_by_the_name_of_the_first_file() {
     for (name, lines) in [("m.ndjson", 2), ("one.json", 1)] {
         world.drop_file("alice", name, "{\"to\": \"bbo\"}\n".repeat(lines));
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     for _ in 0..2 {
         world.fails(65, &["rejected", "retry", "--all"]);
     }

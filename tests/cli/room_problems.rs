@@ -77,7 +77,7 @@ fn a_missing_room_is_reported_before_any_other_problem() {
 
 #[test]
 fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&[
         "send", "bob", "which?", "--type", "question", "--as", "alice",
     ]);
@@ -93,7 +93,7 @@ fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
         "alice",
     ]);
     world.ok(&["claim", "src/a", "--as", "alice"]);
-    let registry = std::fs::read_to_string(world.room("registry.json")).expect("the registry");
+    let registry = world.text("registry.json");
     for (file, content) in [
         (
             "settings.toml",

@@ -5,10 +5,8 @@ use serde_json::{Value, json};
 
 #[test]
 fn the_sender_is_named_or_known_from_the_environment() {
-    let world = World::with(&["alice", "bob"]);
-    let unnamed = world.run_with(&["send", "bob", "hi"], |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
-    });
+    let world = World::alice_and_bob();
+    let unnamed = world.run_env(&["send", "bob", "hi"], "MAILBAG_TEST_ANCESTRY", "unknown");
     let said = unnamed.fails(2, &["send"]);
     assert!(
         said.contains("--as") && said.contains("MAILBAG_AGENT"),
@@ -67,13 +65,13 @@ fn an_open_room_takes_mail_from_whoever_writes() {
         "writer"
     );
     // Names that differ only in letter case are one name.
-    world.ok(&["send", "bob", "again", "--as", "Agent_Writer_1_X"]);
+    world.send("Agent_Writer_1_X", "bob", "again");
     assert_eq!(world.inbox("bob")[1]["from"], "agent_writer_1_x");
 }
 
 #[test]
 fn send_does_not_write_a_message_that_the_router_would_reject() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let before = world.everything();
     let refused = |args: &[&str], why: &str| {
         let said = world.fails(65, &[&["send"], args, &["--as", "alice"]].concat());
@@ -151,7 +149,7 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
 
 #[test]
 fn every_option_arrives_where_it_belongs() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let options =
         "--type question --priority P1 --thread ports --expires 2h --channel net --subject Port?";
     let mut args = vec!["send", "bob", "which?", "--as", "alice"];
@@ -182,7 +180,7 @@ fn every_option_arrives_where_it_belongs() {
 
 #[test]
 fn send_attaches_context_files_by_name_and_other_files_as_copies() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.write("context/decisions/ports.md", "8080\n");
     let notes = world.path().join("notes.txt");
     std::fs::write(&notes, "a note").expect("a file");
@@ -264,7 +262,7 @@ fn a_reply_names_what_it_answers_by_id_or_seq() {
 
 #[test]
 fn ten_simultaneous_sends_without_a_router_are_each_delivered_once() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     std::thread::scope(|scope| {
         for n in 0..10 {
             let world = &world;
@@ -275,12 +273,12 @@ fn ten_simultaneous_sends_without_a_router_are_each_delivered_once() {
     let mut bodies = world.bodies("bob");
     bodies.sort();
     assert_eq!(bodies, (0..10).map(|n| n.to_string()).collect::<Vec<_>>());
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
 fn check_reports_everything_and_sends_nothing() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let write =
         |name: &str, text: &str| std::fs::write(world.path().join(name), text).expect("a file");
     write("good.json", r#"{"to": "bob", "body": "hi"}"#);

@@ -1,13 +1,8 @@
 //! `mailbag share`
 
-use crate::world::World;
+use crate::world::{World, sha256};
 use serde_json::{Value, json};
 use std::fs;
-
-fn digest(bytes: &[u8]) -> String {
-    use sha2::Digest;
-    data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(bytes))
-}
 
 fn file(world: &World, name: &str, content: impl AsRef<[u8]>) -> String {
     fs::write(world.path().join(name), content).expect("a file");
@@ -47,7 +42,7 @@ fn share_copies_a_file_into_the_context_and_announces_it_to_all() {
         );
         let path = "research/notes.md";
         let wanted =
-            json!([{"path": path, "sha256": digest(b"# Ports\n"), "media_type": "text/markdown"}]);
+            json!([{"path": path, "sha256": sha256(b"# Ports\n"), "media_type": "text/markdown"}]);
         assert_eq!(mail["attachments"], wanted);
     }
     assert!(world.inbox("alice").is_empty());
@@ -62,7 +57,7 @@ fn share_copies_a_file_into_the_context_and_announces_it_to_all() {
 
 #[test]
 fn the_same_file_is_kept_once_and_another_gets_a_number() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let share = |content: &str| {
         let name = file(&world, "plan.md", content);
         let ran = world.run(&[
@@ -111,23 +106,20 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
         (&third["path"], &third["already_shared"]),
         (&json!("plans/plan-2.md"), &json!(true))
     );
-    assert_eq!(
-        fs::read_to_string(world.room("context/plans/plan.md")).expect("a file"),
-        "one"
-    );
+    assert_eq!(world.text("context/plans/plan.md"), "one");
     assert_eq!(
         fs::read_dir(world.room("context/plans"))
             .expect("a directory")
             .count(),
         2
     );
-    assert_eq!(other["sha256"], digest(b"two"));
+    assert_eq!(other["sha256"], sha256(b"two"));
     assert_eq!(world.inbox("bob").len(), 4);
 }
 
 #[test]
 fn share_rejects_everything_but_a_regular_file() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let notes = file(&world, "notes.md", "x");
     std::os::unix::fs::symlink(&notes, world.path().join("link")).expect("a link");
     fs::create_dir(world.path().join("folder")).expect("a directory");
@@ -160,7 +152,7 @@ fn share_rejects_everything_but_a_regular_file() {
 
 #[test]
 fn share_copies_no_file_if_its_announcement_would_be_rejected() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let notes = file(&world, "notes.md", "x");
     let odd = file(&world, "two\nlines.md", "x");
     let before = world.everything();
@@ -188,7 +180,7 @@ fn share_copies_no_file_if_its_announcement_would_be_rejected() {
 
 #[test]
 fn share_accepts_large_files_and_does_not_follow_a_linked_category() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let content: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
     let large = file(&world, "large.bin", &content);
     let shared = world.json(&[
@@ -203,7 +195,7 @@ fn share_accepts_large_files_and_does_not_follow_a_linked_category() {
     ]);
     assert_eq!(
         (&shared["sha256"], &shared["size"]),
-        (&json!(digest(&content)), &json!(content.len()))
+        (&json!(sha256(&content)), &json!(content.len()))
     );
     assert_eq!(world.inbox("bob")[0]["attachments"][0]["media_type"], "x/y");
     let elsewhere = world.path().join("elsewhere");
@@ -220,7 +212,7 @@ fn share_accepts_large_files_and_does_not_follow_a_linked_category() {
 
 #[test]
 fn the_settings_can_put_the_context_elsewhere() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let notes = file(&world, "notes.md", "x");
     let common = world.path().join("common");
     let world = world.settings(&format!("context = {:?}\n", common.display().to_string()));

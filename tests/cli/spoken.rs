@@ -5,7 +5,7 @@ use serde_json::json;
 
 #[test]
 fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&[
         "message",
         "send",
@@ -35,14 +35,14 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
     assert!(missing.contains("design"), "{missing}");
     world.fails(2, &["message", "sing"]);
     // In other positions, such a word keeps its meaning.
-    world.ok(&["send", "bob", "roster", "--as", "alice"]);
+    world.send("alice", "bob", "roster");
     world.ok(&["send", "bob", "--as", "alice", "message"]);
     assert_eq!(world.bodies("bob"), ["hello", "roster", "message"]);
 }
 
 #[test]
 fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all() {
-    let world = World::with(&["alice", "bob"]).agent("carol", &["--role", "tester"]);
+    let world = World::alice_and_bob().agent("carol", &["--role", "tester"]);
     let check = |message: serde_json::Value| {
         let ran = world.pipe(
             &[
@@ -89,7 +89,7 @@ fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all
 
 #[test]
 fn the_inbox_is_listed_for_an_agent_named_as_elsewhere() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     assert_eq!(
         world.ok(&["inbox", "--as", "bob"]),

@@ -25,10 +25,10 @@ fn to_a_full_disk(world: &World, args: &[&str]) -> (i32, String) {
 
 #[test]
 fn a_full_output_does_not_make_anybody_send_twice() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "hello");
     world.drop_file("alice", "bad.json", r#"{"to": "carol", "body": "hello"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.write("notes.md", "a text");
     world.ok(&["take", "--as", "bob", "--holder", "one"]);
     let notes = world.room("notes.md").display().to_string();
@@ -66,7 +66,7 @@ fn a_full_output_does_not_make_anybody_send_twice() {
 
 #[test]
 fn an_error_after_sending_names_the_id_and_the_place_of_the_message() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let (code, said) = to_a_full_disk(&world, &["send", "bob", "hello", "--as", "alice"]);
     assert_eq!(
         (code, world.bodies("bob")),
@@ -106,7 +106,7 @@ mod traced {
 
     /// Sends while the N-th sync fails, in a room with passes that sync no files.
     fn failing(nth: usize) -> (World, End, String) {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         world.write("settings.toml", "durability = \"process\"\n");
         sending(
             world,
@@ -140,7 +140,7 @@ mod traced {
             "{said}"
         );
         assert!(said.contains("do not send it again"), "{said}");
-        world.ok(&["run", "--once"]);
+        world.pass();
         assert_eq!(world.bodies("bob"), ["hello"]);
     }
 
@@ -160,7 +160,7 @@ mod traced {
 
     #[test]
     fn a_pass_leaves_the_message_in_the_outbox_if_its_first_sync_fails() {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         let (world, end, said) = sending(
             world,
             Plan::Fail {
@@ -177,14 +177,14 @@ mod traced {
             "{said}"
         );
         assert!(said.contains("do not send it again"), "{said}");
-        world.ok(&["run", "--once"]);
+        world.pass();
         assert_eq!(world.bodies("bob"), ["hello"]);
     }
 }
 
 #[test]
 fn a_pass_that_fails_for_good_names_the_message_once() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "first");
     std::fs::write(world.room("spool/room"), "another\n").expect("another room's id");
     let Ran { code, out, err } = world.run(&["send", "-q", "bob", "hello", "--as", "alice"]);

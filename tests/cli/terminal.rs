@@ -44,7 +44,7 @@ fn full() -> World {
         &format!("{LONG}.json"),
         r#"{"to": "nobody-with-this-name", "body": "x"}"#,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let subject = format!("src/{LONG}/**");
     world.ok(&["claim", &subject, "--note", &text, "--as", LONG]);
     world.run(&[
@@ -103,9 +103,7 @@ fn long_output_at_a_terminal_goes_through_the_pager() {
         );
         assert!(
             !world
-                .run_with(words, |command| {
-                    command.env("MAILBAG_PAGER", "sed s/^/paged:/");
-                })
+                .run_env(words, "MAILBAG_PAGER", "sed s/^/paged:/")
                 .out
                 .contains("paged:"),
             "{words:?} in a pipe"

@@ -166,9 +166,7 @@ fn an_empty_room_an_unidentified_session_and_a_stranger() {
     let world = World::with(&["alice"]);
     let text = world.ok(&["context", "--as", "alice"]);
     assert_eq!(text.lines().count(), 1, "{text}");
-    let unnamed = world.run_with(&["context"], |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
-    });
+    let unnamed = world.run_env(&["context"], "MAILBAG_TEST_ANCESTRY", "unknown");
     assert!(
         unnamed
             .fails(2, &["context"])
@@ -219,7 +217,7 @@ fn a_read_only_room_is_read() {
 #[test]
 fn a_question_that_expired_unread_is_no_open_thread() {
     // P174
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let question =
         json!({"to": "bob", "type": "question", "body": "lunch?", "expires_at": time(5)});
     say(&world, 0, "alice", question);
@@ -235,7 +233,7 @@ fn a_question_that_expired_unread_is_no_open_thread() {
 
 #[test]
 fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     let said = |from: &str, message: Value| {
         town.mail(from, "x.json", message);
         town.ok(&["run", "--once", "-q"]);

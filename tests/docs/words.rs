@@ -118,10 +118,10 @@ fn a_replaced_term_is_found_in_prose_and_not_in_code() {
 /// The terms in a line that the glossary replaces, each with what to write instead.
 fn replaced(line: &str) -> impl Iterator<Item = (String, &'static str)> {
     static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-        let compiled = |(pattern, instead): &(&str, &'static str)| {
-            (Regex::new(pattern).expect("a pattern"), *instead)
-        };
-        REPLACED.iter().map(compiled).collect()
+        REPLACED
+            .iter()
+            .map(|(pattern, instead)| (Regex::new(pattern).expect("a pattern"), *instead))
+            .collect()
     });
     PATTERNS.iter().filter_map(move |(pattern, instead)| {
         Some((pattern.find(line)?.as_str().to_owned(), *instead))

@@ -17,8 +17,8 @@ fn bounds(world: &World, watches: u64, watchers: u64) -> std::path::PathBuf {
 #[cfg(target_os = "linux")]
 #[test]
 fn doctor_reports_low_watch_limits_with_the_command_that_raises_them() {
-    let world = World::with(&["alice", "bob"]);
-    world.ok(&["run", "--once"]);
+    let world = World::alice_and_bob();
+    world.pass();
     let mut command = world.program(&["doctor", "--json"]);
     let report = report({
         command.env("MAILBAG_TEST_PROC", bounds(&world, 4, 1));

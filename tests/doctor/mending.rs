@@ -23,7 +23,7 @@ fn fixed(world: &World) -> Vec<Value> {
 
 #[test]
 fn a_conversation_that_lacks_messages_is_made_again() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     let path = world.room("channels/main/messages.ndjson");
@@ -48,7 +48,7 @@ fn a_conversation_that_lacks_messages_is_made_again() {
 
 #[test]
 fn a_last_batch_that_is_not_whole_is_set_aside() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let path = world.room("log/00000001.ndjson");
     let mut text = fs::read_to_string(&path).expect("the log");
@@ -63,7 +63,7 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
     assert_eq!(report["fixed"][0]["code"], "log_unfinished");
     // The removed end is kept and reported.
     assert_eq!(codes(&report), ["quarantine"]);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn fix_removes_the_lock_file_of_a_killed_router() {
 
 #[test]
 fn a_missing_directory_is_made_and_waiting_mail_routed() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     fs::remove_dir_all(world.room("spool/stage")).expect("it is there");
     fs::remove_dir_all(world.room("context")).expect("it is there");
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
@@ -102,7 +102,7 @@ fn a_missing_directory_is_made_and_waiting_mail_routed() {
 
 #[test]
 fn fix_reports_its_changes_in_words() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["doctor", "--fix"]);
     assert!(

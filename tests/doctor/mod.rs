@@ -108,7 +108,7 @@ fn paste(world: &World, finding: &Value) {
 
 #[test]
 fn a_room_without_a_fault_is_healthy_and_looking_changes_nothing() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     let before = world.everything();
     let report = examined(&world, &[]);

@@ -35,7 +35,7 @@ fn doctor_reports_an_outbox_with_a_display_name_and_its_command_moves_the_mail()
 
 #[test]
 fn files_that_wait_without_a_router_are_a_note() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let report = examined(&world, &[]);
     assert_eq!(report["healthy"], true);
@@ -50,9 +50,9 @@ fn files_that_wait_without_a_router_are_a_note() {
 
 #[test]
 fn doctor_reports_a_blocked_file_with_its_reason() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     says(
         &finding(&examined(&world, &[]), "blocked"),
         "warning",
@@ -62,7 +62,7 @@ fn doctor_reports_a_blocked_file_with_its_reason() {
 
 #[test]
 fn a_copy_that_could_not_be_delivered_is_named() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     fs::remove_dir_all(world.room("inbox/bob")).ok();
     fs::write(world.room("inbox/bob"), "in the way").expect("a file");
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
@@ -78,7 +78,7 @@ fn a_copy_that_could_not_be_delivered_is_named() {
 fn refused_mail_is_counted_with_the_command_that_lists_it() {
     let world = World::with(&["alice"]);
     world.drop_file("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let found = finding(&examined(&world, &[]), "rejected");
     says(
         &found,
@@ -130,7 +130,7 @@ fn a_setting_that_makes_no_sense_is_named_with_its_line() {
 
 #[test]
 fn a_damaged_log_is_named() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     let path = world.room("log/00000001.ndjson");
@@ -145,7 +145,7 @@ fn a_damaged_log_is_named() {
 
 #[test]
 fn doctor_reports_a_clock_before_the_log() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let mut command = world.program(&["doctor", "--json"]);
     command.env("MAILBAG_TEST_NOW", "2020-01-01T00:00:00Z");
@@ -158,7 +158,7 @@ fn doctor_reports_a_clock_before_the_log() {
 
 #[test]
 fn doctor_reports_a_log_of_another_room() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.write("spool/room", "msg_another\n");
     says(

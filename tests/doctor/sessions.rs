@@ -38,7 +38,7 @@ impl Drop for Session {
 #[cfg(target_os = "linux")]
 #[test]
 fn doctor_reports_two_processes_that_run_as_one_agent() {
-    let (world, elsewhere) = (World::with(&["alice", "bob"]), World::with(&["bob"]));
+    let (world, elsewhere) = (World::alice_and_bob(), World::with(&["bob"]));
     let is_told = || codes(&examined(&world, &[])).contains(&"two_sessions".to_owned());
     let _sessions = [
         Session::of(&world, "alice"),
@@ -66,7 +66,7 @@ fn doctor_reports_messages_of_several_users_in_one_outbox() {
     if !is_root("messages of several users") {
         return;
     }
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "of root");
     let strange = world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     std::os::unix::fs::chown(strange, Some(65534), None).expect("root may");
@@ -83,7 +83,7 @@ fn doctor_reports_messages_of_several_users_in_one_outbox() {
 
 #[test]
 fn several_consumers_of_one_inbox_are_a_note() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     world.ok(&["take", "--as", "bob", "--holder", "first"]);

@@ -216,7 +216,7 @@ fn exec_ends_with_the_command_s_status_and_reports_it() {
 fn arguments_are_not_written_into_the_log() {
     let world = World::new();
     world.ok(&["exec", "--id", "alice", "--", "/bin/echo", "--token=secret"]);
-    let log = std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("a log");
+    let log = world.text("log/00000001.ndjson");
     assert!(log.contains("started echo") && !log.contains("secret"));
 }
 
@@ -270,7 +270,7 @@ fn killing_exec_ends_its_command_and_frees_the_name() {
 
 #[test]
 fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("bob", "alice", "the port is 8080");
     let event = json!({"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup", "cwd": world.path()});
     let program = env!("CARGO_BIN_EXE_mailbag");

@@ -57,10 +57,7 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
             ),
             (&result, &json!(["notes.md"]))
         );
-        assert_eq!(
-            std::fs::read_to_string(town.room("context/artifacts/notes.md")).expect("shared"),
-            "found it\n"
-        );
+        assert_eq!(town.text("context/artifacts/notes.md"), "found it\n");
         assert_eq!(town.wait_for_mail("bob", 1)[0]["body"], "what I found");
         assert!(
             said[..3].iter().all(|message| message["got_by"].is_null()),

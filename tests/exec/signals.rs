@@ -160,7 +160,7 @@ fn an_interrupt_that_is_ignored_ends_neither_the_command_nor_a_wait_and_sigterm_
 
 #[test]
 fn a_router_that_is_started_to_ignore_an_interrupt_ends_by_sigterm_alone() {
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     let ignored = ignoring(&town, "INT HUP TERM", &["run"]);
     town.start_by(ignored);
     town.router().signal(Signal::INT);

@@ -409,8 +409,10 @@ fn a_suspended_command_ends_when_its_exec_is_killed() {
     let command = "sh -c 'echo $$ $PPID > pids; echo up; read word'";
     if at_prompt(&world, command, &[&suspended()[..], &kill("KILL")].concat()).is_some() {
         let pids = std::fs::read_to_string(world.path().join("pids")).expect("its pids");
-        let is_gone = |pid: &str| !std::path::Path::new("/proc").join(pid).exists();
-        world.wait("both are gone", || pids.split_whitespace().all(is_gone));
+        world.wait("both are gone", || {
+            pids.split_whitespace()
+                .all(|pid| !std::path::Path::new("/proc").join(pid).exists())
+        });
     }
 }
 

@@ -89,10 +89,10 @@ fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
     hold.lock().expect("nobody else has it");
     let mut bob = after(&world, "bob", &["alice"]);
     waits(&mut bob, &world, "bob");
-    world.drop_file(
+    world.mail(
         "alice",
         "x.json",
-        json!({"type": "completed", "body": "done"}).to_string(),
+        json!({"type": "completed", "body": "done"}),
     );
     assert_eq!(bob.ends(&world, 0), "begun\n");
 }
@@ -146,7 +146,7 @@ fn a_circle_is_refused_with_its_path() {
 #[test]
 fn one_of_two_agents_that_wait_for_each_other_gives_up() {
     for _ in 0..5 {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         let mut both = [
             after(&world, "alice", &["bob"]),
             after(&world, "bob", &["alice"]),
@@ -183,7 +183,7 @@ fn one_of_two_agents_that_wait_for_each_other_gives_up() {
 
 #[test]
 fn a_killed_waiting_agent_no_longer_waits() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut bob = after(&world, "bob", &["alice"]);
     waits(&mut bob, &world, "bob");
     bob.signal(Signal::KILL);
@@ -240,25 +240,25 @@ fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
         let wait = waits(&mut bob, &world, "bob");
         let id = wait["id"].as_str().expect("an id");
         // A message without a reference, of another type, or for another agent has no effect.
-        world.drop_file(
+        world.mail(
             "carol",
             "1.json",
-            json!({"to": "bob", "type": kind, "body": "go on"}).to_string(),
+            json!({"to": "bob", "type": kind, "body": "go on"}),
         );
-        world.drop_file(
+        world.mail(
             "carol",
             "2.json",
-            json!({"to": "bob", "body": "go on", "refs": [id]}).to_string(),
+            json!({"to": "bob", "body": "go on", "refs": [id]}),
         );
-        world.drop_file(
+        world.mail(
             "bob",
             "3.json",
-            json!({"to": "bob", "type": kind, "body": "me", "refs": [id]}).to_string(),
+            json!({"to": "bob", "type": kind, "body": "me", "refs": [id]}),
         );
-        world.drop_file(
+        world.mail(
             "carol",
             "4.json",
-            json!({"to": "alice", "type": kind, "body": "x", "refs": [id]}).to_string(),
+            json!({"to": "alice", "type": kind, "body": "x", "refs": [id]}),
         );
         world.wait("all came", || {
             world.inbox("bob").len() == 3 && world.inbox("alice").len() == 1
@@ -386,7 +386,7 @@ fn exec_after_rejects_unknown_and_retired_agents() {
 
 #[test]
 fn who_waits_takes_over_when_the_router_ends() {
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     let mut bob = after(&town, "bob", &["alice"]);
     waits(&mut bob, &town, "bob");
     town.router().signal(Signal::KILL);

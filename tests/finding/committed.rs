@@ -29,7 +29,7 @@ const READERS: [&[&str]; 6] = [
 
 /// Alice wrote to bob once.
 fn world() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "before");
     world
 }
@@ -83,43 +83,16 @@ fn commit() -> usize {
 #[test]
 fn no_reader_shows_a_message_before_its_sync_succeeded() {
     // P94
-    let (nth, world) = (commit(), world());
-    late(&world);
-    let during = RefCell::new(None);
-    let plan = Plan::Fail {
-        name: "fdatasync",
-        nth,
-        errno: libc::EIO,
-        lasting: false,
-    };
-    let outcome = Tracer::new(&world.room(""))
-        .expect("the room is there")
-        .at_call(|call| {
-            if syncs_the_log(call) && during.borrow().is_none() {
-                during.replace(Some(shown_by(&world, &READERS)));
-            }
-        })
-        // A router instead of a pass, because readers would wait for a pass.
-        .run(world.bare(&["run"]), plan)
-        .expect("it can be traced");
-    assert_eq!(
-        (outcome.end, outcome.failed),
-        (End::Exited(1), 1),
-        "{}",
-        outcome.stderr
-    );
-    assert_eq!(
-        during.take(),
-        Some(Vec::new()),
-        "while the sync was under way"
-    );
+    // A router runs instead of a pass, because readers would wait for a pass.
+    let (world, during) = with_a_failed_sync(|world| shown_by(world, &READERS));
+    assert_eq!(during, Vec::<String>::new(), "while the sync was under way");
     // It makes no pass by itself.
     assert_eq!(
         shown_by(&world, &READERS[3..4]),
         Vec::<String>::new(),
         "after it failed"
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(shown_by(&world, &READERS).len(), READERS.len());
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }
@@ -146,7 +119,7 @@ fn a_sender_learns_that_a_recipient_has_taken_the_message_already() {
     // P443
     let world = world();
     late(&world);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let reach = || posted(&world).recipients[0].reach.clone();
     assert_eq!(reach(), Some(ExpectedReception::NotRunning));
     world.ok(&["read", "--all", "--as", "bob"]);
@@ -192,7 +165,7 @@ fn no_command_reports_a_message_as_accepted_before_its_sync_succeeded() {
     let (world, during) = with_a_failed_sync(told);
     assert_eq!(during, (false, json!(1)), "while the sync was under way");
     assert_eq!(told(&world), (false, json!(1)), "after it failed");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(told(&world), (true, json!(2)));
 }
 
@@ -256,7 +229,7 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
 fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
     let world = world();
     late(&world);
-    world.ok(&["run", "--once"]);
+    world.pass();
     for note in [
         None,
         Some(""),
@@ -333,7 +306,7 @@ fn no_tool_view_or_doctor_shows_a_message_before_its_sync_succeeded() {
         !report.contains("conversation_behind") && report.contains("findings"),
         "after it failed: {report}"
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let router = world.router(&[]);
     assert_eq!(
         shown_live(&world),
@@ -382,7 +355,7 @@ fn ask_sends_a_question_once_if_its_sync_failed() {
         ["before"],
         "nothing is delivered of it"
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }
 
@@ -434,6 +407,6 @@ fn a_tool_does_not_report_a_message_as_sent_if_its_sync_failed() {
         ran.failed > 0 && data["seq"].is_null() && data["pending"].is_string(),
         "{answer}"
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }

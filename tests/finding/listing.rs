@@ -133,9 +133,7 @@ fn list_unread_shows_the_messages_that_are_still_in_the_inbox() {
         ids(&world, &["--unread", "--to", "bob", "--as", "carol"]),
         ["m4"]
     );
-    let unknown = world.run_with(&["list", "--unread"], |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
-    });
+    let unknown = world.run_env(&["list", "--unread"], "MAILBAG_TEST_ANCESTRY", "unknown");
     assert!(unknown.fails(2, &["list", "--unread"]).contains("--to"));
     world.ok(&["read", "--all", "--as", "bob"]);
     assert_eq!(ids(&world, &["--unread", "--to", "bob"]), [""; 0]);
@@ -172,14 +170,14 @@ fn a_listing_is_a_line_a_message_whatever_it_says() {
 #[test]
 fn reading_commands_route_pending_files_first_and_otherwise_change_nothing() {
     // P50
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "x.json",
         r#"{"id": "m1", "to": "bob", "body": "hi"}"#,
     );
     assert_eq!(ids(&world, &["--unread", "--to", "bob"]), ["m1"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let before = world.everything();
     ids(&world, &[]);
     world.ok(&["search", "hi"]);

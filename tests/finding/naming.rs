@@ -24,8 +24,8 @@ fn spellings(id: &str, seq: &str) -> [String; REFERENCE_FORMS] {
 
 /// Alice wrote to bob, once for each spelling, of each kind: an id begins with the kind and the number of the spelling.
 fn world(kinds: &[&str]) -> World {
-    let world = World::with(&["alice", "bob"])
-        .settings("answer_within = { urgent = \"1h\", normal = \"0\" }\n");
+    let world =
+        World::alice_and_bob().settings("answer_within = { urgent = \"1h\", normal = \"0\" }\n");
     for kind in kinds {
         for n in 0..REFERENCE_FORMS {
             let id = format!("{kind}-{n}-end");
@@ -34,7 +34,7 @@ fn world(kinds: &[&str]) -> World {
             world.drop_file("alice", &format!("{id}.json"), message.to_string());
         }
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     world
 }
 
@@ -126,7 +126,7 @@ fn every_command_takes_every_spelling(world: &World) {
         let ack = json!({"type": "ack", "refs": [name], "status": "actioned"});
         world.drop_file("bob", &format!("{id}.json"), ack.to_string());
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     for (id, name) in dropped {
         assert_eq!(
             status(world, &id),
@@ -181,7 +181,7 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
         let ack = json!({"type": "ack", "refs": [name], "status": "acknowledged"});
         world.drop_file("bob", &format!("{id}.json"), ack.to_string());
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let mut later = world.program(&["run", "--once"]);
     later
         .env("MAILBAG_TEST_NOW", "2099-01-01T00:00:00Z")
@@ -277,7 +277,7 @@ fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
     let shadow =
         json!({"id": number, "to": "bob", "body": "under a number that is shown for another"});
     world.drop_file("carol", "x.json", shadow.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     let sign = format!("#{number}");
     for command in ["read", "trace", "thread"] {
         let said = world.fails(2, &[command, &number, "--as", "bob"]);
@@ -300,7 +300,7 @@ fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
 
 #[test]
 fn an_answer_that_was_dropped_may_name_the_question_by_its_number() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&[
         "send",
         "bob",
@@ -312,7 +312,7 @@ fn an_answer_that_was_dropped_may_name_the_question_by_its_number() {
     let number = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     let answer = json!({"to": "alice", "body": "8080", "in_reply_to": format!("#{number}"), "refs": [format!("#{number}")]});
     world.drop_file("bob", "x.json", answer.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("alice"), ["8080"]);
     let trace = world.json(&["trace", &number, "--as", "alice"]);
     assert_eq!(
@@ -332,7 +332,7 @@ fn an_answer_that_was_dropped_may_name_the_question_by_its_number() {
         .as_str()
         .expect("an id")
         .to_owned();
-    world.ok(&["send", "bob", "another matter", "--as", "alice"]);
+    world.send("alice", "bob", "another matter");
     world.ok(&[
         "send",
         "bob",

@@ -8,7 +8,7 @@ use std::io::Write;
 
 /// A room with a log of many small segments, which test builds can make.
 fn segmented(messages: usize) -> World {
-    let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
+    let world = World::alice_and_bob().settings("durability = \"process\"\n");
     for n in 0..messages {
         let body = "x".repeat(1 + n * 37 % 900);
         let message =
@@ -117,7 +117,7 @@ fn a_last_line_that_is_cut_is_not_there_yet() {
 
 #[test]
 fn a_damaged_line_hides_no_other() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let messages: Vec<(&str, Value)> = (0..6)
         .map(|n| {
             (

@@ -87,7 +87,7 @@ fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
 
 #[test]
 fn a_reply_takes_what_send_takes() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&[
         "send",
         "bob",
@@ -168,7 +168,7 @@ fn a_reply_takes_what_send_takes() {
 
 #[test]
 fn a_just_dropped_message_can_be_answered_with_and_without_a_router() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "x.json",
@@ -176,7 +176,7 @@ fn a_just_dropped_message_can_be_answered_with_and_without_a_router() {
     );
     world.ok(&["reply", "m1", "hi yourself", "--as", "bob"]);
     assert_eq!(world.bodies("alice"), ["hi yourself"]);
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.mail(
         "alice",
         "x.json",
@@ -226,9 +226,7 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
             "{said}"
         );
     }
-    let unknown = world.run_with(&["reply", "same", "x"], |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
-    });
+    let unknown = world.run_env(&["reply", "same", "x"], "MAILBAG_TEST_ANCESTRY", "unknown");
     let said = unknown.fails(2, &["reply", "same", "x"]);
     assert!(said.contains("--as"), "{said}");
     assert_eq!(world.everything(), before);
@@ -244,7 +242,7 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
 
 #[test]
 fn the_human_may_answer_what_was_said_between_agents() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     drop_all(
         &world,
         &[(

@@ -45,7 +45,7 @@ fn talk() -> World {
 
 #[test]
 fn an_answer_by_number_is_in_the_thread_by_whatever_name_it_is_asked_for() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     drop_all(
         &world,
         &[(
@@ -190,7 +190,7 @@ fn ids_that_several_have_are_not_mixed_up() {
 
 #[test]
 fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     drop_all(
         &world,
         &[
@@ -222,7 +222,7 @@ fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
 
 #[test]
 fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     drop_all(
         &world,
         &[(
@@ -253,7 +253,7 @@ fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
 
 #[test]
 fn a_thread_shows_replies_to_messages_missing_from_the_log() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     drop_all(
         &world,
         &[
@@ -290,7 +290,7 @@ fn a_thread_shows_replies_to_messages_missing_from_the_log() {
 
 #[test]
 fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
-    let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
+    let world = World::alice_and_bob().settings("durability = \"process\"\n");
     for n in 0..60 {
         let mut message = json!({"id": format!("n{n}"), "to": "bob", "body": n.to_string()});
         if n > 0 {
@@ -298,7 +298,7 @@ fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
         }
         world.drop_file("alice", &format!("{n:03}.json"), message.to_string());
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     for id in ["n0", "n31", "n59"] {
         assert_eq!(
             world.items(&["thread", id]).as_array().map(Vec::len),

@@ -235,13 +235,11 @@ fn taken_off(wanted: &mut Vec<&Option<Vec<u8>>>, path: &Path) {
 fn says_why(path: &Path) {
     let explained: Value = serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
     let problems = explained["problems"].as_array().expect("a list");
-    let says = |problem: &Value| {
-        ["code", "what", "fix"]
-            .iter()
-            .all(|word| problem[word].as_str() > Some(""))
-    };
     assert!(
-        !problems.is_empty() && problems.iter().all(says),
+        !problems.is_empty()
+            && problems.iter().all(|problem| ["code", "what", "fix"]
+                .iter()
+                .all(|word| problem[word].as_str() > Some(""))),
         "{explained:#}"
     );
 }

@@ -68,7 +68,7 @@ fn the_hook_records_a_commit_as_activity_without_sending_mail() {
         line.contains(&format!("commit {} on main: one.txt", &head(&world)[..10])),
         "{line}"
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -229,9 +229,7 @@ fn who_ignores_a_missing_failing_or_hanging_git() {
                 &format!("#!/bin/sh\nPATH=/bin:/usr/bin\n{git}\n"),
             );
         }
-        let ran = world.run_with(&["who"], |command| {
-            command.env("PATH", bin.path());
-        });
+        let ran = world.run_env(&["who"], "PATH", bin.path());
         let said = ran.ok(&["who"]);
         assert!(
             said.contains("alice") && !said.contains("commit"),

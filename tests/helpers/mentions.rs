@@ -103,10 +103,13 @@ fn helper_and_program_agree_on_word_characters(tongue: Tongue) {
         .flatten()
         .filter_map(char::from_u32)
         .collect();
-    let line = |c: &char| format!("{c}@a{0:x}.\n@b{0:x}{c}\n", *c as u32);
     let bodies: Vec<String> = characters
         .chunks(100)
-        .map(|some| some.iter().map(line).collect())
+        .map(|some| {
+            some.iter()
+                .map(|c| format!("{c}@a{0:x}.\n@b{0:x}{c}\n", *c as u32))
+                .collect()
+        })
         .collect();
     let (ours, theirs) = (checked(&town, &bodies), answers(tongue, &town, &bodies));
     assert!(ours.iter().any(|one| {

@@ -168,7 +168,7 @@ fn the_helpers_are_sound_in_their_own_language() {
 
 /// The seq and the message of every accepted record, by the name of the file that it was dropped as.
 fn accepted(town: &Town) -> Vec<(String, Value)> {
-    let log = fs::read_to_string(town.room("log/00000001.ndjson")).expect("a log");
+    let log = town.text("log/00000001.ndjson");
     let records = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("a record"));

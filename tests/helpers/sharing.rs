@@ -2,8 +2,8 @@
 
 use super::tongue::{Fault, Tongue};
 use super::{file, in_each, town};
+use crate::world::sha256;
 use serde_json::json;
-use sha2::Digest;
 use std::fs;
 
 in_each!(
@@ -22,10 +22,7 @@ fn a_content_is_shared_under_a_category_and_a_file_name(tongue: Tongue) {
         &["artifact", "research", "ports.md", &source],
     );
     assert_eq!(shared[0], "research/ports.md");
-    assert_eq!(
-        fs::read_to_string(town.room("context/research/ports.md")).expect("a file"),
-        content
-    );
+    assert_eq!(town.text("context/research/ports.md"), content);
     let mail = town.wait_for_mail("bob", 1).remove(0);
     assert_eq!(
         (&mail["subject"], &mail["attachments"][0]["sha256"]),
@@ -48,7 +45,7 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
         tongue.ok(&town, "alice", &["share", &notes, "research", "all", note])
     };
     let content = "# \"Ports\"\n".repeat(50_000);
-    let digest = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(&content));
+    let digest = sha256(&content);
     let first = share(&content, "please \"read\"");
     assert_eq!(
         (first[0].as_str(), &first[1]),
@@ -80,7 +77,7 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
         (&by_program["already_shared"], &by_program["path"]),
         (&json!(true), &json!(first[0]))
     );
-    let there = fs::read_to_string(town.room("context/research/no tes.md")).expect("a file");
+    let there = town.text("context/research/no tes.md");
     assert!(
         there == content
             && fs::read_dir(town.room("context/research"))

@@ -115,7 +115,7 @@ fn sourcing_the_shell_helper_changes_no_shell_option_and_defines_its_functions()
             );
             // zsh splits no words, also afterwards.
             assert_eq!(out.contains("[a b]"), shell == "zsh", "{shell}: {out}");
-            town.ok(&["run", "--once"]);
+            town.pass();
             let mail = town.inbox("bob").pop().expect("mail");
             assert_eq!(
                 (mail["body"].as_str(), mail["type"].as_str()),
@@ -134,7 +134,7 @@ fn the_shell_helper_also_works_as_a_program() {
             continue;
         };
         assert!(output.status.success(), "{shell}: {output:?}");
-        town.ok(&["run", "--once"]);
+        town.pass();
         assert_eq!(town.bodies("bob").pop().as_deref(), Some(shell));
         let wrong = run(&town, shell, &["mailbag.sh", "sing"]).expect("it was there");
         assert_eq!(wrong.status.code(), Some(2), "{shell}: {wrong:?}");

@@ -289,15 +289,16 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
 
 fn one_sender_s_messages_arrive_in_order_without_a_router(tongue: Tongue) {
     // P234
-    let town = Town::of(&["alice", "bob"]);
-    let message = |n: usize| {
-        file(
-            &town,
-            &format!("{n}.text"),
-            json!({"to": "bob", "body": n.to_string()}).to_string(),
-        )
-    };
-    let files: Vec<String> = (0..60).map(message).collect();
+    let town = Town::alice_and_bob();
+    let files: Vec<String> = (0..60)
+        .map(|n| {
+            file(
+                &town,
+                &format!("{n}.text"),
+                json!({"to": "bob", "body": n.to_string()}).to_string(),
+            )
+        })
+        .collect();
     // One process that drops many in a millisecond, and others after it.
     for some in [&files[..50], &files[50..55], &files[55..59], &files[59..]] {
         let words: Vec<&str> = ["drop"]
@@ -316,7 +317,7 @@ fn one_sender_s_messages_arrive_in_order_without_a_router(tongue: Tongue) {
         "alice",
         &["send", "bob", &file(&town, "before", "61")],
     );
-    town.ok(&["send", "bob", "62", "--as", "alice"]);
+    town.send("alice", "bob", "62");
     assert_eq!(town.bodies("bob")[61..], ["61", "62"]);
 }
 

@@ -70,10 +70,10 @@ fn join_moves_unread_mail_waiting_claims_and_offers_of_the_first_name() {
     world.send("bob", "alder", "hello");
     world.send("bob", "alice", "for alice");
     world.ok(&["claim", "src", "--as", "bob"]);
-    world.drop_file(
+    world.mail(
         "alder",
         "wait.json",
-        json!({"type": "claim", "claims": ["src/a"], "wait": true}).to_string(),
+        json!({"type": "claim", "claims": ["src/a"], "wait": true}),
     );
     in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
     in_session(&world, "s1", &["handoff", "bob", "docs"]).ok(&["handoff"]);
@@ -174,7 +174,7 @@ fn two_processes_of_a_session_that_join_together_lose_no_mail() {
         scope.spawn(|| in_session(&world, "s1", &["join", "alice"]));
         scope.spawn(|| in_session(&world, "s1", &["join", "alice"]));
     });
-    world.ok(&["run", "--once"]);
+    world.pass();
     let mut bodies = world.bodies("alice");
     bodies.sort_by_key(|body| body.parse::<u32>().unwrap_or_default());
     assert_eq!(bodies, (0..12).map(|n| n.to_string()).collect::<Vec<_>>());

@@ -64,5 +64,5 @@ fn mail(world: &World, body: &str, more: &[&str]) -> u64 {
 
 /// A room with alice and bob.
 fn room() -> World {
-    World::with(&["alice", "bob"])
+    World::alice_and_bob()
 }

@@ -73,9 +73,7 @@ fn last_called(world: &World, agent: &str, at: &str) {
 
 /// Runs a command in a session.
 pub(super) fn in_session(world: &World, session: &str, args: &[&str]) -> crate::world::Ran {
-    world.run_with(args, |program| {
-        program.env("CLAUDE_CODE_SESSION_ID", session);
-    })
+    world.run_env(args, "CLAUDE_CODE_SESSION_ID", session)
 }
 
 #[test]
@@ -112,9 +110,7 @@ fn two_sessions_in_one_directory_get_a_name_each_and_their_own_mail() {
         second.contains("for the second") && !second.contains("for the first"),
         "{second}"
     );
-    let sent = world.run_with(&["send", "bob", "hello"], |program| {
-        program.env("CLAUDE_CODE_SESSION_ID", "s2");
-    });
+    let sent = world.run_env(&["send", "bob", "hello"], "CLAUDE_CODE_SESSION_ID", "s2");
     sent.ok(&["send"]);
     world.wait("it is there", || {
         world
@@ -237,7 +233,7 @@ fn a_name_is_free_again_a_day_after_its_session_unless_something_belongs_to_it()
     }
     world.send("bob", "alder", "unread");
     world.ok(&["claim", "src", "--as", "aspen"]);
-    world.ok(&["send", "bob", "an open thread", "--as", "birch"]);
+    world.send("birch", "bob", "an open thread");
     world.wait("all are delivered", || {
         world.inbox("bob").len() == 1 && world.inbox("alder").len() == 1
     });
@@ -336,9 +332,7 @@ fn a_sub_agent_gets_no_name_and_a_session_without_a_terminal_gets_one() {
     let headless = run_headless(&world);
     assert!(headless.contains("this session is alder"), "{headless}");
     // A sub-agent of it runs its commands as the session does.
-    let sent = world.run_with(&["send", "bob", "x"], |program| {
-        program.env("CLAUDE_CODE_SESSION_ID", "p1");
-    });
+    let sent = world.run_env(&["send", "bob", "x"], "CLAUDE_CODE_SESSION_ID", "p1");
     sent.ok(&["send"]);
     world.wait("it is there", || {
         world
@@ -377,7 +371,7 @@ fn a_client_under_exec_keeps_the_agent_of_exec() {
 fn a_room_that_cannot_be_changed_and_a_copy_give_no_name() {
     // P190
     let world = room();
-    world.ok(&["send", "human", "x", "--as", "bob"]);
+    world.send("bob", "human", "x");
     let mut place = world.read("spool/place");
     place["inode"] = json!(1);
     world.write("spool/place", place.to_string());

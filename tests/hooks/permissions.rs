@@ -300,7 +300,7 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
             }
         }
         assert_eq!(waiting.ends(), (String::new(), String::new()), "{end}");
-        world.ok(&["run", "--once"]);
+        world.pass();
         let said = world
             .decide("human", &name(&first), "no", &[])
             .fails(1, &["decide"]);

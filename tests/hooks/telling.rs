@@ -65,9 +65,11 @@ fn mail_older_than_ten_minutes_is_announced_with_its_age() {
 /// Sends a message to alice at an earlier time, and returns its number.
 fn mail_before(world: &World, body: &str, by: Duration) -> u64 {
     let then = Stamp::from_micros(Stamp::now().micros() - by.as_micros() as i64);
-    let sent = world.run_with(&["send", "-q", "alice", body, "--as", "bob"], |command| {
-        command.env("MAILBAG_TEST_NOW", then.to_string());
-    });
+    let sent = world.run_env(
+        &["send", "-q", "alice", body, "--as", "bob"],
+        "MAILBAG_TEST_NOW",
+        then.to_string(),
+    );
     let there = world
         .inbox("alice")
         .into_iter()
@@ -144,7 +146,7 @@ fn the_start_hook_names_new_mail_and_the_newest_five_and_counts_the_rest() {
         "{told}"
     );
     // An earlier session has seen these messages, and none of the later ones.
-    world.ok(&["send", "alice", "from carol", "--as", "carol"]);
+    world.send("carol", "alice", "from carol");
     for n in 7..=12 {
         mail(&world, &format!("note {n}"), &[]);
     }
@@ -176,7 +178,7 @@ fn a_line_on_new_mail_says_how_much_is_unread_besides() {
         mail(&world, &format!("note {n}"), &[]);
     }
     fire(&world, "claude", PROMPT);
-    world.ok(&["send", "alice", "and mine", "--as", "carol"]);
+    world.send("carol", "alice", "and mine");
     let told = fire(&world, "claude", PROMPT);
     assert!(
         told.contains("mailbag: 4 unread, 1 new: message from carol, “and mine”"),
@@ -189,12 +191,12 @@ fn low_priority_acks_and_what_the_agent_wrote_itself_are_not_told() {
     // P83
     let world = room();
     mail(&world, "by the way", &["--priority", "low"]);
-    world.ok(&["send", "alice", "to myself", "--as", "alice"]);
+    world.send("alice", "alice", "to myself");
     let id = world.send("alice", "bob", "please");
     let ack =
         json!({"type": "ack", "to": "alice", "refs": [id], "status": "actioned", "body": "done"});
     world.drop_file("bob", "ack.json", ack.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(
         world.bodies("alice").len() >= 2,
         "they are there: {:?}",

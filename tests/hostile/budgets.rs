@@ -199,12 +199,13 @@ fn sent_numbers(town: &Town) -> Vec<u64> {
     let all = kept
         .iter()
         .flat_map(|(directory, names)| names.iter().map(move |name| format!("{directory}/{name}")));
-    let body = |below: String| {
-        town.read(&below)["body"]
-            .as_str()
-            .and_then(|body| body.parse().ok())
-    };
-    let mut numbers: Vec<u64> = all.filter_map(body).collect();
+    let mut numbers: Vec<u64> = all
+        .filter_map(|below| {
+            town.read(&below)["body"]
+                .as_str()
+                .and_then(|body| body.parse().ok())
+        })
+        .collect();
     numbers.sort_unstable();
     numbers
 }
@@ -370,8 +371,10 @@ fn a_storm_of_replies_to_all_is_limited_by_the_senders_budgets() {
             scope.spawn(move || answer_at_once(town, me, &answer, stop));
         }
         town.mail("human", "x.json", json!({"to": "all", "body": "hello"}));
-        let waits = |id: &&str| blocked(town, &format!("outbox/{id}")).is_some();
-        let slowed = so_within(crate::town::PATIENCE, || ids.iter().all(waits));
+        let slowed = so_within(crate::town::PATIENCE, || {
+            ids.iter()
+                .all(|id| blocked(town, &format!("outbox/{id}")).is_some())
+        });
         town.is_alive("human", "human");
         stop.store(true, Ordering::Relaxed);
         assert!(slowed, "{:#?}", town.status());
@@ -431,8 +434,7 @@ fn a_storm_with_all_budgets_on_and_a_router_that_is_killed_arrives_once_each() {
 // A single pass counts for itself, since it remembers nothing.
 #[test]
 fn without_a_router_each_pass_has_a_budget_of_its_own() {
-    let town =
-        Town::of(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
+    let town = Town::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     numbered(&town, "alice", "bob", 0..5);
     let ran = World::run(&town, &["run", "--once"]);
     assert_eq!(
@@ -445,6 +447,6 @@ fn without_a_router_each_pass_has_a_budget_of_its_own() {
         "{:#?}",
         town.status()
     );
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(town.bodies("bob"), numbers(0..4));
 }

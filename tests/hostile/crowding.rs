@@ -224,7 +224,7 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
     assert_eq!(town.count("a7"), 300);
     let bodies: Vec<String> = (0..300).map(|n| n.to_string()).collect();
     assert!(town.bodies("a7") == bodies, "each once, in order");
-    let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("the log");
+    let log = town.text("log/00000001.ndjson");
     assert!(
         log.matches(r#""more":true"#).count() >= 3,
         "300 lines of 30 copies are several batches"
@@ -271,7 +271,7 @@ fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and
         ["one", "two", "three"],
         "the files of a sender stay in order"
     );
-    let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("the log");
+    let log = town.text("log/00000001.ndjson");
     assert!(
         log.matches(r#""more":true"#).count() >= 55,
         "almost each line was a batch"

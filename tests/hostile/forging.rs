@@ -1,6 +1,7 @@
 //! A sender's texts are always shown as that sender's: no text, field or name passes for another
 //! message, another sender, or a word of mailbag or of a client.
 
+use super::contexts::session_context;
 use super::words::{HOSTILE, assert_tame, everywhere};
 use crate::mcp::Client;
 use crate::town::Town;
@@ -216,12 +217,14 @@ fn a_sender_s_text_stays_in_its_frame_in_every_command_output() {
             };
             for seq in seqs {
                 let seq = seq.to_string();
-                let place = |word: &String| match word.as_str() {
-                    "SEQ" => seq.clone(),
-                    "FILE" => file.display().to_string(),
-                    _ => word.clone(),
-                };
-                let look: Vec<String> = look.iter().map(place).collect();
+                let look: Vec<String> = look
+                    .iter()
+                    .map(|word| match word.as_str() {
+                        "SEQ" => seq.clone(),
+                        "FILE" => file.display().to_string(),
+                        _ => word.clone(),
+                    })
+                    .collect();
                 let ran = World::run(&town, &look.iter().map(String::as_str).collect::<Vec<_>>());
                 assert_tame(&format!("{what}: {look:?}"), &both(&ran));
                 shown += 1;
@@ -247,19 +250,8 @@ fn a_sender_s_text_stays_in_its_frame_in_every_command_output() {
 fn a_sender_s_text_stays_in_its_frame_in_tool_and_hook_outputs() {
     for (what, text) in HOSTILE {
         let (town, came) = room(text);
-        let mut hook = town.program(&["hook", "claude"]);
-        let event =
-            json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"});
-        let told = hook
-            .env("MAILBAG_AGENT", "bob")
-            .write_stdin(event.to_string())
-            .output()
-            .expect("the program runs");
-        let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
-        let told = told["hookSpecificOutput"]["additionalContext"]
-            .as_str()
-            .expect("a text");
-        assert_tame(&format!("{what}: hook"), told);
+        let told = session_context(&town);
+        assert_tame(&format!("{what}: hook"), &told);
         let mut lines: Vec<&str> = told.lines().skip(1).collect();
         let last = lines.pop().unwrap_or_default();
         let newest = town

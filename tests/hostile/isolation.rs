@@ -296,7 +296,7 @@ fn root_leaves_only_files_that_the_room_s_owner_can_use() {
     if !is_root("a room of another user") {
         return;
     }
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for entry in walkdir::WalkDir::new(world.path()) {
         let path = entry.expect("an entry").into_path();
         std::os::unix::fs::chown(path, Some(ALICE), Some(ALICE)).expect("root may");
@@ -312,7 +312,7 @@ fn root_leaves_only_files_that_the_room_s_owner_can_use() {
         r#"{"to": ["bob", "alice"], "body": "hi"}"#,
     );
     world.drop_file("alice", "y.json", r#"{"to": "nobody", "body": "hi"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let foreign = || -> Vec<PathBuf> {
         let entries = walkdir::WalkDir::new(&room)
             .into_iter()

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::town::Town;
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, mode};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,7 +12,7 @@ const SECRET: &str = "a key that nobody else may have";
 
 /// A room in a repository, and a secret in a directory beside it, readable by its owner alone.
 fn repository() -> (Town, tempfile::TempDir, PathBuf) {
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     fs::create_dir(town.path().join(".git")).expect("a directory");
     let elsewhere = tempfile::tempdir().expect("a directory");
     let secret = elsewhere.path().join("id_ed25519");
@@ -50,14 +50,6 @@ fn announced(world: &World) -> Vec<Value> {
         .into_iter()
         .filter(|mail| mail["type"] == "announcement")
         .collect()
-}
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path)
-        .expect("it is there")
-        .permissions()
-        .mode()
-        & 0o777
 }
 
 #[test]
@@ -146,15 +138,14 @@ fn the_settings_name_further_directories() {
 #[test]
 fn a_home_directory_with_a_room_does_not_count_as_a_repository() {
     // P110
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     fs::create_dir(town.path().join(".ssh")).expect("a directory");
     fs::write(town.path().join(".ssh/id_ed25519"), SECRET).expect("a file");
     let line = json!({"type": "artifact", "path": ".ssh/id_ed25519"}).to_string();
-    let ran = town.run_with(
+    let ran = town.run_env(
         &["exec", "--id", "carol", "--", "printf", "%s\\n", &line],
-        |command| {
-            command.env("HOME", town.path());
-        },
+        "HOME",
+        town.path(),
     );
     assert!(ran.err.contains("outside the repository"), "{ran:?}");
     assert!(leaked(&town).is_empty());
@@ -164,7 +155,7 @@ fn a_home_directory_with_a_room_does_not_count_as_a_repository() {
 fn a_session_that_sends_without_a_question_attaches_only_what_a_model_may() {
     // P110
     let (town, _elsewhere, secret) = repository();
-    let ran = town.run_with(
+    let ran = town.run_env(
         &[
             "send",
             "bob",
@@ -173,9 +164,8 @@ fn a_session_that_sends_without_a_question_attaches_only_what_a_model_may() {
             "--as",
             "alice",
         ],
-        |command| {
-            command.env("CLAUDE_CODE_SESSION_ID", "one");
-        },
+        "CLAUDE_CODE_SESSION_ID",
+        "one",
     );
     assert!(
         ran.code == 2 && ran.err.contains("outside the repository"),

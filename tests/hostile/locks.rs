@@ -17,7 +17,7 @@ fn a_lock_cannot_be_held_by_another_user() {
     if !is_root("another user") {
         return;
     }
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["join", "alice", "--session", "s1"]);
     world.send("bob", "alice", "work");
     world.ok(&["take", "--as", "alice"]);
@@ -72,7 +72,7 @@ fn while_held(world: &World, lock: &str, run: impl FnOnce() -> Ran) -> Ran {
 #[test]
 fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     // P98
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["join", "alice", "--session", "s1"]);
     world.send("bob", "alice", "work");
     world.ok(&["take", "--as", "alice"]);

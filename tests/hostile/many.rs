@@ -49,13 +49,13 @@ fn small(world: &World, args: &[&str], input: &str) -> Ran {
 
 #[test]
 fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let body = "the beginning\n".to_owned() + &"x".repeat(1_000_000);
     for n in 0..=100 {
         let mail = json!({"to": "alice", "body": body, "subject": "large"});
         world.drop_file("bob", &format!("m{n}.json"), mail.to_string());
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let listed = small(&world, &["inbox"], "").ok(&["inbox"]);
     assert_eq!(
         listed
@@ -88,14 +88,14 @@ fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
 #[test]
 fn short_fields_precede_the_body_in_each_copy() {
     // P104
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let long = "y".repeat(150_000);
     let mail = json!({
         "mood": &long, "metadata": {"m": &long}, "context": {"c": &long}, "refs": [], "body": format!("begin\n{long}"),
         "to": ["alice", "bob"], "type": "question", "priority": "high", "requires_response": true, "subject": "last",
     });
     world.drop_file("bob", "m.json", mail.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     let copy =
         fs::read_to_string(world.room(&format!("inbox/alice/{}", world.names("inbox/alice")[0])))
             .expect("a copy");
@@ -144,7 +144,7 @@ fn short_fields_precede_the_body_in_each_copy() {
 
 #[test]
 fn a_large_file_placed_into_an_inbox_is_listed_with_fields_in_any_order() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let body = "x".repeat(300_000);
     let text = format!(
         r#"{{"body": "{body}", "id": "m-1", "from": "bob", "type": "task", "subject": "behind"}}"#
@@ -161,7 +161,7 @@ fn a_large_file_placed_into_an_inbox_is_listed_with_fields_in_any_order() {
 
 #[test]
 fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("bob", "alice", "the same");
     multiply(&world, "alice", 1200);
     assert!(fire(&world, "claude", "UserPromptSubmit").contains("unread"));
@@ -216,15 +216,18 @@ fn listings(world: &World) -> (usize, String) {
         .expect("a trace");
     assert_eq!((ran.end, ran.stderr.as_str()), (End::Exited(0), ""));
     let inbox = world.room("inbox/alice").canonicalize().expect("an inbox");
-    let lists = |call: &&crate::sweep::calls::Call| {
-        call.name == "getdents64" && call.paths.contains(&inbox)
-    };
-    (ran.calls.iter().filter(lists).count(), ran.stdout)
+    (
+        ran.calls
+            .iter()
+            .filter(|call| call.name == "getdents64" && call.paths.contains(&inbox))
+            .count(),
+        ran.stdout,
+    )
 }
 
 #[test]
 fn a_hook_finds_new_mail_in_an_inbox_of_ten_thousand_without_listing_it() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let note = |body: &str| world.ok(&["send", "alice", body, "--as", "bob", "-q"]);
     note("the same");
     multiply(&world, "alice", 10_100);
@@ -263,7 +266,7 @@ fn a_hook_finds_new_mail_in_an_inbox_of_ten_thousand_without_listing_it() {
 
 #[test]
 fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_read() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("bob", "alice", "the same");
     multiply(&world, "alice", 10_100);
     assert!(fire(&world, "claude", "UserPromptSubmit").contains("10101 unread"));
@@ -296,7 +299,7 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
 
 #[test]
 fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["send", "alice", "x", "--subject", "many", "--as", "bob"]);
     multiply(&world, "alice", 300);
     let ran = world.run(&["inbox", "alice"]);

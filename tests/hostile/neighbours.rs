@@ -40,10 +40,10 @@ fn only_files_of_the_pinned_owner_are_taken() {
     }
     let town = Town::with(&[json!({"id": "alice", "uid": NOBODY}), json!({"id": "bob"})]).run();
     for (name, owner) in [("forged.json", 0), ("own.json", NOBODY)] {
-        let draft = town.drop_file(
+        let draft = town.mail(
             "alice",
             &format!(".{name}"),
-            json!({"to": "bob", "body": name}).to_string(),
+            json!({"to": "bob", "body": name}),
         );
         chown(&draft, Some(owner), None).expect("root may");
         fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
@@ -124,7 +124,7 @@ fn a_symlink_in_place_of_sent_or_rejected_does_not_touch_its_target() {
         ("sent/alice", json!({"to": "bob", "body": "x"})),
         ("rejected/alice", json!({"to": "?"})),
     ] {
-        let town = Town::of(&["alice", "bob"]).run();
+        let town = Town::alice_and_bob().run();
         let (elsewhere, parent) = (town.path().join("elsewhere"), town.room(directory));
         fs::create_dir(&elsewhere).expect("the world");
         fs::create_dir_all(parent.parent().expect("a directory")).expect("the room");
@@ -144,7 +144,7 @@ fn a_symlink_in_place_of_sent_or_rejected_does_not_touch_its_target() {
 
 #[test]
 fn a_message_already_there_under_the_name_of_a_claim_is_never_overwritten() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     for n in 1..5 {
         town.write(
             &format!("spool/claim/{n}~alice~x.json"),
@@ -152,17 +152,17 @@ fn a_message_already_there_under_the_name_of_a_claim_is_never_overwritten() {
         );
     }
     town.mail("alice", "x.json", json!({"to": "bob", "body": "mine"}));
-    town.ok(&["run", "--once"]);
+    town.pass();
     town.wait_for_bodies("bob", &["1", "2", "3", "4", "mine"]);
 }
 
 #[test]
 fn a_claim_with_the_largest_number_there_is_stops_nobody() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     let largest = format!("spool/claim/{}~alice~x.json", u64::MAX);
     town.write(&largest, r#"{"to": "bob", "body": "by hand"}"#);
     town.mail("alice", "x.json", json!({"to": "bob", "body": "in order"}));
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(town.bodies("bob"), ["in order"]);
     assert!(
         town.room(&largest).exists(),

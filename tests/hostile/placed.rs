@@ -20,7 +20,7 @@ fn delivered() -> (World, String, Value) {
         "t-1",
     ]);
     let name = world.names("inbox/bob").remove(0);
-    let text = fs::read_to_string(world.room(&format!("inbox/bob/{name}"))).expect("the copy");
+    let text = world.text(&format!("inbox/bob/{name}"));
     (world, name, serde_json::from_str(&text).expect("JSON"))
 }
 
@@ -111,7 +111,7 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
         r#"{"body": "for @bob", "n": 1.10, "timestamp": "2026-01-01T00:00:00Z"}"#,
     );
     world.drop_file("bob", "bad.json", r#"{"to": "no-such-agent"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.ok(&["claim", "src/**", "--as", "bob"]);
     let mut registry = world.read("registry.json");
     registry["agents"]
@@ -120,8 +120,8 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
         .retain(|agent| agent["id"] != "bob");
     registry["aliases"]["bob"] = json!("robert");
     world.write("registry.json", registry.to_string());
-    world.ok(&["run", "--once"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
+    world.pass();
     let listed = world.items(&["inbox", "robert"]);
     let mails = listed.as_array().expect("mail");
     assert!(mails.len() >= 4, "{listed}");
@@ -149,7 +149,7 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
 #[test]
 fn a_hook_says_that_the_sender_of_a_placed_file_is_unknown() {
     // P350
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.write(
         "inbox/alice/h.json",
         r#"{"from": "human", "to": "alice", "body": "obey"}"#,

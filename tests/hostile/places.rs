@@ -297,7 +297,7 @@ fn too_few_watches_for_the_agents_are_said_once_with_the_setting_to_raise() {
 
 #[test]
 fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     let body = json!({"to": "bob", "body": "a text"}).to_string();
     town.drop_file("alice", "a.txt", &body);
     town.drop_file("alice", "b.JSON", &body);

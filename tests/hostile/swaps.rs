@@ -58,7 +58,7 @@ fn codes(town: &Town) -> Vec<String> {
 
 #[test]
 fn a_file_swapped_for_another_delivers_what_was_claimed_and_never_what_was_not() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     swapped(&town, |other| {
         fs::write(other, r#"{"to": "bob", "body": "another"}"#).expect("the world")
     });
@@ -70,7 +70,7 @@ fn a_file_swapped_for_another_delivers_what_was_claimed_and_never_what_was_not()
 
 #[test]
 fn a_file_swapped_for_a_symlink_is_refused_and_the_secret_stays_one() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     let secret = town.path().join("secret");
     fs::write(&secret, r#"{"to": "alice", "body": "the secret"}"#).expect("the world");
     swapped(&town, |other| symlink(&secret, other).expect("the world"));
@@ -90,14 +90,14 @@ fn a_file_swapped_for_a_symlink_is_refused_and_the_secret_stays_one() {
 fn a_file_swapped_for_a_fifo_or_a_directory_is_refused_and_hangs_nothing() {
     let makers: [fn(&Path); 1] = [|other| tool("mkfifo", [other.as_os_str()])];
     for make in makers {
-        let town = Town::of(&["alice", "bob"]);
+        let town = Town::alice_and_bob();
         swapped(&town, make);
         assert_eq!(
             (codes(&town), town.count("bob")),
             (vec!["not_a_file".to_owned()], 0)
         );
     }
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     let path = town.drop_file("alice", "x.json", GOOD);
     fs::create_dir(town.path().join("directory")).expect("the world");
     pass_with(&town, claims, || {
@@ -114,7 +114,7 @@ fn a_file_swapped_for_a_hard_link_to_another_user_s_file_is_rejected() {
     if !is_root("a hard link to somebody else's file") {
         return;
     }
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     chown(town.room("outbox/alice"), Some(65534), None).expect("root may");
     let secret = town.path().join("secret");
     fs::write(&secret, r#"{"to": "alice", "body": "the secret"}"#).expect("the world");
@@ -148,7 +148,7 @@ fn a_file_swapped_for_one_of_another_owner_is_refused_where_the_owner_is_pinned(
 
 #[test]
 fn an_outbox_swapped_for_a_symlink_at_the_pickup_delivers_no_file_of_its_target() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     town.drop_file("alice", "x.json", GOOD);
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     fs::create_dir(&elsewhere).expect("the world");
@@ -167,7 +167,7 @@ fn an_outbox_swapped_for_a_symlink_at_the_pickup_delivers_no_file_of_its_target(
 
 #[test]
 fn an_inbox_swapped_for_a_symlink_at_the_delivery_writes_no_file_to_its_target() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     town.drop_file("alice", "x.json", GOOD);
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     fs::create_dir(&elsewhere).expect("the world");
@@ -179,13 +179,13 @@ fn an_inbox_swapped_for_a_symlink_at_the_delivery_writes_no_file_to_its_target()
     );
     assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 0);
     exchange(&link, &town.room("inbox/bob"));
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(town.bodies("bob"), ["as it was looked at"]);
 }
 
 #[test]
 fn a_writer_that_opened_the_file_before_the_claim_and_writes_after_the_commit_changes_no_copy() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     let path = town.drop_file("alice", "x.json", GOOD);
     let held: RefCell<Option<File>> = RefCell::new(None);
     // Opened when the router has looked; written when the first copy is about to be delivered.
@@ -217,7 +217,7 @@ fn a_writer_that_opened_the_file_before_the_claim_and_writes_after_the_commit_ch
 
 #[test]
 fn a_file_written_between_check_and_pickup_is_read_again_after_it_is_closed() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     let path = town.drop_file("alice", "x.json", GOOD);
     let mut held = None;
     pass_with(&town, claims, || {
@@ -239,6 +239,6 @@ fn a_file_written_between_check_and_pickup_is_read_again_after_it_is_closed() {
     file.write_all(br#" the new one and the rest"}"#)
         .expect("its own file");
     drop(file);
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(town.bodies("bob"), ["half of the new one and the rest"]);
 }

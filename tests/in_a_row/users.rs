@@ -21,7 +21,7 @@ fn room_of_root() -> Option<Town> {
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
     // The program is run from a place that these users can reach.
     copy_program(town.bare(&[]).get_program(), &town.path().join("program"));
-    town.ok(&["run", "--once"]);
+    town.pass();
     for (agent, uid) in AGENTS {
         let home = town.path().join(agent);
         fs::create_dir(&home).expect("a directory");
@@ -101,10 +101,10 @@ fn an_agent_with_a_user_of_its_own_sees_a_file_that_was_dropped_before() {
     };
     town.start(&[]);
     for n in 0..super::TRIES {
-        let draft = town.drop_file(
+        let draft = town.mail(
             "alice",
             ".draft",
-            json!({"to": "bob", "body": format!("dropped {n}")}).to_string(),
+            json!({"to": "bob", "body": format!("dropped {n}")}),
         );
         chown(&draft, Some(AGENTS[0].1), None).expect("root may");
         fs::rename(&draft, draft.with_file_name(format!("{n}.json"))).expect("one directory");

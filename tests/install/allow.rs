@@ -49,14 +49,16 @@ fn listed(desk: &Desk, file: &str, [outer, inner]: [&str; 2]) -> Vec<String> {
 /// The commands that are allowed, by name.
 fn commands(desk: &Desk) -> Vec<String> {
     let rules = allowed(desk);
-    let of = |rule: &String| {
-        Some(
-            rule.strip_prefix("Bash(mailbag ")?
-                .strip_suffix(":*)")?
-                .to_owned(),
-        )
-    };
-    rules.iter().filter_map(of).collect()
+    rules
+        .iter()
+        .filter_map(|rule| {
+            Some(
+                rule.strip_prefix("Bash(mailbag ")?
+                    .strip_suffix(":*)")?
+                    .to_owned(),
+            )
+        })
+        .collect()
 }
 
 #[test]

@@ -4,11 +4,6 @@ use super::{Desk, meaning, run_at_home};
 use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-#[track_caller]
-fn of(desk: &Desk, client: &str) -> Value {
-    desk.json(&["install", client, "--status", "--project"])["clients"][0].clone()
-}
-
 const FILES: [(&str, &str); 2] = [
     ("claude", ".claude/settings.json"),
     ("codex", ".codex/hooks.json"),
@@ -23,7 +18,10 @@ fn the_permission_hook_is_added_with_its_timeout_and_removed_to_the_byte() {
         desk.write(file, own);
         desk.ok(&["install", client]);
         assert_eq!(
-            (of(&desk, client)["approvals"].clone(), desk.key().exists()),
+            (
+                desk.status(client)["approvals"].clone(),
+                desk.key().exists()
+            ),
             (json!(false), false)
         );
         let plan = desk.json(&["install", client, "--approvals", "--dry-run"]);
@@ -56,7 +54,7 @@ fn the_permission_hook_is_added_with_its_timeout_and_removed_to_the_byte() {
                 .is_some_and(|line| line.ends_with(&format!(" hook {client}"))),
             "{hook}"
         );
-        assert_eq!(of(&desk, client)["approvals"], true);
+        assert_eq!(desk.status(client)["approvals"], true);
         let key = std::fs::read(desk.key()).expect("a key");
         assert_eq!(desk.key().metadata().expect("a key").mode() & 0o777, 0o600);
 

@@ -425,9 +425,7 @@ fn without_a_repository_or_git_it_says_so() {
             .fails(3, &["install", "git"])
             .contains("no git repository around ")
     );
-    let ran = world.run_with(&["install", "git"], |command| {
-        command.env("PATH", "/nowhere");
-    });
+    let ran = world.run_env(&["install", "git"], "PATH", "/nowhere");
     assert!(ran.fails(3, &[]).contains("git is not on the PATH"));
     let desk = git_desk();
     assert!(

@@ -1,6 +1,7 @@
 //! Changes to the files by the person or the client between installation and removal.
 
 use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
+use crate::world::mode;
 use std::fs;
 
 #[test]
@@ -142,8 +143,6 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
         desk.text("dotfiles/claude.json")
             .contains("UserPromptSubmit")
     );
-    let mode =
-        |path: &std::path::Path| path.metadata().expect("a file").permissions().mode() & 0o7777;
     assert_eq!(mode(&real), 0o600);
     let backups = backups(&desk.world);
     let backup = backups

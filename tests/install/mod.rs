@@ -150,6 +150,12 @@ impl Desk {
         serde_json::from_str(&self.ok(&[args, &["--json"]].concat())).expect("JSON")
     }
 
+    /// The status of a client in the project.
+    #[track_caller]
+    fn status(&self, client: &str) -> Value {
+        self.json(&["install", client, "--status", "--project"])["clients"][0].clone()
+    }
+
     #[track_caller]
     fn fails(&self, code: i32, args: &[&str]) -> String {
         self.run(args).fails(code, args)

@@ -2,12 +2,7 @@
 
 use super::{Desk, meaning};
 use mailbag::clients::kind::Client;
-use serde_json::{Value, json};
-
-#[track_caller]
-fn of(desk: &Desk, client: &str) -> Value {
-    desk.json(&["install", client, "--status", "--project"])["clients"][0].clone()
-}
+use serde_json::json;
 
 #[test]
 fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
@@ -22,7 +17,7 @@ fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
     }
     for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         desk.ok(&["install", client, "--agent", "bob"]);
-        let stands = of(&desk, client);
+        let stands = desk.status(client);
         assert_eq!(
             (&stands["hooks"], &stands["mcp"], &stands["section"]),
             (&json!("installed"), &json!(true), &json!(true))
@@ -36,7 +31,7 @@ fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
             (&json!("bob"), &json!([]))
         );
         desk.ok(&["uninstall", client]);
-        assert_eq!(of(&desk, client)["hooks"], "absent");
+        assert_eq!(desk.status(client)["hooks"], "absent");
     }
     let table = desk.ok(&["install", "--status"]);
     assert!(
@@ -55,7 +50,7 @@ fn a_missing_event_and_an_unreadable_file_are_named() {
         .expect("hooks")
         .remove("PostToolBatch");
     desk.write(".claude/settings.json", settings.to_string());
-    let stands = of(&desk, "claude");
+    let stands = desk.status("claude");
     assert_eq!(
         (&stands["hooks"], &stands["missing"]),
         (&json!("partly"), &json!(["PostToolBatch"]))
@@ -65,7 +60,7 @@ fn a_missing_event_and_an_unreadable_file_are_named() {
             .contains("partly: Claude Code has no hook at PostToolBatch")
     );
     desk.write(".claude/settings.json", "{");
-    let stands = of(&desk, "claude");
+    let stands = desk.status("claude");
     assert_eq!(stands["hooks"], "absent");
     assert!(
         stands["problems"][0]
@@ -122,7 +117,7 @@ const TRUSTED: [(&str, &str); 7] = [
 fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
     let desk = Desk::new();
     desk.ok(&["install", "codex"]);
-    assert_eq!(of(&desk, "codex")["trusted"], "no");
+    assert_eq!(desk.status("codex")["trusted"], "no");
     let hooks = desk
         .text(".codex/hooks.json")
         .replace(&desk.program, "mailbag");
@@ -140,7 +135,7 @@ fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
     let all: String = TRUSTED.iter().map(note).collect();
     desk.write("home/.codex/config.toml", &all);
     assert_eq!(
-        of(&desk, "codex")["trusted"],
+        desk.status("codex")["trusted"],
         "unknown",
         "the project isn't trusted"
     );
@@ -150,24 +145,24 @@ fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
         project.display()
     );
     desk.write("home/.codex/config.toml", &all);
-    assert_eq!(of(&desk, "codex")["trusted"], "yes");
+    assert_eq!(desk.status("codex")["trusted"], "yes");
     desk.write(
         "home/.codex/config.toml",
         all.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1),
     );
-    assert_eq!(of(&desk, "codex")["trusted"], "no", "one is switched off");
+    assert_eq!(desk.status("codex")["trusted"], "no", "one is switched off");
     desk.write(
         "home/.codex/config.toml",
         all.replace("\"trusted\"", "\"untrusted\""),
     );
-    assert_eq!(of(&desk, "codex")["trusted"], "no");
+    assert_eq!(desk.status("codex")["trusted"], "no");
     desk.write("home/.codex/config.toml", &all);
     desk.write(
         ".codex/hooks.json",
         hooks.replace("\"timeout\": 5", "\"timeout\": 6"),
     );
     assert_eq!(
-        of(&desk, "codex")["trusted"],
+        desk.status("codex")["trusted"],
         "unknown",
         "it was changed since"
     );
@@ -176,7 +171,7 @@ fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
         "home/.codex/config.toml",
         TRUSTED[1..].iter().map(note).collect::<String>(),
     );
-    assert_eq!(of(&desk, "codex")["trusted"], "no", "one is missing");
+    assert_eq!(desk.status("codex")["trusted"], "no", "one is missing");
 }
 
 #[test]
@@ -184,7 +179,7 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
     let desk = Desk::new();
     for client in ["claude", "gemini"] {
         desk.ok(&["install", client]);
-        assert_eq!(of(&desk, client)["trusted"], "unknown");
+        assert_eq!(desk.status(client)["trusted"], "unknown");
     }
     let project = desk.world.path().canonicalize().expect("a directory");
     let here = project.to_str().expect("a plain path");
@@ -192,7 +187,7 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
         "home/.claude.json",
         json!({"projects": {here: {"hasTrustDialogAccepted": true}}}).to_string(),
     );
-    assert_eq!(of(&desk, "claude")["trusted"], "yes");
+    assert_eq!(desk.status("claude")["trusted"], "yes");
     for (word, trusted) in [
         ("TRUST_FOLDER", "yes"),
         ("DO_NOT_TRUST", "no"),
@@ -202,26 +197,30 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
             "home/.gemini/trustedFolders.json",
             json!({ here: word }).to_string(),
         );
-        assert_eq!(of(&desk, "gemini")["trusted"], trusted);
+        assert_eq!(desk.status("gemini")["trusted"], trusted);
     }
     desk.ok(&["install", "copilot"]);
-    assert_eq!(of(&desk, "copilot")["trusted"], "unknown");
+    assert_eq!(desk.status("copilot")["trusted"], "unknown");
     let config = json!({"trustedFolders": [project.parent().expect("a parent")]});
     desk.write(
         "home/.copilot/config.json",
         format!("// Managed automatically.\n{config}"),
     );
-    assert_eq!(of(&desk, "copilot")["trusted"], "yes");
+    assert_eq!(desk.status("copilot")["trusted"], "yes");
     desk.ok(&["install", "qwen"]);
-    assert_eq!(of(&desk, "qwen")["trusted"], "yes", "it asks for no trust");
+    assert_eq!(
+        desk.status("qwen")["trusted"],
+        "yes",
+        "it asks for no trust"
+    );
     desk.write(
         "home/.qwen/settings.json",
         json!({"security": {"folderTrust": {"enabled": true}}}).to_string(),
     );
-    assert_eq!(of(&desk, "qwen")["trusted"], "unknown");
+    assert_eq!(desk.status("qwen")["trusted"], "unknown");
     desk.write(
         "home/.qwen/trustedFolders.json",
         json!({ here: "DO_NOT_TRUST" }).to_string(),
     );
-    assert_eq!(of(&desk, "qwen")["trusted"], "no");
+    assert_eq!(desk.status("qwen")["trusted"], "no");
 }

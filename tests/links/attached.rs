@@ -2,17 +2,9 @@
 
 use super::hostile::Prey;
 use super::{Rooms, bounced, records};
-use crate::world::World;
+use crate::world::{World, sha256};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::fs;
-
-fn digest(text: &[u8]) -> String {
-    Sha256::digest(text)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
 
 /// Why a message with this attachment does not leave.
 #[track_caller]
@@ -37,7 +29,7 @@ fn an_attached_file_arrives_as_a_text_that_the_same_command_shows() {
     let rooms = Rooms::new();
     let text = "port: 8080\nÜ\n";
     rooms.fit.write("context/notes/ports.md", text);
-    let attached = json!({"path": "notes/ports.md", "sha256": digest(text.as_bytes()), "media_type": "text/markdown"});
+    let attached = json!({"path": "notes/ports.md", "sha256": sha256(text.as_bytes()), "media_type": "text/markdown"});
     rooms.alice_says(json!({"to": ["po:sintra", "anna"], "subject": "ports", "attachments": [attached, {"name": "b", "content": "c"}]}));
     assert_eq!(
         rooms.fit.inbox("anna")[0]["attachments"][0],
@@ -88,11 +80,11 @@ fn the_text_is_in_the_log_when_the_file_is_gone() {
         "a.json",
         r#"{"to": "po:sintra", "attachments": [{"path": "a.md"}]}"#,
     );
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     let item = fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item");
     fs::remove_file(rooms.fit.room("context/a.md")).expect("the file");
     fs::remove_dir_all(rooms.fit.room("links")).expect("its copies");
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     assert_eq!(
         fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item"),
         item
@@ -143,7 +135,7 @@ fn a_file_that_cannot_cross_is_refused_with_the_reason() {
     }
     let told = refused(
         &rooms,
-        json!({"path": "changed.md", "sha256": digest(b"then")}),
+        json!({"path": "changed.md", "sha256": sha256(b"then")}),
     );
     assert!(told.contains("changed since"), "{told}");
     assert!(
@@ -181,7 +173,7 @@ fn a_text_that_is_not_the_one_of_its_hash_is_rejected() {
     let mut prey = Prey::new();
     for (n, of) in ["the text", "another one"].into_iter().enumerate() {
         let attached =
-            json!([{"name": "a.md", "content": "the text", "sha256": digest(of.as_bytes())}]);
+            json!([{"name": "a.md", "content": "the text", "sha256": sha256(of.as_bytes())}]);
         let id = format!("m-{n}");
         prey.message(
             "mallory",

@@ -52,10 +52,10 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     drop("for-a-week", json!({"expires_at": day(8)}));
     drop("urgent", json!({"priority": "urgent"}));
     for today in 1..=31 {
-        rooms.fit.drop_file(
+        rooms.fit.mail(
             "alice",
             "local.json",
-            json!({"to": "anna", "body": "a day's work"}).to_string(),
+            json!({"to": "anna", "body": "a day's work"}),
         );
         run_on(&rooms.fit, today, &["run", "--once"]);
         run_on(&rooms.fit, today, &["read", "--as", "anna"]);
@@ -111,11 +111,7 @@ fn a_copy_of_the_other_room_beside_it_brings_nothing_and_says_so() {
     super::copy_all(&rooms.po.room(""), &copy.room(""));
     copy.ok(&["trust", "--yes"]);
     for (world, body) in [(&copy, "from the copy"), (&rooms.po, "from the original")] {
-        world.drop_file(
-            "sintra",
-            "b.json",
-            json!({"to": "fit:alice", "body": body}).to_string(),
-        );
+        world.mail("sintra", "b.json", json!({"to": "fit:alice", "body": body}));
     }
     for _ in 0..3 {
         assert!(

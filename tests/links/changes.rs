@@ -29,7 +29,7 @@ fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
         "a.json",
         r#"{"id": "m-1", "to": "po:sintra", "body": "x"}"#,
     );
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     change(&rooms.fit, "po", "remove");
     assert_eq!(
         bounced(&rooms.fit, "human"),
@@ -78,8 +78,8 @@ fn a_resent_message_is_a_duplicate_after_a_rebinding() {
     rooms
         .fit
         .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
-    rooms.fit.ok(&["run", "--once"]);
-    rooms.po.ok(&["run", "--once"]);
+    rooms.fit.pass();
+    rooms.po.pass();
     // The confirmation is not read: both streams restart.
     std::fs::remove_file(rooms.fit.room("links/po/in/state.json")).expect("the state");
     change(&rooms.fit, "po", "rebind");

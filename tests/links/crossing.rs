@@ -67,7 +67,7 @@ fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
         "a.json",
         r#"{"id": "m-1", "to": "po:all_engineer", "body": "x"}"#,
     );
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     let trace = rooms.fit.json(&["trace", "m-1"]);
     assert_eq!(trace["recipients"][0]["agent"], "po:all_engineer");
     assert_eq!(
@@ -124,7 +124,7 @@ fn an_item_leaves_only_when_the_other_room_has_committed_it() {
     rooms
         .fit
         .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     assert_eq!(
         rooms.po.names("links/fit/in"),
         ["000000000001.json", "state.json"]
@@ -138,7 +138,7 @@ fn an_item_leaves_only_when_the_other_room_has_committed_it() {
         .expect("the item that was brought");
     let settings = std::fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
     rooms.po.write("settings.toml", "");
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     assert_eq!(
         rooms.fit.names("links/po/out"),
         ["000000000001.json", "state.json"],
@@ -182,7 +182,7 @@ fn a_room_without_a_link_is_named_with_what_to_do() {
     // P200
     let world = World::with(&["alice"]);
     world.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         bounced(&world, "alice"),
         [("mailbag".into(), "no_link".into())]
@@ -298,16 +298,15 @@ fn an_ack_in_the_other_room_settles_the_questions_and_escalations_of_this_one() 
     let pending = || rooms.fit.json(&["pending", "--as", "human"])["items"].clone();
     let questions = || rooms.fit.json(&["status"])["questions"]["items"].clone();
     rooms.fit.wait("three escalations", || {
-        rooms.fit.ok(&["run", "--once"]);
+        rooms.fit.pass();
         pending().as_array().map(Vec::len) == Some(3)
     });
-    let escalated = |notice: &&serde_json::Value| notice["kind"] == "escalation";
     assert_eq!(
         pending()
             .as_array()
             .into_iter()
             .flatten()
-            .filter(escalated)
+            .filter(|notice| notice["kind"] == "escalation")
             .count(),
         3
     );

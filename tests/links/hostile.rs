@@ -18,7 +18,7 @@ pub(super) struct Prey {
 impl Prey {
     pub(super) fn new() -> Prey {
         let rooms = Rooms::new();
-        rooms.po.ok(&["run", "--once"]);
+        rooms.po.pass();
         Prey {
             rooms,
             n: 0,
@@ -44,7 +44,7 @@ impl Prey {
     fn put(&mut self, item: String) {
         self.po()
             .write(&format!("links/fit/in/{:012}.json", self.n + 1), &item);
-        self.po().ok(&["run", "--once"]);
+        self.po().pass();
         if records(self.po())
             .iter()
             .any(|record| record["arrived"]["n"] == self.n + 1)
@@ -103,7 +103,7 @@ fn a_room_rejects_messages_from_a_link_that_act_on_it() {
         "m.json",
         r#"{"id": "m-1", "to": "sintra", "body": "x"}"#,
     );
-    prey.po().ok(&["run", "--once"]);
+    prey.po().pass();
     let acts = [
         json!({"type": "ack", "refs": ["bob/m-1"], "status": "withdrawn"}),
         json!({"type": "claim", "claims": ["docs/**"]}),
@@ -290,7 +290,7 @@ fn receipts_for_mail_of_others_change_nothing() {
         "m.json",
         r#"{"id": "m-1", "to": "sintra", "body": "x", "requires_response": true}"#,
     );
-    prey.po().ok(&["run", "--once"]);
+    prey.po().pass();
     let before = prey.po().json(&["trace", "m-1"]);
     let item = prey.item(json!({"receipts": [
         {"status": "seen", "agent": "sintra", "seqs": [2]}, {"status": "resolved", "agent": "sintra", "seqs": [0, 2, u64::MAX]},
@@ -313,7 +313,7 @@ fn an_invalid_state_of_another_room_confirms_no_item() {
     rooms
         .fit
         .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     let stream = rooms.fit.read("links/po/out/state.json")["out"]["stream"].clone();
     let came = |stream: &Value, n: u64, digest: &str| {
         json!({"room": "r", "in": {"stream": stream, "n": n, "digest": digest}, "out": null})
@@ -331,7 +331,7 @@ fn an_invalid_state_of_another_room_confirms_no_item() {
     ];
     for lie in lies {
         rooms.fit.write("links/po/in/state.json", &lie);
-        rooms.fit.ok(&["run", "--once"]);
+        rooms.fit.pass();
         assert!(
             rooms
                 .fit
@@ -342,7 +342,7 @@ fn an_invalid_state_of_another_room_confirms_no_item() {
         );
     }
     let told = rooms.fit.inbox("human").len();
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     assert_eq!(
         (told, rooms.fit.inbox("human").len()),
         (3, 3),
@@ -357,7 +357,7 @@ fn items_that_are_no_files_hang_nothing() {
     let next = place.join("000000000001.json");
     symlink("/etc/passwd", &next).expect("a link");
     symlink("/etc/passwd", place.join("state.json.x")).expect("a link");
-    prey.po().ok(&["run", "--once"]);
+    prey.po().pass();
     fs::remove_file(&next).ok();
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -367,12 +367,12 @@ fn items_that_are_no_files_hang_nothing() {
         0,
     )
     .expect("a FIFO");
-    prey.po().ok(&["run", "--once"]);
+    prey.po().pass();
     fs::remove_file(&next).ok();
     fs::create_dir(&next).expect("a directory");
     prey.po()
         .drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
-    prey.po().ok(&["run", "--once"]);
+    prey.po().pass();
     assert_eq!(prey.po().bodies("sintra"), ["local"]);
 }
 

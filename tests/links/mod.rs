@@ -52,8 +52,8 @@ impl Rooms {
     #[track_caller]
     pub(crate) fn settle(&self) {
         for _ in 0..6 {
-            self.fit.ok(&["run", "--once"]);
-            self.po.ok(&["run", "--once"]);
+            self.fit.pass();
+            self.po.pass();
         }
     }
 
@@ -137,5 +137,5 @@ pub(crate) fn state(world: &World, tag: &str) -> Value {
 pub(crate) fn change(world: &World, tag: &str, action: &str) {
     let message = json!({"type": "link", "link": tag, "action": action});
     world.drop_file("human", &format!("{action}.json"), message.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
 }

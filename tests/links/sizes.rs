@@ -33,7 +33,7 @@ fn unconfirmed(rooms: &Rooms, count: usize) {
     rooms
         .fit
         .drop_file("alice", "many.ndjson", lines.join("\n") + "\n");
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
 }
 
 fn rebind(rooms: &Rooms) {
@@ -82,7 +82,7 @@ fn all_items_that_are_missing_are_sent_again_in_as_many_records_as_they_need() {
         rooms.po.bodies("sintra"),
         (0..9).map(|n| n.to_string()).collect::<Vec<_>>()
     );
-    rooms.fit.ok(&["log", "verify"]);
+    rooms.fit.verify();
     // The items that are sent again can be lost again.
     change(&rooms.fit, "po", "probe");
     rooms.settle();
@@ -117,7 +117,7 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
         "a.json",
         r#"{"id": "m-1", "to": ["po:*"], "body": "x"}"#,
     );
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     few(&["run", "--once"]).ok(&["run"]);
     for agent in ["sintra", "bob"] {
         let place = |below: &str| rooms.po.room(&format!("inbox/{agent}/{below}"));
@@ -172,8 +172,8 @@ fn more_items_than_a_turn_takes_come_in_one_pass() {
         "settings.toml",
         super::link("fit", &rooms.fit, "\"agents\""),
     );
-    rooms.fit.ok(&["run", "--once"]);
-    rooms.po.ok(&["run", "--once"]);
+    rooms.fit.pass();
+    rooms.po.pass();
     assert_eq!(
         rooms.po.bodies("sintra"),
         (0..900).map(|n| n.to_string()).collect::<Vec<_>>()

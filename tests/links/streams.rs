@@ -8,12 +8,10 @@ const FIRST: &str = "links/fit/in/000000000001.json";
 
 /// The item of a message of alice's as it waits in the other room.
 fn waiting(rooms: &Rooms, body: &str) -> Value {
-    rooms.fit.drop_file(
-        "alice",
-        "a.json",
-        json!({"to": "po:sintra", "body": body}).to_string(),
-    );
-    rooms.fit.ok(&["run", "--once"]);
+    rooms
+        .fit
+        .mail("alice", "a.json", json!({"to": "po:sintra", "body": body}));
+    rooms.fit.pass();
     rooms.po.read(FIRST)
 }
 
@@ -37,7 +35,7 @@ fn a_changed_torn_or_foreign_item_is_removed_and_comes_again() {
         &item.to_string()[..40],
     ] {
         rooms.po.write(FIRST, bad);
-        rooms.po.ok(&["run", "--once"]);
+        rooms.po.pass();
         assert!(rooms.po.inbox("sintra").is_empty(), "{bad}");
         assert!(
             !rooms
@@ -59,10 +57,10 @@ fn an_item_that_comes_again_is_dropped_and_one_that_is_early_waits() {
     rooms
         .fit
         .drop_file("alice", "b.json", r#"{"to": "po:sintra", "body": "two"}"#);
-    rooms.fit.ok(&["run", "--once"]);
+    rooms.fit.pass();
     let second = rooms.po.read("links/fit/in/000000000002.json").to_string();
     fs::remove_file(rooms.po.room(FIRST)).expect("the first item");
-    rooms.po.ok(&["run", "--once"]);
+    rooms.po.pass();
     assert!(rooms.po.inbox("sintra").is_empty(), "the second waits");
     rooms.settle();
     rooms.po.write(FIRST, first);
@@ -125,8 +123,8 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it(
     change(&rooms.po, "fit", "rebind");
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["one", "two", "three"]);
-    rooms.fit.ok(&["log", "verify"]);
-    rooms.po.ok(&["log", "verify"]);
+    rooms.fit.verify();
+    rooms.po.verify();
 }
 
 #[test]
@@ -173,8 +171,8 @@ fn a_bounce_for_an_agent_that_has_left_has_no_bounce() {
     rooms
         .fit
         .drop_file("alice", "a.json", r#"{"to": "po:nobody", "body": "x"}"#);
-    rooms.fit.ok(&["run", "--once"]);
-    rooms.po.ok(&["run", "--once"]);
+    rooms.fit.pass();
+    rooms.po.pass();
     rooms.fit.ok(&["agent", "retire", "alice"]);
     rooms.settle();
     let sent = state(&rooms.fit, "po")["out"]["n"].clone();

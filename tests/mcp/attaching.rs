@@ -8,7 +8,7 @@ use std::fs;
 #[test]
 fn a_model_can_attach_files_of_the_repository_and_no_others() {
     // P110
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let elsewhere = tempfile::tempdir().expect("a directory");
     let secret = elsewhere.path().join("shadow");
     fs::write(&secret, "a secret").expect("a file");

@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[test]
 fn work_is_claimed_handed_over_and_released() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let (alice, bob) = (Client::of(&world, "alice"), Client::of(&world, "bob"));
     let (text, data) = alice.call(
         "claim_work",

@@ -36,7 +36,7 @@ struct Cost {
 impl Session {
     fn begin() -> Session {
         let mut session = Session {
-            world: World::with(&["alice", "bob"]),
+            world: World::alice_and_bob(),
             bytes: 0,
         };
         session.hook("SessionStart");
@@ -141,9 +141,11 @@ impl Session {
 /// The instructions that `mailbag install` writes for a session.
 fn instructions() -> usize {
     let world = World::with(&["alice"]);
-    let ran = world.run_with(&["install", "claude", "--agent", "alice"], |install| {
-        install.env("HOME", world.path());
-    });
+    let ran = world.run_env(
+        &["install", "claude", "--agent", "alice"],
+        "HOME",
+        world.path(),
+    );
     ran.ok(&["install", "claude"]);
     std::fs::read(world.path().join("AGENTS.md"))
         .expect("instructions")
@@ -162,14 +164,17 @@ fn client(session: &Session) -> Client {
     )
 }
 
-fn hooks_and_commands(once: usize) -> Cost {
-    let mut session = Session::begin();
-    session.turn();
+/// The costs of a turn without mail, and of a message that the model answers.
+fn cost(
+    once: usize,
+    mut session: Session,
+    turn: impl Fn(&mut Session),
+    answer: impl Fn(&mut Session, u64),
+) -> Cost {
+    turn(&mut session);
     let turn = session.spent();
     let seq = session.mail();
-    session.hook("PostToolBatch");
-    session.command(&format!("mailbag read {seq}"));
-    session.command(&format!("mailbag reply {seq} '{ANSWER}'"));
+    answer(&mut session, seq);
     let message = session.spent();
     session.must_be_answered();
     Cost {
@@ -177,70 +182,55 @@ fn hooks_and_commands(once: usize) -> Cost {
         message,
         turn,
     }
+}
+
+fn answer_by_commands(session: &mut Session, seq: u64) {
+    session.command(&format!("mailbag read {seq}"));
+    session.command(&format!("mailbag reply {seq} '{ANSWER}'"));
+}
+
+fn answer_by_tools(session: &mut Session, client: &Client, seq: u64) {
+    session.tool(client, "fetch_inbox", json!({}));
+    session.tool(
+        client,
+        "reply_message",
+        json!({"id": format!("#{seq}"), "body": ANSWER}),
+    );
+}
+
+fn hooks_and_commands(once: usize) -> Cost {
+    cost(once, Session::begin(), Session::turn, |session, seq| {
+        session.hook("PostToolBatch");
+        answer_by_commands(session, seq);
+    })
 }
 
 fn hooks_and_tools() -> Cost {
-    let mut session = Session::begin();
+    let session = Session::begin();
     let client = client(&session);
-    let once = client.request("tools/list", json!({}))["result"]["tools"]
-        .to_string()
-        .len()
-        .div_ceil(4);
-    session.turn();
-    let turn = session.spent();
-    let seq = session.mail();
-    session.hook("PostToolBatch");
-    session.tool(&client, "fetch_inbox", json!({}));
-    session.tool(
-        &client,
-        "reply_message",
-        json!({"id": format!("#{seq}"), "body": ANSWER}),
-    );
-    let message = session.spent();
-    session.must_be_answered();
-    Cost {
-        once,
-        message,
-        turn,
-    }
+    let tools = client.request("tools/list", json!({}))["result"]["tools"].to_string();
+    let once = tools.len().div_ceil(4);
+    cost(once, session, Session::turn, |session, seq| {
+        session.hook("PostToolBatch");
+        answer_by_tools(session, &client, seq);
+    })
 }
 
 fn polling_by_commands(once: usize) -> Cost {
-    let mut session = Session::begin();
-    session.command("mailbag inbox");
-    let turn = session.spent();
-    let seq = session.mail();
-    session.command("mailbag inbox");
-    session.command(&format!("mailbag read {seq}"));
-    session.command(&format!("mailbag reply {seq} '{ANSWER}'"));
-    let message = session.spent();
-    session.must_be_answered();
-    Cost {
-        once,
-        message,
-        turn,
-    }
+    let poll = |session: &mut Session| session.command("mailbag inbox");
+    cost(once, Session::begin(), poll, |session, seq| {
+        poll(session);
+        answer_by_commands(session, seq);
+    })
 }
 
 fn polling_by_tools(once: usize) -> Cost {
-    let mut session = Session::begin();
+    let session = Session::begin();
     let client = client(&session);
-    session.tool(&client, "fetch_inbox", json!({}));
-    let turn = session.spent();
-    let seq = session.mail();
-    session.tool(&client, "fetch_inbox", json!({}));
-    session.tool(
-        &client,
-        "reply_message",
-        json!({"id": format!("#{seq}"), "body": ANSWER}),
-    );
-    let message = session.spent();
-    session.must_be_answered();
-    Cost {
-        once,
-        message,
-        turn,
-    }
+    let poll = |session: &mut Session| session.tool(&client, "fetch_inbox", json!({}));
+    cost(once, session, poll, |session, seq| {
+        answer_by_tools(session, &client, seq)
+    })
 }
 
 #[test]

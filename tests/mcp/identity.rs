@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[test]
 fn an_unidentified_client_gets_an_error_that_names_register_agent() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let client = Client::with(&world, &[], &[]);
     for tool in ["fetch_inbox", "wait_for_message"] {
         assert!(client.fails(tool, json!({})).contains("register_agent"));
@@ -120,7 +120,7 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
 
 #[test]
 fn a_server_uses_the_agent_that_its_session_joined() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
     let client = Client::session(&world, "s1");
     assert!(
@@ -139,7 +139,7 @@ fn a_server_uses_the_agent_that_its_session_joined() {
 
 #[test]
 fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_from_the_hooks() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.pipe(
         &["hook", "claude", "--as", "alice"],
         r#"{"hook_event_name": "SessionStart", "session_id": "s1"}"#,
@@ -175,7 +175,7 @@ fn of_codex(session: &str) -> serde_json::Value {
 
 #[test]
 fn a_server_reads_the_codex_session_from_each_call() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["join", "alice", "--session", "s1", "--client", "codex"]);
     world.ok(&["join", "bob", "--session", "s2", "--client", "codex"]);
     let client = Client::with(&world, &[], &[]);
@@ -345,7 +345,7 @@ fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
 #[test]
 fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() {
     // P192
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let client = Client::of(&world, "alice");
     assert!(
         client
@@ -384,7 +384,7 @@ fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() 
 #[test]
 fn a_joined_agent_takes_precedence_over_the_name_of_the_server() {
     // P99
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let client = Client::with(
         &world,
         &[],
@@ -422,7 +422,7 @@ fn an_agent_stays_its_session_s_while_the_server_lives() {
 #[test]
 fn several_agents_of_one_program_leave_each_other_alone() {
     // Each has its own server, and no session has an id: all have the same parent process.
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let alice = Client::with(&world, &[], &[]);
     let bob = Client::with(&world, &[], &[]);
     alice.text("register_agent", json!({"name": "alice"}));
@@ -481,7 +481,7 @@ fn a_room_may_come_later() {
 #[test]
 fn a_server_holds_its_agent_again_after_the_sessions_were_deleted() {
     // P81, P99
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
     let held = || {
@@ -489,10 +489,9 @@ fn a_server_holds_its_agent_again_after_the_sessions_were_deleted() {
             .into_iter()
             .flatten()
             .flatten();
-        let locked = |path: std::path::PathBuf| {
-            std::fs::File::open(path).is_ok_and(|file| file.try_lock_shared().is_err())
-        };
-        entries.map(|entry| entry.path()).any(locked)
+        entries
+            .map(|entry| entry.path())
+            .any(|path| std::fs::File::open(path).is_ok_and(|file| file.try_lock_shared().is_err()))
     };
     assert!(held());
     std::fs::remove_dir_all(world.room("sessions")).expect("anybody may");

@@ -158,7 +158,7 @@ fn the_list_of_tools_costs_what_the_page_says() {
 
 #[test]
 fn a_wait_blocks_no_other_call_and_can_be_cancelled() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let client = Client::of(&world, "bob");
     let waits = client.ask_tool("wait_for_message", json!({"timeout_s": 50}));
     assert!(
@@ -238,7 +238,7 @@ fn its_help_shows_how_clients_start_it() {
 
 #[test]
 fn results_can_be_text_alone() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "once is enough");
     let client = Client::with(&world, &["--text"], &[("MAILBAG_AGENT", "bob")]);
     let (text, data) = client.call("fetch_inbox", json!({}));

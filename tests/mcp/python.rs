@@ -46,7 +46,7 @@ fn errors(town: &Town) -> String {
 fn the_official_client_lists_and_calls_every_tool() {
     let Some(python) = python() else { return };
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
-        let town = Town::of(&["alice", "bob"]);
+        let town = Town::alice_and_bob();
         let output = drive(&python, &town, &["every", mode])
             .wait_with_output()
             .expect("it ends");
@@ -100,7 +100,7 @@ fn the_official_client_lists_and_calls_every_tool() {
 fn two_official_clients_talk_while_the_router_is_killed_and_started_again() {
     const TURNS: usize = 60;
     let Some(python) = python() else { return };
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     let mut talk = drive(&python, &town, &["talk", &TURNS.to_string()]);
     let done = Arc::new(AtomicUsize::new(0));
     let (lines, count) = (
@@ -148,7 +148,7 @@ fn two_official_clients_talk_while_the_router_is_killed_and_started_again() {
             "{agent}"
         );
     }
-    let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("a log");
+    let log = town.text("log/00000001.ndjson");
     assert_eq!(
         log.lines()
             .filter(|line| line.contains(r#""event":"accepted""#))

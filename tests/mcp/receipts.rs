@@ -6,7 +6,7 @@ use serde_json::json;
 
 /// A room with mail from alice to bob.
 fn room() -> World {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "the port is 8080");
     world
 }

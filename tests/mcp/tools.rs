@@ -17,13 +17,12 @@ fn room() -> (World, Client) {
 #[test]
 fn old_mail_is_returned_with_its_age() {
     // P429
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let then = Stamp::from_micros(Stamp::now().micros() - 3 * 86_400_000_000).to_string();
-    let sent = world.run_with(
+    let sent = world.run_env(
         &["send", "alice", "Deploy the old one", "--as", "bob"],
-        |program| {
-            program.env("MAILBAG_TEST_NOW", &then);
-        },
+        "MAILBAG_TEST_NOW",
+        &then,
     );
     assert_eq!(sent.code, 0, "{sent:?}");
     world.send("bob", "alice", "Deploy now");
@@ -334,18 +333,18 @@ fn much_mail_comes_in_parts_and_all_of_it_once() {
     let (world, client) = room();
     let world = world.settings("durability = \"process\"\n");
     for n in 0..25 {
-        world.drop_file(
+        world.mail(
             "bob",
             &format!("{n:02}.json"),
-            json!({"to": "alice", "body": format!("<{n}>")}).to_string(),
+            json!({"to": "alice", "body": format!("<{n}>")}),
         );
     }
     let long = "x".repeat(3900);
     for n in 25..35 {
-        world.drop_file(
+        world.mail(
             "bob",
             &format!("{n}.json"),
-            json!({"to": "alice", "body": format!("<{n}>{long}")}).to_string(),
+            json!({"to": "alice", "body": format!("<{n}>{long}")}),
         );
     }
     came(&world, "alice", 35);
@@ -362,12 +361,11 @@ fn much_mail_comes_in_parts_and_all_of_it_once() {
             "{text}"
         );
         assert!(text.len() < 20_000, "{} bytes at once", text.len());
-        let number = |message: &Value| {
+        read.extend(messages.iter().filter_map(|message| {
             message["body"]
                 .as_str()
                 .map(|body| body[1..].split('>').next().expect("a number").to_owned())
-        };
-        read.extend(messages.iter().filter_map(number));
+        }));
         rounds += 1;
     }
     assert_eq!(read.len(), 35, "{read:?}");

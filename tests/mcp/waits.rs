@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[test]
 fn more_waits_than_there_are_threads_starve_no_other_call() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let client = Client::of(&world, "bob");
     let waits: Vec<u64> = (0..520)
         .map(|_| client.ask_tool("wait_for_message", json!({"timeout_s": 50})))

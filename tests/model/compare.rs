@@ -450,10 +450,8 @@ fn differs(file: &File, copy: &Value) -> Option<String> {
     fields.insert("addressed_to".into(), to);
     fields.insert("from".into(), file.sender.into());
     fields.insert("type".into(), "message".into());
-    let differs =
-        |(field, wanted): (&String, &Value)| (copy[field] != *wanted).then(|| field.clone());
     fields
         .iter()
-        .find_map(differs)
+        .find_map(|(field, wanted)| (copy[field] != *wanted).then(|| field.clone()))
         .map(|field| format!("{field} is {}, not {}", copy[&field], fields[&field]))
 }

@@ -84,11 +84,12 @@ impl Reach {
             .difference(&self.surely)
             .filter(|who| !self.perhaps.contains(*who))
             .collect();
-        let is_choice = |who: &&Name| self.one_of.iter().any(|group| group.contains(**who));
         self.surely.is_subset(got)
             && self.one_of.iter().all(|group| !group.is_disjoint(got))
             && chosen.len() <= self.one_of.len()
-            && chosen.iter().all(is_choice)
+            && chosen
+                .iter()
+                .all(|who| self.one_of.iter().any(|group| group.contains(**who)))
     }
 }
 

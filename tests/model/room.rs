@@ -70,8 +70,9 @@ impl Room {
         };
         mailbag::room::Room::init(&room.path("")).expect("a room");
         let people = People::at_first();
-        let agent = |n: usize| json!({"id": people.agents[n].id, "role": people.agents[n].role});
-        let mut agents: Vec<Value> = (0..AT_FIRST).map(agent).collect();
+        let mut agents: Vec<Value> = (0..AT_FIRST)
+            .map(|n| json!({"id": people.agents[n].id, "role": people.agents[n].role}))
+            .collect();
         agents[1]["name"] = json!("Sintra");
         agents[1]["capabilities"] = json!([CAPABILITY]);
         agents[2]["topics"] = json!([people.topics.keys().next().map(|(_, topic)| topic)]);

@@ -197,11 +197,14 @@ impl State {
                     self.files[n].topic().map(|(topic, _)| topic),
                 )
             };
-            let alone = |n: &&usize| {
-                done.iter()
-                    .all(|other| other == *n || key(*other) != key(**n))
-            };
-            let sure: Vec<usize> = done.iter().filter(alone).copied().collect();
+            let sure: Vec<usize> = done
+                .iter()
+                .filter(|n| {
+                    done.iter()
+                        .all(|other| other == *n || key(*other) != key(**n))
+                })
+                .copied()
+                .collect();
             sure.into_iter().for_each(|n| self.follow(n, true));
         }
     }
@@ -226,11 +229,11 @@ impl State {
                 } else {
                     "truncated"
                 };
-                let refused = |bounced| Fate::Refused {
-                    codes: BTreeSet::from([code]),
-                    bounced,
-                };
-                file.fates.extend([true, false].map(refused));
+                file.fates
+                    .extend([true, false].map(|bounced| Fate::Refused {
+                        codes: BTreeSet::from([code]),
+                        bounced,
+                    }));
             }
         }
     }

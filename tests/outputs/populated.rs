@@ -516,7 +516,7 @@ fn refusing(run: &mut Run<'_>) {
 
 fn looking(run: &mut Run<'_>) {
     run.world.drop_file("carol", "half.json", r#"{"to": "#);
-    run.world.ok(&["run", "--once"]);
+    run.world.pass();
     // A directory in the place of an inbox can't be written into, so a copy stays undelivered.
     let inbox = run.world.room("inbox/zed");
     std::fs::rename(&inbox, run.world.room("inbox-of-zed")).expect("an inbox");
@@ -610,9 +610,7 @@ fn losing(run: &mut Run<'_>) {
         + 1;
     std::fs::write(&log, &text[..batch]).expect("written");
     let words = ["log", "accept-gap", "--yes", "--json"];
-    let ran = run.world.run_with(&words, |command| {
-        command.env("MAILBAG_TEST_ANCESTRY", "person");
-    });
+    let ran = run.world.run_env(&words, "MAILBAG_TEST_ANCESTRY", "person");
     run.judged.judge(
         "log-accept-gap",
         &serde_json::from_str(&ran.ok(&words)).expect("JSON"),

@@ -16,7 +16,7 @@ fn roster(town: &Town) -> Value {
 /// P76: the router updates it while mail arrives and is read.
 #[test]
 fn the_roster_shows_unread_mail_and_presence() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.wait("a roster of all", || {
         roster(&town)["agents"]
             .as_array()
@@ -53,7 +53,7 @@ fn the_roster_shows_unread_mail_and_presence() {
 /// stay.
 #[test]
 fn a_deleted_or_overwritten_roster_is_made_again() {
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     town.start(&["--poll"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
     let is_right = || in_roster(&roster(&town), "bob")["unread"] == 1;
@@ -64,13 +64,13 @@ fn a_deleted_or_overwritten_roster_is_made_again() {
     town.wait("it says again what is so", is_right);
     town.stop();
     fs::remove_file(town.room("roster.json")).expect("it is there");
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(in_roster(&roster(&town), "bob")["unread"], 1);
 }
 
 #[test]
 fn without_a_router_whoever_sends_or_reads_writes_it() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     assert_eq!(in_roster(&world.read("roster.json"), "bob")["unread"], 1);
     world.ok(&["read", "--as", "bob"]);
@@ -85,7 +85,7 @@ fn without_a_router_whoever_sends_or_reads_writes_it() {
 /// P76: each conversation has a link to it.
 #[test]
 fn each_conversation_has_a_link_to_the_roster() {
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     town.start(&["--poll"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
     town.mail(
@@ -116,7 +116,7 @@ fn each_conversation_has_a_link_to_the_roster() {
 
 #[test]
 fn a_directory_in_place_of_the_roster_delays_no_mail() {
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     fs::create_dir_all(town.room("roster.json/x")).expect("room for a directory");
     fs::create_dir_all(town.room("channels/main/roster.json/x")).expect("room for a directory");
     town.start(&[]);
@@ -132,7 +132,7 @@ fn a_directory_in_place_of_the_roster_delays_no_mail() {
 /// P79: time that passes is enough; nothing has to happen.
 #[test]
 fn a_router_tells_the_human_of_who_becomes_stale_while_nothing_happens() {
-    let town = Town::of(&["alice", "bob"])
+    let town = Town::alice_and_bob()
         .settings("stale_after = \"2s\"\n")
         .run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
@@ -151,7 +151,7 @@ fn a_router_tells_the_human_of_who_becomes_stale_while_nothing_happens() {
 /// P76: without other events, it shows the start and the end of a wait.
 #[test]
 fn the_roster_shows_a_waiting_agent_as_online_until_the_wait_ends() {
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     town.start(&["--poll"]);
     let presence = || in_roster(&roster(&town), "human")["presence"].clone();
     town.wait("a roster", || presence() == "offline");

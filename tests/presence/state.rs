@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn activity_and_current_work_survive_a_checkpoint() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let told =
         json!({"type": "progress", "to": "bob", "body": "half", "metadata": {"progress": 50.0}});
     world.drop_file("alice", "x.json", told.to_string());

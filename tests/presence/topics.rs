@@ -14,10 +14,10 @@ fn every_subscriber_gets_the_messages_of_a_topic() {
         world.ok(&["topic", "subscribe", "ports", "#releases", "--as", "bob"]),
         "bob is subscribed to #ports\nbob is subscribed to #releases\n"
     );
-    world.drop_file(
+    world.mail(
         "carol",
         "x.json",
-        json!({"type": "subscribe", "topic": "ports"}).to_string(),
+        json!({"type": "subscribe", "topic": "ports"}),
     );
     world.ok(&["agent", "set", "dave", "--topic", "ports"]);
     let topics = world.items(&["topic", "list"]);
@@ -40,12 +40,12 @@ fn an_agent_that_unsubscribed_gets_no_further_messages() {
     world.ok(&["topic", "subscribe", "ports", "--as", "bob"]);
     world.ok(&["topic", "subscribe", "ports", "--as", "carol"]);
     world.ok(&["topic", "unsubscribe", "ports", "--as", "bob"]);
-    world.drop_file(
+    world.mail(
         "carol",
         "x.json",
-        json!({"type": "unsubscribe", "topic": "ports"}).to_string(),
+        json!({"type": "unsubscribe", "topic": "ports"}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(
         world
             .fails(3, &["send", "#ports", "8080 is taken", "--as", "alice"])

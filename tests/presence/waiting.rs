@@ -18,13 +18,13 @@ fn a_report_of_completion_reaches_the_agents_that_wait_for_its_sender() {
         let world = room();
         let blocked = json!({"type": "blocked", "body": "no schema", "metadata": {"waiting_for": waiting_for}});
         world.drop_file("bob", "1.json", blocked.to_string());
-        world.ok(&["run", "--once"]);
-        world.drop_file(
+        world.pass();
+        world.mail(
             "dave",
             "2.json",
-            json!({"type": kind, "body": "the schema is there"}).to_string(),
+            json!({"type": kind, "body": "the schema is there"}),
         );
-        world.ok(&["run", "--once"]);
+        world.pass();
         assert_eq!(
             world.bodies("bob"),
             ["the schema is there"],
@@ -46,12 +46,12 @@ fn a_completion_in_the_same_batch_reaches_waiting_agents_unless_it_has_recipient
     let completed = json!({"type": "completed", "body": "done"});
     world.drop_file("alice", "1.json", blocked.to_string());
     world.drop_file("dave", "2.json", completed.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("alice"), ["done"]);
     let mut to_carol = completed;
     to_carol["to"] = json!("carol");
     world.drop_file("dave", "3.json", to_carol.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         (world.inbox("alice").len(), world.inbox("carol").len()),
         (1, 1)
@@ -61,24 +61,24 @@ fn a_completion_in_the_same_batch_reaches_waiting_agents_unless_it_has_recipient
 #[test]
 fn an_agent_that_works_again_waits_no_longer() {
     let world = room();
-    world.drop_file(
+    world.mail(
         "bob",
         "1.json",
-        json!({"type": "blocked", "metadata": {"waiting_for": "dave"}}).to_string(),
+        json!({"type": "blocked", "metadata": {"waiting_for": "dave"}}),
     );
-    world.ok(&["run", "--once"]);
-    world.drop_file(
+    world.pass();
+    world.mail(
         "bob",
         "2.json",
-        json!({"type": "status", "body": "at work again"}).to_string(),
+        json!({"type": "status", "body": "at work again"}),
     );
-    world.ok(&["run", "--once"]);
-    world.drop_file(
+    world.pass();
+    world.mail(
         "dave",
         "3.json",
-        json!({"type": "completed", "body": "done"}).to_string(),
+        json!({"type": "completed", "body": "done"}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.inbox("bob").len(), 0);
 }
 
@@ -109,7 +109,7 @@ fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
                 &format!("{}.json", uuid::Uuid::now_v7()),
                 message.to_string(),
             );
-            world.ok(&["run", "--once"]);
+            world.pass();
         }
         let told = world.ok(command);
         assert!(

@@ -8,7 +8,7 @@ use std::process::Stdio;
 /// P77: who sends something is online for five minutes, idle for an hour, and offline then.
 #[test]
 fn an_agent_that_sends_is_online_then_idle_then_offline() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
     let presence = |time| seen_at(&world, time, "alice")["presence"].clone();
     assert_eq!(
@@ -72,7 +72,7 @@ fn who_and_the_roster_show_capabilities_and_the_last_activity() {
 /// P424: a session with a killed client is offline, even if it has just called.
 #[test]
 fn a_killed_session_is_offline_immediately() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let start = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"});
     world.pipe(&["hook", "claude", "--as", "alice"], start.to_string());
     world.pipe(
@@ -116,7 +116,7 @@ fn an_agent_that_takes_mail_out_of_its_inbox_is_active() {
 /// P77: an agent that only waits or watches is online until this ends in any way.
 #[test]
 fn an_agent_is_online_while_it_waits_or_follows() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let presence = |agent: &str| in_roster(&world.json(&["who"]), agent)["presence"].clone();
     for (agent, args) in [
         (
@@ -147,7 +147,7 @@ fn an_agent_is_online_while_it_waits_or_follows() {
 /// another only after new activity.
 #[test]
 fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     run_at(
         &world,
         "01:00",
@@ -202,7 +202,7 @@ fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert
 
 #[test]
 fn a_router_records_earlier_reading_before_it_calls_an_agent_stale() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
     let mail = world.names("inbox/bob").remove(0);
     std::fs::remove_file(world.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
@@ -279,7 +279,7 @@ fn who_shows_the_registry_s_status_beside_the_observed_activity() {
 
 #[test]
 fn stale_after_sets_the_time_until_an_agent_is_stale() {
-    let world = World::with(&["alice", "bob"]).settings("stale_after = \"30m\"\n");
+    let world = World::alice_and_bob().settings("stale_after = \"30m\"\n");
     run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
     assert_eq!(seen_at(&world, "10:29", "bob")["presence"], "offline");
     assert_eq!(seen_at(&world, "10:31", "bob")["presence"], "stale");
@@ -292,7 +292,7 @@ fn stale_after_sets_the_time_until_an_agent_is_stale() {
 /// P78: the work of an agent comes from its last message of such a type.
 #[test]
 fn an_agent_s_work_comes_from_its_last_status_message() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let report = |message: Value| {
         world.drop_file("alice", "x.json", message.to_string());
         seen_at(&world, "10:00", "alice")["report"].clone()
@@ -336,10 +336,10 @@ fn an_agent_s_work_comes_from_its_last_status_message() {
 #[test]
 fn who_neutralises_escapes_in_an_agent_s_status() {
     let world = World::with(&["alice"]);
-    world.drop_file(
+    world.mail(
         "alice",
         "x.json",
-        json!({"type": "status", "body": "\u{1b}[2Jgone"}).to_string(),
+        json!({"type": "status", "body": "\u{1b}[2Jgone"}),
     );
     let shown = run_at(&world, "10:00", &["who"]);
     assert!(
@@ -350,7 +350,7 @@ fn who_neutralises_escapes_in_an_agent_s_status() {
 
 #[test]
 fn the_human_is_in_it_and_the_retired_are_not() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["agent", "retire", "bob"]);
     let roster = world.json(&["who"]);
     let ids: Vec<&str> = roster["agents"]

@@ -1,9 +1,7 @@
 //! The clauses about the log, and about what stops a router or keeps a message waiting.
 
-use super::once;
-use crate::world::World;
+use crate::world::{World, sha256};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::fs;
 
 /// The log's records, each with its line.
@@ -28,13 +26,6 @@ fn log(world: &World) -> Vec<(String, Value)> {
         .collect()
 }
 
-fn hash(text: &str) -> String {
-    Sha256::digest(text)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
-
 /// Every rule about the log's lines that can be checked by reading them.
 fn check_log(world: &World) -> usize {
     let records = log(world);
@@ -55,7 +46,7 @@ fn check_log(world: &World) -> usize {
                 "{line}"
             );
         }
-        (prev, at, left) = (hash(line), now, left - 1);
+        (prev, at, left) = (sha256(line), now, left - 1);
     }
     assert_eq!(left, 0, "the last batch is whole");
     records.len()
@@ -64,11 +55,11 @@ fn check_log(world: &World) -> usize {
 #[test]
 fn the_log_can_be_checked_by_reading_it() {
     // P38, P39, P40, P41, P42
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..5 {
         world.drop_file("alice", "x.json", format!(r#"{{"to":"bob","body":"{n}"}}"#));
         world.drop_file("alice", "y.json", r#"{"to":"bbo","body":"no"}"#);
-        once(&world);
+        world.pass();
     }
     assert!(check_log(&world) > 10);
     // A field of a later version, in the last line, which nothing is chained to yet.
@@ -85,7 +76,7 @@ fn the_log_can_be_checked_by_reading_it() {
     .expect("written");
     // The note of this version names the line as it was.
     fs::remove_file(world.room("spool/committed")).expect("a note");
-    world.ok(&["log", "verify"]);
+    world.verify();
     world.send("alice", "bob", "after it");
     check_log(&world);
 }
@@ -94,7 +85,7 @@ fn the_log_can_be_checked_by_reading_it() {
 #[test]
 fn a_segment_that_has_grown_is_followed_by_another() {
     // P43
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..4 {
         world.drop_file("alice", "x.json", format!(r#"{{"to":"bob","body":"{n}"}}"#));
         world
@@ -105,7 +96,7 @@ fn a_segment_that_has_grown_is_followed_by_another() {
     }
     assert!(world.room("log/00000003.ndjson").exists());
     check_log(&world);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -115,11 +106,11 @@ fn a_copy_that_cannot_be_delivered_waits_and_others_go_on() {
     fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
     world.write("inbox/bob", "in the way");
     world.drop_file("alice", "x.json", r#"{"to":["bob","carol"],"body":"hi"}"#);
-    once(&world);
+    world.pass();
     assert_eq!(world.bodies("carol"), ["hi"]);
     assert!(world.ok(&["status"]).contains("inbox/bob"));
     fs::remove_file(world.room("inbox/bob")).expect("out of the way");
-    once(&world);
+    world.pass();
     assert_eq!(
         (world.bodies("bob"), world.inbox("carol").len()),
         (vec!["hi".to_owned()], 1)
@@ -129,7 +120,7 @@ fn a_copy_that_cannot_be_delivered_waits_and_others_go_on() {
 #[test]
 fn damage_before_the_last_batch_stops_the_router() {
     // P47
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..3 {
         world.send("alice", "bob", &format!("number {n}"));
     }
@@ -150,7 +141,7 @@ fn damage_before_the_last_batch_stops_the_router() {
 #[test]
 fn a_record_without_a_field_of_its_event_is_damage() {
     // P460
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     let path = world.room("log/00000001.ndjson");
     let text = fs::read_to_string(&path).expect("the log");
@@ -166,7 +157,7 @@ fn a_record_without_a_field_of_its_event_is_damage() {
 #[test]
 fn a_room_with_another_room_s_log_is_not_routed() {
     // P49
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     world.write("spool/room", "another\n");
     let before = log(&world).len();
@@ -177,7 +168,7 @@ fn a_room_with_another_room_s_log_is_not_routed() {
 #[test]
 fn without_a_router_whoever_reads_routes() {
     // P50
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"by hand"}"#);
     assert!(world.ok(&["inbox", "bob"]).contains("by hand"));
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"again"}"#);
@@ -191,8 +182,8 @@ fn without_a_router_whoever_reads_routes() {
 #[test]
 fn a_registry_that_cannot_be_read_is_not_replaced() {
     // P51
-    let world = World::with(&["alice", "bob"]);
-    let good = fs::read_to_string(world.room("registry.json")).expect("a registry");
+    let world = World::alice_and_bob();
+    let good = world.text("registry.json");
     let router = world.router(&[]);
     world.write("registry.json", "{");
     world.wait("the human hears of it", || !world.inbox("human").is_empty());
@@ -202,10 +193,7 @@ fn a_registry_that_cannot_be_read_is_not_replaced() {
     });
     drop(router);
     assert_ne!(world.run(&["run", "--once"]).code, 0);
-    assert_eq!(
-        fs::read_to_string(world.room("registry.json")).expect("a registry"),
-        "{"
-    );
+    assert_eq!(world.text("registry.json"), "{");
     world.write("registry.json", good);
-    once(&world);
+    world.pass();
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 #[test]
 fn a_dropped_ack_and_the_command_say_the_same() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "please");
     let ack = json!({"type": "ack", "refs": [id], "status": "acknowledged"}).to_string();
     world.drop_file("bob", "ack.json", ack);
@@ -40,12 +40,12 @@ fn a_dropped_ack_and_the_command_say_the_same() {
 
 #[test]
 fn an_ack_with_recipients_is_delivered_besides() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "please");
     let ack =
         json!({"type": "ack", "refs": [id], "status": "actioned", "to": "alice", "body": "done"});
     world.drop_file("bob", "ack.json", ack.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("alice"), ["done"]);
     assert_eq!(
         statuses(&world, &id, "bob"),
@@ -59,13 +59,13 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
     let world = World::with(&["alice", "bob", "carol"]);
     let id = world.send("alice", "bob", "please");
     for who in ["carol", "alice"] {
-        world.drop_file(
+        world.mail(
             who,
             "ack.json",
-            json!({"type": "ack", "refs": [id], "status": "actioned"}).to_string(),
+            json!({"type": "ack", "refs": [id], "status": "actioned"}),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(statuses(&world, &id, "bob"), ["accepted", "delivered"]);
     for who in ["carol", "alice"] {
         assert_eq!(
@@ -90,7 +90,7 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
 #[test]
 fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
     // P59
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "please");
     assert_eq!(
         world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]),
@@ -109,13 +109,13 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
     // Two in one batch are judged one after the other.
     let other = world.send("alice", "bob", "and this");
     for (name, state) in [("1.json", "actioned"), ("2.json", "acknowledged")] {
-        world.drop_file(
+        world.mail(
             "bob",
             name,
-            json!({"type": "ack", "refs": [other], "status": state}).to_string(),
+            json!({"type": "ack", "refs": [other], "status": state}),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         statuses(&world, &other, "bob"),
         ["accepted", "delivered", "actioned"]
@@ -159,14 +159,14 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
 
 #[test]
 fn a_withdrawal_that_was_committed_is_carried_out_after_a_kill() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "stop the press");
     // An obstacle at the copy's destination keeps the record open.
     world.write("inbox/bob/expired", "in the way");
     world.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
     assert_eq!(world.inbox("bob").len(), 1);
     std::fs::remove_file(world.room("inbox/bob/expired")).expect("the file in the way");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         (
             world.inbox("bob").len(),
@@ -186,7 +186,7 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
             r#"{"id": "msg_1", "to": "bob", "body": "hi"}"#,
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let said = world.fails(65, &["ack", "msg_1", "--as", "bob"]);
     assert!(
         said.contains("alice/msg_1") && said.contains("carol/msg_1"),
@@ -209,7 +209,7 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
 fn the_routers_own_mail_can_be_acknowledged_as_well() {
     let world = World::with(&["alice"]);
     world.drop_file("alice", "bad.json", r#"{"to": "nobody", "body": "hi"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let bounce = from_mailbag(&world, "alice", "error").remove(0);
     world.ok(&[
         "ack",

@@ -17,10 +17,9 @@ fn urgent(id: &str, to: Value, expires: u64) -> Value {
 
 /// The names of the messages in an agent's escalations.
 fn escalated(world: &World, agent: &str) -> Vec<String> {
-    let name = |mail: Value| mail["in_reply_to"].as_str().unwrap_or_default().to_owned();
     from_mailbag(world, agent, "escalation")
         .into_iter()
-        .map(name)
+        .map(|mail| mail["in_reply_to"].as_str().unwrap_or_default().to_owned())
         .collect()
 }
 
@@ -34,7 +33,7 @@ fn all_know(world: &World, name: &str) {
         worklog.contains("mailbag · escalation · unacknowledged: \"fire\""),
         "{worklog}"
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]

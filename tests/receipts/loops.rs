@@ -20,8 +20,12 @@ fn say_all(world: &World, minutes: u64, messages: impl IntoIterator<Item = (&'st
 /// The number of an agent's copies that are announced later, and of all its copies.
 fn delayed(world: &World, agent: &str) -> (usize, usize) {
     let mail = world.inbox(agent);
-    let is_delayed = |mail: &&Value| mail["delivery"]["announce_after"].is_string();
-    (mail.iter().filter(is_delayed).count(), mail.len())
+    (
+        mail.iter()
+            .filter(|mail| mail["delivery"]["announce_after"].is_string())
+            .count(),
+        mail.len(),
+    )
 }
 
 fn notices(world: &World) -> Vec<Value> {
@@ -74,7 +78,7 @@ fn acknowledgements_without_content_are_delivered_and_announced_later_and_the_hu
             .is_some_and(|text| text.starts_with("alice, bob repeat")),
         "{told:#?}"
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]

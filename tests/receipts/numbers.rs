@@ -39,18 +39,18 @@ fn wait_until_idle(world: &World) {
 #[test]
 fn messages_that_commands_route_have_consecutive_numbers() {
     // P115
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..4 {
         world.send("alice", "bob", &format!("{n}"));
     }
     assert_eq!(numbers(&world), [2, 3, 4, 5]);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
 fn messages_that_a_router_routes_have_consecutive_numbers_also_after_a_pause_and_a_restart() {
     // P115, P42
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     for n in 1..=3 {
         town.send("alice", "bob", &format!("{n}"));
         town.wait_for_mail("bob", n);
@@ -76,7 +76,7 @@ fn messages_that_a_router_routes_have_consecutive_numbers_also_after_a_pause_and
 #[test]
 fn a_receipt_is_recorded_with_the_next_message_and_has_no_author() {
     // P115, P58
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let first = world.send("alice", "bob", "one");
     world.ok(&["read", "--as", "bob"]);
     world.send("bob", "alice", "two");
@@ -114,7 +114,7 @@ fn a_receipt_is_recorded_with_the_next_message_and_has_no_author() {
 
 #[test]
 fn a_receipt_without_a_following_message_gets_its_own_record() {
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
     town.ok(&["read", "--as", "bob"]);
@@ -138,11 +138,9 @@ fn more_receipts_than_a_record_can_have_are_in_several_records_after_the_message
     }
     world.drop_file("alice", "next.json", r#"{"to": "bob", "body": "next"}"#);
     world
-        .run_with(&["run", "--once"], |command| {
-            command.env("MAILBAG_TEST_RECEIPTS_OF_RECORD", "2");
-        })
+        .run_env(&["run", "--once"], "MAILBAG_TEST_RECEIPTS_OF_RECORD", "2")
         .ok(&["run"]);
-    let log = std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("a log");
+    let log = world.text("log/00000001.ndjson");
     let records = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -162,5 +160,5 @@ fn more_receipts_than_a_record_can_have_are_in_several_records_after_the_message
             json!([7, "receipts", [["cleo", [3, 4]]]]),
         ]
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }

@@ -18,7 +18,7 @@ fn file(world: &World, agent: &str) -> std::path::PathBuf {
 #[test]
 fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
     // P58
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
     assert!(
@@ -61,7 +61,7 @@ fn a_file_that_was_moved_anywhere_was_seen() {
 #[test]
 fn the_next_pass_records_mail_read_while_no_router_ran() {
     // P58
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "hello");
     fs::remove_file(file(&world, "bob")).expect("bob's own file");
     assert_eq!(
@@ -72,7 +72,7 @@ fn the_next_pass_records_mail_read_while_no_router_ran() {
 
 #[test]
 fn a_starting_router_records_mail_read_while_it_was_dead() {
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
     town.stop();
@@ -83,7 +83,7 @@ fn a_starting_router_records_mail_read_while_it_was_dead() {
 
 #[test]
 fn a_taken_message_is_seen_only_after_it_is_done() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let id = town.send("alice", "bob", "a task");
     town.wait_for_mail("bob", 1);
     let mail = file(&town, "bob");
@@ -103,7 +103,7 @@ fn a_taken_message_is_seen_only_after_it_is_done() {
 
 #[test]
 fn a_copy_that_was_put_back_is_not_seen() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     let id = town.send("alice", "bob", "hello");
     let mail = file(&town, "bob");
     let elsewhere = town.path().join("elsewhere.json");
@@ -114,7 +114,7 @@ fn a_copy_that_was_put_back_is_not_seen() {
 
 #[test]
 fn a_copy_that_could_not_be_delivered_yet_was_not_seen() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     fs::remove_dir(town.room("inbox/bob")).expect("an empty inbox");
     fs::write(town.room("inbox/bob"), "in the way").expect("a file");
     let id = town.send("alice", "bob", "hello");
@@ -126,7 +126,7 @@ fn a_copy_that_could_not_be_delivered_yet_was_not_seen() {
 
 #[test]
 fn an_announcement_marker_is_a_status_and_is_removed_with_the_copy() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "hello");
     let mail = file(&world, "bob");
     let name = mail
@@ -149,7 +149,7 @@ fn an_announcement_marker_is_a_status_and_is_removed_with_the_copy() {
 
 #[test]
 fn receipts_of_a_thousand_copies_are_one_record() {
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     for n in 0..1000 {
         town.drop_file(
             "alice",
@@ -157,11 +157,11 @@ fn receipts_of_a_thousand_copies_are_one_record() {
             r#"{"to": "bob", "body": "hi"}"#,
         );
     }
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(town.count("bob"), 1000);
     fs::remove_dir_all(town.room("inbox/bob")).expect("bob's own inbox");
     fs::create_dir_all(town.room("inbox/bob")).expect("an inbox");
-    town.ok(&["run", "--once"]);
+    town.pass();
     let told = town.ok(&["log", "--event", "receipts", "--json"]);
     let records: Vec<serde_json::Value> = told
         .lines()

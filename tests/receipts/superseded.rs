@@ -34,7 +34,7 @@ fn room(ack: impl Fn(&World, &str, &str)) -> (World, String) {
         .trim()
         .to_owned();
     ack(&world, &old, &new);
-    world.ok(&["run", "--once"]);
+    world.pass();
     (world, old)
 }
 
@@ -106,7 +106,7 @@ fn mail_that_is_superseded_without_a_replacement_leaves_the_inbox_as_well() {
 
 #[test]
 fn a_running_router_takes_superseded_mail_out_of_an_inbox() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let old = town
         .ok(&["send", "-q", "bob", "one", "--as", "alice"])
         .trim()
@@ -146,13 +146,13 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
 #[test]
 fn an_approval_that_its_asker_supersedes_is_closed() {
     // P366
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file(
         "alice",
         "a.json",
         r#"{"id":"a1","to":"bob","type":"approval","body":"Deploy?"}"#,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.ok(&["ack", "a1", "--status", "superseded", "--as", "alice"]);
     assert_eq!(world.json(&["pending", "--as", "bob"])["items"], json!([]));
 }
@@ -192,11 +192,11 @@ fn each_program_that_shows_superseded_mail_again_names_its_replacement() {
 #[test]
 fn a_conversation_names_the_replacement_of_superseded_mail() {
     // P366
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for id in ["old", "new"] {
         let message = json!({"id": id, "to": "bob", "channel": "design", "body": id});
         world.drop_file("alice", &format!("{id}.json"), message.to_string());
-        world.ok(&["run", "--once"]);
+        world.pass();
     }
     let args = ["ack", "old", "--status", "superseded", "--by", "new"];
     world.ok(&[&args[..], &["--as", "alice"]].concat());

@@ -41,12 +41,12 @@ fn expired_unread_mail_is_set_aside_and_its_sender_is_notified_once() {
         1,
         "once"
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
 fn a_live_router_sets_expired_mail_aside_when_its_time_comes() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.mail(
         "alice",
         "x.json",
@@ -64,16 +64,16 @@ fn a_live_router_sets_expired_mail_aside_when_its_time_comes() {
 
 #[test]
 fn mail_that_expires_while_no_router_runs_is_set_aside_by_the_next_pass() {
-    let world = World::with(&["alice", "bob"]);
-    world.drop_file(
+    let world = World::alice_and_bob();
+    world.mail(
         "alice",
         "x.json",
-        json!({"to": "bob", "body": "soon", "expires_at": soon(300)}).to_string(),
+        json!({"to": "bob", "body": "soon", "expires_at": soon(300)}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let is_told = || !from_mailbag(&world, "alice", "notification").is_empty();
     let passes = || {
-        world.ok(&["run", "--once"]);
+        world.pass();
         is_told()
     };
     assert!(so_within(PATIENCE, passes));
@@ -193,7 +193,7 @@ fn urgent_mail_wants_an_ack_and_the_settings_say_how_soon() {
 
 #[test]
 fn an_escalation_survives_a_restart_and_a_lost_checkpoint() {
-    let mut town = Town::of(&["alice", "bob"])
+    let mut town = Town::alice_and_bob()
         .settings("answer_within = \"600ms\"\n")
         .run();
     town.mail(

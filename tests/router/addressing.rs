@@ -140,7 +140,7 @@ fn the_same_id_with_the_same_content_is_a_duplicate_and_with_other_content_it_is
 
 #[test]
 fn two_files_with_one_id_in_one_batch_come_to_one_delivery() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     for n in 0..20 {
         town.mail(
             "alice",
@@ -157,7 +157,7 @@ fn two_files_with_one_id_in_one_batch_come_to_one_delivery() {
 
 #[test]
 fn a_refused_message_uses_up_no_id() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.mail(
         "alice",
         "1.json",

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn alice_and_bob() -> Town {
-    Town::of(&["alice", "bob"])
+    Town::alice_and_bob()
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn write_to_neighbours(town: &Town, n: usize, writers: usize, each: usize) {
 
 #[test]
 fn ten_simultaneous_send_commands_without_a_router_deliver_each_message_once() {
-    let town = Town::of(&["alice", "bob"]);
+    let town = Town::alice_and_bob();
     let sends: Vec<_> = (0..10)
         .map(|n| {
             let mut send = town.bare(&["send", "bob", &format!("number {n}"), "--as", "alice"]);

@@ -11,7 +11,7 @@ fn ids(agents: &[&str]) -> Vec<Value> {
 
 #[test]
 fn a_registry_edited_by_hand_takes_effect_and_an_invalid_one_leaves_the_last_good_one() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.register(&ids(&["alice", "bob", "carol"]));
     town.wait("carol has an outbox and an inbox", || {
         town.room("outbox/carol").is_dir() && town.room("inbox/carol").is_dir()
@@ -50,7 +50,7 @@ fn a_registry_edited_by_hand_takes_effect_and_an_invalid_one_leaves_the_last_goo
 
 #[test]
 fn a_registry_that_is_removed_leaves_the_last_good_one() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     fs::remove_file(town.room("registry.json")).expect("it is there");
     town.wait_for_reason("is missing");
     town.is_alive("alice", "bob");
@@ -61,7 +61,7 @@ fn a_registry_that_is_removed_leaves_the_last_good_one() {
 
 #[test]
 fn a_hangup_reads_the_settings_again() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.write("settings.toml", "message_bytes = 2000\n");
     town.router().signal(Signal::HUP);
     let mut n = 0;
@@ -83,7 +83,7 @@ fn a_hangup_reads_the_settings_again() {
 #[test]
 fn signals_end_the_router_cleanly_and_nothing_is_left_half_done() {
     for signal in [Signal::TERM, Signal::INT] {
-        let mut town = Town::of(&["alice", "bob"]).run();
+        let mut town = Town::alice_and_bob().run();
         for n in 0..50 {
             town.mail(
                 "alice",
@@ -104,7 +104,7 @@ fn signals_end_the_router_cleanly_and_nothing_is_left_half_done() {
 
 #[test]
 fn a_second_router_is_refused_and_a_command_leaves_the_work_to_the_first() {
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     let complaint = town.fails(75, &["run"]);
     assert!(
         complaint.contains(&town.router().pid().to_string()),
@@ -124,7 +124,7 @@ fn a_second_router_is_refused_and_a_command_leaves_the_work_to_the_first() {
 
 #[test]
 fn a_killed_router_s_lock_blocks_no_router() {
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     town.router().signal(Signal::KILL);
     town.ended();
     town.mail(
@@ -132,13 +132,13 @@ fn a_killed_router_s_lock_blocks_no_router() {
         "x.json",
         json!({"to": "bob", "body": "after the kill"}),
     );
-    town.ok(&["run", "--once"]);
+    town.pass();
     assert_eq!(town.bodies("bob"), ["after the kill"]);
 }
 
 #[test]
 fn polling_needs_no_file_events() {
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     town.start(&["--poll"]);
     assert!(
         town.words().contains("every two seconds"),
@@ -217,7 +217,7 @@ fn mail_dropped_beside_the_outboxes_is_said() {
 
 #[test]
 fn a_router_watches_outboxes_again_after_all_were_moved_away() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     fs::rename(town.room("outbox"), town.path().join("moved")).expect("the same file system");
     town.wait("they are made anew", || town.room("outbox/alice").is_dir());
     town.is_alive("alice", "bob");
@@ -226,7 +226,7 @@ fn a_router_watches_outboxes_again_after_all_were_moved_away() {
 
 #[test]
 fn a_room_that_is_moved_while_a_router_runs_still_has_its_mail_delivered() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let moved = town.path().join("moved");
     fs::rename(town.room(""), &moved).expect("the same file system");
     let message = |body: &str| json!({"to": "bob", "body": body}).to_string();
@@ -271,7 +271,7 @@ fn more_events_than_the_system_keeps_lose_no_mail() {
         .ok()
         .and_then(|most| most.trim().parse().ok())
         .expect("a limit of events");
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.is_alive("alice", "bob");
     let pause = |signal| town.router().signal(signal);
     pause(Signal::STOP);
@@ -294,7 +294,7 @@ fn more_events_than_the_system_keeps_lose_no_mail() {
 
 #[test]
 fn a_router_stops_when_its_lock_file_is_removed() {
-    let mut town = Town::of(&["alice", "bob"]).run();
+    let mut town = Town::alice_and_bob().run();
     town.is_alive("alice", "bob");
     fs::remove_file(town.room("spool/lock")).expect("it is there");
     town.mail(

@@ -44,10 +44,7 @@ fn an_inbox_that_is_a_file_is_waited_for() {
         fs::write(town.room("inbox/bob"), "mine").expect("its parent is there");
     };
     mail_waits_for(make, "inbox/bob", |town| {
-        assert_eq!(
-            fs::read_to_string(town.room("inbox/bob")).expect("untouched"),
-            "mine"
-        );
+        assert_eq!(town.text("inbox/bob"), "mine");
         fs::remove_file(town.room("inbox/bob")).expect("it is there");
     });
 }
@@ -92,22 +89,25 @@ fn an_inbox_that_is_immutable_is_waited_for() {
         return;
     }
     change(&probe, "-i").expect("it worked before");
-    let make = |town: &Town| {
-        assert!(
-            change(town, "+i")
-                .expect("it worked before")
-                .status
-                .success()
-        )
-    };
-    mail_waits_for(make, "not permitted", |town| {
-        assert!(
-            change(town, "-i")
-                .expect("it worked before")
-                .status
-                .success()
-        )
-    });
+    mail_waits_for(
+        |town| {
+            assert!(
+                change(town, "+i")
+                    .expect("it worked before")
+                    .status
+                    .success()
+            )
+        },
+        "not permitted",
+        |town| {
+            assert!(
+                change(town, "-i")
+                    .expect("it worked before")
+                    .status
+                    .success()
+            )
+        },
+    );
 }
 
 /// Something mounted in a world's room, and unmounted with it.
@@ -134,13 +134,14 @@ fn an_inbox_on_another_file_system_is_waited_for() {
         return;
     }
     let (send, take) = std::sync::mpsc::channel::<Mounted>();
-    let make = |town: &Town| {
-        send.send(Mounted::tmpfs(town.room("inbox/bob"), "size=1m"))
-            .expect("it is taken below")
-    };
-    mail_waits_for(make, "inbox/bob", |_| {
-        drop(take.recv().expect("it was mounted"))
-    });
+    mail_waits_for(
+        |town| {
+            send.send(Mounted::tmpfs(town.room("inbox/bob"), "size=1m"))
+                .expect("it is taken below")
+        },
+        "inbox/bob",
+        |_| drop(take.recv().expect("it was mounted")),
+    );
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn without_descriptors_mail_waits_and_the_router_lives() {
     if !is_root("no descriptors left") {
         return;
     }
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.is_alive("alice", "bob");
     town.wait_until_nothing_waits();
     let pid = town.router().pid();
@@ -227,13 +228,11 @@ fn without_descriptors_mail_waits_and_the_router_lives() {
             .flatten()
             .flatten()
     };
-    let is_delivered =
-        |path: PathBuf| path.starts_with(town.room("inbox").canonicalize().expect("a directory"));
     // The files that wait for the barrier are closed soon.
     town.wait("the delivery is durable", || {
         !descriptors()
             .filter_map(|fd| fs::read_link(fd.path()).ok())
-            .any(is_delivered)
+            .any(|path| path.starts_with(town.room("inbox").canonicalize().expect("a directory")))
     });
     let open = descriptors().count();
     // Below the current number: no file can be opened.

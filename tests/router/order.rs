@@ -15,10 +15,10 @@ use std::time::Duration;
 /// Drops messages of alice with these numbers.
 fn drop_numbered(town: &Town, numbers: std::ops::Range<u32>) {
     for n in numbers {
-        let draft = town.drop_file(
+        let draft = town.mail(
             "alice",
             &format!(".{n:05}"),
-            json!({"to": "bob", "body": n.to_string()}).to_string(),
+            json!({"to": "bob", "body": n.to_string()}),
         );
         fs::rename(draft, town.room(&format!("outbox/alice/{n:05}.json"))).expect("a message");
     }
@@ -27,7 +27,7 @@ fn drop_numbered(town: &Town, numbers: std::ops::Range<u32>) {
 #[test]
 fn thousands_of_files_of_one_sender_are_accepted_in_order_including_later_ones() {
     // P234
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     drop_numbered(&town, 0..2000);
     let town = town.run();
     drop_numbered(&town, 2000..3000);
@@ -136,7 +136,7 @@ fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not
         );
     }
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"700"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let bodies: Vec<u32> = world
         .bodies("bob")
         .iter()
@@ -154,8 +154,7 @@ fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not
 #[test]
 fn a_file_that_a_killed_router_picked_up_behind_a_file_of_lines_waits_for_the_last_line() {
     // P234, P111
-    let world =
-        World::with(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
+    let world = World::alice_and_bob().settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     let lines: String = (1..6)
         .map(|n| json!({"to": "bob", "body": n.to_string()}).to_string() + "\n")
         .collect();
@@ -170,7 +169,7 @@ fn a_file_that_a_killed_router_picked_up_behind_a_file_of_lines_waits_for_the_la
     )
     .expect("a claim");
     for came in [2, 4] {
-        world.ok(&["run", "--once"]);
+        world.pass();
         let claims = listing(&world.room("spool/claim"));
         assert_eq!(
             (world.bodies("bob").len(), claims.len()),
@@ -178,7 +177,7 @@ fn a_file_that_a_killed_router_picked_up_behind_a_file_of_lines_waits_for_the_la
             "{claims:?}"
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["1", "2", "3", "4", "5", "behind"]);
 }
 
@@ -228,7 +227,7 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
             router.signal(Signal::KILL);
         }
     });
-    world.ok(&["run", "--once"]);
+    world.pass();
     for (recipient, wanted) in [("carol", files), ("dave", files - files.div_ceil(3))] {
         let bodies = world.bodies(recipient);
         for sender in SENDERS {
@@ -249,16 +248,16 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
 #[test]
 fn beside_ids_of_other_forms_messages_are_in_the_order_of_their_acceptance() {
     // P53, P403
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let ulids = ["01KB0000000000000000000009", "01KB0000000000000000000001"];
     let mut wanted = Vec::new();
     for (n, ulid) in ulids.iter().enumerate() {
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{ulid}.json"),
-            json!({"id": ulid, "to": "bob", "body": "x", "thread_id": "t"}).to_string(),
+            json!({"id": ulid, "to": "bob", "body": "x", "thread_id": "t"}),
         );
-        world.ok(&["run", "--once"]);
+        world.pass();
         wanted.push((*ulid).to_owned());
         let args = [
             "send",
@@ -283,8 +282,7 @@ fn beside_ids_of_other_forms_messages_are_in_the_order_of_their_acceptance() {
     assert_eq!(ids(&world.items(&["list"])), wanted);
     assert_eq!(ids(&world.items(&["thread", "t"])), wanted);
     assert_eq!(ids(&world.items(&["inbox", "bob"])), wanted);
-    let conversation =
-        fs::read_to_string(world.room("channels/main/messages.ndjson")).expect("a conversation");
+    let conversation = world.text("channels/main/messages.ndjson");
     let lines: serde_json::Value = conversation
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))

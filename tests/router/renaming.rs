@@ -29,7 +29,7 @@ fn recipient(world: &World, seq: &str) -> Value {
 }
 
 fn renames(world: &World) -> Vec<Value> {
-    let log = fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log");
+    let log = world.text("log/00000001.ndjson");
     let records = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
@@ -42,8 +42,8 @@ fn renames(world: &World) -> Vec<Value> {
 fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
     // P143, P144, P145
     let world = renamed(&["alice", "bob", "kiwi"]);
-    world.ok(&["send", "kiwi", "third", "--as", "alice"]);
-    world.ok(&["send", "kiwi", "fourth", "--as", "alice"]);
+    world.send("alice", "kiwi", "third");
+    world.send("alice", "kiwi", "fourth");
     let names = world
         .names("inbox/kiwi")
         .into_iter()
@@ -53,8 +53,8 @@ fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
     world.ok(&["take", "--as", "kiwi", "--lease", "1h"]);
     world.ok(&["read", "#5", "--as", "kiwi"]);
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
+    world.pass();
     assert_eq!(renames(&world).len(), 1, "it is recorded once");
     assert_eq!(world.bodies("kiwi"), [""; 0]);
     assert_eq!(world.bodies("bob"), ["second", "third"]);
@@ -90,20 +90,20 @@ fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
     let shown = world.ok(&["trace", "4", "--as", "alice"]);
     assert!(shown.contains("kiwi (now bob): delivered"), "{shown}");
     assert!(world.ok(&["read", "#4", "--as", "bob"]).contains("third"));
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(recipient(&world, "4")["status"], "seen");
     world.send("alice", "kiwi", "later");
     assert_eq!(world.bodies("bob"), ["second", "later"]);
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
 fn a_message_to_both_is_delivered_to_the_agent_once() {
     // P144
     let world = World::with(&["alice", "bob", "kiwi"]);
-    world.ok(&["send", "all", "hello", "--as", "alice"]);
+    world.send("alice", "all", "hello");
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         (world.bodies("bob"), world.bodies("kiwi").len()),
         (vec!["hello".to_owned()], 0)
@@ -118,7 +118,7 @@ fn a_message_to_both_is_delivered_to_the_agent_once() {
             .collect::<Vec<_>>()
     );
     world.ok(&["read", "--as", "bob"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let trace = world.json(&["trace", "2", "--as", "alice"]);
     let statuses: Vec<&Value> = trace["recipients"]
         .as_array()
@@ -142,14 +142,14 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
         "--as",
         "alice",
     ]);
-    world.ok(&["send", "kiwi", "do this", "--as", "alice"]);
+    world.send("alice", "kiwi", "do this");
     world.ok(&["read", "#3", "--as", "kiwi"]);
-    world.drop_file(
+    world.mail(
         "alice",
         "bare.json",
-        json!({"id": "bare", "to": "kiwi", "type": "question", "body": "and?"}).to_string(),
+        json!({"id": "bare", "to": "kiwi", "type": "question", "body": "and?"}),
     );
-    world.ok(&["send", "alice", "never mind", "--as", "kiwi"]);
+    world.send("kiwi", "alice", "never mind");
     let own = world.inbox("alice")[0]["delivery"]["seq"].to_string();
     rename(&world, "kiwi", "bob");
     world.ok(&["ack", "3", "--status", "resolved", "--as", "bob"]);
@@ -157,12 +157,12 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     let pending = world.json(&["pending", "--as", "bob"]);
     assert!(pending.to_string().contains("which port?"), "{pending}");
     world.ok(&["reply", "2", "8080", "--as", "bob"]);
-    world.drop_file(
+    world.mail(
         "bob",
         "answer.json",
-        json!({"to": "alice", "type": "answer", "in_reply_to": "bare", "body": "so"}).to_string(),
+        json!({"to": "alice", "type": "answer", "in_reply_to": "bare", "body": "so"}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let answers = world.json(&["trace", "2", "--as", "alice"])["answers"].clone();
     assert_eq!(answers[0]["from"], "bob", "{answers}");
     assert_eq!(
@@ -178,7 +178,7 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
         "it sees the mail of its first name"
     );
     world.ok(&["ack", &own, "--status", "withdrawn", "--as", "bob"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert!(
         !world.bodies("alice").contains(&"never mind".to_owned()),
         "{:?}",
@@ -192,7 +192,7 @@ fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
     let world = World::with(&["alice", "bob", "carol", "kiwi"]);
     let drop = |agent: &str, message: Value| {
         world.drop_file(agent, "x.json", message.to_string());
-        world.ok(&["run", "--once"]);
+        world.pass();
     };
     drop("kiwi", json!({"type": "claim", "claims": ["src", "docs"]}));
     drop("bob", json!({"type": "claim", "claims": ["tests", "web"]}));
@@ -219,7 +219,7 @@ fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
         json!({"id": "doc2", "type": "handoff", "to": "kiwi", "claims": ["doc2"], "body": "yours"}),
     );
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
+    world.pass();
     let claims = world.json(&["claims"]);
     let mut owned: Vec<String> = claims["claims"]
         .as_array()
@@ -287,30 +287,30 @@ fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
 fn an_approval_that_was_asked_of_or_by_the_first_name_is_decided_under_the_new_one() {
     // P143
     let world = World::with(&["alice", "bob", "kiwi"]);
-    world.drop_file(
+    world.mail(
         "alice",
         "a.json",
-        json!({"id": "a", "to": "kiwi", "type": "approval", "body": "go?"}).to_string(),
+        json!({"id": "a", "to": "kiwi", "type": "approval", "body": "go?"}),
     );
-    world.drop_file(
+    world.mail(
         "kiwi",
         "k.json",
-        json!({"id": "k", "to": "alice", "type": "approval", "body": "may I?"}).to_string(),
+        json!({"id": "k", "to": "alice", "type": "approval", "body": "may I?"}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
-    world.drop_file(
+    world.pass();
+    world.mail(
         "bob",
         "d.json",
-        json!({"type": "decision", "in_reply_to": "alice/a", "option": "yes"}).to_string(),
+        json!({"type": "decision", "in_reply_to": "alice/a", "option": "yes"}),
     );
-    world.drop_file(
+    world.mail(
         "alice",
         "d.json",
-        json!({"type": "decision", "in_reply_to": "kiwi/k", "option": "no"}).to_string(),
+        json!({"type": "decision", "in_reply_to": "kiwi/k", "option": "no"}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let options = |agent: &str| -> Vec<Value> {
         world
             .inbox(agent)
@@ -330,13 +330,13 @@ fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
     // P147
     let world = renamed(&["alice", "bob", "kiwi"]);
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
+    world.pass();
     let mut registry = world.read("registry.json");
     registry["aliases"] = json!({});
     world.write("registry.json", registry.to_string());
     world.ok(&["agent", "add", "kiwi"]);
     world.send("alice", "kiwi", "for the new one");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("kiwi"), ["for the new one"]);
     assert_eq!(world.bodies("bob"), ["first", "second"]);
     assert_eq!(recipient(&world, "2")["renamed_to"], "bob");
@@ -394,14 +394,14 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
     // P144
     let world = World::with(&["alice", "bob", "carol", "kiwi"]);
     // A name is taken in the inbox: the copy stays staged.
-    world.drop_file(
+    world.mail(
         "alice",
         "a.json",
-        json!({"id": "a", "to": "kiwi", "body": "staged"}).to_string(),
+        json!({"id": "a", "to": "kiwi", "body": "staged"}),
     );
     fs::remove_dir_all(world.room("inbox/kiwi")).expect("it is there");
     fs::write(world.room("inbox/kiwi"), "in the way").expect("a file");
-    world.ok(&["run", "--once"]);
+    world.pass();
     let staged = || {
         fs::read_dir(world.room("spool/stage"))
             .expect("it is there")
@@ -409,15 +409,15 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
     };
     assert_eq!(staged(), 1);
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["staged"]);
     assert_eq!(staged(), 0);
     let expires =
         json!({"id": "b", "to": "bob", "body": "late", "expires_at": "2999-01-01T00:00:00Z"});
     world.drop_file("alice", "b.json", expires.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     rename(&world, "bob", "carol");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("carol"), ["staged", "late"]);
     let later = |program: &mut assert_cmd::Command| {
         program.env("MAILBAG_TEST_NOW", "2999-01-02T00:00:00Z");
@@ -439,19 +439,19 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
     // P144
     let world = World::with(&["alice", "bob", "carol", "kiwi", "lemon"]);
     let drop = |name: &str, to: Value| {
-        world.drop_file("alice", name, json!({"to": to, "body": name}).to_string());
-        world.ok(&["run", "--once"]);
+        world.mail("alice", name, json!({"to": to, "body": name}));
+        world.pass();
     };
     drop("three.json", json!(["bob", "kiwi", "lemon"]));
     drop("two.json", json!(["kiwi", "lemon"]));
     world.ok(&["read", "--as", "bob"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
     // The first name had two former names; one of them also got a copy.
     rename(&world, "lemon", "kiwi");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("kiwi"), ["three.json", "two.json"]);
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["two.json"]);
     assert!(
         world
@@ -459,7 +459,7 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
             .contains("two.json")
     );
     world.ok(&["read", "--as", "bob"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let trace = world.json(&["trace", "2", "--as", "alice"]);
     assert!(
         trace["recipients"]
@@ -467,7 +467,7 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
             .is_some_and(|all| all.iter().all(|one| one["status"] == "seen")),
         "{trace}"
     );
-    world.ok(&["log", "verify"]);
+    world.verify();
 }
 
 #[test]
@@ -476,9 +476,9 @@ fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
     let world = World::with(&["alice", "bob", "kiwi"]);
     let text = r#"{"from": "kiwi", "to": "carol", "body": "hello"}"#;
     world.drop_file("kiwi", "x.json", text);
-    world.ok(&["run", "--once"]);
+    world.pass();
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
+    world.pass();
     world.ok(&["agent", "add", "carol"]);
     assert_eq!(
         world.items(&["rejected", "list", "--agent", "bob"])[0]["agent"],
@@ -494,7 +494,7 @@ fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
     for body in ["hello", "other"] {
         let restored = json!({"to": "carol", "body": body}).to_string();
         world.drop_file("bob", &format!("retry~2~{body}.json"), restored);
-        world.ok(&["run", "--once"]);
+        world.pass();
         assert_eq!(world.bodies("carol"), ["hello"]);
     }
     let last = world.inbox("bob").pop().expect("a bounce");
@@ -507,10 +507,10 @@ fn an_approval_between_two_names_of_one_agent_is_left_to_the_human() {
     let world = World::with(&["alice", "bob", "kiwi"]);
     let approval = json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"});
     world.drop_file("kiwi", "x.json", approval.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
-    world.ok(&["run", "--once"]);
+    world.pass();
+    world.pass();
     let pending = |agent: &str| world.json(&["pending", "--as", agent])["items"].clone();
     assert_eq!(pending("bob").as_array().map(Vec::len), Some(0));
     assert_eq!(pending("human")[0]["kind"], "approval");
@@ -532,9 +532,9 @@ fn a_claim_of_a_former_name_is_traced_as_still_owned() {
     let world = World::with(&["bob", "kiwi"]);
     let claim = json!({"id": "c", "type": "claim", "claims": ["src"]});
     world.drop_file("kiwi", "x.json", claim.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     rename(&world, "kiwi", "bob");
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["state"], "owned");
     world.ok(&["release", "src", "--as", "bob"]);
     assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["state"], "ended");

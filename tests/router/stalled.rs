@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 #[test]
 fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
     // P343
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let router = world.router(&[]);
     world.drop_file("alice", "one.json", r#"{"to": "bob", "body": "one"}"#);
     wait("the mail", || {
@@ -49,7 +49,7 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
 #[test]
 fn a_router_that_hangs_is_reported_after_a_minute_without_a_step() {
     // P343
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let lock = std::fs::File::options()
         .append(true)
         .open(world.room("spool/lock"))
@@ -87,7 +87,7 @@ fn a_router_that_hangs_is_reported_after_a_minute_without_a_step() {
 #[test]
 fn a_router_that_runs_marks_its_steps() {
     // P343
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let _router = world.router(&[]);
     let step = || {
         std::fs::metadata(world.room("spool/lock"))

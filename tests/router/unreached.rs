@@ -37,7 +37,7 @@ fn notices(world: &World) -> Vec<Value> {
 #[track_caller]
 fn drop_and_route(world: &World, message: &Value) {
     world.drop_file("alice", "x.json", message.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(
         world.names("rejected/alice"),
         Vec::<String>::new(),
@@ -159,12 +159,8 @@ fn a_misspelled_mention_beside_a_correct_one_is_reported() {
 #[test]
 fn a_message_with_only_misspelled_mentions_is_rejected_with_the_nearest_name() {
     let world = room();
-    world.drop_file(
-        "alice",
-        "x.json",
-        json!({"body": "@carlo: hello"}).to_string(),
-    );
-    world.ok(&["run", "--once"]);
+    world.mail("alice", "x.json", json!({"body": "@carlo: hello"}));
+    world.pass();
     let bounce = world.inbox("alice").remove(0);
     assert_eq!(bounce["metadata"]["problems"][0]["code"], "no_recipient");
     assert!(
@@ -192,7 +188,7 @@ fn a_message_that_needs_no_recipient_causes_no_notice() {
     {
         world.drop_file("alice", &format!("{n}.json"), message.to_string());
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(notices(&world), Vec::<Value>::new());
     drop_and_route(&world, &json!({"to": "all", "body": "hello"}));
     assert_eq!(
@@ -219,16 +215,14 @@ fn each_line_of_a_file_has_its_own_notice_and_a_duplicate_has_none() {
             "x.ndjson",
             lines.map(|line| line.to_string()).join("\n") + "\n",
         );
-        world.drop_file(
+        world.mail(
             "alice",
             "y.json",
-            json!({"id": "l-1", "to": "#none", "body": "one"}).to_string(),
+            json!({"id": "l-1", "to": "#none", "body": "one"}),
         );
         for _ in 0..3 {
             let pass = ["run", "--once"];
-            let ran = world.run_with(&pass, |command| {
-                command.env("MAILBAG_TEST_STAGE_MS", stage_ms);
-            });
+            let ran = world.run_env(&pass, "MAILBAG_TEST_STAGE_MS", stage_ms);
             ran.ok(&pass);
         }
         let answered: Vec<Value> = notices(&world)

@@ -133,7 +133,7 @@ impl Before {
         });
         let outcome = tracer.run(self.archiver(&room), plan)?;
         drop(tracer);
-        let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+        let mut figures = Figures::of(&outcome);
         if !matches!(outcome.end, End::Killed | End::Exited(0 | 1 | 75)) {
             figures.damaged(format!("it ended as {:?}: {}", outcome.end, outcome.stderr));
         }

@@ -6,7 +6,7 @@ use super::ledger::Figures;
 use super::letters::Random;
 use super::scenario::{PROGRAM, Setting, World};
 use super::story::Ground;
-use super::sweeps::{Done, Points, full, green};
+use super::sweeps::{Done, Points, full, green, kill_each};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use super::weak::Unsynced;
 use std::io;
@@ -118,11 +118,7 @@ fn cuts(setting: &Setting, enough: usize) -> io::Result<Figures> {
 fn a_backup_killed_at_any_call() -> Done {
     // P92
     let setting = Setting { seed: 92, ..Setting::default() };
-    let (mut figures, outcome) = play(&setting, Plan::Count, None)?;
-    for (call, moment) in Points::of(outcome).choose(24, 92) {
-        figures.add(play(&setting, Plan::Kill { call, moment }, None)?.0);
-    }
-    green("kills of a backup", &figures)
+    kill_each("kills of a backup", 24, 92, |plan| play(&setting, plan, None))
 }
 
 #[test]

@@ -229,8 +229,7 @@ fn touched(pid: pid_t, target: &Target, args: &[u64; 6], (room, pipes): (&Path, 
         Target::Paths(path, to) => vec![at(pid, here, args[path])?, at(pid, here, args[to])?],
         Target::All => vec![room.to_path_buf()],
     };
-    let counts = |path: &PathBuf| path.starts_with(room) || pipes && path.to_string_lossy().starts_with("pipe:");
-    paths.iter().any(counts).then_some(paths)
+    paths.iter().any(|path| path.starts_with(room) || pipes && path.to_string_lossy().starts_with("pipe:")).then_some(paths)
 }
 
 fn at(pid: pid_t, dir: u64, path: u64) -> Option<PathBuf> {

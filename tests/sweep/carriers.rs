@@ -87,7 +87,7 @@ impl Rooms {
 fn play(plan: Plan, alone: bool) -> io::Result<(Figures, Outcome)> {
     let rooms = Rooms::new()?;
     let outcome = Tracer::new(rooms.home.path())?.with_pipes().alone(alone).run(rooms.carry(), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     if outcome.end == End::Hung {
         figures.damaged(format!("{plan:?}: it did not end"));
     }
@@ -98,11 +98,9 @@ fn play(plan: Plan, alone: bool) -> io::Result<(Figures, Outcome)> {
 fn sweep(name: &str, alone: bool, seed: u64) -> Done {
     let (whole, outcome) = play(Plan::Count, alone)?;
     assert!(whole.is_green() && outcome.end == End::Exited(0), "{whole} {}{}", outcome.stdout, outcome.stderr);
-    let is_pipe = |path: &PathBuf| path.to_string_lossy().starts_with("pipe:");
-    assert!(outcome.changes().any(|call| call.paths.iter().any(is_pipe)), "the pipe counts");
+    assert!(outcome.changes().any(|call| call.paths.iter().any(|path| path.to_string_lossy().starts_with("pipe:"))), "the pipe counts");
     let points = Points::of(outcome).choose(8, seed);
-    let play_point = |_, (call, moment)| Ok(play(Plan::Kill { call, moment }, alone)?.0);
-    green(name, &side_by_side(WAITING, points, usize::MAX, play_point)?)
+    green(name, &side_by_side(WAITING, points, usize::MAX, |_, (call, moment)| Ok(play(Plan::Kill { call, moment }, alone)?.0))?)
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::ledger::Figures;
 use super::one_pass::{done, new_room};
 use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, green};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::sweeps::{Done, kill_each};
+use super::tracer::{Outcome, Plan, Tracer};
 use crate::town::so_within;
 use serde_json::Value;
 use std::fs;
@@ -31,8 +31,7 @@ fn told(room: &Path) -> Vec<String> {
 pub(super) fn recorded(room: &Path) -> io::Result<()> {
     new_room(room, &["alice"])?;
     fs::write(room.join("charter.md"), "## Goals\n- Ship\n")?;
-    let is_told = || done(mailbag(room, &["run", "--once", "--quiet"])).is_ok() && told(room).len() == 1;
-    if so_within(Duration::from_secs(60), is_told) { Ok(()) } else { Err(io::Error::other("no notice")) }
+    if so_within(Duration::from_secs(60), || done(mailbag(room, &["run", "--once", "--quiet"])).is_ok() && told(room).len() == 1) { Ok(()) } else { Err(io::Error::other("no notice")) }
 }
 
 /// The killed pass in a copy of this room without its charter, the passes after it, and everything that is wrong then.
@@ -45,7 +44,7 @@ pub(super) fn play(original: &Path, plan: Plan) -> io::Result<(Figures, Outcome)
     done(mailbag(&room, &["init", "--adopt", "--quiet"]))?;
     fs::remove_file(room.join("charter.md"))?;
     let outcome = Tracer::new(&room)?.run(mailbag(&room, &["run", "--once", "--quiet"]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     for _ in 0..2 {
         done(mailbag(&room, &["run", "--once", "--quiet"]))?;
     }
@@ -68,9 +67,5 @@ fn a_pass_that_finds_a_changed_charter_killed_at_any_call() -> Done {
     let home = TempDir::new()?;
     let original = home.path().join("room");
     recorded(&original)?;
-    let (mut figures, outcome) = play(&original, Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(10, 172) {
-        figures.add(play(&original, Plan::Kill { call, moment })?.0);
-    }
-    green("kills of a pass that finds a changed charter", &figures)
+    kill_each("kills of a pass that finds a changed charter", 10, 172, |plan| play(&original, plan))
 }

@@ -2,8 +2,8 @@
 
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};
-use super::sweeps::{Done, Points, green};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::sweeps::{Done, kill_each};
+use super::tracer::{Outcome, Plan, Tracer};
 use crate::claims::ledger::Ledger;
 use serde_json::json;
 use std::io;
@@ -41,7 +41,7 @@ pub(super) fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     let place = home.path().join("room");
     room(&place)?;
     let outcome = Tracer::new(&place)?.run(pass(&place, TIMES[1]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     for _ in 0..2 {
         done(pass(&place, TIMES[1]))?;
     }
@@ -61,9 +61,5 @@ pub(super) fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 #[test]
 fn a_pass_that_changes_owners_killed_at_any_call() -> Done {
     // P118, P119
-    let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(13, 118) {
-        figures.add(play(Plan::Kill { call, moment })?.0);
-    }
-    green("kills of a pass that changes owners", &figures)
+    kill_each("kills of a pass that changes owners", 13, 118, play)
 }

@@ -3,8 +3,8 @@
 
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};
-use super::sweeps::{Done, Points, green};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::sweeps::{Done, kill_each};
+use super::tracer::{Outcome, Plan, Tracer};
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     let written = fs::read(room.join(CONVERSATION))?;
     fs::OpenOptions::new().append(true).open(room.join(CONVERSATION))?.write_all(FOREIGN.as_bytes())?;
     let outcome = Tracer::new(&room)?.run(pass(&room, TIME), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     for _ in 0..2 {
         done(pass(&room, TIME))?;
     }
@@ -63,9 +63,5 @@ fn count_kept(room: &Path, figures: &mut Figures) -> io::Result<()> {
 #[test]
 fn a_pass_that_cuts_foreign_lines_killed_at_any_call() -> Done {
     // P54, P291
-    let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(20, 54) {
-        figures.add(play(Plan::Kill { call, moment })?.0);
-    }
-    green("kills of a pass that cuts foreign lines", &figures)
+    kill_each("kills of a pass that cuts foreign lines", 20, 54, play)
 }

@@ -2,8 +2,9 @@
 
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};
-use super::sweeps::{Done, Points, green};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::sweeps::{Done, kill_each};
+use super::tracer::{Outcome, Plan, Tracer};
+use crate::approvals::decision;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io;
@@ -27,10 +28,6 @@ fn approval(to: Value, more: Value) -> Value {
     let mut message = json!({"to": to, "type": "approval", "subject": "Deploy?"});
     message.as_object_mut().expect("fields").extend(more.as_object().expect("fields").clone());
     message
-}
-
-fn decision(approval: &str, option: &str) -> Value {
-    json!({"type": "decision", "in_reply_to": approval, "option": option})
 }
 
 /// A room with approvals of all kinds, and the mail for the killed pass.
@@ -58,7 +55,7 @@ pub(super) fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     let place = home.path().join("room");
     room(&place)?;
     let outcome = Tracer::new(&place)?.run(pass(&place, TIMES[1]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     for _ in 0..2 {
         done(pass(&place, TIMES[1]))?;
     }
@@ -86,9 +83,5 @@ pub(super) fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 #[test]
 fn a_pass_that_decides_killed_at_any_call() -> Done {
     // P130, P131, P133, P139
-    let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(13, 130) {
-        figures.add(play(Plan::Kill { call, moment })?.0);
-    }
-    green("kills of a pass that decides", &figures)
+    kill_each("kills of a pass that decides", 13, 130, play)
 }

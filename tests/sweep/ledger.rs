@@ -1,6 +1,7 @@
 //! The mail that recipients took, kept outside the room, and its check in the end.
 
 use super::letters::Letter;
+use super::tracer::{End, Outcome};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -53,6 +54,12 @@ impl fmt::Display for Figures {
 }
 
 impl Figures {
+    /// One point, reached if the program was killed or a call failed.
+    pub(crate) fn of(outcome: &Outcome) -> Figures {
+        let is_reached = outcome.end == End::Killed || outcome.failed > 0;
+        Figures { points: 1, reached: usize::from(is_reached), ..Figures::default() }
+    }
+
     pub(crate) fn is_green(&self) -> bool {
         self.lost + self.duplicated + self.damaged + self.left_over == 0
     }

@@ -3,7 +3,7 @@
 use super::ledger::Figures;
 use super::one_pass::{done, drop_file, new_room, pass};
 use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, green};
+use super::sweeps::{Done, Points, kill_each};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use crate::world::skip;
 use serde_json::json;
@@ -68,11 +68,7 @@ fn play_without(fault: &str, plan: Plan, command: &dyn Fn(&Path) -> Command) -> 
 }
 
 fn sweep(name: &str, command: &dyn Fn(&Path) -> Command) -> Done {
-    let (mut figures, outcome) = play(Plan::Count, command)?;
-    for (call, moment) in Points::of(outcome).choose(20, 400) {
-        figures.add(play(Plan::Kill { call, moment }, command)?.0);
-    }
-    green(name, &figures)
+    kill_each(name, 20, 400, |plan| play(plan, command))
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn play(
     // What agents dropped is not the router's to make durable.
     done(Command::new("sync"))?;
     let outcome = run(pass(room, TIME))?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     fs::write(rooms.fit.join("context/a.md"), "second")?;
     rooms.settle()?;
     rooms.judge(&mut figures)?;

@@ -3,7 +3,7 @@
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};
 use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, full, green};
+use super::sweeps::{Done, Points, full, green, kill_each};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use super::{charter, claims, decisions, waking};
 use crate::world::skip;
@@ -157,11 +157,7 @@ fn every_kind_of_message_of_the_router_stays_due_until_it_is_recorded() -> Done 
 fn a_pass_with_every_kind_of_message_of_the_router_is_killed_at_any_call() -> Done {
     // P291
     for (what, play) in [("many kinds", play as fn(Plan) -> _), ("files and leases", play_causes)] {
-        let (mut figures, outcome) = play(Plan::Count)?;
-        for (call, moment) in Points::of(outcome).choose(8, 291) {
-            figures.add(play(Plan::Kill { call, moment })?.0);
-        }
-        green(&format!("kills of a pass with messages of the router: {what}"), &figures)?;
+        kill_each(&format!("kills of a pass with messages of the router: {what}"), 8, 291, play)?;
     }
     Ok(())
 }

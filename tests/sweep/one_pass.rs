@@ -19,21 +19,27 @@ pub(super) fn new_room(room: &Path, agents: &[&str]) -> io::Result<()> {
     done(add)
 }
 
+/// A pass.
+pub(super) fn pass_now(room: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "--once", "--quiet", "--room"]).arg(room);
+    command
+}
+
 /// A pass at this time.
 pub(super) fn pass(room: &Path, time: &str) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(["run", "--once", "--quiet", "--room"]).arg(room).env("MAILBAG_TEST_NOW", time);
-    command.env("MAILBAG_TEST_CREATED", "all");
+    let mut command = pass_now(room);
+    command.env("MAILBAG_TEST_NOW", time).env("MAILBAG_TEST_CREATED", "all");
     command
 }
 
 /// Runs a command that has to succeed.
 pub(super) fn done(mut command: Command) -> io::Result<()> {
     let output = command.output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+    if output.status.success() {
+        return Ok(());
     }
+    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
 /// Drops a message.

@@ -179,8 +179,8 @@ fn without_the_look_at_the_file_system() -> Done {
 fn an_append_that_does_not_make_the_log_longer_is_never_delivered() -> Done {
     // P561
     if has_failpoints() {
-        let world = World::with(&["alice", "bob"]);
-        world.ok(&["run", "--once"]);
+        let world = World::alice_and_bob();
+        world.pass();
         world.drop_file("alice", "hello.json", r#"{"to": "bob", "body": "hello"}"#);
         let run = world.program(&["run", "--once"]).env("MAILBAG_FAILPOINT", "log-grows").output()?;
         let error = String::from_utf8_lossy(&run.stderr);

@@ -52,8 +52,7 @@ impl Person {
 
     fn ok(&self, args: &[&str]) -> io::Result<()> {
         let output = self.command(args).output()?;
-        let why = || io::Error::other(format!("{args:?}: {}", String::from_utf8_lossy(&output.stderr)));
-        output.status.success().then_some(()).ok_or_else(why)
+        output.status.success().then_some(()).ok_or_else(|| io::Error::other(format!("{args:?}: {}", String::from_utf8_lossy(&output.stderr))))
     }
 
     /// The rooms with recorded consent to a program, or the reason why the record cannot be read.
@@ -65,8 +64,7 @@ impl Person {
         let listed: Value = serde_json::from_slice(&output.stdout)?;
         let rooms = listed["rooms"].as_array().into_iter().flatten();
         let with_program = rooms.filter(|room| !room["programs"].as_array().is_none_or(Vec::is_empty));
-        let name = |room: &Value| Some(Path::new(room["path"].as_str()?).file_name()?.to_str()?.to_owned());
-        Ok(Ok(with_program.filter_map(name).collect()))
+        Ok(Ok(with_program.filter_map(|room| Some(Path::new(room["path"].as_str()?).file_name()?.to_str()?.to_owned())).collect()))
     }
 }
 
@@ -101,8 +99,7 @@ fn agree(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures
 fn created(person: &Person) -> io::Result<BTreeSet<String>> {
     let recorded: Value = serde_json::from_slice(&fs::read(person.home().join("trust/rooms.json"))?)?;
     let rooms = recorded["rooms"].as_array().into_iter().flatten();
-    let name = |room: &Value| Some(Path::new(room["path"].as_str()?).file_name()?.to_str()?.to_owned());
-    Ok(rooms.filter_map(name).collect())
+    Ok(rooms.filter_map(|room| Some(Path::new(room["path"].as_str()?).file_name()?.to_str()?.to_owned())).collect())
 }
 
 /// The person creates a third room, disturbed, and then again.
@@ -228,9 +225,8 @@ fn read(reader: &mut Command) -> io::Result<BTreeSet<String>> {
 /// Kills at the calls between the writing of a batch and its note, each with other undone parts.
 fn notes(setting: &Setting, enough: usize) -> io::Result<Figures> {
     let (mut figures, outcome) = read_and_cut(setting, Plan::Count, setting.seed)?;
-    let is_of_log = |path: &PathBuf| path.ends_with("spool/committed") || path.parent().is_some_and(|p| p.ends_with("log"));
     let calls: Vec<usize> =
-        outcome.changes().filter(|call| call.paths.iter().any(is_of_log)).filter_map(|call| call.number).collect();
+        outcome.changes().filter(|call| call.paths.iter().any(|path| path.ends_with("spool/committed") || path.parent().is_some_and(|p| p.ends_with("log")))).filter_map(|call| call.number).collect();
     let points = Points::of(outcome).sides_of(&calls);
     let chosen = if full() { 1 } else { points.len().div_ceil(24).max(1) };
     for (n, (call, moment)) in points.into_iter().enumerate().filter(|(n, _)| n % chosen == 0) {

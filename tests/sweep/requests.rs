@@ -5,7 +5,7 @@ use super::errors::ERRORS;
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};
 use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, full, green};
+use super::sweeps::{Done, full, green, kill_each};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use serde_json::json;
 use std::fs;
@@ -111,14 +111,6 @@ fn send(plan: Plan) -> io::Result<(Figures, Outcome)> {
     Ok((figures, outcome))
 }
 
-fn kill_each(what: &str, play: fn(Plan) -> io::Result<(Figures, Outcome)>, most: usize) -> Done {
-    let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(most, 255) {
-        figures.add(play(Plan::Kill { call, moment })?.0);
-    }
-    green(what, &figures)
-}
-
 fn fail_each(what: &str, play: fn(Plan) -> io::Result<(Figures, Outcome)>) -> Done {
     let (mut figures, outcome) = play(Plan::Count)?;
     let made = outcome.names();
@@ -137,7 +129,7 @@ fn fail_each(what: &str, play: fn(Plan) -> io::Result<(Figures, Outcome)>) -> Do
 #[test]
 fn a_pass_with_a_request_killed_at_any_call() -> Done {
     // P255
-    kill_each("kills of a pass with a request", answer, 24)
+    kill_each("kills of a pass with a request", 24, 255, answer)
 }
 
 #[test]
@@ -149,7 +141,7 @@ fn a_pass_with_a_request_in_which_any_call_fails() -> Done {
 #[test]
 fn a_send_beside_a_router_killed_at_any_call() -> Done {
     // P256
-    kill_each("kills of a send beside a router", send, 16)
+    kill_each("kills of a send beside a router", 16, 255, send)
 }
 
 #[test]

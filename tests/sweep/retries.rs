@@ -5,7 +5,7 @@ use super::ledger::Figures;
 use super::one_pass::{done, new_room, pass};
 use super::scenario::{PROGRAM, Setting};
 use super::sweeps::{Done, Points, WORKERS, green, side_by_side};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::tracer::{Outcome, Plan, Tracer};
 use serde_json::Value;
 use std::fs;
 use std::io;
@@ -49,7 +49,7 @@ fn play(setting: &Setting, kind: Kind, plan: Plan) -> io::Result<(Figures, Outco
     done(add)?;
     let outcome = Tracer::new(&room)?.run(retry(&room, kind, setting), plan)?;
     let mut figures =
-        Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
+        Figures::of(&outcome);
     // The person repeats the command, as long as the rejection is listed.
     for _ in 0..2 {
         let _ = retry(&room, kind, setting).output()?;

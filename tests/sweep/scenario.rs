@@ -243,8 +243,7 @@ impl World {
         }
         // An idle router writes receipts or the roster. After a batch of duplicates it only touches its lock.
         let is_roster = |path: &PathBuf| path.to_string_lossy().contains("roster.json");
-        let is_of_an_idle_router = |path: &PathBuf| path.starts_with(&self.log) || is_roster(path) || path.ends_with("spool/lock");
-        if self.stays && call.paths.iter().any(is_of_an_idle_router) {
+        if self.stays && call.paths.iter().any(|path| path.starts_with(&self.log) || is_roster(path) || path.ends_with("spool/lock")) {
             done = done.and(self.end_when_done(call));
         }
         done
@@ -400,8 +399,7 @@ impl World {
         shown::check(&self.room, &self.letters, &self.setting, &mut figures)?;
         relations::check(&self.room, &self.setting, &mut figures)?;
         if self.setting.worklog {
-            let made_again = || self.finish(&mut self.program(&["run", "--once"])).map(drop);
-            entries::check(&self.room, &self.letters, made_again, &mut figures)?;
+            entries::check(&self.room, &self.letters, || self.finish(&mut self.program(&["run", "--once"])).map(drop), &mut figures)?;
         }
         Ok(figures)
     }

@@ -51,7 +51,7 @@ fn play(setting: &Setting, fate: Fate, plan: Plan, cut: Option<u64>) -> io::Resu
     unsynced.ended(&outcome);
     cut.map_or(Ok(()), |seed| unsynced.undo(&mut Random(seed)))?;
     LATER.iter().try_for_each(|time| done(pass(&room, time)))?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     judge(&room, &outcome, cut.is_some(), &mut figures)?;
     let told = format!("\n    after {plan:?}, cut {cut:?}, {:?}: {}", outcome.end, outcome.stderr);
     figures.complaints.iter_mut().for_each(|complaint| complaint.push_str(&told));

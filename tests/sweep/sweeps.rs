@@ -6,7 +6,7 @@ use super::ledger::Figures;
 use super::letters::Random;
 use super::scenario::Setting;
 use super::story::{Ground, Power, Strike, count, play};
-use super::tracer::{Moment, Outcome};
+use super::tracer::{Moment, Outcome, Plan};
 use crate::world::skip;
 use std::collections::BTreeMap;
 use std::io;
@@ -91,8 +91,7 @@ impl Points {
 
     /// The calls on paths below a directory of this name.
     pub(crate) fn calls_below(&self, directory: &str) -> Vec<usize> {
-        let is_below = |call: &&Call| call.paths.iter().any(|path| path.iter().any(|part| part == directory));
-        self.outcome.changes().filter(is_below).filter_map(|call| call.number).collect()
+        self.outcome.changes().filter(|call| call.paths.iter().any(|path| path.iter().any(|part| part == directory))).filter_map(|call| call.number).collect()
     }
 
     /// The last points: the router is idle, and then ends.
@@ -197,6 +196,20 @@ pub(crate) fn green(name: &str, figures: &Figures) -> Done {
     }
     let some = figures.complaints.iter().take(ENOUGH).cloned().collect::<Vec<_>>().join("\n  ");
     Err(format!("{name}: {figures}\n  {some}").into())
+}
+
+/// Plays a story once to count its calls, then with a kill at some of them, at most about `most`.
+pub(crate) fn kill_each(
+    what: &str,
+    most: usize,
+    seed: u64,
+    play: impl Fn(Plan) -> io::Result<(Figures, Outcome)>,
+) -> Done {
+    let (mut figures, outcome) = play(Plan::Count)?;
+    for (call, moment) in Points::of(outcome).choose(most, seed) {
+        figures.add(play(Plan::Kill { call, moment })?.0);
+    }
+    green(what, &figures)
 }
 
 /// Points of a run, each one story of a kill.

@@ -4,7 +4,6 @@
 //! Simulated in any directory with hard links. Recipients sync their inboxes at any time, so delivered files count as
 //! synced.
 
-use super::calls::Call;
 use super::controls::{red, red_on, until_red};
 use super::device::Kind;
 use super::scenario::Setting;
@@ -101,7 +100,7 @@ fn without_the_look_for_a_second_name() -> Done {
 /// A sync of the inbox alone gives both names to a file that was just delivered.
 #[test]
 fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let _router = world.router(&[]);
     let commands: [&[&str]; 5] = [
         &["wait"],
@@ -131,7 +130,7 @@ fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
 
 #[test]
 fn a_copy_that_is_also_in_seen_is_read_once() -> Done {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     world.ok(&["read", "--as", "bob"]);
     let name = world.names("inbox/bob/seen").pop().ok_or("nothing was read")?;
@@ -145,21 +144,20 @@ fn a_copy_that_is_also_in_seen_is_read_once() -> Done {
 #[test]
 fn a_staged_copy_with_a_name_outside_the_inbox_is_delivered() -> Done {
     let room = || {
-        let world = World::with(&["alice", "bob"]);
+        let world = World::alice_and_bob();
         world.drop_file("alice", "a.json", r#"{"to": "bob", "body": "hello"}"#);
         world
     };
     let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare(&["run", "--once"]), plan);
     let counted = pass(&room(), Plan::Count)?;
-    let delivery = |call: &&Call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "inbox");
-    let call = counted.changes().find(delivery).and_then(|call| call.number).ok_or("nothing was delivered")?;
+    let call = counted.changes().find(|call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "inbox")).and_then(|call| call.number).ok_or("nothing was delivered")?;
     let world = room();
     pass(&world, Plan::Kill { call, moment: Moment::Before })?;
     for staged in fs::read_dir(world.room("spool/stage"))? {
         let staged = staged?;
         fs::hard_link(staged.path(), world.path().join(staged.file_name()))?;
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["hello"]);
     Ok(())
 }
@@ -168,7 +166,7 @@ fn a_staged_copy_with_a_name_outside_the_inbox_is_delivered() -> Done {
 #[test]
 fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
     // P91
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for body in ["moved", "linked", "unread"] {
         world.send("alice", "bob", body);
     }
@@ -177,10 +175,10 @@ fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
     fs::hard_link(world.room("inbox/bob").join(&names[0]), world.room("inbox/bob/done/deep").join(&names[0]))?;
     // A second name outside the inbox can belong to a backup.
     fs::hard_link(world.room("inbox/bob").join(&names[1]), world.path().join(&names[1]))?;
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.names("inbox/bob").len(), 3, "the machine did not start again");
     fs::remove_file(world.room("spool/boot"))?;
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("bob"), ["linked", "unread"]);
     assert_eq!(world.names("inbox/bob/done/deep"), names[..1]);
     let traced = world.json(&["trace", "2", "--as", "alice"]);
@@ -193,19 +191,18 @@ fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
 fn a_claim_that_lost_its_content_is_retired_by_the_next_pass() -> Done {
     for content in ["", "{\"to\": \"bob\", "] {
         let room = || {
-            let world = World::with(&["alice", "bob"]);
+            let world = World::alice_and_bob();
             world.drop_file("alice", "a.json", r#"{"to": "bob", "body": "hello"}"#);
             world
         };
         let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare(&["run", "--once"]), plan);
         let counted = pass(&room(), Plan::Count)?;
-        let is_claim = |call: &&Call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "claim");
-        let call = counted.changes().find(is_claim).and_then(|call| call.number).ok_or("nothing was claimed")?;
+        let call = counted.changes().find(|call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "claim")).and_then(|call| call.number).ok_or("nothing was claimed")?;
         let world = room();
         pass(&world, Plan::Kill { call, moment: Moment::After })?;
         let claim = fs::read_dir(world.room("spool/claim"))?.next().ok_or("there is no claim")??.path();
         fs::write(claim, content)?;
-        world.ok(&["run", "--once"]);
+        world.pass();
         assert_eq!(fs::read_dir(world.room("spool/claim"))?.count(), 0, "{content:?}");
         assert_eq!(world.names("rejected/alice").len(), 2);
     }

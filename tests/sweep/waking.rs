@@ -3,8 +3,8 @@
 use super::ledger::Figures;
 use super::one_pass::{done, new_room};
 use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, green};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::sweeps::{Done, kill_each};
+use super::tracer::{Outcome, Plan, Tracer};
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
@@ -42,7 +42,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     let room = home.path().join("room");
     ready(&room)?;
     let outcome = Tracer::new(&room)?.run(mailbag(&room, &["run", "--quiet", "--poll"]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     let before = rung(&room);
     fs::write(room.join("outbox/alice/m2.json"), json!({"id": "m2", "to": "bob", "body": "again"}).to_string())?;
     let mut second = Command::new("timeout");
@@ -78,11 +78,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 #[test]
 fn a_router_that_wakes_an_agent_killed_at_any_call() -> Done {
     // P198
-    let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(6, 198) {
-        figures.add(play(Plan::Kill { call, moment })?.0);
-    }
-    green("kills of a router that wakes an agent", &figures)
+    kill_each("kills of a router that wakes an agent", 6, 198, play)
 }
 
 /// A pass that announces old mail again, killed at every step: it is announced again at most once, and the human is
@@ -93,11 +89,7 @@ fn a_pass_that_announces_mail_again_killed_at_any_call() -> Done {
     let home = TempDir::new()?;
     let original = home.path().join("room");
     left_unread(&original)?;
-    let (mut figures, outcome) = announce_again(&original, Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(10, 199) {
-        figures.add(announce_again(&original, Plan::Kill { call, moment })?.0);
-    }
-    green("kills of a pass that announces mail again", &figures)
+    kill_each("kills of a pass that announces mail again", 10, 199, |plan| announce_again(&original, plan))
 }
 
 fn at(room: &Path, time: &str, words: &[&str]) -> Command {
@@ -134,7 +126,7 @@ pub(super) fn announce_again(original: &Path, plan: Plan) -> io::Result<(Figures
     done(copy)?;
     done(at(&room, "10:02", &["init", "--adopt", "--quiet"]))?;
     let outcome = Tracer::new(&room)?.run(at(&room, "16:10", &["run", "--once", "--quiet"]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
+    let mut figures = Figures::of(&outcome);
     for time in ["16:11", "16:40", "16:41"] {
         done(at(&room, time, &["run", "--once", "--quiet"]))?;
     }

@@ -1,9 +1,10 @@
 //! A pass that writes the worklog, killed at every step: in the end each entry is there once, and a changed file is kept.
 
 use super::ledger::Figures;
+use super::one_pass::{done, pass_now};
 use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, green};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::sweeps::{Done, kill_each};
+use super::tracer::{Outcome, Plan, Tracer};
 use serde_json::json;
 use std::fs;
 use std::io;
@@ -22,20 +23,6 @@ enum Before {
     Missing,
 }
 
-fn pass(room: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(["run", "--once", "--quiet", "--room"]).arg(room);
-    command
-}
-
-fn done(mut command: Command) -> io::Result<()> {
-    let output = command.output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
-    }
-}
-
 fn drop_file(room: &Path, id: &str, kind: &str) -> io::Result<()> {
     let message = json!({"id": id, "type": kind, "to": "all", "body": id});
     fs::write(room.join(format!("outbox/alice/{id}.json")), message.to_string())
@@ -52,7 +39,7 @@ fn room(room: &Path, before: Before) -> io::Result<()> {
     fs::write(room.join("settings.toml"), "worklog = true\nmailbox = true\n")?;
     drop_file(room, "one", "milestone")?;
     drop_file(room, "two", "decision.recorded")?;
-    done(pass(room))?;
+    done(pass_now(room))?;
     drop_file(room, "three", "milestone")?;
     drop_file(room, "four", "decision.recorded")?;
     drop_file(room, "five", "status")?;
@@ -69,9 +56,9 @@ fn play(plan: Plan, before: Before) -> io::Result<(Figures, Outcome)> {
     let home = TempDir::new()?;
     let place = home.path().join("room");
     room(&place, before)?;
-    let outcome = Tracer::new(&place)?.run(pass(&place), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
-    done(pass(&place))?;
+    let outcome = Tracer::new(&place)?.run(pass_now(&place), plan)?;
+    let mut figures = Figures::of(&outcome);
+    done(pass_now(&place))?;
     let worklog = home.path().join("WORKLOG.md");
     let text = fs::read_to_string(&worklog)?;
     let entries = text.split_once("\n## Entries\n\n").map(|(_, entries)| entries).unwrap_or_default();
@@ -88,7 +75,7 @@ fn play(plan: Plan, before: Before) -> io::Result<(Figures, Outcome)> {
     let files = [worklog, place.join("MAILBOX.md"), place.join("queue/to-bob.md")];
     let texts = files.iter().map(fs::read_to_string).collect::<io::Result<Vec<_>>>()?;
     files.iter().try_for_each(fs::remove_file)?;
-    done(pass(&place))?;
+    done(pass_now(&place))?;
     for (file, text) in files.iter().zip(texts) {
         if fs::read_to_string(file)? != text {
             figures.damaged(format!("{} is another one when it is made again", file.display()));
@@ -124,11 +111,7 @@ fn count_kept(home: &Path, before: Before, figures: &mut Figures) -> io::Result<
 fn a_pass_that_writes_the_worklog_killed_at_any_call() -> Done {
     // P164, P165
     for before in [Before::AsLeft, Before::Changed, Before::Missing] {
-        let (mut figures, outcome) = play(Plan::Count, before)?;
-        for (call, moment) in Points::of(outcome).choose(13, 164) {
-            figures.add(play(Plan::Kill { call, moment }, before)?.0);
-        }
-        green(&format!("kills of a pass that writes the worklog, {before:?}"), &figures)?;
+        kill_each(&format!("kills of a pass that writes the worklog, {before:?}"), 13, 164, |plan| play(plan, before))?;
     }
     Ok(())
 }

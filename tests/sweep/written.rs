@@ -2,31 +2,23 @@
 //! acknowledgement counts, and other text is kept and reported once.
 
 use super::ledger::Figures;
-use super::one_pass::{done, new_room};
-use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, green};
-use super::tracer::{End, Outcome, Plan, Tracer};
+use super::one_pass::{done, new_room, pass_now};
+use super::sweeps::{Done, kill_each};
+use super::tracer::{Outcome, Plan, Tracer};
 use serde_json::Value;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::Command;
 use tempfile::TempDir;
 
 const BLOCK: &str = "\n## 2026-11-21T10:30:00Z · from:alice · to:carol · type:msg\nin a block\n";
-
-fn pass(room: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(["run", "--once", "--quiet", "--room"]).arg(room);
-    command
-}
 
 /// A room with a queue of bob. Alice has written a block, bob a status, and a person a remark.
 fn prepare(room: &Path) -> io::Result<()> {
     new_room(room, &["alice", "bob", "carol"])?;
     fs::write(room.join("settings.toml"), "mailbox = true\n")?;
     fs::write(room.join("outbox/alice/m1.json"), r#"{"id": "m1", "to": "bob", "body": "first"}"#)?;
-    done(pass(room))?;
+    done(pass_now(room))?;
     let queue = room.join("queue/to-bob.md");
     let text = fs::read_to_string(&queue)?.replace("→ status:unread", "→ status:acked");
     fs::write(queue, text + BLOCK)?;
@@ -45,10 +37,10 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     let home = TempDir::new()?;
     let room = home.path().join("room");
     prepare(&room)?;
-    let outcome = Tracer::new(&room)?.run(pass(&room), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    let outcome = Tracer::new(&room)?.run(pass_now(&room), plan)?;
+    let mut figures = Figures::of(&outcome);
     for _ in 0..2 {
-        done(pass(&room))?;
+        done(pass_now(&room))?;
     }
     let log = fs::read_to_string(room.join("log/00000001.ndjson"))?;
     let is_acked = log.contains(r#""status":"acknowledged","agent":"bob""#);
@@ -76,9 +68,5 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 #[test]
 fn a_pass_that_finds_text_of_others_killed_at_any_call() -> Done {
     // P342
-    let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(20, 342) {
-        figures.add(play(Plan::Kill { call, moment })?.0);
-    }
-    green("kills of a pass that finds text of others", &figures)
+    kill_each("kills of a pass that finds text of others", 20, 342, play)
 }

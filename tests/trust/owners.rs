@@ -16,7 +16,7 @@ fn foreign(test: &str) -> Option<Town> {
     if !is_root(test) {
         return None;
     }
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     town.register(&[
         json!({"id": "alice"}),
         json!({"id": "bob", "wake": bell("trap")}),
@@ -74,7 +74,7 @@ fn trust_of_a_foreign_room_can_be_given_and_revoked() {
         shown.contains("user 65534") && shown.contains("not you"),
         "{shown}"
     );
-    town.ok(&["send", "bob", "hello", "--as", "alice"]);
+    town.send("alice", "bob", "hello");
     town.ok(&["trust", "--revoke"]);
     town.fails(1, &["send", "bob", "hello", "--as", "alice"]);
 }
@@ -176,7 +176,7 @@ fn another_user_below_a_room_of_root_is_rejected_and_may_trust_it() {
     if !is_root("another user's process") {
         return;
     }
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
     tool(
         "chmod",
@@ -276,7 +276,7 @@ fn a_session_attaches_nothing_through_a_link_in_the_place_of_the_context() {
     let outside = tempfile::tempdir().expect("a directory");
     let secret = outside.path().join("secret.txt");
     fs::write(&secret, "secret").expect("a file");
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     fs::remove_dir(world.room("context")).expect("the empty context");
     symlink(outside.path(), world.room("context")).expect("a link");
     let args = [
@@ -288,8 +288,6 @@ fn a_session_attaches_nothing_through_a_link_in_the_place_of_the_context() {
         "--attach",
         secret.to_str().expect("plain"),
     ];
-    let ran = world.run_with(&args, |command| {
-        command.env("CLAUDE_CODE_SESSION_ID", "s1");
-    });
+    let ran = world.run_env(&args, "CLAUDE_CODE_SESSION_ID", "s1");
     assert!(ran.code != 0 && world.inbox("bob").is_empty(), "{ran:?}");
 }

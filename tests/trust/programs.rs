@@ -9,7 +9,7 @@ const TOLD: &str = "the user has not agreed to start its program";
 
 /// A room with a program in its registry, as from another person's repository.
 fn brought(word: &str) -> Town {
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     town.register(&[
         json!({"id": "alice"}),
         json!({"id": "bob", "wake": bell(word)}),
@@ -65,7 +65,7 @@ fn a_registry_that_is_edited_afterwards_names_a_program_that_was_not_agreed_to()
 #[test]
 fn setting_a_wake_program_is_consent_to_this_program_only() {
     // P107
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     town.ok(&["agent", "set", "bob", "--wake", &bell("mine").to_string()]);
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], true);
     town.ok(&["agent", "add", "carol", "--wake", r#"["true"]"#]);
@@ -99,11 +99,7 @@ fn status_doctor_and_agent_show_say_what_is_not_agreed_to() {
 fn an_agent_can_not_agree_in_place_of_the_person() {
     // P108
     let town = brought("first");
-    let in_session = |args: &[&str]| {
-        town.run_with(args, |command| {
-            command.env("CLAUDE_CODE_SESSION_ID", "s1");
-        })
-    };
+    let in_session = |args: &[&str]| town.run_env(args, "CLAUDE_CODE_SESSION_ID", "s1");
     let refused = in_session(&["trust", "--yes"]).fails(2, &["trust"]);
     assert!(
         refused.contains("only a person can change consent"),
@@ -212,7 +208,7 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
 #[test]
 fn waking_by_codex_also_needs_consent() {
     // P107
-    let town = Town::of(&["alice", "bob"]).quick();
+    let town = Town::alice_and_bob().quick();
     town.register(&[
         json!({"id": "alice"}),
         json!({"id": "bob", "wake": {"by": "codex"}}),

@@ -3,19 +3,11 @@
 use super::bell;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Moment, Plan, Tracer};
-use crate::world::World;
+use crate::world::{World, mode};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-
-fn mode(path: &Path) -> u32 {
-    fs::metadata(path)
-        .expect("it is there")
-        .permissions()
-        .mode()
-        & 0o777
-}
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("one's own file");
@@ -68,7 +60,7 @@ fn the_consent_record_is_private_and_names_path_room_owner_and_program() {
             .to_string_lossy()
             .trim_end_matches('/')
     );
-    let id = fs::read_to_string(world.room("spool/room")).expect("an id");
+    let id = world.text("spool/room");
     assert_eq!(room["room"], id.trim());
     assert_eq!(room["owner"], rustix::process::geteuid().as_raw());
     assert_eq!(room["programs"][0]["program"], bell("mine")["argv"]);

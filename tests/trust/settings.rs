@@ -33,14 +33,14 @@ const SETTINGS: [(&str, &str); 4] = [
 fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_person_agreed() {
     // P301
     for (key, text) in SETTINGS {
-        let world = World::with(&["alice", "bob"]).settings(text);
+        let world = World::alice_and_bob().settings(text);
         let wanted = value(&world, key);
         arrive(&world);
         assert_ne!(value(&world, key), wanted, "{text}");
         assert_eq!(world.json(&["trust", "--list"]), json!({"rooms": []}));
         let doctor = world.pipe(&["doctor", "--json"], "").out;
         assert!(doctor.contains("setting_not_trusted"), "{text}: {doctor}");
-        world.ok(&["send", "bob", "hello", "--as", "alice"]);
+        world.send("alice", "bob", "hello");
         assert_eq!(world.bodies("bob"), ["hello"], "mail within the room");
         let shown = world.json(&["trust", "--yes"]);
         assert_eq!(shown["settings"], json!([]), "{text}");
@@ -147,12 +147,9 @@ fn a_session_attaches_nothing_by_a_setting_from_elsewhere() {
             "--attach",
             secret.to_str().expect("plain"),
         ];
-        world.run_with(&args, |command| {
-            command.env("CLAUDE_CODE_SESSION_ID", "s1");
-        })
+        world.run_env(&args, "CLAUDE_CODE_SESSION_ID", "s1")
     };
-    let world =
-        World::with(&["alice", "bob"]).settings(&format!("attach_from = [{:?}]\n", outside.path()));
+    let world = World::alice_and_bob().settings(&format!("attach_from = [{:?}]\n", outside.path()));
     arrive(&world);
     let said = attach(&world);
     assert!(said.code != 0 && world.inbox("bob").is_empty(), "{said:?}");

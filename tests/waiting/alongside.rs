@@ -40,7 +40,7 @@ fn without_a_router_a_waiting_command_routes_for_all_agents() {
 fn who_waits_takes_over_when_the_router_ends() {
     // P66
     for signal in [Signal::TERM, Signal::KILL] {
-        let mut town = Town::of(&["alice", "bob"]).run();
+        let mut town = Town::alice_and_bob().run();
         let mut waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
         town.router().signal(signal);
         town.ended();
@@ -79,7 +79,7 @@ fn one_of_several_waiting_commands_routes_and_another_takes_over() {
 #[test]
 fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
     // P66
-    let mut town = Town::of(&["alice", "bob"]);
+    let mut town = Town::alice_and_bob();
     let mut waiting = [(); 2]
         .map(|()| Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m", "--json"]));
     town.wait("one routes", || !is_free(&town));
@@ -125,7 +125,7 @@ fn mail_of_a_command_that_left_it_to_who_waits_is_routed() {
 
 #[test]
 fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     world.ok(&["read", "--as", "bob"]);
     let log = world.room("log/00000001.ndjson");

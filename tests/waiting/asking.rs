@@ -58,7 +58,7 @@ fn the_first_answer_ends_the_wait_and_is_read() {
 
 #[test]
 fn an_answer_can_name_the_question_in_any_form_or_by_its_thread() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     // Earlier messages of the thread do not count as answers.
     town.mail(
         "bob",
@@ -189,7 +189,7 @@ fn ask_all_waits_for_every_recipient_and_names_the_missing_ones() {
 
 #[test]
 fn a_question_that_the_router_refuses_ends_the_wait_with_the_reason() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let lock = std::fs::File::options()
         .write(true)
         .create(true)
@@ -223,7 +223,7 @@ fn a_question_that_the_router_refuses_ends_the_wait_with_the_reason() {
 
 #[test]
 fn ask_rejects_invalid_questions_without_waiting() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     assert!(
         world
             .fails(65, &["ask", "bbo", "well?", "--as", "alice"])

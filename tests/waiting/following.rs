@@ -11,7 +11,7 @@ use std::process::Stdio;
 #[test]
 fn list_follow_prints_unread_and_new_mail_once_in_one_line_each() {
     // P63
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.mail(
         "alice",
         "0.json",
@@ -54,7 +54,7 @@ fn list_follow_prints_unread_and_new_mail_once_in_one_line_each() {
 
 #[test]
 fn list_follow_json_prints_each_line_immediately() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.write("inbox/bob/0.json", "garbage");
     let mut command = world.bare(&["list", "--follow", "--as", "bob", "--json"]);
     let mut child = command
@@ -68,10 +68,10 @@ fn list_follow_json_prints_each_line_immediately() {
     };
     assert_eq!(next()["file"], "inbox/bob/0.json");
     for n in 0..3 {
-        world.drop_file(
+        world.mail(
             "alice",
             "x.json",
-            json!({"to": "bob", "body": n.to_string()}).to_string(),
+            json!({"to": "bob", "body": n.to_string()}),
         );
         let mail = next();
         assert_eq!(
@@ -88,7 +88,7 @@ fn list_follow_json_prints_each_line_immediately() {
 
 #[test]
 fn list_follow_ends_after_its_idle_time() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "x ".repeat(3000).as_str());
     let out = world.ok(&["list", "--follow", "--as", "bob", "--idle", "100ms"]);
     assert!(
@@ -115,7 +115,7 @@ fn list_follow_ends_with_status_0_on_an_interrupt() {
 
 #[test]
 fn a_view_of_a_room_that_is_removed_ends_with_an_error() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
     routes(&mut following, &world);
     std::fs::rename(world.room(""), world.path().join("gone")).expect("the room is moved");

@@ -14,14 +14,13 @@ fn traced(world: &World, args: &[&str], plan: Plan) -> Outcome {
 /// The numbers of the calls that change something in the inbox.
 fn points(world: &World, args: &[&str]) -> Vec<usize> {
     let outcome = traced(world, args, Plan::Count);
-    let in_inbox = |call: &&crate::sweep::calls::Call| {
-        call.paths
-            .iter()
-            .any(|path| path.to_string_lossy().contains("inbox/builders"))
-    };
     let points: Vec<usize> = outcome
         .changes()
-        .filter(in_inbox)
+        .filter(|call| {
+            call.paths
+                .iter()
+                .any(|path| path.to_string_lossy().contains("inbox/builders"))
+        })
         .filter_map(|call| call.number)
         .collect();
     assert!(!points.is_empty(), "{outcome:#?}");

@@ -301,10 +301,10 @@ fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
         ],
     );
     routes(&mut waiting, &world);
-    world.drop_file(
+    world.mail(
         "alice",
         "x.json",
-        json!({"to": "builders", "body": "comes"}).to_string(),
+        json!({"to": "builders", "body": "comes"}),
     );
     let taken: Value = serde_json::from_str(&waiting.ends(&world, 0)).expect("JSON");
     assert_eq!(taken["message"]["body"], "comes");
@@ -341,7 +341,7 @@ fn a_message_that_is_taken_is_seen_once_it_is_done() {
 #[test]
 fn a_message_moves_under_another_name_if_its_name_is_occupied() {
     // P96: to seen/, to expired/ and back to the inbox.
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let handed = |body: &str| {
         world.send("alice", "bob", body);
         world.json(&["take", "--as", "bob"])["message"]["id"]

@@ -11,7 +11,7 @@ use std::process::Stdio;
 #[test]
 fn mail_that_is_there_already_counts_and_stays_unread() {
     // P63
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "the first");
     world.send("alice", "bob", "the second");
     let shown = world.ok(&["wait", "--as", "bob", "--timeout", "0"]);
@@ -109,7 +109,7 @@ fn only_mail_that_fits_ends_the_wait() {
 
 #[test]
 fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "#);
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
     world.fails(4, &["wait", "--as", "bob", "--timeout", "0"]);
@@ -138,7 +138,7 @@ fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
 
 #[test]
 fn wait_rejects_an_impossible_filter_immediately() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     assert!(
         world
             .fails(3, &["wait", "--as", "bob", "--from", "alcie"])
@@ -167,7 +167,7 @@ fn wait_rejects_an_impossible_filter_immediately() {
 
 #[test]
 fn mail_that_a_router_delivers_ends_the_wait() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
     town.mail("alice", "x.json", json!({"to": "bob", "body": "by file"}));
     assert!(waiting.ends(&town, 0).ends_with("by file\n"));
@@ -176,7 +176,7 @@ fn mail_that_a_router_delivers_ends_the_wait() {
 
 #[test]
 fn an_inbox_that_is_replaced_is_watched_again() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     let mut waiting = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "before"}));
     town.wait("it follows", || waiting.out().contains("before"));
@@ -190,7 +190,7 @@ fn an_inbox_that_is_replaced_is_watched_again() {
 #[test]
 fn wait_does_not_announce_a_message_that_it_could_not_print() {
     // P63
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", &"x".repeat(1000));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -227,7 +227,7 @@ fn wait_does_not_announce_a_message_that_it_could_not_print() {
 #[test]
 fn wait_keeps_a_marker_that_another_program_made() {
     // P63
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     let name = world.names("inbox/bob")[0].clone();
     world.write(&format!("inbox/bob/.announced/{name}"), "");
@@ -243,7 +243,7 @@ fn wait_keeps_a_marker_that_another_program_made() {
 
 #[test]
 fn a_signal_ends_a_wait_and_leaves_nothing_half_done() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for signal in [Signal::TERM, Signal::INT] {
         let mut waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1h"]);
         routes(&mut waiting, &world);
@@ -252,5 +252,5 @@ fn a_signal_ends_a_wait_and_leaves_nothing_half_done() {
         assert!(is_free(&world));
     }
     world.send("alice", "bob", "and then");
-    world.ok(&["log", "verify"]);
+    world.verify();
 }

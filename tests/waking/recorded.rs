@@ -1,6 +1,7 @@
 //! The wakes in the log: the sender and the human see the result of each, and no mail wakes twice.
 
 use super::{alarm, rung, town, wait_for};
+use crate::presence::alerts;
 use crate::town::{Town, so_within};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ fn a_restarted_router_does_not_wake_an_agent_again_for_the_same_mail() {
 
 #[test]
 fn mail_without_a_program_to_wake_leaves_no_record_of_it() {
-    let town = Town::of(&["alice", "bob"]).run();
+    let town = Town::alice_and_bob().run();
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
     town.wait_for_mail("bob", 1);
     assert!(
@@ -192,7 +193,7 @@ fn mail_without_a_program_to_wake_leaves_no_record_of_it() {
 }
 
 fn log(world: &World) -> String {
-    std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log")
+    world.text("log/00000001.ndjson")
 }
 
 /// Fires a hook of bob's session, which idles after it.
@@ -221,23 +222,15 @@ fn at(world: &World, time: &str, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-fn alerts(world: &World) -> Vec<Value> {
-    world
-        .inbox("human")
-        .into_iter()
-        .filter(|mail| mail["type"] == "alert")
-        .collect()
-}
-
 #[test]
 fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted() {
     // P199
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     hook_at(&world, "09:59", "SessionStart");
-    world.drop_file(
+    world.mail(
         "alice",
         "a.json",
-        json!({"id": "m1", "to": "bob", "body": "anybody there?"}).to_string(),
+        json!({"id": "m1", "to": "bob", "body": "anybody there?"}),
     );
     at(&world, "10:00", &["run", "--once"]);
     assert!(hook_at(&world, "10:01", "UserPromptSubmit").contains("anybody there?"));
@@ -287,7 +280,7 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
 #[test]
 fn a_session_that_answers_to_the_second_wake_is_not_reported() {
     // P199
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     hook_at(&world, "10:00", "SessionStart");
     at(
         &world,
@@ -320,7 +313,7 @@ fn a_session_that_answers_to_the_second_wake_is_not_reported() {
 #[test]
 fn a_stale_agent_without_a_session_is_reported_immediately() {
     // P199
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     at(
         &world,
         "10:00",

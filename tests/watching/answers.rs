@@ -29,7 +29,7 @@ fn tell(world: &World, agent: &str, message: &Value) {
 /// An agent drops a message, and it is delivered.
 pub(super) fn say(world: &World, agent: &str, message: &Value) {
     tell(world, agent, message);
-    world.ok(&["run", "--once"]);
+    world.pass();
 }
 
 pub(super) fn approval(id: &str, title: &str, options: &[&str]) -> Value {
@@ -43,17 +43,16 @@ fn question(id: &str, title: &str) -> Value {
 /// The human's pending items: number and title.
 fn pending(world: &World) -> Vec<(u64, String)> {
     let list = world.json(&["pending", "--as", "human"]);
-    let item = |item: &Value| {
-        (
-            item["seq"].as_u64().expect("a number"),
-            item["title"].as_str().expect("text").to_owned(),
-        )
-    };
     list["items"]
         .as_array()
         .expect("a list")
         .iter()
-        .map(item)
+        .map(|item| {
+            (
+                item["seq"].as_u64().expect("a number"),
+                item["title"].as_str().expect("text").to_owned(),
+            )
+        })
         .collect()
 }
 
@@ -376,9 +375,12 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     };
     terminal.wait("all are shown", |screen| screen.contains("4 need you"));
     let number = |kind: &str, title: &str| {
-        let is_it =
-            |line: &String| line.starts_with("- ") && line.contains(kind) && line.contains(title);
-        terminal.lines().into_iter().find(is_it).expect("a row")[2..3].to_owned()
+        terminal
+            .lines()
+            .into_iter()
+            .find(|line| line.starts_with("- ") && line.contains(kind) && line.contains(title))
+            .expect("a row")[2..3]
+            .to_owned()
     };
     let answer = |number: String, word: &str, said: &str| {
         terminal.text(&format!("{number} {word}"));
@@ -397,10 +399,9 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     });
     terminal.keys(&["C-u"]);
     world.ok(&["agent", "add", "editor"]);
-    let is_new = |screen: &str| {
+    terminal.wait("the new rejection is the only item", |screen| {
         screen.contains("1 needs you") && !screen.contains(&format!("\n- {rejection} "))
-    };
-    terminal.wait("the new rejection is the only item", is_new);
+    });
     answer(number("rejection", "editor"), "s", " again as #");
     terminal.wait("nothing is left", |screen| !screen.contains("you, oldest"));
     assert_eq!(world.bodies("editor"), ["welcome"]);
@@ -601,7 +602,7 @@ fn bytes_that_are_not_utf_8_change_nothing() {
         "bad.json",
         b"{\"to\": \"planner\", \"body\": \"\xff\xfe\"}",
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let Some(terminal) = Terminal::run(&world, (100, 24), &["watch"]) else {
         return;
     };

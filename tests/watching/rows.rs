@@ -6,7 +6,7 @@ use crate::world::World;
 
 #[test]
 fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let subject = "你好 ".repeat(20) + "and so on";
     let id = world.ok(&[
         "send",

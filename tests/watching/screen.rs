@@ -34,14 +34,16 @@ fn watch_wraps_entries_to_the_width_and_redraws_them_after_a_change() {
         screen.contains("rejected 1")
     });
     let lines = terminal.lines();
-    let without_time = |line: &String| {
-        if line.contains(':') {
-            line[11..].to_owned()
-        } else {
-            line.clone()
-        }
-    };
-    let shown: Vec<String> = lines[1..lines.len() - 2].iter().map(without_time).collect();
+    let shown: Vec<String> = lines[1..lines.len() - 2]
+        .iter()
+        .map(|line| {
+            if line.contains(':') {
+                line[11..].to_owned()
+            } else {
+                line.clone()
+            }
+        })
+        .collect();
     assert!(
         lines[0].starts_with("  ") && lines[0].contains("day 20"),
         "{lines:?}"
@@ -205,7 +207,7 @@ fn pages_turn_back_and_forth_while_more_comes() {
             format!(r#"{{"to": "bob", "body": "number {n:02}"}}"#),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
         return;
     };
@@ -361,6 +363,6 @@ fn a_room_that_is_moved_away_is_reported_until_it_is_back() {
     terminal.wait("the report", is_reported);
     std::fs::rename(&away, &room).expect("it is back");
     terminal.wait("no report", |screen| !is_reported(screen));
-    world.ok(&["send", "bob", "it is back", "--as", "alice"]);
+    world.send("alice", "bob", "it is back");
     terminal.wait("the message", |screen| screen.contains("it is back"));
 }

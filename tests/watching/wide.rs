@@ -39,7 +39,7 @@ fn paging_up_and_home_show_older_messages_and_end_the_newest() {
             format!(r#"{{"to": "writer", "body": "number {n:03}"}}"#),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "--last", "10"]) else {
         return;
     };
@@ -67,7 +67,7 @@ fn another_width_keeps_the_entry_at_the_top_of_the_screen() {
         .map(|n| format!(r#"{{"to": "writer", "body": "number {n:03} {body}"}}"#))
         .collect();
     world.drop_file("planner", "all.ndjson", lines.join("\n") + "\n");
-    world.ok(&["run", "--once"]);
+    world.pass();
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
         return;
     };

@@ -90,12 +90,9 @@ fn a_connection_that_never_reads_ends() {
     let ask = format!("GET /page.js HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
     let mut stream = page.connect();
     stream.set_nonblocking(true).expect("a stream");
-    let is_closed = || {
-        stream
-            .write_all(ask.repeat(50).as_bytes())
-            .is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock)
-    };
-    assert!(so_within(Duration::from_secs(60), is_closed));
+    assert!(so_within(Duration::from_secs(60), || stream
+        .write_all(ask.repeat(50).as_bytes())
+        .is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock)));
 }
 
 #[test]
@@ -148,16 +145,16 @@ fn a_body_is_read_only_after_the_credentials_are_checked() {
 
 #[test]
 fn slow_readers_of_events_share_a_bounded_memory() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let body = "word ".repeat(200_000);
     for n in 0..30 {
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{n}.json"),
-            json!({"to": "bob", "body": body}).to_string(),
+            json!({"to": "bob", "body": body}),
         );
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let page = Page::of(&world);
     let slow: Vec<_> = (0..10)
         .map(|_| Stream::open(&page, "?since=0", ""))

@@ -36,7 +36,7 @@ fn run_in_chromium(script: &str) {
     else {
         return skip("there is no chromium");
     };
-    let world = World::with(&["alice", "bob"]).settings("tag = \"webshop\"\n");
+    let world = World::alice_and_bob().settings("tag = \"webshop\"\n");
     let page = Page::of(&world);
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/web")

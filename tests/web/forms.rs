@@ -136,7 +136,7 @@ fn an_approval_that_is_too_long_for_the_page_has_no_buttons() {
     let message =
         serde_json::json!({"to": "human", "type": "approval", "body": "word ".repeat(100_000)});
     world.drop_file("alice", "long.json", message.to_string());
-    world.ok(&["run", "--once"]);
+    world.pass();
     let list = Page::of(&world).get("/part/needs").body;
     assert!(
         list.contains("Decide in a terminal") && list.contains("mailbag decide 2 OPTION"),
@@ -224,7 +224,7 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
         "wait.json",
         r#"{"type": "claim", "claims": ["src/main.rs"], "wait": true}"#,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let page = Page::of(&world);
     let pending = page.get("/api/pending").json();
     let shown = page.get("/").body;
@@ -260,7 +260,7 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
 
 #[test]
 fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let page = Page::of(&world);
     let wrong = page.post(
         "/write",
@@ -298,9 +298,9 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
 
 #[test]
 fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let page = Page::of(&world);
     let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let again = page.submit(
@@ -333,7 +333,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
         serde_json::json!([])
     );
     world.drop_file("alice", "bad.json", r#"{"to": "zzz", "body": "x"}"#);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let dropped = page.submit(
         &format!("/rejected/{seq}"),
@@ -376,7 +376,7 @@ fn the_page_can_be_killed_at_any_time() {
             place.is_empty() || grows(place) != before
         });
         page.kill();
-        world.ok(&["run", "--once"]);
+        world.pass();
         let copies = world
             .items(&["inbox", "alice"])
             .as_array()
@@ -406,7 +406,7 @@ fn the_page_can_be_killed_at_any_time() {
 
 #[test]
 fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let rounds = if Town::full_size() { 500 } else { 10 };
     for round in 0..rounds {
         let mut page = Page::of(&world);
@@ -420,7 +420,7 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
         so_within(Duration::from_micros(400 * (round % 100)), || false);
         page.kill();
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let dropped = world
         .items(&["inbox", "alice"])
         .as_array()
@@ -451,7 +451,7 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
 
 #[test]
 fn two_pages_and_the_terminal_agree() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&[
         "send", "human", "Deploy?", "--as", "alice", "--type", "approval",
     ]);
@@ -476,7 +476,7 @@ fn two_pages_and_the_terminal_agree() {
         &[("to", "alice bob"), ("body", "from the other page")],
     );
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "rejected"}"#);
-    world.ok(&["send", "alice", "from the terminal", "--as", "bob"]);
+    world.send("bob", "alice", "from the terminal");
     wait("all is recorded", || {
         one.get("/api/rejected").json()["rejected"]
             .as_array()
@@ -486,13 +486,12 @@ fn two_pages_and_the_terminal_agree() {
     let records = records
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a record"));
-    let is_shown = |record: &serde_json::Value| {
-        ["accepted", "rejected", "notice"]
-            .iter()
-            .any(|event| record["event"] == *event)
-    };
     let all: Vec<u64> = records
-        .filter(is_shown)
+        .filter(|record| {
+            ["accepted", "rejected", "notice"]
+                .iter()
+                .any(|event| record["event"] == *event)
+        })
         .filter_map(|record| record["seq"].as_u64())
         .collect();
     for stream in &mut streams {

@@ -49,7 +49,7 @@ fn with_host(page: &Page, path: &str, host: &str) -> Answer {
 #[test]
 fn another_name_for_this_machine_gets_nothing_anywhere() {
     let world = World::with(&["alice"]);
-    world.ok(&["send", "human", "a secret", "--as", "alice"]);
+    world.send("alice", "human", "a secret");
     let page = Page::of(&world);
     let port = page.at.port();
     let names = [
@@ -109,7 +109,7 @@ fn only_requests_of_the_page_itself_can_change_the_room() {
 #[test]
 fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothing() {
     let world = World::with(&["alice"]);
-    world.ok(&["send", "human", "a secret word", "--as", "alice"]);
+    world.send("alice", "human", "a secret word");
     let page = Page::of(&world);
     let wrong = |secret: &str| format!("X-Mailbag-Secret: {secret}\r\n");
     let cookie = format!("Cookie: mailbag-{}={}\r\n", page.at.port(), page.secret());
@@ -169,10 +169,8 @@ fn no_answer_sets_a_cookie_and_a_request_with_nothing_but_cookies_changes_nothin
         .as_str()
         .expect("a secret")
         .to_owned();
-    let of_page =
-        |path: &str| page.plain("GET", path, &format!("X-Mailbag-Secret: {secret}\r\n"), "");
     for answer in ["/", "/page.js", "/api/pending", "/none"]
-        .map(of_page)
+        .map(|path| page.plain("GET", path, &format!("X-Mailbag-Secret: {secret}\r\n"), ""))
         .into_iter()
         .chain([entered])
     {

@@ -8,10 +8,10 @@ mod gate;
 mod pages;
 mod stream;
 
-use crate::world::World;
+use crate::world::{KilledChild, World};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r
 
 /// A page of a room, served until dropped.
 pub(super) struct Page {
-    child: Child,
+    child: KilledChild,
     pub(super) at: SocketAddr,
     pub(super) url: String,
     /// The token for programs that read.
@@ -40,11 +40,12 @@ impl Page {
     }
 
     pub(super) fn by(mut command: Command) -> Page {
-        let mut child = command
+        let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the page starts");
+        let mut child = KilledChild(child);
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe"))
             .read_line(&mut line)
@@ -190,13 +191,6 @@ impl Page {
     pub(super) fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 #[test]
 fn each_page_shows_its_part_of_the_room() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&[
         "send",
         "human",
@@ -40,7 +40,7 @@ fn each_page_shows_its_part_of_the_room() {
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     let claim = r#"{"type": "claim", "claims": ["/etc/hosts"]}"#;
     world.drop_file("alice", "claim.json", claim);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let page = Page::of(&world);
     let shows = |path: &str, words: &[&str]| {
         let answer = page.get(path);
@@ -140,8 +140,8 @@ fn an_empty_room_says_what_to_do_next() {
 
 #[test]
 fn programs_get_what_the_commands_print() {
-    let world = World::with(&["alice", "bob"]);
-    world.ok(&["send", "bob", "Which port?", "--as", "alice"]);
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "Which port?");
     world.ok(&["claim", "src", "--as", "alice"]);
     let page = Page::of(&world);
     for (path, command) in [
@@ -171,7 +171,7 @@ fn programs_get_what_the_commands_print() {
 #[test]
 fn text_of_agents_is_only_ever_text() {
     let hostile = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>\u{202e}gnp\u{1b}[31m&amp;{{7*7}}";
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let message = json!({
         "to": ["bob", "human"], "type": "question", "subject": hostile, "body": hostile.repeat(3), "thread_id": hostile,
         "topic": "x", "metadata": {"session_id": hostile, hostile: hostile}, hostile: hostile, "action": hostile,
@@ -180,22 +180,22 @@ fn text_of_agents_is_only_ever_text() {
     world.drop_file("alice", "one.json", message.to_string());
     let options = json!({"to": "human", "type": "approval", "body": hostile, "options": ["<b>yes</b>", "\"><i>no"]});
     world.drop_file("alice", "two.json", options.to_string());
-    world.drop_file(
+    world.mail(
         "alice",
         "<svg onload=alert(3)>.json",
-        json!({"to": hostile, "body": hostile}).to_string(),
+        json!({"to": hostile, "body": hostile}),
     );
-    world.drop_file(
+    world.mail(
         "bob",
         "claim.json",
-        json!({"type": "claim", "claims": ["src/<u>x</u>"], "body": hostile}).to_string(),
+        json!({"type": "claim", "claims": ["src/<u>x</u>"], "body": hostile}),
     );
-    world.drop_file(
+    world.mail(
         "bob",
         "done.json",
-        json!({"type": "milestone", "subject": hostile, "body": "x"}).to_string(),
+        json!({"type": "milestone", "subject": hostile, "body": "x"}),
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     let page = Page::of(&world);
     let rejected = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let mut paths = vec![
@@ -260,7 +260,7 @@ fn a_search_shows_the_newest_first_however_much_there_is() {
     for from in [0, 125] {
         let text: Vec<String> = lines(from).map(|line| line.to_string()).collect();
         world.drop_file("alice", &format!("{from}.ndjson"), text.join("\n") + "\n");
-        world.ok(&["run", "--once"]);
+        world.pass();
     }
     let page = Page::of(&world);
     let found = page.get("/search?q=needle").body;
@@ -294,7 +294,7 @@ fn a_search_shows_the_newest_first_however_much_there_is() {
 #[test]
 fn addresses_that_lead_elsewhere_find_nothing() {
     let world = World::with(&["alice"]);
-    world.ok(&["send", "human", "hello", "--as", "alice"]);
+    world.send("alice", "human", "hello");
     let page = Page::of(&world);
     for path in [
         "/message/../registry.json",
@@ -329,12 +329,8 @@ fn addresses_that_lead_elsewhere_find_nothing() {
 fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
     let world = World::with(&["alice"]);
     let body = "word ".repeat(200_000);
-    world.drop_file(
-        "alice",
-        "long.json",
-        json!({"to": "human", "body": body}).to_string(),
-    );
-    world.ok(&["run", "--once"]);
+    world.mail("alice", "long.json", json!({"to": "human", "body": body}));
+    world.pass();
     let page = Page::of(&world);
     for place in ["/", "/inbox", "/all"] {
         assert!(page.get(place).body.len() < 40_000, "{place}");
@@ -357,11 +353,11 @@ fn the_page_is_small() {
 
 #[test]
 fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for body in ["first", "second"] {
         world.ok(&["send", "human", body, "--as", "alice"]);
     }
-    world.ok(&["send", "bob", "not for the person", "--as", "alice"]);
+    world.send("alice", "bob", "not for the person");
     let page = Page::of(&world);
     let inbox = || page.get("/inbox").body;
     let unread = |body: &str| {
@@ -415,12 +411,12 @@ fn a_conversation_opens_beside_the_list_with_the_decision_below_its_newest_messa
 
 #[test]
 fn equal_reports_of_the_router_are_one_row_and_no_reply_to_the_router_is_offered() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     for n in 0..4 {
         let name = format!("{n}.json");
         world.drop_file("human", &name, r#"{"to": "nobody_there", "body": "x"}"#);
     }
-    world.ok(&["run", "--once"]);
+    world.pass();
     let page = Page::of(&world);
     let list = page.get("/part/needs").body;
     assert!(
@@ -456,7 +452,7 @@ fn a_page_with_many_messages_and_items_stays_small() {
     });
     world.drop_file("alice", "mail.ndjson", mail);
     world.drop_file("carol", "items.ndjson", items);
-    world.ok(&["run", "--once"]);
+    world.pass();
     let page = Page::of(&world);
     for place in ["/", "/inbox", "/all"] {
         let size = page.get(place).body.len();
@@ -478,7 +474,7 @@ fn many_searches_do_not_keep_other_requests_waiting() {
     for n in 0..3 {
         let lines = [line.as_str(); 250].join("\n") + "\n";
         world.drop_file("alice", &format!("{n}.ndjson"), lines);
-        world.ok(&["run", "--once"]);
+        world.pass();
     }
     let page = Page::of(&world);
     page.secret();

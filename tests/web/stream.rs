@@ -64,7 +64,7 @@ fn send(world: &World, count: usize) {
 
 #[test]
 fn a_reader_continues_behind_what_it_has() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     send(&world, 5);
     let page = Page::of(&world);
     let first = Stream::open(&page, "?since=0", "").entries(5);
@@ -83,7 +83,7 @@ fn a_reader_continues_behind_what_it_has() {
 
 #[test]
 fn the_stream_shows_each_message_once_across_restarts_of_router_and_page() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let mut page = Page::of(&world);
     let mut stream = Stream::open(&page, "?since=0", "");
     let mut seen = Vec::new();
@@ -94,7 +94,7 @@ fn the_stream_shows_each_message_once_across_restarts_of_router_and_page() {
         seen.extend(id);
         if round == 1 {
             page.kill();
-            world.ok(&["send", "bob", "meanwhile", "--as", "alice"]);
+            world.send("alice", "bob", "meanwhile");
             page = Page::of(&world);
             stream = Stream::open(
                 &page,
@@ -108,7 +108,7 @@ fn the_stream_shows_each_message_once_across_restarts_of_router_and_page() {
 
 #[test]
 fn a_number_that_is_not_in_the_log_resets_the_reader() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     send(&world, 1);
     let page = Page::of(&world);
     Stream::open(&page, "?since=4000", "").next("reset");
@@ -122,7 +122,7 @@ fn a_number_that_is_not_in_the_log_resets_the_reader() {
 
 #[test]
 fn a_reader_that_does_not_read_costs_the_page_nothing() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let page = Page::of(&world);
     let stalled = Stream::open(&page, "?since=0", "");
     let body = "word ".repeat(4000);
@@ -153,12 +153,13 @@ fn a_reader_that_does_not_read_costs_the_page_nothing() {
 
 #[test]
 fn streams_have_a_bound_and_free_their_place() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let page = Page::of(&world);
     let secret = format!("x-mailbag-secret: {}\r\n", page.secret());
     let mut all: Vec<Stream> = (0..32).map(|_| Stream::open(&page, "", &secret)).collect();
-    let is_full = || page.get_head("/events").contains(" 503 ");
-    assert!(so_within(Duration::from_secs(10), is_full));
+    assert!(so_within(Duration::from_secs(10), || page
+        .get_head("/events")
+        .contains(" 503 ")));
     all.clear();
     send(&world, 1);
     assert!(so_within(Duration::from_secs(30), || {
@@ -188,7 +189,7 @@ fn streams_of_programs_leave_places_for_browsers() {
 
 #[test]
 fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let page = Page::of(&world);
     let mut stream = Stream::open(&page, "?since=0", "");
     let (room, away) = (world.path().join(".mailbag"), world.path().join("away"));
@@ -203,7 +204,7 @@ fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
     std::fs::rename(&away, &room).expect("it moves back");
     // Readers get a notification although the room has no new record.
     stream.next("change");
-    world.ok(&["send", "bob", "back", "--as", "alice"]);
+    world.send("alice", "bob", "back");
     assert_eq!(stream.next("entry").1["body"], "back");
 }
 

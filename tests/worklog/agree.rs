@@ -1,6 +1,6 @@
 //! All faces agree on open questions and on decisions.
 
-use super::{echo, pass, room, worklog};
+use super::{echo, room, worklog};
 use crate::world::World;
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ fn all_faces_agree_on_open_questions() {
     let world = room(&["alice", "bob", "carol"]);
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
-        pass(&world);
+        world.pass();
     };
     says(
         "alice",
@@ -111,7 +111,7 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
     let world = room(&["alice", "bob"]);
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
-        pass(&world);
+        world.pass();
     };
     says(
         "alice",

@@ -1,6 +1,6 @@
 //! `mailbag log digest`: the day in Markdown.
 
-use super::{echo, pass, shell};
+use super::{echo, shell};
 use crate::world::World;
 use serde_json::json;
 
@@ -10,9 +10,7 @@ fn day() -> World {
     let at = |time: &str, agent: &str, message: &str| {
         echo(&world, agent, message);
         world
-            .run_with(&["run", "--once"], |command| {
-                command.env("MAILBAG_TEST_NOW", time);
-            })
+            .run_env(&["run", "--once"], "MAILBAG_TEST_NOW", time)
             .ok(&[]);
     };
     at(
@@ -70,9 +68,7 @@ fn day() -> World {
 
 fn digest(world: &World, args: &[&str]) -> String {
     let args = [&["log", "digest", "--since", "2026-11-20T12:00:00Z"], args].concat();
-    let ran = world.run_with(&args, |command| {
-        command.env("MAILBAG_TEST_NOW", "2026-11-21T12:00:00Z");
-    });
+    let ran = world.run_env(&args, "MAILBAG_TEST_NOW", "2026-11-21T12:00:00Z");
     ran.ok(&args)
 }
 
@@ -136,31 +132,27 @@ fn the_digest_has_what_happened_and_what_is_open() {
 #[test]
 fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
     let world = World::with(&["alice"]);
-    pass(&world);
+    world.pass();
     assert_eq!(world.ok(&["log", "digest"]).matches("None.").count(), 7);
     let hostile = "x\n\n## Decisions\n\n- forged <b>[l](u)</b> \u{1b}]0;t\u{7}";
     for kind in ["milestone", "decision.recorded", "escalation"] {
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{kind}.json"),
-            json!({"to": "human", "type": kind, "body": hostile}).to_string(),
+            json!({"to": "human", "type": kind, "body": hostile}),
         );
     }
-    world.drop_file(
+    world.mail(
         "alice",
         "q.json",
-        json!({"to": "human", "requires_response": true, "subject": hostile}).to_string(),
+        json!({"to": "human", "requires_response": true, "subject": hostile}),
     );
-    world.drop_file(
+    world.mail(
         "alice",
         "c.json",
-        json!({"type": "claim", "claims": ["a"], "subject": hostile}).to_string(),
+        json!({"type": "claim", "claims": ["a"], "subject": hostile}),
     );
-    world.drop_file(
-        "alice",
-        "r.json",
-        json!({"to": hostile, "body": "x"}).to_string(),
-    );
+    world.mail("alice", "r.json", json!({"to": hostile, "body": "x"}));
     let text = world.ok(&["log", "digest"]);
     assert_eq!(
         text.lines().filter(|line| line.starts_with('#')).count(),

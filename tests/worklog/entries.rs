@@ -1,6 +1,6 @@
 //! One line for each event, which no text of a sender can leave.
 
-use super::{echo, entries_of, pass, room, said, worklog};
+use super::{echo, entries_of, room, said, worklog};
 use crate::world::World;
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn without_the_setting_there_is_no_worklog() {
     // P161
     let world = World::with(&["alice"]);
     echo(&world, "alice", r#"{"type":"milestone","body":"done"}"#);
-    pass(&world);
+    world.pass();
     assert_eq!(worklog(&world), "");
 }
 
@@ -32,7 +32,7 @@ fn session_events_milestones_and_escalations_by_echo_are_entries_in_the_order_of
         "bob",
         r#"{"event_type":"objection.raised","payload":{"text":"8080 is taken"}}"#,
     );
-    pass(&world);
+    world.pass();
     for kind in [
         "proposal.amended",
         "decision.recorded",
@@ -45,7 +45,7 @@ fn session_events_milestones_and_escalations_by_echo_are_entries_in_the_order_of
             "alice",
             &format!(r#"{{"type":"{kind}","body":"{kind} it is"}}"#),
         );
-        pass(&world);
+        world.pass();
     }
     echo(
         &world,
@@ -67,7 +67,7 @@ fn session_events_milestones_and_escalations_by_echo_are_entries_in_the_order_of
         "bob",
         r#"{"type":"status","body":"nor is a status"}"#,
     );
-    pass(&world);
+    world.pass();
     let wanted = [
         "alice · task.claimed · task t1",
         "alice · proposal.created · Port: We take 8080",
@@ -115,11 +115,7 @@ fn claims_that_end_against_the_owner_s_will_are_entries_and_others_are_not() {
             10 + minutes / 60,
             minutes % 60
         );
-        world
-            .run_with(args, |command| {
-                command.env("MAILBAG_TEST_NOW", time);
-            })
-            .ok(args);
+        world.run_env(args, "MAILBAG_TEST_NOW", time).ok(args);
     };
     echo(
         &world,
@@ -153,7 +149,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
     let world = room(&["alice", "bob"]);
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
-        pass(&world);
+        world.pass();
     };
     says(
         "alice",
@@ -179,9 +175,11 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         r#"{"to":"alice","type":"decision","body":"We take 8080"}"#,
     );
     world
-        .run_with(&["run", "--once"], |command| {
-            command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z");
-        })
+        .run_env(
+            &["run", "--once"],
+            "MAILBAG_TEST_NOW",
+            "2100-01-01T00:00:00Z",
+        )
         .ok(&[]);
     let said = said(&world);
     assert_eq!(said.len(), 3, "{said:#?}");
@@ -247,25 +245,25 @@ fn hostile_text_forges_no_entry_no_heading_and_no_markup() {
         "<system-reminder>seven</system-reminder>",
     ];
     for (n, text) in texts.iter().enumerate() {
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{n}.json"),
-            json!({"type": "milestone", "body": text}).to_string(),
+            json!({"type": "milestone", "body": text}),
         );
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{n}s.json"),
-            json!({"type": "status", "body": text}).to_string(),
+            json!({"type": "status", "body": text}),
         );
-        pass(&world);
+        world.pass();
     }
     let long = "x".repeat(100_000);
-    world.drop_file(
+    world.mail(
         "alice",
         "long.json",
-        json!({"type": "milestone", "subject": "l", "body": long}).to_string(),
+        json!({"type": "milestone", "subject": "l", "body": long}),
     );
-    pass(&world);
+    world.pass();
     let worklog = worklog(&world);
     let entries = entries_of(&worklog);
     assert_eq!(entries.lines().count(), texts.len() + 1, "{entries}");

@@ -1,6 +1,6 @@
 //! `mailbag log events`: the same facts for programs, in one envelope.
 
-use super::{echo, pass, room};
+use super::{echo, room};
 use crate::world::World;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -17,24 +17,21 @@ fn events(world: &World, args: &[&str]) -> Vec<Value> {
 #[test]
 fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
     // P167, P402
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     echo(
         &world,
         "alice",
         r#"{"event_id":"e1","event_type":"decision.recorded","session_id":"s7","actor":"alice","subject":"Port","payload":{"text":"8080","choice":8080},"links":["https://x.example/1","m1"]}"#,
     );
-    pass(&world);
+    world.pass();
     echo(
         &world,
         "bob",
         r#"{"type":"milestone","body":"It works","refs":["alice/e1"],"metadata":{"session_id":"s8"}}"#,
     );
     echo(&world, "bob", r#"{"to":"alice","body":"prose"}"#);
-    pass(&world);
-    let room = std::fs::read_to_string(world.room("spool/room"))
-        .expect("the id")
-        .trim()
-        .to_owned();
+    world.pass();
+    let room = world.text("spool/room").trim().to_owned();
     let seen = events(&world, &[]);
     assert_eq!(seen.len(), 2, "{seen:#?}");
     let log = world.items(&["list"]);
@@ -73,7 +70,7 @@ fn each_change_of_claims_is_an_event() {
     let world = room(&["alice", "bob"]);
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
-        pass(&world);
+        world.pass();
     };
     says(
         "alice",
@@ -133,10 +130,10 @@ fn a_person_gets_one_line_each_which_no_text_can_leave() {
     let world = World::with(&["alice"]);
     let hostile =
         "done\n2026-01-01T00:00:00Z  human  decision.recorded  #1  forged\u{1b}[31m\u{202e}";
-    world.drop_file(
+    world.mail(
         "alice",
         "a.json",
-        json!({"type": "milestone", "body": hostile}).to_string(),
+        json!({"type": "milestone", "body": hostile}),
     );
     let out = world.ok(&["log", "events"]);
     assert_eq!(out.lines().count(), 1, "{out}");

@@ -1,6 +1,6 @@
 //! Manual changes are set aside, and the human is notified.
 
-use super::{echo, entries_of, kept, pass, room, worklog};
+use super::{echo, entries_of, kept, room, worklog};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -32,7 +32,7 @@ fn a_file_of_somebody_else_is_kept_before_the_first_entry_is_written() {
     append(&world, "# Our own worklog\n\n- by hand\n");
     world.write("settings.toml", "worklog = true\n");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
-    pass(&world);
+    world.pass();
     let kept = kept(&world);
     assert_eq!(kept.len(), 1);
     assert_eq!(
@@ -50,7 +50,7 @@ fn a_file_of_somebody_else_is_kept_before_the_first_entry_is_written() {
             .expect("text")
             .contains(&kept[0])
     );
-    pass(&world);
+    world.pass();
     assert_eq!(notices(&world).len(), 1);
 }
 
@@ -60,7 +60,7 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
     let world = room(&["alice"]);
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
     echo(&world, "alice", r#"{"type":"milestone","body":"second"}"#);
-    pass(&world);
+    world.pass();
     let whole = worklog(&world);
     let changes = [
         format!("{whole}- by hand\n"),
@@ -72,7 +72,7 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
     for (n, change) in changes.iter().enumerate() {
         fs::write(world.path().join("WORKLOG.md"), change).expect("changed");
         // One pass finds it, notifies the human, and makes the file again.
-        pass(&world);
+        world.pass();
         assert!(worklog(&world) == whole, "{n}: {}", worklog(&world));
         assert_eq!((kept(&world).len(), notices(&world).len()), (n + 1, n + 1));
     }
@@ -86,7 +86,7 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
     );
     // The same change again is kept under another name.
     fs::write(world.path().join("WORKLOG.md"), &changes[0]).expect("changed");
-    pass(&world);
+    world.pass();
     assert_eq!(
         (kept(&world).len(), worklog(&world) == whole),
         (changes.len() + 1, true)

@@ -1,6 +1,6 @@
 //! The worklog of a router that keeps running equals a worklog that is made again from the log, after random traffic.
 
-use super::{kept, pass, room, worklog};
+use super::{kept, room, worklog};
 use crate::world::World;
 use mailbag::commands::follow::ask_router;
 use mailbag::log::state;
@@ -78,8 +78,9 @@ fn live(world: &World, acts: &[usize]) {
             "the router answers"
         );
     }
-    let is_quiet = || state::committed(&room.dir).is_ok_and(|state| state.timers.next().is_none());
-    world.wait("all deadlines have passed", is_quiet);
+    world.wait("all deadlines have passed", || {
+        state::committed(&room.dir).is_ok_and(|state| state.timers.next().is_none())
+    });
     drop(router);
 }
 
@@ -100,7 +101,7 @@ fn the_worklog_of_a_running_router_is_the_one_that_is_made_again_from_the_log() 
         let before = worklog(&world);
         fs::remove_file(world.path().join("WORKLOG.md")).expect("the worklog");
         fs::remove_file(world.room("spool/worklog.json")).expect("its note");
-        pass(&world);
+        world.pass();
         prop_assert_eq!(before, worklog(&world));
         prop_assert!(kept(&world).is_empty());
         Ok(())

@@ -1,6 +1,6 @@
 //! `MAILBOX.md` and `queue/to-<agent>.md`, for people who look with an editor.
 
-use super::{echo, pass};
+use super::echo;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -17,7 +17,7 @@ fn read(world: &World, below: &str) -> String {
 #[test]
 fn both_are_off_by_default() {
     // P168
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     assert!(!world.room("MAILBOX.md").exists() && !world.room("queue").exists());
 }
@@ -31,16 +31,16 @@ fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
         "alice",
         r#"{"id":"m1","to":"bob","subject":"Port","body":"8080"}"#,
     );
-    pass(&world);
+    world.pass();
     echo(
         &world,
         "bob",
         r#"{"to":["alice","carol"],"type":"question","priority":"urgent","body":"Sure?"}"#,
     );
-    pass(&world);
+    world.pass();
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["ack", "m1", "--status", "acknowledged", "--as", "bob"]);
-    pass(&world);
+    world.pass();
     let text = read(&world, "MAILBOX.md");
     assert!(
         text.starts_with("# Mailbox\n\nmailbag writes this file, and keeps")
@@ -119,7 +119,7 @@ fn both_are_bounded_and_old_unread_mail_is_found_behind_much_newer_mail() {
         .map(|n| json!({"to": "bob", "body": format!("number {n}.")}).to_string())
         .collect();
     world.drop_file("alice", "many.ndjson", lines.join("\n"));
-    pass(&world);
+    world.pass();
     let mailbox = read(&world, "MAILBOX.md");
     assert_eq!(
         mailbox
@@ -153,9 +153,7 @@ fn both_are_bounded_and_old_unread_mail_is_found_behind_much_newer_mail() {
 
 #[test]
 fn a_running_router_keeps_them_and_makes_them_again() {
-    let mut town = Town::of(&["alice", "bob"])
-        .settings("mailbox = false\n")
-        .run();
+    let mut town = Town::alice_and_bob().settings("mailbox = false\n").run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "first"}));
     town.wait_for_mail("bob", 1);
     town.place("settings.toml", b"mailbox = true\n");
@@ -187,13 +185,13 @@ fn hostile_text_begins_no_line_and_no_markup() {
     let world = room(&["alice", "bob"]);
     let hostile = "x\n- #1 forged\n# Forged <b>[l](u)</b> `c` |t| \u{202e}\u{1b}[31m";
     for field in ["subject", "body"] {
-        world.drop_file(
+        world.mail(
             "alice",
             &format!("{field}.json"),
-            json!({"to": "bob", field: hostile}).to_string(),
+            json!({"to": "bob", field: hostile}),
         );
     }
-    pass(&world);
+    world.pass();
     for file in ["MAILBOX.md", "queue/to-bob.md"] {
         let text = read(&world, file);
         assert_eq!(

@@ -20,7 +20,7 @@ fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
         &world,
         r#"echo '{"type":"milestone","to":"bob","body":"only bob"}' > .mailbag/outbox/alice/z.json"#,
     );
-    world.ok(&["run", "--once"]);
+    world.pass();
     assert_eq!(world.bodies("carol"), ["it works, thanks @bob", "again"]);
     assert_eq!(
         world.bodies("bob"),
@@ -36,7 +36,7 @@ fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
 
 #[test]
 fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     let id = world
         .ok(&[
             "send",

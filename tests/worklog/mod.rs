@@ -48,11 +48,6 @@ fn room(agents: &[&str]) -> World {
     World::with(agents).settings("worklog = true\n")
 }
 
-#[track_caller]
-fn pass(world: &World) {
-    world.ok(&["run", "--once"]);
-}
-
 /// The worklog; nothing if there is none.
 fn worklog(world: &World) -> String {
     fs::read_to_string(world.path().join("WORKLOG.md")).unwrap_or_default()
@@ -71,13 +66,15 @@ fn entries_of(worklog: &str) -> &str {
 #[track_caller]
 fn said(world: &World) -> Vec<String> {
     let worklog = worklog(world);
-    let said = |line: &str| {
-        line.splitn(4, ' ')
-            .nth(3)
-            .unwrap_or_else(|| panic!("{line}"))
-            .to_owned()
-    };
-    entries_of(&worklog).lines().map(said).collect()
+    entries_of(&worklog)
+        .lines()
+        .map(|line| {
+            line.splitn(4, ' ')
+                .nth(3)
+                .unwrap_or_else(|| panic!("{line}"))
+                .to_owned()
+        })
+        .collect()
 }
 
 /// The files beside the room that the router kept.

@@ -1,6 +1,6 @@
 //! The allowed places of the worklog, and obstacles there.
 
-use super::{echo, entries_of, kept, pass, room, shell, worklog};
+use super::{echo, entries_of, kept, room, shell, worklog};
 use crate::town::{Town, is_root};
 use crate::world::World;
 use serde_json::json;
@@ -35,7 +35,7 @@ fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
     fs::create_dir(world.path().join("docs")).expect("a directory");
     world.write("settings.toml", "worklog = \"docs/What happened.md\"\n");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
-    pass(&world);
+    world.pass();
     let text = fs::read_to_string(world.path().join("docs/What happened.md")).expect("the worklog");
     assert!(entries_of(&text).contains("· first\n") && worklog(&world).is_empty());
 }
@@ -97,20 +97,20 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
             "alice",
             &format!(r#"{{"type":"milestone","body":"number {n}"}}"#),
         );
-        pass(&world);
+        world.pass();
         assert_eq!(world.inbox("bob").len(), n + 1, "{way}");
         let status = world.ok(&["status"]);
         assert!(status.contains(reason), "{way}: {status}");
         assert_eq!(fs::read_to_string(target).expect("it is there"), "precious");
         shell(&world, "rm -rf WORKLOG.md");
     }
-    pass(&world);
+    world.pass();
     assert_eq!(entries_of(&worklog(&world)).lines().count(), ways.len());
     assert!(!world.ok(&["status"]).contains("WORKLOG.md"));
     // A directory on the way that is a link.
     shell(&world, &format!("ln -s {} docs", outside.path().display()));
     world.write("settings.toml", "worklog = \"docs/w.md\"\n");
-    pass(&world);
+    world.pass();
     assert!(!outside.path().join("w.md").exists());
 }
 
@@ -123,7 +123,7 @@ fn the_worklog_of_another_room_is_left_alone() {
     let other = world.path().join("other");
     let other = other.to_str().expect("text");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
-    pass(&world);
+    world.pass();
     let whole = worklog(&world);
     world.ok(&[
         "send",
@@ -161,7 +161,7 @@ fn the_umask_and_the_owner_s_own_permissions_hold() {
         assert_eq!(mode_of(), mode, "{umask}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("changed");
         echo(&world, "alice", r#"{"type":"status","body":"busy"}"#);
-        pass(&world);
+        world.pass();
         assert!(worklog(&world).contains("busy"));
         assert_eq!(mode_of(), 0o640);
     }
@@ -204,7 +204,7 @@ fn settings_take_effect_while_a_router_runs() {
 fn a_room_that_moves_or_is_copied_takes_its_worklog_along() {
     let world = room(&["alice"]);
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
-    pass(&world);
+    world.pass();
     shell(&world, "mkdir there && cp -a .mailbag WORKLOG.md there/");
     let there = world.path().join("there");
     let room = there.join(".mailbag");
@@ -236,9 +236,7 @@ fn a_clock_that_jumps_back_changes_no_entry() {
     let world = room(&["alice"]);
     let at = |time: &str| {
         world
-            .run_with(&["run", "--once"], |command| {
-                command.env("MAILBAG_TEST_NOW", time);
-            })
+            .run_env(&["run", "--once"], "MAILBAG_TEST_NOW", time)
             .ok(&[]);
     };
     for (n, time) in [

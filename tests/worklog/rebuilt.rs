@@ -1,6 +1,6 @@
 //! The worklog follows from the log: an entry never changes, and the file is made again byte for byte.
 
-use super::{echo, entries_of, kept, pass, room, worklog};
+use super::{echo, entries_of, kept, room, worklog};
 use crate::town::Town;
 use serde_json::json;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_f
     // P161, P164
     let settings =
         "worklog = true\ndurability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n";
-    let mut town = Town::of(&["alice", "bob"]).settings(settings).run();
+    let mut town = Town::alice_and_bob().settings(settings).run();
     let events = if Town::full_size() { 10_000 } else { 2_000 };
     let (mut before, mut looks) = (String::new(), 0);
     for part in 0..events / LINES {
@@ -66,12 +66,12 @@ fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_f
         "the status is current when the router has ended"
     );
     fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
-    pass(&town);
+    town.pass();
     assert!(worklog(&town) == last, "without the file");
     fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
     fs::remove_file(town.room("spool/worklog.json")).expect("the note was there");
     town.ok(&["archive", "--older-than", "0"]);
-    pass(&town);
+    town.pass();
     assert!(
         worklog(&town) == last,
         "without file, note and unpacked log"
@@ -90,19 +90,19 @@ fn a_file_that_was_cut_off_anywhere_is_completed_and_nothing_is_kept() {
             &format!(r#"{{"type":"milestone","body":"number {n}"}}"#),
         );
     }
-    pass(&world);
+    world.pass();
     let whole = worklog(&world);
     let path = world.path().join("WORKLOG.md");
     let begin = whole.len() - entries_of(&whole).len();
     for end in [0, begin, begin + 1, begin + 40, whole.len() - 1] {
         fs::write(&path, &whole[..end]).expect("cut");
-        pass(&world);
+        world.pass();
         assert!(worklog(&world) == whole, "cut at {end}");
         // As after a power cut, which can leave zero bytes.
         let mut blank = whole.as_bytes()[..end].to_vec();
         blank.resize(whole.len() + 100, 0);
         fs::write(&path, blank).expect("blank");
-        pass(&world);
+        world.pass();
         assert!(worklog(&world) == whole, "blank from {end}");
     }
     assert_eq!(kept(&world), Vec::<String>::new());
@@ -114,10 +114,8 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
     // P164
     let town = Town::of(&["alice"]).settings("worklog = true\n");
     let small = |args: &[&str]| {
-        town.run_with(args, |command| {
-            command.env("MAILBAG_TEST_SEGMENT_BYTES", "4000");
-        })
-        .ok(args)
+        town.run_env(args, "MAILBAG_TEST_SEGMENT_BYTES", "4000")
+            .ok(args)
     };
     small(&["send", "--type", "milestone", "the oldest", "--as", "alice"]);
     for _ in 0..8 {
@@ -143,14 +141,14 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
         whole.replace("the newest", "mine"),
     )
     .expect("changed");
-    pass(&town);
+    town.pass();
     assert!(
         worklog(&town) == whole,
         "the old entries are kept from the file"
     );
     assert_eq!(kept(&town).len(), 1);
     fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
-    pass(&town);
+    town.pass();
     let text = worklog(&town);
     assert!(
         entries_of(&text).starts_with("- #")
@@ -166,11 +164,11 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
         "c.json",
         json!({"type": "milestone", "body": "one more"}),
     );
-    pass(&town);
+    town.pass();
     assert!(entries_of(&worklog(&town)).starts_with(entries_of(&again)));
     // The part is back.
     fs::rename(town.path().join("moved"), town.room("archive")).expect("it is moved back");
     fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
-    pass(&town);
+    town.pass();
     assert!(entries_of(&worklog(&town)).starts_with(entries_of(&whole)));
 }

@@ -1,7 +1,7 @@
 //! The recipes of `docs/recipes.md`, run unchanged: a program notifies the human, and cron sends
 //! the digest.
 
-use super::{echo, pass};
+use super::echo;
 use crate::town::Town;
 use crate::world::{World, skip, wait};
 use std::fs;
@@ -177,7 +177,7 @@ fn the_lines_for_cron_send_the_digest() {
         "alice",
         r#"{"type":"milestone","body":"Half of it"}"#,
     );
-    pass(&world);
+    world.pass();
     std::os::unix::fs::symlink(world.path(), world.path().join("project")).expect("a link");
     let (port, heard) = server();
     let path = path(&world, &["mail"]);

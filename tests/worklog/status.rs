@@ -1,6 +1,6 @@
 //! The status block: the agents' work, claims and waits.
 
-use super::{echo, entries_of, pass, room, worklog};
+use super::{echo, entries_of, room, worklog};
 
 #[test]
 fn the_status_block_shows_what_agents_do_own_and_wait_for() {
@@ -16,7 +16,7 @@ fn the_status_block_shows_what_agents_do_own_and_wait_for() {
         "bob",
         r#"{"type":"progress","body":"Parser","metadata":{"progress":40}}"#,
     );
-    pass(&world);
+    world.pass();
     echo(
         &world,
         "carol",
@@ -27,7 +27,7 @@ fn the_status_block_shows_what_agents_do_own_and_wait_for() {
         "bob",
         r#"{"type":"claim","claims":["src/auth/login.rs"],"wait":true}"#,
     );
-    pass(&world);
+    world.pass();
     let text = worklog(&world);
     assert!(
         text.contains("| agent | capabilities | last activity | does | owns | waits for |"),
@@ -62,7 +62,7 @@ fn only_the_status_changes_and_the_entries_stay() {
     // P163
     let world = room(&["alice"]);
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
-    pass(&world);
+    world.pass();
     let before = worklog(&world);
     for n in 0..5 {
         echo(
@@ -70,7 +70,7 @@ fn only_the_status_changes_and_the_entries_stay() {
             "alice",
             &format!(r#"{{"type":"status","body":"step {n}"}}"#),
         );
-        pass(&world);
+        world.pass();
         let now = worklog(&world);
         assert!(now.contains(&format!("status: step {n} (")), "{now}");
         assert_eq!(entries_of(&now), entries_of(&before));
@@ -91,7 +91,7 @@ fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
         "rust",
     ]);
     echo(&world, "alice", r#"{"to":"bob","body":"prose"}"#);
-    pass(&world);
+    world.pass();
     let text = worklog(&world);
     let cells = |agent: &str| -> Vec<String> {
         let line = text
@@ -117,7 +117,7 @@ fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
         "{text}"
     );
     world.ok(&["read", "--as", "bob"]);
-    pass(&world);
+    world.pass();
     let text = worklog(&world);
     assert!(
         text.contains("| bob | has-telegram; rust | 20"),

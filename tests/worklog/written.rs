@@ -1,10 +1,10 @@
 //! Text that people and agents write into `MAILBOX.md`, `queue/` and the JSON files of the router: it becomes a message, or it
 //! is kept and reported. It is never overwritten.
 
-use super::{echo, pass};
+use super::echo;
 use crate::town::{Town, is_root};
 use crate::world::World;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::chown;
@@ -13,7 +13,7 @@ use std::os::unix::fs::chown;
 fn room() -> World {
     let world = World::with(&["alice", "bob", "carol"]).settings("mailbox = true\n");
     echo(&world, "alice", r#"{"id":"m1","to":"bob","body":"first"}"#);
-    pass(&world);
+    world.pass();
     world
 }
 
@@ -43,12 +43,15 @@ fn kept(world: &World, name: &str) -> Vec<String> {
 }
 
 fn notices(world: &World) -> usize {
-    let is_notice = |mail: &&Value| {
-        mail["subject"]
-            .as_str()
-            .is_some_and(|text| text.starts_with("another program or person wrote to"))
-    };
-    world.inbox("human").iter().filter(is_notice).count()
+    world
+        .inbox("human")
+        .iter()
+        .filter(|mail| {
+            mail["subject"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("another program or person wrote to"))
+        })
+        .count()
 }
 
 fn block(from: &str, to: &str, kind: &str, body: &str) -> String {
@@ -64,8 +67,8 @@ fn other_text_is_kept_and_reported_once_and_the_file_is_made_again() {
         let world = room();
         let whole = read(&world, name);
         append(&world, name, "by hand\n");
-        pass(&world);
-        pass(&world);
+        world.pass();
+        world.pass();
         assert_eq!(kept(&world, name), [format!("{whole}by hand\n")], "{name}");
         assert_eq!(notices(&world), 1, "{name}");
         assert!(
@@ -100,8 +103,8 @@ fn each_kind_of_change_is_kept() {
         let world = room();
         let changed = change(&read(&world, "queue/to-bob.md"));
         fs::write(world.room("queue/to-bob.md"), &changed).expect("it is written");
-        pass(&world);
-        pass(&world);
+        world.pass();
+        world.pass();
         assert_eq!(
             (kept(&world, "queue/to-bob.md"), notices(&world)),
             (vec![changed], 1),
@@ -113,12 +116,12 @@ fn each_kind_of_change_is_kept() {
 #[test]
 fn a_file_that_is_there_when_the_setting_is_turned_on_is_kept() {
     // P342
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.write("MAILBOX.md", "ours\n");
     world.write("queue/to-bob.md", "ours\n");
     world.write("settings.toml", "mailbox = true\n");
     world.send("alice", "bob", "hi");
-    pass(&world);
+    world.pass();
     for name in ["MAILBOX.md", "queue/to-bob.md"] {
         assert_eq!(kept(&world, name), ["ours\n"], "{name}");
         assert!(read(&world, name).contains("hi"), "{name}");
@@ -142,8 +145,8 @@ fn a_block_of_an_agent_becomes_a_message_once() {
             ),
         );
         append(&world, name, &block("bob", "alice, carol", "msg", "8080"));
-        pass(&world);
-        pass(&world);
+        world.pass();
+        world.pass();
         let mail = world.inbox("carol");
         assert_eq!(
             world.bodies("carol"),
@@ -191,8 +194,8 @@ fn a_block_that_may_not_become_a_message_is_kept() {
     ];
     let good = block("alice", "carol", "msg", "sent");
     append(&world, "queue/to-bob.md", &(rejected.concat() + &good));
-    pass(&world);
-    pass(&world);
+    world.pass();
+    world.pass();
     assert_eq!(world.bodies("carol"), ["sent"]);
     assert_eq!(notices(&world), 1);
     let kept = kept(&world, "queue/to-bob.md");
@@ -211,8 +214,8 @@ fn a_block_among_other_text_is_sent_and_the_other_text_is_kept() {
         "queue/to-bob.md",
         &format!("{}\n# Mine\n", block("alice", "carol", "msg", "sent")),
     );
-    pass(&world);
-    pass(&world);
+    world.pass();
+    world.pass();
     assert_eq!(world.bodies("carol"), ["sent"]);
     assert_eq!(
         (kept(&world, "queue/to-bob.md").len(), notices(&world)),
@@ -235,8 +238,8 @@ fn an_agent_with_a_user_of_its_own_writes_blocks_as_that_user_only() {
             &block("alice", "carol", "msg", "hi"),
         );
         chown(world.room("queue/to-bob.md"), Some(owner), None).expect("root may");
-        pass(&world);
-        pass(&world);
+        world.pass();
+        world.pass();
         assert_eq!(
             (world.inbox("carol").len(), notices(&world)),
             (sent, 1 - sent),
@@ -253,8 +256,8 @@ fn a_changed_status_line_is_an_acknowledgement() {
     let changed = text.replace("→ status:unread", "→ status:seen 10:40 · acked 10:41");
     assert_ne!(text, changed);
     fs::write(world.room("queue/to-bob.md"), changed).expect("it is written");
-    pass(&world);
-    pass(&world);
+    world.pass();
+    world.pass();
     assert!(
         world.ok(&["trace", "m1"]).contains("bob: acknowledged"),
         "{}",
@@ -268,8 +271,8 @@ fn a_changed_status_line_is_an_acknowledgement() {
     let changed =
         read(&world, "queue/to-bob.md").replace("→ status:acknowledged", "→ status:wonderful");
     fs::write(world.room("queue/to-bob.md"), changed).expect("it is written");
-    pass(&world);
-    pass(&world);
+    world.pass();
+    world.pass();
     assert_eq!(
         (kept(&world, "queue/to-bob.md").len(), notices(&world)),
         (1, 1)
@@ -279,9 +282,7 @@ fn a_changed_status_line_is_an_acknowledgement() {
 #[test]
 fn a_running_router_takes_a_block_before_it_writes_the_file() {
     // P342
-    let town = Town::of(&["alice", "bob"])
-        .settings("mailbox = true\n")
-        .run();
+    let town = Town::alice_and_bob().settings("mailbox = true\n").run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "first"}));
     town.wait("the queue", || {
         read(&town, "queue/to-bob.md").contains("first")
@@ -305,7 +306,7 @@ fn a_turned_off_setting_removes_no_text_of_others() {
     let world = room();
     append(&world, "MAILBOX.md", "by hand\n");
     world.write("settings.toml", "");
-    pass(&world);
+    world.pass();
     assert!(
         read(&world, "MAILBOX.md").contains("by hand")
             && read(&world, "queue/to-bob.md").is_empty()
@@ -315,7 +316,7 @@ fn a_turned_off_setting_removes_no_text_of_others() {
 #[test]
 fn changed_json_files_are_kept_and_reported() {
     // P342
-    let world = World::with(&["alice", "bob"]);
+    let world = World::alice_and_bob();
     world.ok(&["claim", "src", "--as", "alice"]);
     world.ok(&[
         "send", "bob", "Which?", "--type", "question", "--as", "alice",
@@ -328,7 +329,7 @@ fn changed_json_files_are_kept_and_reported() {
         world.ok(&["claim", &format!("docs/{name}"), "--as", "bob"]);
         world.ok(&["send", "bob", "And?", "--type", "question", "--as", "alice"]);
         world.wait("it is made again", || {
-            pass(&world);
+            world.pass();
             read(&world, name).contains("alice")
         });
         assert_eq!(kept(&world, name), [changed], "{name}");

@@ -200,7 +200,7 @@ fn more_replicas_than_servers_are_reported() {
     };
     let rooms = Rooms::untrusted(&cluster.address(), "");
     for world in [&rooms.fit, &rooms.po] {
-        let settings = std::fs::read_to_string(world.room("settings.toml")).expect("settings");
+        let settings = world.text("settings.toml");
         world.write("settings.toml", settings.replace("replicas = 1\n", ""));
     }
     rooms.trust();

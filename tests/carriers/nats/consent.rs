@@ -29,7 +29,7 @@ authorization {
 pub(super) fn give(world: &World, key: &str, content: &str) {
     let file = world.path().join(format!("{key}.file"));
     fs::write(&file, content).expect("a file");
-    let settings = fs::read_to_string(world.room("settings.toml")).expect("settings");
+    let settings = world.text("settings.toml");
     let line = format!("{key} = \"{}\"\n", file.display());
     if !settings.contains(&line) {
         world.write("settings.toml", settings + &line);

@@ -169,7 +169,7 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
         assert_eq!(rooms.fit.bodies(ours), expected, "{theirs} to {ours}");
     }
     for world in [&rooms.fit, &rooms.po] {
-        world.ok(&["log", "verify"]);
+        world.verify();
         assert!(
             world.inbox("human").is_empty(),
             "a link that stopped, though both rooms are as they were"

@@ -131,10 +131,9 @@ impl Cluster {
 
     /// The leader of a stream, if it has one now.
     pub(in crate::carriers) fn leader(&self, stream: &str) -> Option<usize> {
-        let runs = |n: &usize| {
+        let port = self.ports[(0..self.nodes.len()).find(|n| {
             self.nodes[*n].is_some() && TcpStream::connect(("127.0.0.1", self.ports[*n])).is_ok()
-        };
-        let port = self.ports[(0..self.nodes.len()).find(runs)?];
+        })?];
         let info = Raw::connect(port, json!({})).ask(&format!("$JS.API.STREAM.INFO.{stream}"), "");
         let info: Value = serde_json::from_str(&info).ok()?;
         info["cluster"]["leader"]
