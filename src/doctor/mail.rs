@@ -16,7 +16,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     for blocked in status.blocked.iter().filter(|blocked| !blocked.is_link()) {
         let what = format!(
             "{} is blocked: {} (since {})",
-            blocked.what, blocked.reason, blocked.since
+            blocked.path, blocked.reason, blocked.since
         );
         findings.push(match &blocked.fix {
             fix if fix.starts_with("mv ") || fix.starts_with("ls ") => {

@@ -107,7 +107,7 @@ pub fn stopped(room: &Room, tag: &str) -> Option<String> {
     let state = layout::link_state(tag);
     let blocked = blocked_links(room)
         .into_iter()
-        .find(|blocked| Path::new(&blocked.what) == state)?;
+        .find(|blocked| Path::new(&blocked.path) == state)?;
     let why = blocked
         .reason
         .strip_suffix(&link_fix(tag))
@@ -150,7 +150,7 @@ pub fn of_state(room: &Room, settings: &Settings, state: &RoomState) -> Vec<Link
     let mut links: Vec<LinkStatus> = links.into_values().collect();
     for link in &mut links {
         let is_ours =
-            |blocked: &BlockedPath| Path::new(&blocked.what).starts_with(layout::link(&link.tag));
+            |blocked: &BlockedPath| Path::new(&blocked.path).starts_with(layout::link(&link.tag));
         link.problems
             .extend(blocked.extract_if(.., |blocked| is_ours(blocked)));
         link.look(room, settings);
@@ -238,9 +238,9 @@ impl LinkStatus {
     }
 
     fn add(&mut self, reason: String, since: String, fix: String) {
-        let what = layout::link_out(&self.tag).display().to_string();
+        let path = layout::link_out(&self.tag).display().to_string();
         self.problems.push(BlockedPath {
-            what,
+            path,
             reason,
             since,
             fix,

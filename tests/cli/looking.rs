@@ -74,7 +74,7 @@ fn status_and_who_count_the_same_unread_messages() {
 fn status_shows_blocked_items_even_with_a_broken_registry() {
     let world = World::with(&["alice"]);
     let reason = "cannot deliver to inbox/alice: No space left on device";
-    let lines = json!([{"what": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
+    let lines = json!([{"path": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
     world.write("spool/waiting.json", lines.to_string());
     assert_eq!(world.json(&["status"])["blocked"][0]["reason"], reason);
     world.write("registry.json", "{");
@@ -293,6 +293,6 @@ fn status_shows_a_pending_file_with_a_non_utf_8_name() {
     std::fs::write(world.room("outbox/alice").join(name), "{\"to\":").expect("a file");
     world.pass();
     let blocked = &world.json(&["status"])["blocked"][0];
-    assert_eq!(blocked["what"], "outbox/alice/unfinish\u{fffd}d.json");
+    assert_eq!(blocked["path"], "outbox/alice/unfinish\u{fffd}d.json");
     assert_eq!(blocked["reason"], "it is empty or incomplete");
 }

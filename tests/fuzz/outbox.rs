@@ -150,7 +150,7 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &RouterTotals) {
         let turned_away = format!("outbox/{agent}");
         let has_reason = !layout::is_message_file(name)
             || status.blocked.iter().any(|one| {
-                (one.what == shown || one.what == turned_away) && !one.reason.is_empty()
+                (one.path == shown || one.path == turned_away) && !one.reason.is_empty()
             });
         assert!(
             has_reason,
@@ -161,7 +161,7 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &RouterTotals) {
     let claims = children(&place.path("spool/claim"));
     for claim in &claims {
         let is_explained = status.blocked.iter().any(|one| {
-            claim.ends_with(&one.what) && one.reason.contains("search of the whole log")
+            claim.ends_with(&one.path) && one.reason.contains("search of the whole log")
         });
         assert!(
             is_explained,

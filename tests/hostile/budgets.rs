@@ -31,7 +31,7 @@ fn blocked(town: &Town, what: &str) -> Option<Value> {
         .as_array()
         .expect("a list")
         .iter()
-        .find(|line| line["what"] == what)
+        .find(|line| line["path"] == what)
         .cloned()
 }
 

@@ -114,7 +114,7 @@ fn dead_mounts_over_an_agent_s_directories_delay_no_other_agent() {
         town.is_alive("bob", "alice");
         for place in ["outbox/mallory", "inbox/mallory"] {
             let is_dead = |line: &Value| {
-                line["what"]
+                line["path"]
                     .as_str()
                     .is_some_and(|what| what.starts_with(place))
                     && line["reason"]
@@ -334,7 +334,7 @@ fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
             .as_array()
             .cloned()
             .unwrap_or_default();
-        blocked.into_iter().find(|line| line["what"] == what)
+        blocked.into_iter().find(|line| line["path"] == what)
     };
     for (what, fix) in wanted {
         town.wait(what, || line(what).is_some_and(|line| line["fix"] == fix));

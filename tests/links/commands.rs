@@ -296,10 +296,10 @@ fn a_problem_stays_listed_until_the_other_room_is_back() {
     while_gone(&rooms.po, || {
         rooms.fit.send("alice", "po:sintra", "one");
         let blocked = || rooms.fit.json(&["status"])["blocked"].clone();
-        assert_eq!(blocked()[0]["what"], "links/po");
+        assert_eq!(blocked()[0]["path"], "links/po");
         // Mail that has nothing to do with it.
         rooms.fit.send("alice", "anna", "two");
-        assert_eq!(blocked()[0]["what"], "links/po");
+        assert_eq!(blocked()[0]["path"], "links/po");
     });
     rooms.settle();
     assert_eq!(rooms.fit.json(&["status"])["blocked"], json!([]));

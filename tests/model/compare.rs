@@ -156,7 +156,7 @@ impl Compared<'_> {
                     let place = format!("outbox/{}", file.sender);
                     if !blocked
                         .iter()
-                        .any(|one| one.what == waiting || one.what == place)
+                        .any(|one| one.path == waiting || one.path == place)
                     {
                         self.wrong.push(format!("{said} waits without a reason"));
                     }

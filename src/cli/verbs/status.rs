@@ -210,7 +210,7 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             out,
             YELLOW,
             "blocked",
-            format!("{}: {} (since {since})", blocked.what, blocked.reason),
+            format!("{}: {} (since {since})", blocked.path, blocked.reason),
         )?;
         print_fix(out, &blocked.fix)?;
     }

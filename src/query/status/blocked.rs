@@ -16,7 +16,7 @@ use std::path::Path;
 pub struct BlockedPath {
     /// A file or directory of the room.
     #[serde(default)]
-    pub what: String,
+    pub path: String,
     /// Why.
     #[serde(default)]
     pub reason: String,
@@ -31,7 +31,7 @@ pub struct BlockedPath {
 impl BlockedPath {
     /// Returns true if it is about a link to another room.
     pub fn is_link(&self) -> bool {
-        Path::new(&self.what).starts_with(layout::LINKS)
+        Path::new(&self.path).starts_with(layout::LINKS)
     }
 }
 
@@ -45,20 +45,20 @@ pub(crate) fn blocked_links(room: &Room) -> Vec<BlockedPath> {
 /// The blocked files that the router reported and that still exist.
 pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<BlockedPath> {
     // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
-    let is_lossy = |line: &BlockedPath| line.what.contains(char::REPLACEMENT_CHARACTER);
+    let is_lossy = |line: &BlockedPath| line.path.contains(char::REPLACEMENT_CHARACTER);
     // The worklog is beside the room, and is reported even if it does not exist.
-    let is_outside = |line: &BlockedPath| line.what.starts_with(layout::OUTSIDE);
+    let is_outside = |line: &BlockedPath| line.path.starts_with(layout::OUTSIDE);
     let lines = reported(room).filter(|line| {
         is_lossy(line)
             || is_outside(line)
             || room
                 .dir
-                .stat(&line.what)
+                .stat(&line.path)
                 .map_or(true, |meta| meta.is_some())
     });
     lines
         .map(|line| BlockedPath {
-            fix: blocked_fix(room, registry, &line.what, again),
+            fix: blocked_fix(room, registry, &line.path, again),
             ..line
         })
         .collect()
@@ -88,7 +88,7 @@ fn reported(room: &Room) -> impl Iterator<Item = BlockedPath> + use<> {
 pub fn reason_of(room: &Room, file: &Path) -> Option<String> {
     let outbox = file.parent()?;
     let line = reported(room).find(|line| {
-        let what = Path::new(&line.what);
+        let what = Path::new(&line.path);
         [file, outbox, Path::new(layout::OUTBOXES)].contains(&what) || is_claim_of(what, file)
     });
     line.map(|line| line.reason)

@@ -15,7 +15,7 @@ pub(crate) fn strays(room: &Room) -> Result<Vec<BlockedPath>> {
             .iter()
             .filter_map(|name| stray(&room.dir, &agent, name, crate::base::limits::UNCHANGED_FOR));
         all.extend(found.map(|stray| BlockedPath {
-            what: stray.place,
+            path: stray.place,
             reason: stray.reason.into(),
             since: stray.since.to_string(),
             fix: stray.fix,

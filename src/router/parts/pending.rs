@@ -42,7 +42,7 @@ struct PendingEntry {
 
 #[derive(Serialize)]
 struct PendingLine<'a> {
-    what: &'a str,
+    path: &'a str,
     reason: &'a str,
     since: String,
 }
@@ -234,8 +234,8 @@ impl PendingWork {
         let mut lines: Vec<PendingLine<'_>> = self
             .items
             .iter()
-            .map(|(what, item)| PendingLine {
-                what,
+            .map(|(path, item)| PendingLine {
+                path,
                 reason: &item.reason,
                 since: item.since.to_string(),
             })

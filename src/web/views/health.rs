@@ -45,7 +45,7 @@ fn state(status: &RoomStatus) -> Markup {
                 dt { "Pending" } dd { (count_of(one.files, "file")) " of " (agent(&one.agent)) ", first " code { (text(&one.first)) } }
             }
             @for one in &status.blocked {
-                dt { "Blocked" } dd { code { (text(&one.what)) } ": " (text(&one.reason)) p .fix { (text(&one.fix)) } }
+                dt { "Blocked" } dd { code { (text(&one.path)) } ": " (text(&one.reason)) p .fix { (text(&one.fix)) } }
             }
             @for one in &status.unregistered {
                 dt { "Unregistered" } dd { (count_of(one.files, "file")) " of " (text(&one.agent)) ": " (one.reason) p .fix { code { (text(&one.fix)) } } }
