@@ -2,8 +2,13 @@
 //! the missing protection. Example: `MAILBAG_FAILPOINT=stage-sync`. In other builds every protection is enabled at no
 //! cost.
 
-/// A protection. A sweep must detect its absence.
+/// A protection. A sweep must detect its absence. `MAILBAG_FAILPOINT` has the names of variants in kebab case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "failpoints",
+    derive(serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Failpoint {
     /// The sync or the write-back of staged files before their records are written.
     StageSync,
@@ -53,37 +58,6 @@ pub enum Failpoint {
     Leftovers,
 }
 
-impl Failpoint {
-    /// Its name in `MAILBAG_FAILPOINT`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Failpoint::StageSync => "stage-sync",
-            Failpoint::WriteBackWait => "write-back-wait",
-            Failpoint::LogSync => "log-sync",
-            Failpoint::SyncOrder => "sync-order",
-            Failpoint::LogGrows => "log-grows",
-            Failpoint::SettledBarrier => "settled-barrier",
-            Failpoint::RecoveryBarrier => "recovery-barrier",
-            Failpoint::Rewrite => "rewrite",
-            Failpoint::Holes => "holes",
-            Failpoint::DuplicateCheck => "duplicate-check",
-            Failpoint::RetryCheck => "retry-check",
-            Failpoint::NoReplace => "no-replace",
-            Failpoint::SecondName => "second-name",
-            Failpoint::Claim => "claim",
-            Failpoint::ArchiveNote => "archive-note",
-            Failpoint::ArchiveSync => "archive-sync",
-            Failpoint::BackupSync => "backup-sync",
-            Failpoint::TrustSync => "trust-sync",
-            Failpoint::CommittedNote => "committed-note",
-            Failpoint::LogCheck => "log-check",
-            Failpoint::LogEvidence => "log-evidence",
-            Failpoint::NoticeRecord => "notice-record",
-            Failpoint::Leftovers => "leftovers",
-        }
-    }
-}
-
 /// Returns true if this protection is enabled. Only the environment of a test build can disable it.
 #[inline]
 pub fn on(protection: Failpoint) -> bool {
@@ -97,10 +71,14 @@ fn off(_: Failpoint) -> bool {
 
 #[cfg(feature = "failpoints")]
 fn off(protection: Failpoint) -> bool {
-    static OFF: std::sync::LazyLock<Option<String>> =
-        std::sync::LazyLock::new(|| std::env::var("MAILBAG_FAILPOINT").ok());
-    OFF.as_deref()
-        .is_some_and(|names| names.split(',').any(|name| name == protection.name()))
+    static OFF: std::sync::LazyLock<Vec<Failpoint>> = std::sync::LazyLock::new(|| {
+        let names = std::env::var("MAILBAG_FAILPOINT").unwrap_or_default();
+        let names = names.split(',').map(serde_json::Value::from);
+        names
+            .filter_map(|name| serde_json::from_value(name).ok())
+            .collect()
+    });
+    OFF.contains(&protection)
 }
 
 /// Returns true if this program uses the special calls of Linux. A test build with `MAILBAG_TEST_PORTABLE=1` uses the

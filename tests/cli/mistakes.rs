@@ -46,7 +46,10 @@ const UNDERSTOOD: &[Mistake] = &[
     ),
     ("send BOB hi --as ALICE", "to bob"),
     ("send @bob hi --as alice", "to bob"),
-    ("ack 2 --note '- seen it' --as bob", "-7"),
+    (
+        "ack 2 --note '- seen it' --as bob",
+        "#2 from alice is acknowledged",
+    ),
     ("trace --id 2 --as alice", "bob: "),
 ];
 

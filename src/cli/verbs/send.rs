@@ -78,7 +78,7 @@ pub(crate) struct MessageFieldArgs {
     /// Subject, one line
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
-    /// Type, such as question, task or x-mine; default: message, or answer to a question
+    /// Type, such as task or x-mine; default: message, a question of `ask`, an answer to a question
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
     /// Priority: low, normal, high or urgent

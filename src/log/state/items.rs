@@ -39,7 +39,7 @@ pub enum OpenItemKind {
 pub struct OpenItem {
     /// Its record.
     pub seq: u64,
-    /// Why.
+    /// The kind of the item.
     pub kind: OpenItemKind,
     /// The sender.
     pub from: Arc<str>,
