@@ -6,7 +6,10 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::find;
+use crate::log::state;
+use crate::log::state::items::OpenItemKind;
 use crate::message::address::quoted;
+use crate::message::id;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
 use crate::query::identity;
@@ -14,6 +17,7 @@ pub use crate::query::rejected::ListedRejection;
 use crate::query::rejected::{claim_of, last_of_file, line_of, of};
 use crate::room::Room;
 use crate::room::actor::require_person;
+use crate::room::inbox;
 use crate::room::registry::Registry;
 use crate::room::settings::SenderAdmission;
 use rustix::fs::FileType;
@@ -145,7 +149,7 @@ pub fn with_text(room: &Room, rejected: ListedRejection) -> RejectedDetails {
 }
 
 /// Removes the listed rejected files and their explanations, and returns the removed ones. Later ones stay, and so does
-/// what another command sent again or removed before.
+/// what another command sent again or removed before. The person's own rejections count as read.
 pub fn remove_all(room: &Room, listed: Vec<ListedRejection>) -> Result<Vec<ListedRejection>> {
     check_owners(room, &listed)?;
     let _held = room.lock_rejected()?;
@@ -166,7 +170,26 @@ pub fn remove_all(room: &Room, listed: Vec<ListedRejection>) -> Result<Vec<Liste
         }
         dir.sync()?;
     }
+    mark_own_bounces_seen(room, &left)?;
     Ok(left)
+}
+
+/// Marks the bounces of the person's own removed files as read. The copies are found by the log, because other programs can write to
+/// explanations. Bounces of agents stay unread: each agent must learn that its message was not delivered.
+fn mark_own_bounces_seen(room: &Room, removed: &[ListedRejection]) -> Result<()> {
+    let own = removed.iter().filter(|one| one.agent == id::HUMAN);
+    let seqs: BTreeSet<u64> = own.map(|one| one.seq).collect();
+    if seqs.is_empty() {
+        return Ok(());
+    }
+    let state = state::committed(&room.dir)?;
+    let items = state.items.iter();
+    for item in
+        items.filter(|item| item.kind == OpenItemKind::Rejection && seqs.contains(&item.seq))
+    {
+        inbox::mark_copy_seen(&room.dir, id::HUMAN, item.since())?;
+    }
+    Ok(())
 }
 
 /// The content of a corrected file.

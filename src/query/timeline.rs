@@ -21,11 +21,11 @@ const PAGE_RECORDS: u64 = 20_000;
 /// One entry of the timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TimelineEntry {
-    /// `accepted`, `rejected` or `notice`.
-    pub event: EventKind,
     /// The message; for a rejection, the router's message to the sender.
     #[serde(flatten)]
     pub message: LoggedMessage,
+    /// `accepted`, `rejected` or `notice`.
+    pub event: EventKind,
     /// Its body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,

@@ -200,6 +200,23 @@ fn drop_deletes_only_the_named_rejected_files() {
 }
 
 #[test]
+fn a_rejection_of_the_person_leaves_pending_when_its_file_is_dropped() {
+    let world = world();
+    world.drop_file("human", "own.json", r#"{"to": "nobody", "body": "x"}"#);
+    let items = || world.json(&["pending"])["items"].clone();
+    assert_eq!(items()[0]["kind"], "rejection");
+    world.ok(&["rejected", "drop", "own.json", "--yes"]);
+    assert_eq!(items(), json!([]));
+    let agents: Vec<Value> = world.inbox("alice");
+    world.ok(&["rejected", "drop", "--all", "--yes"]);
+    assert_eq!(
+        world.inbox("alice"),
+        agents,
+        "an agent still reads its bounce"
+    );
+}
+
+#[test]
 fn unusual_files_in_rejected_are_listed_correctly() {
     let world = World::alice_and_bob();
     // A file named like an explanation, a directory, and an explanation without its rejected file.

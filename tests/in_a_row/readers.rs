@@ -48,7 +48,7 @@ const READERS: &[Reader] = &[
     of_mail("channel show main", "word-N"),
     of_mail("who --json", "\"bob\""),
     of_mail("reply id-N yes --as bob", "sent #"),
-    of_mail("ack id-N --as bob", "-7"),
+    of_mail("ack id-N --as bob", "from alice is acknowledged"),
     of_mail("ask alice which? --as bob --timeout 50ms", ""),
     of_mail("dismiss id-N --as bob", ""),
     of(MILESTONE, "log events", "word-N"),
