@@ -239,7 +239,7 @@ fn tell_added(added: &AddedLink, out: &mut CommandOutput) -> Result<()> {
     }
     match (reverse_link, next) {
         (Some(tag), _) => out.done(format!(
-            "the other room calls this one {tag}: mail goes both ways"
+            "the other room calls this one {tag}, so mail can be sent in both directions"
         )),
         (None, Some(next)) => {
             out.done("the other room has no link to this one yet; add it with")?;

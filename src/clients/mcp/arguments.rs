@@ -115,6 +115,16 @@ fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
     Error::usage(format!("{name} is {value}"), format!("use {wanted}"))
 }
 
+/// The error of a parameter whose value is none of the known words.
+pub(super) fn unknown_word(name: &str, word: &str, known: &[&str]) -> Error {
+    let near = did_you_mean(word, known.iter().copied());
+    let near = near.map_or_else(String::new, |near| near + " ");
+    Error::usage(
+        format!("{name} is {}", quoted(word)),
+        format!("{near}use one of {}", known.join(", ")),
+    )
+}
+
 fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
     let fix = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known {
         [] => "it has no parameters".to_owned(),

@@ -238,10 +238,10 @@ fn too_many() -> Error {
 
 fn unknown(name: &str) -> ErrorData {
     let names = TOOLS.iter().map(|tool| &*tool.name);
-    let fix =
-        did_you_mean(name, names.clone()).unwrap_or_else(|| format!("there are {}", joined(names)));
+    let fix = did_you_mean(name, names.clone())
+        .unwrap_or_else(|| format!("the tools are {}", joined(names)));
     let what = Error::not_found(
-        format!("there is no tool {}", crate::message::address::quoted(name)),
+        format!("unknown tool {}", crate::message::address::quoted(name)),
         fix,
     );
     ErrorData::invalid_params(words::of_tools(&what.to_string()), None)

@@ -163,6 +163,9 @@ pub fn names(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>>
 /// The number of an agent's unread messages. Leased messages count. Files that no router delivered do not, and neither do messages
 /// that left the inbox, even if the log has no receipt for them yet.
 pub(crate) fn unread_count(room: &Room, state: &RoomState, agent: &str) -> usize {
+    if state.mailboxes.count(agent) == 0 {
+        return 0;
+    }
     let places = [layout::inbox(agent), layout::taken(agent)].into_iter();
     let entries = places.filter_map(|place| room.dir.sub(place).and_then(|dir| dir.list()).ok());
     let accepted = entries

@@ -1,10 +1,10 @@
 //! The tools about claims: who owns which work.
 
-use super::super::arguments::ToolArguments;
+use super::super::arguments::{ToolArguments, unknown_word};
 use super::{ToolCall, ToolResult};
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, Result, did_you_mean};
-use crate::base::text::{joined, quoted, to_the_second};
+use crate::base::error::{Error, Result};
+use crate::base::text::{joined, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::commands::claim::{self, ClaimAction, ClaimOutcome};
 use crate::commands::follow::route_pending;
@@ -66,11 +66,7 @@ fn ask(
         }),
         "accept" => Ok(ClaimAction::Accept(arguments.text("offer")?)),
         "decline" => Ok(ClaimAction::Decline(arguments.text("offer")?)),
-        other => {
-            let near = did_you_mean(other, ACTIONS).map_or_else(String::new, |near| near + " ");
-            let fix = format!("{near}use one of {}", ACTIONS.join(", "));
-            Err(Error::usage(format!("action is {}", quoted(other)), fix))
-        }
+        other => Err(unknown_word("action", other, &ACTIONS)),
     }
 }
 

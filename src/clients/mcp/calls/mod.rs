@@ -48,7 +48,7 @@ pub(super) fn call(tool: &str, call: ToolCall<'_>) -> Result<ToolResult> {
         "list_claims" => claiming::list(call),
         "get_thread" => finding::thread(call),
         _ => Err(Error::not_found(
-            format!("there is no tool {tool}"),
+            format!("unknown tool {tool}"),
             "report this error",
         )),
     }

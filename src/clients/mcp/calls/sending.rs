@@ -1,7 +1,8 @@
 //! The tools that send: messages, replies and acknowledgements.
 
+use super::super::arguments::unknown_word;
 use super::{ToolCall, ToolResult, route};
-use crate::base::error::{Error, Result, did_you_mean};
+use crate::base::error::Result;
 use crate::base::limits;
 use crate::commands::ack::{self, AckRequest};
 use crate::commands::follow::route_pending;
@@ -112,12 +113,8 @@ fn paths(texts: Vec<String>) -> Vec<PathBuf> {
 }
 
 fn status(status: &str) -> Result<CopyStatus> {
-    let known = || CopyStatus::ACKS.map(CopyStatus::as_str);
-    CopyStatus::of_ack(status).ok_or_else(|| {
-        let near = did_you_mean(status, known()).map_or_else(String::new, |near| near + " ");
-        let what = format!("status is {}", crate::message::address::quoted(status));
-        Error::usage(what, format!("{near}use one of {}", known().join(", ")))
-    })
+    let known = CopyStatus::ACKS.map(CopyStatus::as_str);
+    CopyStatus::of_ack(status).ok_or_else(|| unknown_word("status", status, &known))
 }
 
 /// Sends a message and reports its delivery.
