@@ -1,6 +1,7 @@
 //! The caller: an agent, a person or an unknown process, with real parents and real terminals.
 
 use crate::approvals::{approval, steps};
+use crate::files;
 use crate::world::{World, skip};
 use mailbag::disk::process_ancestry::ProcessAncestry;
 use mailbag::room::sessions::KNOWN;
@@ -117,7 +118,7 @@ fn script(world: &World, name: &str, text: &str) {
     let text = text
         .replace("MAILBAG ", &ours)
         .replace("DIGEST", &world.digest("human", "d"));
-    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a program");
+    files::write(&path, format!("#!/bin/sh\n{text}\n"));
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("permissions");
 }
 
@@ -150,11 +151,9 @@ fn each_variable_of_a_client_makes_the_caller_an_agent_even_if_it_is_empty() {
     {
         let said = world.run_env(&["decide", "d", "yes", "--as", "human"], variable, "");
         let said = said.fails(2, &["decide"]);
-        assert!(
-            said.contains(&format!(
-                "the environment has {variable}, which {client} sets"
-            )),
-            "{said}"
+        assert_contains!(
+            said,
+            &format!("the environment has {variable}, which {client} sets")
         );
     }
     assert_eq!(steps(&world), ["ask"]);
@@ -194,7 +193,7 @@ fn a_command_below_a_client_is_an_agent_whatever_started_the_client() {
     script(&world, "claude", &hidden);
     rejected(&world, "CLEAN ./claude", "(claude) is a program of claude");
     script(&world, "gemini", &hidden);
-    std::fs::copy("/bin/sh", world.path().join("node")).expect("a shell under another name");
+    files::copy("/bin/sh", world.path().join("node"));
     rejected(
         &world,
         "CLEAN ./node ./gemini --yolo",
@@ -331,7 +330,7 @@ const ACTIONS: [(&[&str], &str); 21] = [
 /// A world with an object for each of the actions.
 fn ready() -> World {
     let world = asked();
-    std::fs::create_dir(world.path().join(".git")).expect("a repository");
+    files::make_dir(world.path().join(".git"));
     let link = "tag = \"fit\"\n[links.far]\ncarrier = \"ssh\"\naddress = \"host:/srv/far\"\n";
     world.write("settings.toml", link);
     world.drop_file("alice", "bad.json", r#"{"to": "bob", "body": 7}"#);
@@ -430,11 +429,7 @@ fn an_unknown_caller_reads_and_sends_also_as_human() {
             .ok(args);
     }
     let unnamed = world.run_env(&["inbox"], "MAILBAG_TEST_ANCESTRY", "unknown");
-    assert!(
-        unnamed
-            .fails(2, &["inbox"])
-            .contains("unidentified session")
-    );
+    assert_contains!(unnamed.fails(2, &["inbox"]), "unidentified session");
 }
 
 #[test]

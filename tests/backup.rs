@@ -1,5 +1,6 @@
 //! `mailbag backup`: copies a room in use completely, and a copy is distinguished from its room.
 
+use crate::files;
 use crate::town::is_root;
 use crate::world::{World, wait};
 use std::collections::BTreeSet;
@@ -83,10 +84,10 @@ fn a_copy_of_a_room_in_use_lacks_nothing_and_repeats_nothing() {
                     &format!(".{n}"),
                     format!(r#"{{"to": "bob", "body": "{n}"}}"#),
                 );
-                fs::rename(&hidden, hidden.with_file_name(format!("{n}.json"))).expect("a drop");
+                files::rename(&hidden, hidden.with_file_name(format!("{n}.json")));
                 // A recipient reads every other.
                 if let Some(name) = world.names("inbox/bob").first().filter(|_| n % 2 == 0) {
-                    fs::create_dir_all(world.room("inbox/bob/seen")).expect("a directory");
+                    files::make_dir(world.room("inbox/bob/seen"));
                     let _ = fs::rename(
                         world.room("inbox/bob").join(name),
                         world.room("inbox/bob/seen").join(name),
@@ -151,22 +152,14 @@ fn body(room: &Path, name: &str) -> String {
 #[test]
 fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
     let world = World::with(&["alice"]);
-    fs::create_dir_all(world.path().join("used")).expect("a directory");
-    fs::write(world.path().join("used/file"), "mine").expect("a file");
-    assert!(
-        world
-            .fails(2, &["backup", "used"])
-            .contains("it is not empty")
+    files::make_dir(world.path().join("used"));
+    files::write(world.path().join("used/file"), "mine");
+    assert_contains!(world.fails(2, &["backup", "used"]), "it is not empty");
+    assert_contains!(
+        world.fails(2, &["backup", ".mailbag/context/copy"]),
+        "inside the room"
     );
-    assert!(
-        world
-            .fails(2, &["backup", ".mailbag/context/copy"])
-            .contains("inside the room")
-    );
-    assert_eq!(
-        fs::read_to_string(world.path().join("used/file")).expect("the file"),
-        "mine"
-    );
+    assert_eq!(files::read_text(world.path().join("used/file")), "mine");
 }
 
 // P93
@@ -182,11 +175,7 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
     };
     assert!(says("room_copied") && says("is a copy of") && says("--adopt"));
     let router = world.router(&["--room", &room]);
-    assert!(
-        router.log().contains("this room is a copy of"),
-        "{}",
-        router.log()
-    );
+    assert_contains!(router.log(), "this room is a copy of");
     drop(router);
     assert!(!world.ok(&["doctor"]).contains("copy of"));
     world.ok(&["init", "--adopt", &room]);
@@ -212,8 +201,7 @@ fn an_incomplete_copy_is_rejected_with_the_reason() {
     for kept in [&parts[1..2], &parts[2..3], &parts[5..6], &parts[..6]] {
         let _ = fs::remove_dir_all(&part);
         for name in kept {
-            fs::create_dir_all(part.join(name).parent().expect("a directory"))
-                .expect("a directory");
+            files::make_dir(part.join(name).parent().expect("a directory"));
             let (from, to) = (world.room(name), part.join(name));
             assert!(
                 std::process::Command::new("cp")
@@ -226,10 +214,7 @@ fn an_incomplete_copy_is_rejected_with_the_reason() {
         }
         for args in [&["init", "part"][..], &["run", "--once", "--room", "part"]] {
             let said = world.fails(1, args);
-            assert!(
-                said.contains("is missing, but") && said.contains("use a complete copy"),
-                "{kept:?} {args:?}: {said}"
-            );
+            assert_contains!(said, "is missing, but", "use a complete copy"; "{kept:?} {args:?}");
         }
         assert!(!part.join("spool/room").exists(), "{kept:?}");
     }
@@ -248,9 +233,9 @@ fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
             .next()
             .expect("a segment");
         match wrong {
-            "spool/room" => fs::write(Path::new(&to).join(wrong), "01a\n").expect("a file"),
-            "registry.json" => fs::remove_file(Path::new(&to).join(wrong)).expect("a file"),
-            _ => fs::remove_file(segment.path()).expect("a segment"),
+            "spool/room" => files::write(Path::new(&to).join(wrong), "01a\n"),
+            "registry.json" => files::remove_file(Path::new(&to).join(wrong)),
+            _ => files::remove_file(segment.path()),
         }
         let said = world.fails(1, &["init", "--adopt", &to]);
         assert!(said.contains(&to), "{said}");
@@ -266,7 +251,7 @@ fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
 fn a_moved_room_does_not_count_as_a_copy() {
     let world = World::with(&["alice"]);
     let (from, to) = (world.room(""), world.path().join("moved"));
-    fs::rename(from, &to).expect("a move");
+    files::rename(from, &to);
     let room = to.display().to_string();
     world.ok(&["--room", &room, "run", "--once"]);
     assert!(
@@ -316,11 +301,7 @@ fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
     world.drop_file("alice", "late.json", r#"{"to": "bob", "body": "late"}"#);
     router.signal(rustix::process::Signal::TERM);
     assert_eq!(router.ended(), 75);
-    assert!(
-        router.log().contains("a backup has paused the room"),
-        "{}",
-        router.log()
-    );
+    assert_contains!(router.log(), "a backup has paused the room");
     assert_eq!(
         (
             world.names("outbox/alice").len(),
@@ -339,7 +320,7 @@ fn a_copy_can_be_read_by_its_owner_alone() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
     let to = world.path().join("copy");
-    fs::create_dir(&to).expect("a directory");
+    files::make_dir(&to);
     fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).expect("permissions");
     backup(&world, "copy");
     for entry in walkdir::WalkDir::new(&to) {
@@ -363,7 +344,7 @@ fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
     for entry in walkdir::WalkDir::new(world.room("")) {
         chown(entry.expect("an entry").path(), Some(65534), Some(65534)).expect("root may");
     }
-    assert!(world.fails(1, &["backup", "copy"]).contains("belongs to"));
+    assert_contains!(world.fails(1, &["backup", "copy"]), "belongs to");
     assert!(!world.path().join("copy").exists());
     world.ok(&["trust", "--yes"]);
     let to = backup(&world, "copy");
@@ -376,11 +357,10 @@ fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
         );
     }
     let strange = world.path().join("strange");
-    fs::create_dir(&strange).expect("a directory");
+    files::make_dir(&strange);
     chown(&strange, Some(65533), None).expect("root may");
-    assert!(
-        world
-            .fails(2, &["backup", "strange"])
-            .contains("belongs to another user")
+    assert_contains!(
+        world.fails(2, &["backup", "strange"]),
+        "belongs to another user"
     );
 }

@@ -15,6 +15,7 @@ mod spoken;
 mod standing;
 mod terminal;
 
+use crate::files;
 use crate::world::World;
 
 #[test]
@@ -28,7 +29,7 @@ fn init_makes_a_room_and_again_changes_nothing() {
     );
     assert_eq!(world.text(".gitignore"), "*\n");
     let before = world.everything();
-    assert!(world.ok(&["init"]).contains("already a room"));
+    assert_contains!(world.ok(&["init"]), "already a room");
     assert_eq!(world.json(&["init"])["created"], false);
     assert_eq!(world.everything(), before);
 }
@@ -37,9 +38,9 @@ fn init_makes_a_room_and_again_changes_nothing() {
 fn a_harness_keeps_what_it_made_before() {
     let world = World::empty();
     let team = world.path().join("team");
-    std::fs::create_dir_all(team.join("outbox/alice")).expect("an outbox");
-    std::fs::create_dir_all(team.join("inbox/alice")).expect("an inbox");
-    std::fs::write(team.join("outbox/alice/x.json"), "{}").expect("a file");
+    files::make_dir(team.join("outbox/alice"));
+    files::make_dir(team.join("inbox/alice"));
+    files::write(team.join("outbox/alice/x.json"), "{}");
     world.ok(&["init", "team"]);
     assert!(team.join("outbox/alice/x.json").exists());
     let status: serde_json::Value = world.json(&["status", "--room", "team"]);
@@ -50,7 +51,7 @@ fn a_harness_keeps_what_it_made_before() {
 fn a_room_is_found_from_a_subdirectory_and_a_missing_room_is_an_error() {
     let world = World::with(&["alice"]);
     let below = world.path().join("src/deep");
-    std::fs::create_dir_all(&below).expect("a directory");
+    files::make_dir(&below);
     world
         .program(&["agent", "show", "alice"])
         .current_dir(below)
@@ -58,10 +59,7 @@ fn a_room_is_found_from_a_subdirectory_and_a_missing_room_is_an_error() {
         .success();
     let nowhere = World::empty();
     let said = nowhere.fails(3, &["status"]);
-    assert!(
-        said.contains("no room") && said.contains("mailbag init"),
-        "{said}"
-    );
+    assert_contains!(said, "no room", "mailbag init");
     nowhere
         .program(&["status"])
         .env("MAILBAG_ROOM", world.room(""))
@@ -81,8 +79,8 @@ fn a_room_is_found_from_a_subdirectory_and_a_missing_room_is_an_error() {
 #[test]
 fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
     let world = World::new();
-    assert!(world.fails(2, &["sned"]).contains("send"));
-    assert!(world.fails(2, &["inbox", "--jsn"]).contains("--json"));
+    assert_contains!(world.fails(2, &["sned"]), "send");
+    assert_contains!(world.fails(2, &["inbox", "--jsn"]), "--json");
     let error = world.fails(2, &["sned", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
     assert_eq!(
@@ -105,12 +103,7 @@ fn the_man_pages_in_docs_are_up_to_date() {
     let read = |directory: &std::path::Path| {
         let entries = std::fs::read_dir(directory).expect("a directory").flatten();
         entries
-            .map(|entry| {
-                (
-                    entry.file_name(),
-                    std::fs::read_to_string(entry.path()).expect("a page"),
-                )
-            })
+            .map(|entry| (entry.file_name(), files::read_text(entry.path())))
             .collect::<std::collections::BTreeMap<_, _>>()
     };
     let (new, kept) = (
@@ -158,14 +151,14 @@ fn settings_shows_the_source_of_each_value() {
     // The output is a valid settings.toml.
     let text = world.ok(&["settings"]);
     let again = World::new().settings(&text);
-    assert!(again.ok(&["settings"]).contains("durability = \"process\""));
+    assert_contains!(again.ok(&["settings"]), "durability = \"process\"");
 }
 
 #[test]
 fn the_demo_shows_everything_and_leaves_nothing() {
     let world = World::empty();
     let temporary = world.path().join("tmp");
-    std::fs::create_dir(&temporary).expect("a directory");
+    files::make_dir(&temporary);
     let run = |args: &[&str]| {
         world
             .program(args)
@@ -174,10 +167,7 @@ fn the_demo_shows_everything_and_leaves_nothing() {
             .expect("the demo runs")
     };
     let shown = String::from_utf8(run(&["demo"]).stdout).expect("text");
-    assert!(
-        shown.contains("all_engineers") && shown.contains("did you mean engineer_1"),
-        "{shown}"
-    );
+    assert_contains!(shown, "all_engineers", "did you mean engineer_1");
     assert_eq!(
         std::fs::read_dir(&temporary).expect("a directory").count(),
         0

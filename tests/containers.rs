@@ -3,6 +3,7 @@
 //! home, and is removed after its test.
 #![cfg(target_os = "linux")]
 
+use crate::files;
 use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::{Ran, World, skip, wait};
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ impl Container {
         };
         fs::set_permissions(container.root.path(), fs::Permissions::from_mode(0o777))
             .expect("its own directory");
-        fs::create_dir(container.at("home")).expect("a home");
+        files::make_dir(container.at("home"));
         fs::set_permissions(container.at("home"), fs::Permissions::from_mode(0o777))
             .expect("its own directory");
         copy_program(
@@ -260,7 +261,7 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
         "work",
         &format!("cat .mailbag/inbox/bob/*.json; echo '{ack}' > .mailbag/outbox/bob/a.json"),
     );
-    assert!(said.contains("hello"), "{said}");
+    assert_contains!(said, "hello");
     town.wait("it is read", || {
         town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 1
     });
@@ -274,9 +275,9 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
         town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 2
     });
     assert_eq!(status(&town, &id), "actioned");
-    assert!(
-        town.fails(65, &["ack", &id, "--status", "seen", "--as", "alice"])
-            .contains("only its recipients")
+    assert_contains!(
+        town.fails(65, &["ack", &id, "--status", "seen", "--as", "alice"]),
+        "only its recipients"
     );
     town.verify();
 }
@@ -293,7 +294,7 @@ fn the_command_that_reads_tells_the_router_where_the_inbox_is_read_only() {
         .read_only("work/.mailbag/inbox");
     let ids = ["one", "two"].map(|body| world.send("alice", "bob", body));
     let shown = container.ok("work", &["read", "--all", "--as", "bob"]);
-    assert!(shown.contains("one") && shown.contains("two"), "{shown}");
+    assert_contains!(shown, "one", "two");
     assert_eq!(
         world.bodies("bob"),
         ["one", "two"],
@@ -349,10 +350,9 @@ fn the_root_of_a_container_is_the_user_who_made_it() {
     let container = container.with(town.path(), "work");
     container.ok("work", &["send", "bob", "from within", "--as", "alice"]);
     assert_eq!(container.sh("work", "id -u").trim(), "0");
-    assert!(
-        container
-            .ok("work", &["read", "--as", "bob"])
-            .contains("from within")
+    assert_contains!(
+        container.ok("work", &["read", "--as", "bob"]),
+        "from within"
     );
     for below in ["inbox/bob/seen", "log", "sent/alice"] {
         for entry in fs::read_dir(town.room(below))
@@ -400,13 +400,9 @@ fn a_user_of_the_room_s_group_can_read_and_learns_why_it_cannot_send() {
             .env("MAILBAG_TEST_ANCESTRY", "person");
         ran(command.env("NO_COLOR", "1"))
     };
-    assert!(
-        other(&["list"])
-            .fails(1, &["list"])
-            .contains("belongs to user 0")
-    );
+    assert_contains!(other(&["list"]).fails(1, &["list"]), "belongs to user 0");
     other(&["trust", "--yes"]).ok(&["trust"]);
-    assert!(other(&["list"]).ok(&["list"]).contains("hello"));
+    assert_contains!(other(&["list"]).ok(&["list"]), "hello");
     let sent = other(&["send", "bob", "hi", "--as", "alice"]);
     assert!(
         sent.code != 0 && sent.err.contains("Permission denied"),

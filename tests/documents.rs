@@ -2,6 +2,7 @@
 //! reaches its recipients, and is answered in the same format. A file and a line of a file have the
 //! same meaning.
 
+use crate::files;
 use crate::links::records;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -17,8 +18,7 @@ fn the_messages_of_each_design_document_are_delivered_and_answered_as_they_are()
         .collect();
     files.sort_by_key(std::fs::DirEntry::file_name);
     for file in files {
-        let document: Value =
-            serde_json::from_slice(&fs::read(file.path()).expect("a fixture")).expect("JSON");
+        let document: Value = serde_json::from_slice(&files::read(file.path())).expect("JSON");
         for end in ["json", "ndjson"] {
             count += play(&document, end);
         }

@@ -20,13 +20,12 @@ fn room_of_version_1() -> World {
 #[test]
 fn its_log_verifies_and_its_unread_mail_is_read() {
     let world = room_of_version_1();
-    assert!(world.verify().contains("the log is intact: 8 records"));
+    assert_contains!(world.verify(), "the log is intact: 8 records");
     let unread = world.inbox("agent_engineer_2_def456");
     assert_eq!(unread[0]["n"].to_string(), "12345678901234567890");
-    assert!(
-        world
-            .ok(&["read", "m-1", "--as", "agent_engineer_2_def456"])
-            .contains("Which one?")
+    assert_contains!(
+        world.ok(&["read", "m-1", "--as", "agent_engineer_2_def456"]),
+        "Which one?"
     );
 }
 

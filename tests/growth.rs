@@ -1,5 +1,6 @@
 //! Commands find old messages without reading the whole log.
 
+use crate::files;
 use crate::town::tool;
 use crate::world::World;
 use mailbag::commands::read;
@@ -108,7 +109,7 @@ fn trace_and_thread_show_the_same_whatever_becomes_of_the_index() {
         Some(3),
         "{expected:?}"
     );
-    let other = fs::read(runs(&talk()).remove(0)).expect("a run");
+    let other = files::read(runs(&talk()).remove(0));
     for case in [
         "first-block",
         "later-block",
@@ -117,7 +118,7 @@ fn trace_and_thread_show_the_same_whatever_becomes_of_the_index() {
         "of-another-room",
     ] {
         let path = runs(&world).remove(0);
-        let mut bytes = fs::read(&path).expect("a run");
+        let mut bytes = files::read(&path);
         match case {
             "first-block" => bytes[30] ^= 1,
             "later-block" => *bytes.last_mut().expect("a byte") ^= 1,
@@ -125,13 +126,13 @@ fn trace_and_thread_show_the_same_whatever_becomes_of_the_index() {
             "empty" => bytes.clear(),
             _ => bytes.clone_from(&other),
         }
-        fs::write(&path, bytes).expect("it is written");
+        files::write(&path, bytes);
         assert_eq!(shown(&world), expected, "{case}");
         grow(&world, case);
         assert!(is_indexed(&world), "{case}: the router writes it again");
         assert_eq!(shown(&world), expected, "{case}, written again");
     }
-    fs::remove_dir_all(world.room("spool/relations")).expect("an index");
+    files::remove_dir(world.room("spool/relations"));
     assert_eq!(shown(&world), expected, "missing");
     assert!(
         !world.room("spool/relations").exists(),
@@ -168,7 +169,7 @@ fn an_older_and_a_newer_index_decide_nothing_and_are_written_again() {
     copy(&saved.join("spool/relations"), &index);
     assert_eq!(shown(&world), expected, "an older index");
     copy(&newer, &index);
-    fs::copy(saved.join("spool/checkpoint"), &checkpoint).expect("a checkpoint");
+    files::copy(saved.join("spool/checkpoint"), &checkpoint);
     assert_eq!(shown(&world), expected, "newer than the checkpoint");
     grow(&world, "long-2");
     assert!(is_indexed(&world));
@@ -198,9 +199,9 @@ fn the_first_router_after_a_boot_writes_a_damaged_index_again() {
         let world = talk();
         let expected = shown(&world);
         let path = runs(&world).remove(0);
-        let mut bytes = fs::read(&path).expect("a run");
+        let mut bytes = files::read(&path);
         *bytes.last_mut().expect("a byte") ^= 1;
-        fs::write(&path, bytes).expect("it is written");
+        files::write(&path, bytes);
         let log = world.room("log/00000001.ndjson");
         let mut log = fs::OpenOptions::new()
             .append(true)
@@ -223,11 +224,11 @@ fn a_run_of_the_index_that_a_killed_router_did_not_name_is_not_used() {
     let world = talk();
     let expected = shown(&world);
     let path = runs(&world).remove(0);
-    let mut bytes = fs::read(&path).expect("a run");
+    let mut bytes = files::read(&path);
     *bytes.last_mut().expect("a byte") ^= 1;
     let unnamed = path.with_extension("tmp");
-    fs::write(&unnamed, bytes).expect("it is written");
-    fs::remove_file(&path).expect("a run");
+    files::write(&unnamed, bytes);
+    files::remove_file(&path);
     assert!(!is_indexed(&world), "{:?}", runs(&world));
     assert_eq!(shown(&world), expected);
     world.write("spool/boot", "an earlier boot");
@@ -242,7 +243,7 @@ fn readers_work_in_a_room_that_they_cannot_write_to() {
     fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).expect("ours");
     let is_root = rustix::process::geteuid().is_root();
     let home = world.path().join("home");
-    fs::create_dir(&home).expect("a directory");
+    files::make_dir(&home);
     let reader = |words: &[&str]| {
         let mut command = world.bare(words);
         // Root may write everywhere, so another user reads.
@@ -288,15 +289,15 @@ fn readers_work_in_a_room_that_they_cannot_write_to() {
     };
     let expected = shown_to_others();
     let path = runs(&world).remove(0);
-    let whole = fs::read(&path).expect("a run");
+    let whole = files::read(&path);
     let mut damaged = whole.clone();
     *damaged.last_mut().expect("a byte") ^= 1;
     for (case, bytes) in [("damaged", damaged), ("cut off", whole[..30].to_vec())] {
-        fs::write(&path, &bytes).expect("it is written");
+        files::write(&path, &bytes);
         assert_eq!(shown_to_others(), expected, "{case}");
-        assert_eq!(fs::read(&path).expect("it stays"), bytes, "{case}");
+        assert_eq!(files::read(&path), bytes, "{case}");
     }
-    fs::remove_dir_all(world.room("spool/relations")).expect("an index");
+    files::remove_dir(world.room("spool/relations"));
     assert_eq!(shown_to_others(), expected, "missing");
     grow(&world, "long-1");
     assert!(is_indexed(&world), "{:?}", runs(&world));
@@ -317,7 +318,7 @@ fn runs_of_the_index_are_merged() {
 #[test]
 fn channels_are_listed_without_their_conversations() {
     let world = talk();
-    fs::remove_dir_all(world.room("channels")).expect("conversations");
+    files::remove_dir(world.room("channels"));
     let channels = channel::list(&open(&world)).expect("a list");
     assert_eq!(
         (channels[0].channel.as_str(), channels[0].messages > 8),
@@ -332,7 +333,7 @@ fn the_last_lines_of_a_conversation_are_found_from_its_end() {
         grow(&world, &format!("long-{n}"));
     }
     let path = world.room("channels/main/messages.ndjson");
-    let text = fs::read_to_string(path).expect("a conversation");
+    let text = files::read_text(path);
     let all: Vec<&str> = text.lines().collect();
     let room = open(&world);
     for wanted in [0, 1, 3, all.len() - 1, all.len(), 1000] {

@@ -24,13 +24,14 @@ mod showing;
 mod swaps;
 mod words;
 
+use crate::files;
 use std::fs;
 use std::path::Path;
 
 #[test]
 fn every_test_that_the_table_of_security_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let table = fs::read_to_string(root.join("docs/security.md")).expect("docs/security.md");
+    let table = files::read_text(root.join("docs/security.md"));
     let mut named = 0;
     for row in table.lines().filter(|line| line.starts_with('|')) {
         for word in row.split('`').filter(|word| is_test(word)) {
@@ -48,10 +49,7 @@ fn every_test_that_the_table_of_security_names_exists() {
                 .unwrap_or(module.with_extension("rs"));
             let text =
                 fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-            assert!(
-                text.contains(&format!("fn {name}(")),
-                "there is no test {word}"
-            );
+            assert_contains!(text, &format!("fn {name}("); "there is no test {word}");
             named += 1;
         }
     }

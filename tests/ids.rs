@@ -1,5 +1,6 @@
 //! The index of ids: a message is accepted once, even if the index is lost or damaged.
 
+use crate::files;
 use crate::world::World;
 use serde_json::json;
 use std::fs;
@@ -60,7 +61,7 @@ fn a_message_is_accepted_once_whatever_becomes_of_the_index() {
     }
     let world = room();
     let path = world.room("spool/ids");
-    let whole = fs::read(&path).expect("an index");
+    let whole = files::read(&path);
     nothing_is_accepted_twice(&world, "whole");
     let changed = |at: usize| {
         let mut bytes = whole.clone();
@@ -68,7 +69,7 @@ fn a_message_is_accepted_once_whatever_becomes_of_the_index() {
         bytes
     };
     let other = room();
-    let foreign = fs::read(other.room("spool/ids")).expect("an index");
+    let foreign = files::read(other.room("spool/ids"));
     let cases = [
         ("the first block", changed(30)),
         ("a later block", changed(whole.len() - 20)),
@@ -78,10 +79,10 @@ fn a_message_is_accepted_once_whatever_becomes_of_the_index() {
         ("of another room", foreign),
     ];
     for (case, bytes) in cases {
-        fs::write(&path, bytes).expect("it is written");
+        files::write(&path, bytes);
         nothing_is_accepted_twice(&world, case);
     }
-    fs::remove_file(&path).expect("an index");
+    files::remove_file(&path);
     nothing_is_accepted_twice(&world, "missing");
     world.verify();
 }

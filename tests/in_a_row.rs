@@ -4,6 +4,7 @@
 mod readers;
 mod users;
 
+use crate::files;
 use crate::mcp::Client;
 use crate::town::{PATIENCE, Town, so_within};
 use crate::world::{Ran, World};
@@ -244,7 +245,7 @@ fn a_message_is_found_by_the_id_that_its_command_prints() {
         for n in 0..TRIES * 4 {
             let id = place.town.send("alice", "bob", &format!("message {n}"));
             let trace = place.town.ok(&["trace", &id]);
-            assert!(trace.contains("bob: delivered"), "{routes:?}: {trace}");
+            assert_contains!(trace, "bob: delivered"; "{routes:?}");
             assert_eq!(place.town.count("bob"), n + 1, "{routes:?}");
         }
     }
@@ -271,14 +272,13 @@ fn a_reader_shows_what_was_dropped_before_it_started() {
                 }
                 1 => {
                     let draft = town.mail("alice", ".draft", json!({"to": "bob", "body": body}));
-                    std::fs::rename(draft, town.room(&format!("outbox/alice/{name}")))
-                        .expect("it is renamed");
+                    files::rename(draft, town.room(&format!("outbox/alice/{name}")));
                 }
                 _ => {
                     let draft = town.mail("carol", ".draft", json!({"to": "bob", "body": body}));
                     std::fs::hard_link(&draft, town.room(&format!("outbox/carol/{name}")))
                         .expect("it is linked");
-                    std::fs::remove_file(draft).expect("it is there");
+                    files::remove_file(draft);
                 }
             }
             let inbox = town.ok(&["inbox", "bob"]);
@@ -306,29 +306,16 @@ fn tools_see_the_result_of_the_tool_before_and_of_commands() {
             let seq = data["seq"].to_string();
             alice.call("get_thread", json!({"id": seq}));
             bob.call("acknowledge_message", json!({"id": seq}));
-            assert!(
-                place.town.ok(&["trace", &seq]).contains("acknowledged"),
-                "{routes:?}, {n}"
-            );
+            assert_contains!(place.town.ok(&["trace", &seq]), "acknowledged"; "{routes:?}, {n}");
             bob.call(
                 "reply_message",
                 json!({"id": seq, "body": format!("answer {n}")}),
             );
-            assert!(
-                place
-                    .town
-                    .ok(&["inbox", "alice"])
-                    .contains(&format!("answer {n}")),
-                "{routes:?}, {n}"
-            );
+            assert_contains!(place.town.ok(&["inbox", "alice"]), &format!("answer {n}"); "{routes:?}, {n}");
             place
                 .town
                 .ok(&["send", "bob", &format!("command {n}"), "--as", "carol"]);
-            assert!(
-                bob.text("fetch_inbox", json!({}))
-                    .contains(&format!("command {n}")),
-                "{routes:?}, {n}"
-            );
+            assert_contains!(bob.text("fetch_inbox", json!({})), &format!("command {n}"); "{routes:?}, {n}");
         }
     }
 }
@@ -345,7 +332,7 @@ fn a_hook_announces_what_was_sent_just_before() {
         );
         let event = json!({"hook_event_name": "Stop", "session_id": "s", "cwd": town.path()});
         let ran = town.pipe(&["hook", "claude", "--as", "bob"], event.to_string());
-        assert!(ran.out.contains("alice"), "{n}: {ran:?}");
+        assert_contains!(ran.out, "alice"; "{n}: {ran:?}");
     }
 }
 
@@ -377,10 +364,7 @@ fn a_command_does_not_wait_long_for_a_router_that_does_not_answer() {
         sent.code == 0 && took > second && took < 4 * second,
         "{took:?}: {sent:?}"
     );
-    assert!(
-        sent.out.contains("pending to bob") && sent.out.contains("do not send it again"),
-        "{sent:?}"
-    );
+    assert_contains!(sent.out, "pending to bob", "do not send it again"; "{sent:?}");
     let (sent, took) = timed(&[
         "send",
         "-q",
@@ -406,10 +390,10 @@ fn a_command_does_not_wait_long_for_a_router_that_does_not_answer() {
         claimed.code == 75 && took < 4 * second,
         "{took:?}: {claimed:?}"
     );
-    assert!(claimed.err.contains("do not send it again"), "{claimed:?}");
+    assert_contains!(claimed.err, "do not send it again"; "{claimed:?}");
     town.router().signal(rustix::process::Signal::CONT);
     town.wait_for_bodies("bob", &["before", "later", "later still"]);
-    assert!(town.ok(&["claims"]).contains("src/a"));
+    assert_contains!(town.ok(&["claims"]), "src/a");
     let left = |agent: &str| {
         std::fs::read_dir(town.room(&format!("outbox/{agent}")))
             .expect("an outbox")
@@ -447,7 +431,7 @@ fn a_command_routes_itself_when_the_router_dies_while_it_waits() {
 fn a_recipient_that_is_blocked_delays_no_sender() {
     let place = Place::new(Routes::Daemon);
     let town = &place.town;
-    std::fs::remove_dir_all(town.room("inbox/bob")).expect("an inbox");
+    files::remove_dir(town.room("inbox/bob"));
     town.write("inbox/bob", "no directory");
     let begun = Instant::now();
     let sent = town.json(&["send", "bob", "carol", "to both", "--as", "alice"]);
@@ -467,7 +451,7 @@ fn a_recipient_that_is_blocked_delays_no_sender() {
         (&json!("blocked"), &json!("not_running")),
         "{sent}"
     );
-    assert!(town.ok(&["inbox", "carol"]).contains("to both"));
+    assert_contains!(town.ok(&["inbox", "carol"]), "to both");
 }
 
 #[test]
@@ -485,8 +469,8 @@ fn a_request_for_a_pass_can_be_made_with_plain_files() {
         assert_eq!(town.count("bob"), n + 1);
     }
     // A file that cannot be removed delays no command.
-    std::fs::create_dir(town.room("outbox/alice/.pass-directory")).expect("a directory");
-    assert!(town.ok(&["inbox", "bob"]).contains("plain"));
+    files::make_dir(town.room("outbox/alice/.pass-directory"));
+    assert_contains!(town.ok(&["inbox", "bob"]), "plain");
 }
 
 #[test]

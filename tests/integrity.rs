@@ -1,6 +1,7 @@
 //! The log is the log that the router wrote: a router, `log verify` and a person after an accident of the log.
 //! `tests/sweep/accidents.rs` plays the accidents at each call.
 
+use crate::files;
 use crate::town::exchange;
 use crate::world::{Ran, World};
 use serde_json::{Value, json};
@@ -17,19 +18,18 @@ fn restored() -> World {
     copy_log(&world, "old");
     world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
     world.pass();
-    fs::rename(world.room("log"), world.path().join("lost")).expect("moved");
-    fs::rename(world.path().join("old"), world.room("log")).expect("moved");
+    files::rename(world.room("log"), world.path().join("lost"));
+    files::rename(world.path().join("old"), world.room("log"));
     world
 }
 
 fn copy_log(world: &World, name: &str) {
     let to = world.path().join(name);
-    fs::create_dir(&to).expect("a directory");
-    fs::copy(
+    files::make_dir(&to);
+    files::copy(
         world.room("log/00000001.ndjson"),
         to.join("00000001.ndjson"),
-    )
-    .expect("copied");
+    );
 }
 
 fn as_person(world: &World, args: &[&str]) -> Ran {
@@ -49,7 +49,7 @@ fn accept(world: &World) -> Value {
 fn a_restored_log_stops_every_pass_and_shows_the_evidence() {
     // P90 P272
     let world = restored();
-    let note = fs::read(world.room("spool/committed")).expect("a note");
+    let note = files::read(world.room("spool/committed"));
     for args in [
         &["run", "--once"][..],
         &["send", "bob", "three", "--as", "alice"],
@@ -64,23 +64,17 @@ fn a_restored_log_stops_every_pass_and_shows_the_evidence() {
             assert!(said.contains(evidence), "{args:?}: {said}");
         }
     }
-    assert_eq!(
-        fs::read(world.room("spool/committed")).expect("a note"),
-        note
-    );
+    assert_eq!(files::read(world.room("spool/committed")), note);
     let said = world.fails(65, &["log", "verify"]);
-    assert!(
-        said.contains("sent/alice/3~x.json") && said.contains("accept-gap"),
-        "{said}"
-    );
+    assert_contains!(said, "sent/alice/3~x.json", "accept-gap");
     let doctor = world.run(&["doctor"]);
-    assert!(doctor.out.contains("sent/alice/3~x.json"), "{doctor:?}");
+    assert_contains!(doctor.out, "sent/alice/3~x.json"; "{doctor:?}");
     // After the lost log is put back, the waiting message arrives, and nothing is missing.
-    fs::remove_dir_all(world.room("log")).expect("removed");
-    fs::rename(world.path().join("lost"), world.room("log")).expect("moved");
+    files::remove_dir(world.room("log"));
+    files::rename(world.path().join("lost"), world.room("log"));
     world.pass();
     assert_eq!(world.bodies("bob"), ["one", "two", "three"]);
-    assert!(world.verify().contains("intact"));
+    assert_contains!(world.verify(), "intact");
 }
 
 #[test]
@@ -102,22 +96,17 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
     copy_log(&world, "old");
     world.drop_file("alice", "wrong.json", r#"{"to":"nobody-here","body":"x"}"#);
     world.pass();
-    fs::rename(
+    files::rename(
         world.path().join("old/00000001.ndjson"),
         world.room("log/00000001.ndjson"),
-    )
-    .expect("moved");
+    );
     for gone in ["spool/committed", "inbox", "sent"] {
         let path = world.room(gone);
         fs::remove_dir_all(&path)
             .or_else(|_| fs::remove_file(&path))
             .expect("removed");
     }
-    assert!(
-        world
-            .fails(1, &["run", "--once"])
-            .contains("rejected/alice/")
-    );
+    assert_contains!(world.fails(1, &["run", "--once"]), "rejected/alice/");
 }
 
 #[test]
@@ -130,15 +119,15 @@ fn packs_are_evidence_of_lost_records_and_of_their_messages() {
         world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
         world.ok(&["read", "--all", "--as", "bob"]);
         world.ok(&["archive", "--older-than", "0s"]);
-        fs::remove_dir_all(world.room("log")).expect("removed");
-        fs::rename(world.path().join("old"), world.room("log")).expect("moved");
-        fs::remove_file(world.room("spool/committed")).expect("removed");
+        files::remove_dir(world.room("log"));
+        files::rename(world.path().join("old"), world.room("log"));
+        files::remove_file(world.room("spool/committed"));
         let _ = fs::remove_file(world.room("spool/checkpoint"));
         for month in fs::read_dir(world.room("archive")).expect("a directory") {
             let packs = fs::read_dir(month.expect("an entry").path()).expect("a directory");
             for pack in packs.map(|pack| pack.expect("an entry")) {
                 if !pack.file_name().to_string_lossy().starts_with(kind) {
-                    fs::remove_file(pack.path()).expect("removed");
+                    files::remove_file(pack.path());
                 }
             }
         }
@@ -162,24 +151,21 @@ fn a_damaged_part_of_a_pack_does_not_hide_the_other_files() {
     world.send("alice", "bob", "three");
     let report = world.json(&["archive", "--older-than", "0s"]);
     let pack = report["packed"][0]["packs"][0].as_str().expect("a pack");
-    let mut bytes = fs::read(world.room(pack)).expect("a pack");
+    let mut bytes = files::read(world.room(pack));
     let frames: Vec<usize> = (0..bytes.len())
         .filter(|at| bytes[*at..].starts_with(b"\x28\xb5\x2f\xfd"))
         .collect();
     assert_eq!(frames.len(), 4);
     bytes[frames[1] + 40] ^= 0x55;
-    fs::write(world.room(pack), bytes).expect("written");
-    fs::remove_dir_all(world.room("log")).expect("removed");
-    fs::rename(world.path().join("old"), world.room("log")).expect("moved");
+    files::write(world.room(pack), bytes);
+    files::remove_dir(world.room("log"));
+    files::rename(world.path().join("old"), world.room("log"));
     for gone in ["spool/committed", "spool/checkpoint", "inbox"] {
         let path = world.room(gone);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
     let said = world.fails(1, &["run", "--once"]);
-    assert!(
-        said.contains("is damaged") && said.contains("shows record 4"),
-        "{said}"
-    );
+    assert_contains!(said, "is damaged", "shows record 4");
     assert_eq!(accept(&world)["to"], 4);
 }
 
@@ -232,17 +218,13 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
         !said.contains("intact") && said.contains("lost records 3 to 3"),
         "{said}"
     );
-    assert!(
-        world
-            .ok(&["log", "--event", "gap"])
-            .contains("human gave up the lost records 3 to 3")
+    assert_contains!(
+        world.ok(&["log", "--event", "gap"]),
+        "human gave up the lost records 3 to 3"
     );
     // Nothing is left to accept.
     let said = as_person(&world, &["log", "accept-gap", "--yes"]);
-    assert!(
-        said.fails(3, &["accept-gap"])
-            .contains("has lost no record")
-    );
+    assert_contains!(said.fails(3, &["accept-gap"]), "has lost no record");
 }
 
 #[test]
@@ -254,12 +236,11 @@ fn lines_of_a_file_that_were_delivered_are_not_delivered_again() {
     let lines = "{\"id\":\"l1\",\"to\":\"bob\",\"body\":\"l1\"}\n{\"id\":\"l2\",\"to\":\"nobody-here\",\"body\":\"l2\"}\n";
     world.drop_file("alice", "lines.ndjson", lines);
     world.pass();
-    fs::remove_dir_all(world.room("inbox/bob")).expect("removed");
-    fs::rename(
+    files::remove_dir(world.room("inbox/bob"));
+    files::rename(
         world.path().join("old/00000001.ndjson"),
         world.room("log/00000001.ndjson"),
-    )
-    .expect("moved");
+    );
     accept(&world);
     // The rejected line has not used up its id.
     world.drop_file("alice", "again.ndjson", lines.replace("nobody-here", "bob"));
@@ -278,11 +259,7 @@ fn only_a_person_accepts_a_gap() {
         let ran = run_as(&world, &["log", "accept-gap", "--yes"], ancestry);
         assert!(ran.fails(2, &["accept-gap"]).contains(says));
     }
-    assert!(
-        world
-            .fails(1, &["run", "--once"])
-            .contains("spool/committed")
-    );
+    assert_contains!(world.fails(1, &["run", "--once"]), "spool/committed");
 }
 
 #[test]
@@ -290,11 +267,10 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
     // P344
     let accidents: [(&str, Accident); 7] = [
         ("replaced by a copy", |world| {
-            fs::rename(
+            files::rename(
                 world.path().join("kept/00000001.ndjson"),
                 world.room("log/00000001.ndjson"),
-            )
-            .expect("moved");
+            );
         }),
         ("shortened", |world| {
             let log = fs::OpenOptions::new()
@@ -305,28 +281,26 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
         }),
         ("extended", |world| {
             let log = world.room("log/00000001.ndjson");
-            fs::write(&log, fs::read_to_string(&log).expect("the log") + "{}\n").expect("written");
+            files::write(&log, files::read_text(&log) + "{}\n");
         }),
         ("one byte of the last line", |world| {
             let log = world.room("log/00000001.ndjson");
-            let mut bytes = fs::read(&log).expect("the log");
+            let mut bytes = files::read(&log);
             let at = bytes.len() - 4;
             bytes[at] ^= 1;
-            fs::write(&log, bytes).expect("written");
+            files::write(&log, bytes);
         }),
         ("rotated", |world| {
-            fs::rename(
+            files::rename(
                 world.room("log/00000001.ndjson"),
                 world.room("log/00000001.ndjson.1"),
-            )
-            .expect("moved");
+            );
         }),
         ("a newer segment", |world| {
-            fs::copy(
+            files::copy(
                 world.path().join("kept/00000001.ndjson"),
                 world.room("log/00000002.ndjson"),
-            )
-            .expect("copied");
+            );
         }),
         ("the directory exchanged", |world| {
             exchange(&world.room("log"), &world.path().join("kept"))
@@ -340,13 +314,7 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
         happen(&world);
         world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
         assert_eq!(router.ended(), 1, "{what}");
-        assert!(
-            router
-                .log()
-                .contains("the room changed while the router was running"),
-            "{what}: {}",
-            router.log()
-        );
+        assert_contains!(router.log(), "the room changed while the router was running"; "{what}");
         assert_eq!(world.bodies("bob"), ["one"], "{what}");
     }
 }
@@ -358,11 +326,10 @@ fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
     world.send("alice", "bob", "one");
     let mut router = world.router(&[]);
     copy_log(&world, "kept");
-    fs::rename(
+    files::rename(
         world.path().join("kept/00000001.ndjson"),
         world.room("log/00000001.ndjson"),
-    )
-    .expect("moved");
+    );
     world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
     assert_eq!(router.ended(), 1);
     world.pass();
@@ -373,7 +340,7 @@ fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
     );
     world.pass();
     assert_eq!(world.bodies("bob"), ["one", "two"]);
-    assert!(world.verify().contains("intact"));
+    assert_contains!(world.verify(), "intact");
 }
 
 #[test]
@@ -417,14 +384,11 @@ fn without_stable_inodes_length_and_last_line_decide() {
     let log = world.room("log/00000001.ndjson");
     // The router's own file still has a name.
     fs::hard_link(&log, world.path().join("own")).expect("linked");
-    fs::rename(world.path().join("kept/00000001.ndjson"), &log).expect("moved");
+    files::rename(world.path().join("kept/00000001.ndjson"), &log);
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"three"}"#);
     assert_eq!(router.ended(), 1);
     assert_eq!(world.bodies("bob"), ["one", "two"]);
-    assert_eq!(
-        fs::read(&log).expect("the log"),
-        fs::read(world.path().join("own")).expect("the router's file")
-    );
+    assert_eq!(files::read(&log), files::read(world.path().join("own")));
     drop(start());
 }
 
@@ -436,18 +400,12 @@ fn a_second_router_with_a_lock_that_does_not_work_is_rejected() {
     let mut first = world.router(&[]);
     // Another mount can show the same content without the lock.
     let lock = world.room("spool/lock");
-    fs::copy(&lock, world.path().join("lock")).expect("copied");
+    files::copy(&lock, world.path().join("lock"));
     exchange(&lock, &world.path().join("lock"));
-    let log = fs::read(world.room("log/00000001.ndjson")).expect("the log");
+    let log = files::read(world.room("log/00000001.ndjson"));
     let said = world.fails(75, &["run", "--once"]);
-    assert!(
-        said.contains(&format!("process {}", first.pid())) && said.contains("lock"),
-        "{said}"
-    );
-    assert_eq!(
-        fs::read(world.room("log/00000001.ndjson")).expect("the log"),
-        log
-    );
+    assert_contains!(said, &format!("process {}", first.pid()), "lock");
+    assert_eq!(files::read(world.room("log/00000001.ndjson")), log);
     // The first router continues with the right lock, and stops after another one has written to it.
     exchange(&lock, &world.path().join("lock"));
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"two"}"#);
@@ -456,14 +414,10 @@ fn a_second_router_with_a_lock_that_does_not_work_is_rejected() {
     });
     let mut other = world.read("spool/lock");
     other["token"] = json!("of another router");
-    fs::write(&lock, other.to_string()).expect("written");
+    files::write(&lock, other.to_string());
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"three"}"#);
     assert_eq!(first.ended(), 1);
-    assert!(
-        first.log().contains("another router has written to"),
-        "{}",
-        first.log()
-    );
+    assert_contains!(first.log(), "another router has written to");
     assert_eq!(world.bodies("bob"), ["one", "two"]);
 }
 
@@ -476,7 +430,7 @@ fn a_router_on_another_machine_shows_that_it_runs() {
         "pid": 4, "mode": "run", "since": "2026-01-01T00:00:00.000000Z", "token": "far", "process": null, "boot": "far"
     });
     let lock = world.room("spool/lock");
-    fs::write(&lock, far.to_string() + "\n").expect("written");
+    files::write(&lock, far.to_string() + "\n");
     let run = || {
         world.run_with(&["run", "--once"], |command| {
             command
@@ -497,9 +451,9 @@ fn a_router_on_another_machine_shows_that_it_runs() {
         }
         second.join().expect("it ends")
     });
-    assert!(
-        said.fails(75, &["run"])
-            .contains("its lock has no effect on this process")
+    assert_contains!(
+        said.fails(75, &["run"]),
+        "its lock has no effect on this process"
     );
     // A router that was killed there no longer writes.
     assert_eq!(run().code, 0);
@@ -510,14 +464,11 @@ fn a_line_of_a_delivered_message_is_not_reported_as_lost() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let conversation = world.room("channels/main/messages.ndjson");
-    let text = fs::read_to_string(&conversation).expect("a conversation");
-    fs::write(&conversation, text.repeat(2)).expect("written");
+    let text = files::read_text(&conversation);
+    files::write(&conversation, text.repeat(2));
     world.pass();
     let told = world.inbox("human").pop().expect("a notice");
     let body = told["body"].as_str().unwrap_or_default();
-    assert!(
-        body.contains("was delivered before, and need not be sent again"),
-        "{body}"
-    );
+    assert_contains!(body, "was delivered before, and need not be sent again");
     assert!(!body.contains("To send"), "{body}");
 }

@@ -1,12 +1,13 @@
 //! The licences of everything that is compiled in: what `cargo deny check licenses` does, without a network.
 
+use crate::files;
 use serde_json::Value;
 use std::process::Command;
 use std::sync::LazyLock;
 
 /// Licences that may be used; an expression passes if one of its alternatives needs only these.
 static ALLOWED: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let deny = std::fs::read_to_string("deny.toml").expect("a file");
+    let deny = files::read_text("deny.toml");
     let deny: toml::Table = deny.parse().expect("TOML");
     let list = deny["licenses"]["allow"].clone();
     list.try_into().expect("a list of licences")

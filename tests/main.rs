@@ -1,5 +1,20 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
+/// Fails unless a text contains each of these parts. An additional message may follow a semicolon.
+macro_rules! assert_contains {
+    ($text:expr, $($part:expr),+ $(; $message:literal)?) => {{
+        let parts: &[&str] = &[$($part),+];
+        match &$text {
+            text => {
+                for part in parts {
+                    let message = String::new() $(+ &format!($message) + ": ")?;
+                    assert!(text.contains(part), "{message}{part:?} is missing in:\n{text}");
+                }
+            }
+        }
+    }};
+}
+
 mod actor;
 mod approvals;
 mod archive;
@@ -17,6 +32,7 @@ mod docs;
 mod documents;
 mod doctor;
 mod exec;
+mod files;
 mod finding;
 mod frozen;
 mod fuzz;

@@ -1,6 +1,7 @@
 //! The limits of recovery: it never sets a committed batch aside, and an error that reports no
 //! change has changed nothing.
 
+use crate::files;
 use crate::world::World;
 use std::fs;
 
@@ -16,7 +17,7 @@ fn used() -> World {
 /// Zeros in place of the last line, as if the disk had never written it.
 fn lose_the_end(world: &World) {
     let path = world.room("log/00000001.ndjson");
-    let mut bytes = fs::read(&path).expect("the log");
+    let mut bytes = files::read(&path);
     let text = String::from_utf8(bytes.clone()).expect("text");
     let last = text
         .rmatch_indices("\"count\":")
@@ -25,7 +26,7 @@ fn lose_the_end(world: &World) {
         .expect("a batch");
     let begin = text[..last].rfind('\n').map_or(0, |at| at + 1);
     bytes[begin..].fill(0);
-    fs::write(path, bytes).expect("written");
+    files::write(path, bytes);
     let _ = fs::remove_file(world.room("spool/checkpoint"));
 }
 
@@ -48,12 +49,7 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
     lose_the_end(&world);
     let before = all_that_counts(&world);
     let said = world.fails(1, &["run", "--once"]);
-    assert!(
-        said.contains("sent/alice/")
-            && said.contains("committed")
-            && said.contains("nothing was changed"),
-        "{said}"
-    );
+    assert_contains!(said, "sent/alice/", "committed", "nothing was changed");
     assert_eq!(all_that_counts(&world), before);
     // Each other file is evidence as well.
     let kept = fs::read_dir(world.room("sent/alice"))
@@ -61,18 +57,12 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
         .flatten()
         .map(|entry| entry.path());
     let last = kept.max().expect("an original");
-    fs::rename(&last, world.path().join("aside")).expect("moved");
+    files::rename(&last, world.path().join("aside"));
     let said = world.fails(1, &["run", "--once"]);
-    assert!(
-        said.contains("spool/committed") && said.contains("inbox/bob/"),
-        "{said}"
-    );
-    fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
+    assert_contains!(said, "spool/committed", "inbox/bob/");
+    files::remove_dir(world.room("inbox/bob"));
     let said = world.fails(1, &["run", "--once"]);
-    assert!(
-        said.contains("spool/committed") && said.contains("mailbag log accept-gap"),
-        "{said}"
-    );
+    assert_contains!(said, "spool/committed", "mailbag log accept-gap");
     // A person can give the batch up.
     world
         .run_with(&["log", "accept-gap", "--yes"], as_person)
@@ -92,9 +82,9 @@ fn an_end_of_the_log_that_nothing_follows_from_is_set_aside() {
     let world = used();
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"last"}"#);
     let log = world.room("log/00000001.ndjson");
-    let mut bytes = fs::read(&log).expect("the log");
+    let mut bytes = files::read(&log);
     bytes.extend([0; 500]);
-    fs::write(&log, bytes).expect("written");
+    files::write(&log, bytes);
     world.pass();
     assert_eq!(
         world.bodies("bob"),
@@ -106,11 +96,11 @@ fn an_end_of_the_log_that_nothing_follows_from_is_set_aside() {
 #[test]
 fn a_room_that_is_refused_keeps_its_damaged_log_where_it_stands() {
     let world = used();
-    fs::write(world.room("log/00000001.ndjson"), "{\"seq\":1").expect("written");
+    files::write(world.room("log/00000001.ndjson"), "{\"seq\":1");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     let before = all_that_counts(&world);
     let said = world.fails(1, &["run", "--once"]);
-    assert!(said.contains("nothing was changed"), "{said}");
+    assert_contains!(said, "nothing was changed");
     assert_eq!(all_that_counts(&world), before);
 }
 
@@ -130,24 +120,24 @@ fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
     let log = |world: &World| world.room("log/00000001.ndjson");
     let world = used();
     world.verify();
-    let whole = fs::read_to_string(log(&world)).expect("the log");
-    fs::write(log(&world), "").expect("written");
+    let whole = files::read_text(log(&world));
+    files::write(log(&world), "");
     is_rolled_back(&world, &[], "sent/alice/");
-    fs::remove_dir_all(world.room("log")).expect("removed");
+    files::remove_dir(world.room("log"));
     is_rolled_back(&world, &[], "sent/alice/");
     // The first batch alone is a valid log, so only the effects of later batches reveal the loss.
-    fs::create_dir(world.room("log")).expect("a directory");
+    files::make_dir(world.room("log"));
     let second = whole
         .match_indices("\"count\":")
         .nth(1)
         .map(|(at, _)| at)
         .expect("two batches");
     let rolled = &whole[..whole[..second].rfind('\n').expect("a line") + 1];
-    fs::write(log(&world), rolled).expect("written");
+    files::write(log(&world), rolled);
     is_rolled_back(&world, &[], "sent/alice/");
     let json = world.run(&["log", "verify", "--json"]);
-    assert!(json.err.contains("\"rolled_back\""), "{json:?}");
-    fs::write(log(&world), &whole).expect("written");
+    assert_contains!(json.err, "\"rolled_back\""; "{json:?}");
+    files::write(log(&world), &whole);
     world.verify();
 }
 
@@ -172,10 +162,10 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
         world.ok(&["log", "verify", "--head", kept]);
     }
     let path = world.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&path).expect("the log");
+    let text = files::read_text(&path);
     let seq: usize = words[0].parse().expect("a number");
     let rolled: String = text.split_inclusive('\n').take(seq).collect();
-    fs::write(&path, rolled).expect("written");
+    files::write(&path, rolled);
     for evidence in ["sent", "inbox", "spool/committed"] {
         let path = world.room(evidence);
         fs::remove_dir_all(&path)
@@ -187,13 +177,12 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     is_rolled_back(&world, &["--head", &head], "the given head");
     let other = format!("{} {} {}", words[0], "0".repeat(64), words[2]);
     let said = world.fails(65, &["log", "verify", "--head", &other]);
-    assert!(said.contains("differs from the hash"), "{said}");
+    assert_contains!(said, "differs from the hash");
     let said = used().fails(65, &["log", "verify", "--head", &head]);
-    assert!(said.contains("the head is of room"), "{said}");
-    assert!(
-        world
-            .fails(65, &["log", "verify", "--head", "x"])
-            .contains("mailbag log head")
+    assert_contains!(said, "the head is of room");
+    assert_contains!(
+        world.fails(65, &["log", "verify", "--head", "x"]),
+        "mailbag log head"
     );
 }
 
@@ -202,7 +191,7 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
     // P90
     let world = used();
     let path = world.room("log/00000001.ndjson");
-    let early = fs::read_to_string(&path).expect("the log");
+    let early = files::read_text(&path);
     let bodies = "x".repeat(200_000);
     for n in 0..8 {
         world.drop_file(
@@ -215,15 +204,12 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
     // Reading this many bytes makes the next start write a checkpoint.
     world.pass();
     assert!(world.room("spool/checkpoint").exists());
-    fs::remove_dir_all(world.room("sent")).expect("removed");
-    fs::write(&path, early).expect("written");
+    files::remove_dir(world.room("sent"));
+    files::write(&path, early);
     is_rolled_back(&world, &[], "spool/checkpoint");
     let before = all_that_counts(&world);
     let said = world.fails(1, &["run", "--once"]);
-    assert!(
-        said.contains("spool/checkpoint shows record") && said.contains("nothing was changed"),
-        "{said}"
-    );
+    assert_contains!(said, "spool/checkpoint shows record", "nothing was changed");
     assert_eq!(all_that_counts(&world), before);
 }
 

@@ -1,6 +1,7 @@
 //! Commands in a sandbox: in another PID namespace, where no number of a process outside means anything, and with parts
 //! of the room that can only be read.
 
+use crate::files;
 use crate::town::Town;
 use crate::world::{Ran, World, skip};
 use serde_json::{Value, json};
@@ -138,7 +139,7 @@ fn no_command_outside_waits_for_a_router_in_another_namespace_that_routes() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     town.wait_for_bodies("bob", &["from outside"]);
     assert_eq!(town.json(&["status"])["router"]["mode"], "run");
-    assert!(town.pass().contains("a router runs"));
+    assert_contains!(town.pass(), "a router runs");
 }
 
 #[test]
@@ -162,11 +163,7 @@ fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
     );
     let second = run(inside(&world, &[], &["join", "alice"]).env("CLAUDE_CODE_SESSION_ID", "s2"));
     assert_eq!(second.code, 75, "{}", second.err);
-    assert!(
-        second.err.contains("held by claude session s1"),
-        "{}",
-        second.err
-    );
+    assert_contains!(second.err, "held by claude session s1");
 }
 
 #[test]
@@ -196,7 +193,7 @@ fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
     let own = ["spool", "log", "sent", "sessions"];
     let mut town = Town::alice_and_bob();
     for below in own {
-        std::fs::create_dir_all(town.room(below)).expect("the room");
+        files::make_dir(town.room(below));
     }
     town.start(&[]);
     let sent = run(&mut inside(
@@ -220,11 +217,7 @@ fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
         &["send", "bob", "later", "--as", "alice"],
     ));
     assert_eq!(alone.code, 0, "it is kept: {}", alone.err);
-    assert!(
-        alone.err.contains("mailbag run") && alone.err.contains("no router is running"),
-        "{}",
-        alone.err
-    );
+    assert_contains!(alone.err, "mailbag run", "no router is running");
     town.start(&[]);
     town.wait_for_bodies("bob", &["later"]);
 }
@@ -238,7 +231,7 @@ fn in_a_read_only_room_commands_follow_a_router_and_wait_for_none_without_one() 
     let own = ["spool", "log", "sent", "sessions"];
     let mut town = Town::alice_and_bob();
     for below in own {
-        std::fs::create_dir_all(town.room(below)).expect("the room");
+        files::make_dir(town.room(below));
     }
     town.start(&[]);
     town.mail("alice", "x.json", json!({"to": "bob", "body": "dropped"}));
@@ -275,7 +268,7 @@ fn read_shows_a_message_in_a_read_only_room_and_it_stays_unread() {
         &["read", "--as", "bob"],
     ));
     assert!(read.code != 0 && read.out.contains("hello"), "{read:?}");
-    assert!(read.err.contains("mark as"), "{}", read.err);
+    assert_contains!(read.err, "mark as");
     assert_eq!(world.bodies("bob"), ["hello"]);
 }
 

@@ -1,6 +1,7 @@
 //! The router as a service: the unit file, the calls of the service manager, and the state after
 //! removal.
 
+use crate::files;
 use crate::world::{World, skip};
 use serde_json::Value;
 use std::fs;
@@ -84,7 +85,7 @@ fn a_service_is_installed_shown_and_removed_to_the_byte() {
     assert_eq!(home.run(0, &["status"])["installed"], false);
     let done = home.run(0, &["install"]);
     let file = PathBuf::from(done["file"].as_str().expect("a path"));
-    let unit = fs::read_to_string(&file).expect("the unit");
+    let unit = files::read_text(&file);
     assert_eq!(
         (unit.as_str(), done["changed"].clone()),
         (
@@ -93,10 +94,7 @@ fn a_service_is_installed_shown_and_removed_to_the_byte() {
         )
     );
     let name = done["service"].as_str().expect("a name");
-    assert!(
-        unit.contains("Type=notify\n") && unit.contains("Restart=on-failure\n"),
-        "{unit}"
-    );
+    assert_contains!(unit, "Type=notify\n", "Restart=on-failure\n");
     assert!(
         home.asked().contains(&format!("enable {name}"))
             && home.asked().contains(&format!("restart {name}"))
@@ -127,10 +125,10 @@ fn a_service_is_installed_shown_and_removed_to_the_byte() {
 #[test]
 fn a_changed_unit_is_kept_and_an_interrupted_installation_is_completed() {
     let home = Home::of(World::new(), SYSTEMCTL);
-    fs::create_dir_all(home.home.join(".config/systemd/user")).expect("a directory");
+    files::make_dir(home.home.join(".config/systemd/user"));
     let file = PathBuf::from(home.run(0, &["install"])["file"].as_str().expect("a path"));
-    let unit = fs::read_to_string(&file).expect("the unit");
-    fs::write(&file, unit.clone() + "# mine\n").expect("a file");
+    let unit = files::read_text(&file);
+    files::write(&file, unit.clone() + "# mine\n");
     for verb in ["install", "uninstall"] {
         assert!(
             home.run(1, &[verb])["error"]["what"]
@@ -138,14 +136,11 @@ fn a_changed_unit_is_kept_and_an_interrupted_installation_is_completed() {
                 .is_some_and(|what| what.contains("changed by hand"))
         );
     }
-    assert_eq!(
-        fs::read_to_string(&file).expect("the unit"),
-        unit.clone() + "# mine\n"
-    );
+    assert_eq!(files::read_text(&file), unit.clone() + "# mine\n");
     assert_eq!(home.run(0, &["status"])["current"], false);
     // As if it was killed between the file and the start.
-    fs::write(&file, unit).expect("a file");
-    fs::remove_file(home.home.join("running")).expect("it ran");
+    files::write(&file, unit);
+    files::remove_file(home.home.join("running"));
     assert_eq!(home.run(0, &["install"])["changed"], true);
     home.run(0, &["uninstall"]);
     assert!(
@@ -161,10 +156,7 @@ fn without_systemd_it_says_what_to_do_and_writes_nothing() {
         "#!/bin/sh\necho 'Failed to connect to bus: No medium found' >&2; exit 1\n",
     );
     let error = home.run(3, &["install"])["error"].to_string();
-    assert!(
-        error.contains("No medium found") && error.contains("nohup mailbag run &"),
-        "{error}"
-    );
+    assert_contains!(error, "No medium found", "nohup mailbag run &");
     assert!(!home.home.join(".config").exists());
     assert!(
         home.run(0, &["status"])["problem"]

@@ -1,6 +1,7 @@
 //! The session of each agent: joining, commands that find their agent, and the rejection of a
 //! second session.
 
+use crate::files;
 use crate::town::so_within;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -53,16 +54,13 @@ fn a_session_that_joined_needs_no_as() {
     assert_eq!(who_am_i(&world, "s1"), "alice");
     let (code, _, err) = in_session(&world, "s2", &["send", "human", "who am i"]);
     assert_eq!(code, 2, "another session is nobody: {err}");
-    assert!(err.contains("mailbag join"), "{err}");
+    assert_contains!(err, "mailbag join");
 }
 
 #[test]
 fn join_without_a_session_id_explains_how_to_give_one() {
     let complaint = room().fails(2, &["join", "alice"]);
-    assert!(
-        complaint.contains("CLAUDE_CODE_SESSION_ID") && complaint.contains("--session"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "CLAUDE_CODE_SESSION_ID", "--session");
     let world = room();
     world.ok(&["join", "alice", "--session", "0199-a", "--client", "codex"]);
     let lease = world.read("sessions/alice.json");
@@ -70,10 +68,9 @@ fn join_without_a_session_id_explains_how_to_give_one() {
         (&lease["client"], &lease["session"]),
         (&json!("codex"), &json!("0199-a"))
     );
-    assert!(
-        world
-            .fails(2, &["join", "alice", "--session", "../x"])
-            .contains("not a valid session id")
+    assert_contains!(
+        world.fails(2, &["join", "alice", "--session", "../x"]),
+        "not a valid session id"
     );
 }
 
@@ -99,10 +96,7 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
     in_session(&world, "s1", &["join", "alice"]);
     let (code, _, err) = in_session(&world, "s2", &["join", "alice"]);
     assert_eq!(code, 75, "{err}");
-    assert!(
-        err.contains("alice is held by claude session s1") && err.contains("--take-over"),
-        "{err}"
-    );
+    assert_contains!(err, "alice is held by claude session s1", "--take-over");
     let (code, _, err) = in_session(&world, "s2", &["join", "alice", "--take-over"]);
     assert!(
         code == 2 && err.contains("only a person can take over the name of a live session"),
@@ -162,7 +156,7 @@ fn a_new_agent_is_registered_only_with_its_role() {
     let world = room();
     let (code, _, err) = in_session(&world, "s1", &["join", "alicia"]);
     assert_eq!(code, 3, "a typing error makes no agent: {err}");
-    assert!(err.contains("alice"), "{err}");
+    assert_contains!(err, "alice");
     let (code, out, _) = in_session(&world, "s1", &["join", "carol", "--role", "tester"]);
     assert_eq!(
         (code, out.as_str()),
@@ -269,7 +263,7 @@ fn a_session_learns_that_its_agent_was_taken_over() {
     take_over(&world);
     let (code, _, err) = in_session(&world, "s1", &["inbox"]);
     assert_eq!(code, 75, "{err}");
-    assert!(err.contains("no longer alice: claude session s2"), "{err}");
+    assert_contains!(err, "no longer alice: claude session s2");
     // A session that reads its inbox without a lease gets mail.
     world.pass();
     let told = world.inbox("alice");
@@ -310,13 +304,13 @@ fn leases_can_be_deleted_at_any_time_and_no_mail_depends_on_them() {
             .ok(&["hook"])
     };
     hook("SessionStart");
-    std::fs::remove_dir_all(world.room("sessions")).expect("anybody may");
+    files::remove_dir(world.room("sessions"));
     world.send("bob", "alice", "meanwhile");
     assert_eq!(world.bodies("alice"), ["meanwhile"]);
-    assert!(hook("UserPromptSubmit").contains("meanwhile"));
+    assert_contains!(hook("UserPromptSubmit"), "meanwhile");
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
     in_session(&world, "s2", &["join", "bob"]);
-    std::fs::remove_file(world.room("sessions/bob.json")).expect("anybody may");
+    files::remove_file(world.room("sessions/bob.json"));
     assert_eq!(
         in_session(&world, "s2", &["inbox"]).0,
         2,

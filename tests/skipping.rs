@@ -1,7 +1,7 @@
 //! Tests that this machine cannot run: one way to skip them, and one switch that makes each a failure.
 
+use crate::files;
 use crate::world::skip;
-use std::fs;
 use std::process::Command;
 
 /// A test that cannot run on this machine.
@@ -68,7 +68,7 @@ fn tests_are_skipped_in_one_way_and_ci_skips_none() {
         if ["tests/world.rs", "tests/skipping.rs"].contains(&path.as_str()) {
             continue;
         }
-        let text = fs::read_to_string(source.path()).expect("a test");
+        let text = files::read_text(source.path());
         for (n, line) in text.lines().enumerate() {
             if line.contains("println!") && line.contains("skip") {
                 wrong.push(format!("{path}:{}: {}", n + 1, line.trim()));
@@ -80,9 +80,6 @@ fn tests_are_skipped_in_one_way_and_ci_skips_none() {
         "call `world::skip` instead:\n{}",
         wrong.join("\n")
     );
-    let ci = fs::read_to_string(".ci/run").expect(".ci/run");
-    assert!(
-        ci.contains("export MAILBAG_TEST_ALL="),
-        ".ci/run does not set the switch"
-    );
+    let ci = files::read_text(".ci/run");
+    assert_contains!(ci, "export MAILBAG_TEST_ALL="; ".ci/run does not set the switch");
 }

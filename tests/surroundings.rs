@@ -1,5 +1,6 @@
 //! Bad surroundings of the program: an output that accepts no bytes, and a wrong clock.
 
+use crate::files;
 use crate::world::{World, skip, wait};
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -29,8 +30,8 @@ fn a_router_continues_although_its_own_log_output_fails() {
         wait("it is delivered", || {
             world.inbox("bob").len() == 1 && world.names("rejected/alice").len() == 2
         });
-        fs::remove_dir_all(world.room("rejected/alice")).expect("removed");
-        fs::remove_dir_all(world.room("inbox/bob")).expect("read");
+        files::remove_dir(world.room("rejected/alice"));
+        files::remove_dir(world.room("inbox/bob"));
         let pid = rustix::process::Pid::from_child(&router);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
         assert_eq!(router.wait().expect("it ends").code(), Some(0), "{format}");
@@ -135,7 +136,7 @@ fn clock(world: &World, seconds: i64) -> Option<std::path::PathBuf> {
         world.path().join("clock.c"),
         world.path().join(format!("clock{seconds}.so")),
     );
-    fs::write(&c, source).expect("written");
+    files::write(&c, source);
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", &format!("-DSECONDS={seconds}LL"), "-o"])
         .arg(&library)

@@ -4,6 +4,7 @@
 //! Some rules have a list of exceptions with reasons. An unused exception also fails, so that the
 //! lists stay correct.
 
+use crate::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -254,7 +255,7 @@ struct Source {
 
 impl Source {
     fn read(path: &Path) -> Source {
-        let text = fs::read_to_string(path).expect("a source file");
+        let text = files::read_text(path);
         let mut code = Vec::new();
         let is_test = path.ends_with("tests.rs");
         for (n, line) in text.lines().enumerate() {
@@ -459,7 +460,7 @@ fn tests_wait_for_something_rather_than_for_some_time() {
 
 #[test]
 fn no_test_file_is_forgotten() {
-    let main = fs::read_to_string("tests/main.rs").expect("tests/main.rs");
+    let main = files::read_text("tests/main.rs");
     let there = fs::read_dir("tests")
         .expect("tests")
         .flatten()

@@ -4,6 +4,7 @@
 //! and after [`PATIENCE`] fails with the router's log.
 
 use super::world::{Router, World, skip};
+use crate::files;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -66,8 +67,8 @@ impl Town {
             town.ok(&["trust", "--yes"]);
         }
         for agent in agents.iter().filter_map(|agent| agent["id"].as_str()) {
-            fs::create_dir_all(town.room(&format!("outbox/{agent}"))).expect("an outbox");
-            fs::create_dir_all(town.room(&format!("inbox/{agent}"))).expect("an inbox");
+            files::make_dir(town.room(&format!("outbox/{agent}")));
+            files::make_dir(town.room(&format!("inbox/{agent}")));
         }
         town
     }
@@ -94,8 +95,8 @@ impl Town {
     /// Replaces a file in the room in one step.
     pub(crate) fn place(&self, below: &str, bytes: &[u8]) {
         let beside = self.room(".beside");
-        fs::write(&beside, bytes).expect("room for a file");
-        fs::rename(beside, self.room(below)).expect("the directory is there");
+        files::write(&beside, bytes);
+        files::rename(beside, self.room(below));
     }
 
     /// Starts the router, and returns once it watches.
@@ -242,7 +243,7 @@ impl Town {
                 .find(|name| self.read(&format!("{inbox}/{name}"))["body"] == *token)
         };
         self.wait("a good message after the others", || find().is_some());
-        fs::remove_file(self.room(&inbox).join(find().expect("it came"))).expect("it stands there");
+        files::remove_file(self.room(&inbox).join(find().expect("it came")));
     }
 
     /// Returns true if the sweeps must run in full size.

@@ -2,6 +2,7 @@
 
 mod recorded;
 
+use crate::files;
 use crate::town::{Town, so_within};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -129,7 +130,7 @@ fn a_working_agent_gets_mail_by_its_hook_and_is_not_woken() {
         "{:?}",
         rung(&town)
     );
-    assert!(hook("PostToolBatch").contains("in the middle of it"));
+    assert_contains!(hook("PostToolBatch"), "in the middle of it");
     hook("Stop");
     only_the_last_wakes(&town);
 }
@@ -156,7 +157,7 @@ fn a_program_that_hangs_is_ended_with_what_it_started() {
     town.wait("the log tells", || {
         town.words().contains("it was killed after 1s")
     });
-    let pid = std::fs::read_to_string(town.path().join("pid")).expect("it was started");
+    let pid = files::read_text(town.path().join("pid"));
     let stat = format!("/proc/{}/stat", pid.trim());
     town.wait("the child is gone", || {
         !std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z"))
@@ -186,7 +187,7 @@ fn mail_that_came_while_no_router_ran_wakes_when_one_does() {
         "a command that sends starts no programs"
     );
     town.start(&[]);
-    assert!(wait_for(&town, 1)[0].contains("from before"));
+    assert_contains!(wait_for(&town, 1)[0], "from before");
 }
 
 #[test]
@@ -209,10 +210,9 @@ fn commands_and_single_passes_start_no_wake_programs() {
     }
     town.send("alice", "bob", "second");
     let stop = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
-    assert!(
-        town.pipe(&["hook", "claude", "--as", "bob"], stop)
-            .out
-            .contains("second")
+    assert_contains!(
+        town.pipe(&["hook", "claude", "--as", "bob"], stop).out,
+        "second"
     );
     // It routes for longer than a router collects mail before a wake.
     let wait = town
@@ -227,7 +227,7 @@ fn commands_and_single_passes_start_no_wake_programs() {
     );
     assert!(rung(&town).is_empty(), "{:?}", rung(&town));
     town.start(&[]);
-    assert!(wait_for(&town, 1)[0].contains("third"));
+    assert_contains!(wait_for(&town, 1)[0], "third");
 }
 
 /// A room with bob as an idle session of Codex, and a replacement for `codex` that records its
@@ -312,11 +312,8 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
         "{one}"
     );
     let said = town.ok(&["status"]);
-    assert!(
-        said.contains("not loaded") && said.contains("sh is started instead"),
-        "{said}"
-    );
-    assert!(said.contains("-> codex resume s1"), "{said}");
+    assert_contains!(said, "not loaded", "sh is started instead");
+    assert_contains!(said, "-> codex resume s1");
     town.mail(
         "alice",
         "b.json",
@@ -365,11 +362,8 @@ fn mail_of_a_running_exchange_wakes_codex_immediately_and_other_mail_once_a_minu
     );
     wait_for(&town, 3);
     // One line, although the text has several.
-    let text = std::fs::read_to_string(town.path().join("woken")).expect("it was woken");
-    assert!(
-        text.contains("of the test server") && text.contains("something else"),
-        "{rung:?}"
-    );
+    let text = files::read_text(town.path().join("woken"));
+    assert_contains!(text, "of the test server", "something else"; "{rung:?}");
 }
 
 #[test]
@@ -420,7 +414,7 @@ fn a_message_that_codex_takes_and_holds_is_a_failed_wake() {
         trace.contains("Codex holds messages for this session") && !trace.contains("succeeded"),
         "{trace}"
     );
-    assert!(town.ok(&["who"]).contains("wake failed"));
+    assert_contains!(town.ok(&["who"]), "wake failed");
     assert!(
         town.names("inbox/bob/.announced").is_empty(),
         "the next prompt announces it"
@@ -443,10 +437,7 @@ fn codex_is_not_asked_to_wake_a_session_that_the_person_interrupted() {
     });
     assert!(rung(&town).is_empty(), "{:?}", rung(&town));
     let pending = town.json(&["pending", "--as", "human"])["items"].to_string();
-    assert!(
-        pending.contains("type a prompt in its terminal"),
-        "{pending}"
-    );
+    assert_contains!(pending, "type a prompt in its terminal");
 }
 
 #[test]
@@ -462,7 +453,7 @@ fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
         town.words()
             .contains("$(touch pwned) `touch pwned` {agent}; touch pwned")
     });
-    assert!(town.words().contains("{no}bob"), "{}", town.words());
+    assert_contains!(town.words(), "{no}bob");
     assert!(!town.path().join("pwned").exists());
 }
 
@@ -502,8 +493,5 @@ fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
         r#"{"version":1,"agents":[{"id":"bob","wake":{"by":"smoke"}}]}"#,
     );
     let complaint = world.fails(65, &["agent", "list"]);
-    assert!(
-        complaint.contains("agents[0].wake") && complaint.contains("claude, codex, nobody"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "agents[0].wake", "claude, codex, nobody");
 }

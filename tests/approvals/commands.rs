@@ -79,10 +79,7 @@ fn ask_ends_with_75_at_its_timeout_and_the_approval_stays_open() {
         "100ms",
     ];
     let said = world.fails(75, &ask);
-    assert!(
-        said.contains("is undecided after 100ms; the approval stays open"),
-        "{said}"
-    );
+    assert_contains!(said, "is undecided after 100ms; the approval stays open");
     world.decide("bob", "2", "yes", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
@@ -96,9 +93,9 @@ fn decide_says_what_is_wrong() {
         "a.json",
         json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?", "options": ["stay", "stop", "go"]}));
     let said = world.decide("bob", "d", "st", &[]).fails(2, &["decide"]);
-    assert!(
-        said.contains("\"st\" is not an option of alice/d; write one of stay, stop, go"),
-        "{said}"
+    assert_contains!(
+        said,
+        "\"st\" is not an option of alice/d; write one of stay, stop, go"
     );
     let digest = world.json(&["pending", "--as", "bob"])["items"][0]["digest"]
         .as_str()
@@ -108,27 +105,22 @@ fn decide_says_what_is_wrong() {
         1,
         &["decide", "--as", "carol", "d", "go", "--digest", &digest],
     );
-    assert!(
-        said.contains("carol was not asked to decide alice/d; only bob can decide it"),
-        "{said}"
+    assert_contains!(
+        said,
+        "carol was not asked to decide alice/d; only bob can decide it"
     );
     assert!(
         world.inbox("carol").is_empty(),
         "the command showed the rejection"
     );
     let said = world.decide("bob", "e", "go", &[]).fails(3, &["decide"]);
-    assert!(said.contains("there is no open approval \"e\""), "{said}");
-    assert!(
-        world
-            .decide("bob", "d", "g", &[])
-            .ok(&["decide"])
-            .contains("decided alice/d: go")
+    assert_contains!(said, "there is no open approval \"e\"");
+    assert_contains!(
+        world.decide("bob", "d", "g", &[]).ok(&["decide"]),
+        "decided alice/d: go"
     );
     let said = world.fails(1, &["decide", "--as", "bob", "d", "go"]);
-    assert!(
-        said.contains("alice/d was decided already: go, by bob at"),
-        "{said}"
-    );
+    assert_contains!(said, "alice/d was decided already: go, by bob at");
 }
 
 #[test]
@@ -170,11 +162,9 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
         json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"}),
     );
     let reply = ["reply", "d", "fine with me", "--as", "bob"];
-    assert!(
-        world
-            .run(&reply)
-            .err
-            .contains("a reply decides nothing; to decide, run `mailbag decide 2 OPTION`")
+    assert_contains!(
+        world.run(&reply).err,
+        "a reply decides nothing; to decide, run `mailbag decide 2 OPTION`"
     );
     world.mail(
         "bob",
@@ -200,8 +190,5 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
         "{traced}"
     );
     let listed = world.items(&["list"]);
-    assert!(
-        listed.to_string().contains("\"change\":\"alice/d · no\""),
-        "{listed}"
-    );
+    assert_contains!(listed.to_string(), "\"change\":\"alice/d · no\""; "{listed}");
 }

@@ -1,6 +1,7 @@
 //! Deadlines of approvals: their outcomes, and the precedence of mail that was dropped in time.
 
 use super::{approval, codes, decision, drop_at, outcomes, pass, run_at, say, steps};
+use crate::files;
 use crate::town::so_within;
 use crate::world::World;
 use serde_json::json;
@@ -182,7 +183,7 @@ fn an_unreadable_decision_does_not_keep_an_approval_open() {
     // P131
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
     // A directory with the name of a message is never a message.
-    std::fs::create_dir(world.room("outbox/bob/decision.json")).expect("a directory");
+    files::make_dir(world.room("outbox/bob/decision.json"));
     pass(&world, 300);
     assert_eq!(outcomes(&world, "alice"), [pair("no", "")]);
 }
@@ -228,10 +229,7 @@ fn the_deadline_of_an_approval_without_deciders_is_reported_to_the_asker() {
     pass(&world, 31);
     let mail = world.inbox("human").pop().expect("an escalation");
     let body = mail["body"].as_str().unwrap_or_default();
-    assert!(
-        body.contains("mailbag ack human/d --status withdrawn"),
-        "{body}"
-    );
+    assert_contains!(body, "mailbag ack human/d --status withdrawn");
     run_at(
         &world,
         32,

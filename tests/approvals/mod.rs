@@ -8,6 +8,7 @@ mod human;
 mod pending;
 mod rules;
 
+use crate::files;
 use crate::town::listing;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -113,7 +114,7 @@ pub(crate) fn codes(world: &World, agent: &str) -> Vec<String> {
 pub(crate) fn steps(world: &World) -> Vec<String> {
     let log = world.room("log");
     let lines = listing(&log).into_iter().flat_map(|name| {
-        let text = std::fs::read_to_string(log.join(name)).expect("the log");
+        let text = files::read_text(log.join(name));
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     });
     let records = lines.map(|line| serde_json::from_str::<Value>(&line).expect("a record"));

@@ -1,6 +1,7 @@
 //! `mailbag pending` and `pending.json`: the items that need an agent or the human.
 
 use super::{approval, decision, drop_at, pass, room, run_at, say};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -290,7 +291,10 @@ fn a_pending_item_of_an_inactive_sender_is_marked() {
         serde_json::from_str::<Value>(&text).expect("JSON")["items"][0]["inactive"].clone()
     };
     assert_eq!((inactive(1), inactive(600)), (json!(false), json!(true)));
-    assert!(run_at(&world, 600, &["pending", "--as", "bob"]).contains("10h ago, inactive"));
+    assert_contains!(
+        run_at(&world, 600, &["pending", "--as", "bob"]),
+        "10h ago, inactive"
+    );
 }
 
 #[test]
@@ -355,9 +359,9 @@ fn pending_shows_a_sender_s_text_in_one_line_without_control_characters() {
 fn status_counts_what_needs_the_human() {
     let world = room();
     say(&world, 0, "alice", approval("d", json!("human"), json!({})));
-    assert!(
-        run_at(&world, 180, &["status"])
-            .contains("1 item, oldest 3h ago; see `mailbag pending --as human`")
+    assert_contains!(
+        run_at(&world, 180, &["status"]),
+        "1 item, oldest 3h ago; see `mailbag pending --as human`"
     );
     let status: Value =
         serde_json::from_str(&run_at(&world, 180, &["status", "--json"])).expect("JSON");
@@ -373,7 +377,7 @@ fn a_changed_or_deleted_pending_json_is_written_again() {
     let world = room();
     say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
     let right = world.read("pending.json");
-    std::fs::remove_file(world.room("pending.json")).expect("the file");
+    files::remove_file(world.room("pending.json"));
     say(&world, 1, "alice", json!({"to": "carol", "body": "x"}));
     assert_eq!(world.read("pending.json")["pending"], right["pending"]);
 }
@@ -464,11 +468,11 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
         world.run_with(&args, set_time).fails(2, &args)
     };
     let offered = dismiss("alice/o", "bob");
-    assert!(offered.contains("mailbag handoff --accept"), "{offered}");
-    assert!(offered.contains("mailbag handoff --decline"), "{offered}");
+    assert_contains!(offered, "mailbag handoff --accept");
+    assert_contains!(offered, "mailbag handoff --decline");
     for agent in ["alice", "human"] {
         let claimed = dismiss("carol/w", agent);
-        assert!(claimed.contains("mailbag release src"), "{claimed}");
+        assert_contains!(claimed, "mailbag release src");
     }
     assert_eq!(pending(&world, 4, "bob").len(), 1);
 }

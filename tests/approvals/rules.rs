@@ -294,10 +294,7 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(
-        what.contains("alice/d was decided already: withdrawn, by alice at"),
-        "{told}"
-    );
+    assert_contains!(what, "alice/d was decided already: withdrawn, by alice at"; "{told}");
     // The same in one batch.
     drop_at(
         &world,
@@ -368,7 +365,7 @@ fn an_asker_withdraws_an_approval_after_its_only_recipient_closed_its_copy() {
         );
         assert_eq!(world.json(&["status"])["questions"]["items"], 0, "{status}");
         let again = world.fails(65, &["ack", "d", "--status", status, "--as", "alice"]);
-        assert!(again.contains("abandoned already"), "{again}");
+        assert_contains!(again, "abandoned already");
         say(&world, 3, "bob", decision("alice/d", "yes"));
         assert_eq!(codes(&world, "bob"), ["decided_already"]);
         let copy = &world.json(&["trace", "alice/d"])["recipients"][0];

@@ -1,6 +1,7 @@
 //! Shared files: old large text is compressed in place; other files are not changed.
 
 use super::{LATER, archive_at};
+use crate::files;
 use crate::world::{World, sha256};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +13,7 @@ const TEXT: &str = "the same words again and again, and é\n";
 fn room() -> (World, String) {
     let world = World::alice_and_bob();
     let text = TEXT.repeat(5000);
-    fs::write(world.path().join("notes.md"), &text).expect("a file");
+    files::write(world.path().join("notes.md"), &text);
     world.ok(&[
         "share",
         "notes.md",
@@ -26,7 +27,7 @@ fn room() -> (World, String) {
 
 /// Shares a file as alice does.
 fn share(world: &World, name: &str, bytes: &[u8]) {
-    fs::write(world.path().join(name), bytes).expect("a file");
+    files::write(world.path().join(name), bytes);
     world.ok(&["share", name, "--category", "research", "--as", "alice"]);
 }
 
@@ -60,10 +61,7 @@ fn a_large_old_text_is_compressed_where_it_stands() {
         "{dry}"
     );
     let said = archive(&world);
-    assert!(
-        said.contains("packed context: 1 file") && said.contains("research/notes.md.zst"),
-        "{said}"
-    );
+    assert_contains!(said, "packed context: 1 file", "research/notes.md.zst");
     assert_eq!(world.names("context/research"), Vec::<String>::new());
     assert_eq!(
         fs::read_dir(world.room("context/research"))
@@ -92,7 +90,7 @@ fn small_files_binaries_drafts_and_targets_of_links_are_not_compressed() {
         share(&world, name, bytes);
     }
     let outside = world.path().join("outside.md");
-    fs::write(&outside, &text).expect("a file");
+    files::write(&outside, &text);
     std::os::unix::fs::symlink(&outside, artifact(&world, "link.md")).expect("a link");
     archive(&world);
     for (name, bytes) in &files {
@@ -101,7 +99,7 @@ fn small_files_binaries_drafts_and_targets_of_links_are_not_compressed() {
             "{name}"
         );
     }
-    assert!(fs::read_to_string(&outside).expect("it stays") == text);
+    assert!(files::read_text(&outside) == text);
     assert!(artifact(&world, "notes.md.zst").exists());
 }
 
@@ -109,16 +107,15 @@ fn small_files_binaries_drafts_and_targets_of_links_are_not_compressed() {
 fn an_archiver_finishes_the_work_of_a_killed_archiver() {
     let (world, text) = room();
     let whole = zstd::encode_all(text.as_bytes(), 3).expect("zstd");
-    fs::write(
+    files::write(
         artifact(&world, ".tmp-notes.md.zst"),
         &whole[..whole.len() / 2],
-    )
-    .expect("a torn draft");
+    );
     archive(&world);
     assert!(unpacked(&world, "notes.md.zst") == text);
     assert!(!artifact(&world, ".tmp-notes.md.zst").exists());
     // Killed between the two: both stand there.
-    fs::write(artifact(&world, "notes.md"), &text).expect("a file");
+    files::write(artifact(&world, "notes.md"), &text);
     archive(&world);
     assert!(!artifact(&world, "notes.md").exists() && unpacked(&world, "notes.md.zst") == text);
 }
@@ -126,7 +123,7 @@ fn an_archiver_finishes_the_work_of_a_killed_archiver() {
 #[test]
 fn a_foreign_compressed_file_is_never_overwritten() {
     let (world, text) = room();
-    fs::write(artifact(&world, "notes.md.zst"), "mine").expect("a file");
+    files::write(artifact(&world, "notes.md.zst"), "mine");
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
     assert!(
         ran.code == 0
@@ -135,11 +132,8 @@ fn a_foreign_compressed_file_is_never_overwritten() {
                 .contains("another file already has its name with .zst appended"),
         "{ran:?}"
     );
-    assert!(fs::read_to_string(artifact(&world, "notes.md")).expect("it stays") == text);
-    assert_eq!(
-        fs::read_to_string(artifact(&world, "notes.md.zst")).expect("it stays"),
-        "mine"
-    );
+    assert!(files::read_text(artifact(&world, "notes.md")) == text);
+    assert_eq!(files::read_text(artifact(&world, "notes.md.zst")), "mine");
 }
 
 #[test]
@@ -158,14 +152,14 @@ fn a_name_that_leaves_no_room_is_left_alone_and_stops_nothing() {
 #[test]
 fn a_file_that_the_room_did_not_put_there_is_left_alone() {
     let (world, text) = room();
-    fs::write(artifact(&world, "own.md"), &text).expect("a file");
+    files::write(artifact(&world, "own.md"), &text);
     // An edited file: it may be a person's work.
     share(&world, "edited.md", text.as_bytes());
     let edited = format!("{text}and more\n");
-    fs::write(artifact(&world, "edited.md"), &edited).expect("a file");
+    files::write(artifact(&world, "edited.md"), &edited);
     archive(&world);
-    assert!(fs::read_to_string(artifact(&world, "own.md")).expect("it stays") == text);
-    assert!(fs::read_to_string(artifact(&world, "edited.md")).expect("it stays") == edited);
+    assert!(files::read_text(artifact(&world, "own.md")) == text);
+    assert!(files::read_text(artifact(&world, "edited.md")) == edited);
     assert!(artifact(&world, "notes.md.zst").exists());
 }
 
@@ -204,9 +198,9 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
         } else {
             world.write("settings.toml", format!("context = {named:?}\n"));
         }
-        fs::create_dir(&outside).expect("a directory");
+        files::make_dir(&outside);
         let text = TEXT.repeat(5000);
-        fs::write(outside.join("notes.md"), &text).expect("a file");
+        files::write(outside.join("notes.md"), &text);
         // Even a message that announces it changes nothing.
         let sha256: String = sha256(&text);
         let attachments = serde_json::json!([{"path": "research/notes.md", "sha256": sha256}]);
@@ -216,7 +210,7 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
         let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(
-            fs::read_to_string(outside.join("notes.md")).expect("it stays") == text,
+            files::read_text(outside.join("notes.md")) == text,
             "{context}"
         );
         assert_eq!(

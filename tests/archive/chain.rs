@@ -2,6 +2,7 @@
 
 use super::packs::{self, all};
 use super::{archive, letter, log, room_with_segments, route, with_segments};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
 use std::fs;
@@ -36,10 +37,9 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
         (&verified["segments"], &verified["archived"]),
         (&json!(live), &json!(live - 1))
     );
-    assert!(
-        world
-            .verify()
-            .contains(&format!("{live} segments ({} archived)", live - 1))
+    assert_contains!(
+        world.verify(),
+        &format!("{live} segments ({} archived)", live - 1)
     );
     assert_eq!(
         (
@@ -73,7 +73,7 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     let world = World::with(&["alice", "bob", "carol"]);
     letter(&world, 0);
     world.drop_file("alice", "x.json", r#"{"to":"carol","body":"waits"}"#);
-    fs::rename(world.room("inbox/carol"), world.room("elsewhere")).expect("an inbox");
+    files::rename(world.room("inbox/carol"), world.room("elsewhere"));
     world.write("inbox/carol", "in the way");
     route(&world);
     (1..8).for_each(|n| letter(&world, n));
@@ -85,7 +85,7 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     let open: Vec<String> = fs::read_dir(world.room("log"))
         .expect("a log")
         .flatten()
-        .map(|e| fs::read_to_string(e.path()).expect("text"))
+        .map(|e| files::read_text(e.path()))
         .collect();
     assert!(
         open.iter().any(|text| text.contains("waits")),
@@ -94,7 +94,7 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     assert!(!archived(&world).is_empty(), "others are not");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     world.verify();
-    fs::remove_file(world.room("inbox/carol")).expect("out of the way");
+    files::remove_file(world.room("inbox/carol"));
     route(&world);
     assert_eq!(world.bodies("carol"), ["waits"]);
     // A message's record is settled by the next one's, so the newest segment needs two of them.
@@ -111,7 +111,7 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
     let world = room_with_segments();
     archive(&world);
     let part = segment_in_archive(&world, 2);
-    let whole = fs::read(&part).expect("it is there");
+    let whole = files::read(&part);
     let complaint = |why: &str| {
         let ran = world.run(&["log", "verify"]);
         assert!(
@@ -121,11 +121,9 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
         // With a checkpoint the archive is not needed.
         let routed = world.run(&["run", "--once"]);
         assert_eq!(routed.code, 0, "{why}: {routed:?}");
-        fs::rename(world.room("spool/checkpoint"), world.room("spool/aside"))
-            .expect("there is one");
+        files::rename(world.room("spool/checkpoint"), world.room("spool/aside"));
         let routed = world.run(&["run", "--once"]);
-        fs::rename(world.room("spool/aside"), world.room("spool/checkpoint"))
-            .expect("there is one");
+        files::rename(world.room("spool/aside"), world.room("spool/checkpoint"));
         assert!(
             routed.code != 0 && routed.err.contains("00000002.ndjson"),
             "{why}: {routed:?}"
@@ -148,12 +146,12 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
             zstd::encode_all(&b"{\"seq\":3}\n"[..], 1).expect("packed"),
         ),
     ] {
-        fs::write(&part, bytes).expect("written");
+        files::write(&part, bytes);
         complaint(why);
     }
-    fs::remove_file(&part).expect("it is there");
+    files::remove_file(&part);
     complaint("missing");
-    fs::write(&part, whole).expect("written");
+    files::write(&part, whole);
     world.verify();
     route(&world);
 }
@@ -171,25 +169,24 @@ fn a_room_without_its_archive_continues_from_its_checkpoint() {
         route(&world);
     }
     archive(&world);
-    fs::rename(world.room("archive"), world.path().join("away")).expect("an archive");
+    files::rename(world.room("archive"), world.path().join("away"));
     assert!(world.room("spool/checkpoint").exists());
     letter(&world, 0);
     assert_eq!(world.inbox("bob").len(), 5);
     assert!(log(&world).lines().count() > 1, "what is there is shown");
-    assert!(
-        world
-            .fails(1, &["log", "verify"])
-            .contains("log/00000001.ndjson: is missing")
+    assert_contains!(
+        world.fails(1, &["log", "verify"]),
+        "log/00000001.ndjson: is missing"
     );
     // Without a checkpoint the end of the log is unknown, and the router does not guess.
-    fs::remove_file(world.room("spool/checkpoint")).expect("a checkpoint");
+    files::remove_file(world.room("spool/checkpoint"));
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"later"}"#);
     let complaint = world.fails(1, &["run", "--once"]);
-    assert!(
-        complaint.contains("restore it, or the part of archive/ that contains it"),
-        "{complaint}"
+    assert_contains!(
+        complaint,
+        "restore it, or the part of archive/ that contains it"
     );
-    fs::rename(world.path().join("away"), world.room("archive")).expect("it comes back");
+    files::rename(world.path().join("away"), world.room("archive"));
     route(&world);
     assert_eq!(world.inbox("bob").len(), 6);
     world.verify();
@@ -199,13 +196,10 @@ fn a_room_without_its_archive_continues_from_its_checkpoint() {
 fn an_archive_without_the_rest_of_its_log_is_not_routed() {
     let world = room_with_segments();
     archive(&world);
-    fs::remove_dir_all(world.room("log")).expect("a log");
-    fs::create_dir(world.room("log")).expect("a directory");
+    files::remove_dir(world.room("log"));
+    files::make_dir(world.room("log"));
     let complaint = world.fails(1, &["run", "--once"]);
-    assert!(
-        complaint.contains("the log's newest segment"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "the log's newest segment");
     assert!(
         fs::read_dir(world.room("log"))
             .expect("a log")
@@ -231,16 +225,16 @@ fn ids_are_forgotten_with_the_log_that_holds_them() {
 #[test]
 fn a_duplicate_segment_is_removed_only_if_it_equals_the_archived_one() {
     let world = room_with_segments();
-    let live = fs::read(world.room("log/00000001.ndjson")).expect("a segment");
+    let live = files::read(world.room("log/00000001.ndjson"));
     archive(&world);
     // As a run leaves it that is killed between the rename and the removal.
-    fs::write(world.room("log/00000001.ndjson"), &live).expect("written");
+    files::write(world.room("log/00000001.ndjson"), &live);
     world.verify();
     archive(&world);
     assert!(!world.room("log/00000001.ndjson").exists());
     // An edited segment: neither copy is changed.
     let edited = String::from_utf8_lossy(&live).replace("alice", "alicf");
-    fs::write(world.room("log/00000001.ndjson"), &edited).expect("written");
+    files::write(world.room("log/00000001.ndjson"), &edited);
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     let ran = with_segments(&world, 1500, &["archive", "--older-than", "0s"])
         .output()
@@ -265,30 +259,20 @@ fn archiving_all_messages_of_a_conversation_does_not_change_the_conversation() {
     (8..12).for_each(|n| letter(&world, n));
     let conversations =
         ["main", "old"].map(|name| world.room(&format!("channels/{name}/messages.ndjson")));
-    let before = conversations
-        .each_ref()
-        .map(|path| fs::read_to_string(path).expect("a conversation"));
+    let before = conversations.each_ref().map(|path| files::read_text(path));
     archive(&world);
     world.pass();
     assert_eq!(
-        conversations
-            .each_ref()
-            .map(|path| fs::read_to_string(path).expect("a conversation")),
+        conversations.each_ref().map(|path| files::read_text(path)),
         before
     );
     assert!(!world.room("rejected/alice").exists() && !world.room("rejected/human").exists());
     // A removed conversation is made again, including archived messages, and another program's line
     // is still noticed.
-    fs::remove_file(&conversations[1]).expect("a conversation");
+    files::remove_file(&conversations[1]);
     world.pass();
-    assert_eq!(
-        fs::read_to_string(&conversations[1]).expect("a conversation"),
-        before[1]
-    );
-    fs::write(&conversations[1], before[1].clone() + &before[1]).expect("a conversation");
+    assert_eq!(files::read_text(&conversations[1]), before[1]);
+    files::write(&conversations[1], before[1].clone() + &before[1]);
     world.pass();
-    assert_eq!(
-        fs::read_to_string(&conversations[1]).expect("a conversation"),
-        before[1]
-    );
+    assert_eq!(files::read_text(&conversations[1]), before[1]);
 }

@@ -2,6 +2,7 @@
 
 use super::packs::{all, files};
 use super::{LATER, archive, archive_at};
+use crate::files;
 use crate::town::{copy_program, is_root};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -22,9 +23,9 @@ fn links_directories_and_fifos_are_left_alone() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "a good one");
     let secret = world.path().join("secret.json");
-    fs::write(&secret, "{}").expect("written");
+    files::write(&secret, "{}");
     symlink(&secret, world.room("sent/alice/1~link.json")).expect("a link");
-    fs::create_dir(world.room("sent/alice/2~directory.json")).expect("a directory");
+    files::make_dir(world.room("sent/alice/2~directory.json"));
     let fifo = world.room("sent/alice/3~fifo.json");
     assert!(
         std::process::Command::new("mkfifo")
@@ -34,8 +35,8 @@ fn links_directories_and_fifos_are_left_alone() {
             .success()
     );
     // An agent's whole directory that leads elsewhere.
-    fs::create_dir_all(world.path().join("elsewhere")).expect("a directory");
-    fs::write(world.path().join("elsewhere/4~x.json"), "{}").expect("written");
+    files::make_dir(world.path().join("elsewhere"));
+    files::write(world.path().join("elsewhere/4~x.json"), "{}");
     symlink(world.path().join("elsewhere"), world.room("sent/bob")).expect("a link");
     world.write("rejected/file.json", "no agent's directory");
     let report = archive(&world);
@@ -62,10 +63,7 @@ fn a_file_that_is_open_for_writing_waits_for_the_next_archiver() {
         .open(&path)
         .expect("it is there");
     let report = archive(&world);
-    assert!(
-        left(&report).contains("a program is writing it"),
-        "{report}"
-    );
+    assert_contains!(left(&report), "a program is writing it"; "{report}");
     writer.write_all(b"}").expect("written");
     drop(writer);
     archive(&world);
@@ -83,12 +81,12 @@ fn a_file_or_link_in_place_of_the_archive_is_reported_and_no_mail_is_lost() {
     world.send("alice", "bob", "kept");
     world.write("archive", "mine");
     let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
-    assert!(complaint.contains("/archive"), "{complaint}");
-    fs::remove_file(world.room("archive")).expect("it is there");
-    fs::create_dir(world.path().join("elsewhere")).expect("a directory");
+    assert_contains!(complaint, "/archive");
+    files::remove_file(world.room("archive"));
+    files::make_dir(world.path().join("elsewhere"));
     symlink(world.path().join("elsewhere"), world.room("archive")).expect("a link");
     let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
-    assert!(complaint.contains("/archive"), "{complaint}");
+    assert_contains!(complaint, "/archive");
     assert_eq!(world.names("sent/alice").len(), 1);
     assert_eq!(
         fs::read_dir(world.path().join("elsewhere"))
@@ -108,7 +106,7 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
     }
     let world = World::alice_and_bob();
     world.send("alice", "bob", "kept");
-    fs::create_dir(world.room("archive")).expect("a directory");
+    files::make_dir(world.room("archive"));
     let nobody = 65_534;
     for entry in walkdir::WalkDir::new(world.path()) {
         chown(entry.expect("an entry").path(), Some(nobody), Some(nobody)).expect("root may");
@@ -134,7 +132,7 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
         ran.status.code() == Some(75) && complaint.contains("archive"),
         "{ran:?}"
     );
-    assert!(complaint.contains("Permission denied"), "{complaint}");
+    assert_contains!(complaint, "Permission denied");
     assert_eq!(
         (world.names("sent/alice").len(), all(&world.room("")).len()),
         (1, 0)
@@ -150,13 +148,9 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
     )
     .expect("root may");
     let ran = run(&["archive", "--older-than", "0s"]);
-    fs::remove_file(program).expect("it was made here");
+    files::remove_file(program);
     assert!(ran.status.success(), "{ran:?}");
-    assert!(
-        String::from_utf8_lossy(&ran.stderr)
-            .contains("inbox/bob/seen: permission denied to remove"),
-        "{ran:?}"
-    );
+    assert_contains!(String::from_utf8_lossy(&ran.stderr), "inbox/bob/seen: permission denied to remove"; "{ran:?}");
     assert_eq!(
         (
             world.names("inbox/bob/seen").len(),
@@ -180,7 +174,7 @@ fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
         .collect();
     let contents: Vec<_> = sent
         .iter()
-        .map(|path| fs::read(world.room(path)).expect("it is there"))
+        .map(|path| files::read(world.room(path)))
         .collect();
     let report = archive(&world);
     let pack = report["packed"][0]["packs"][0]
@@ -202,10 +196,7 @@ fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
         (&report["finished"], &report["packed"]),
         (&json!(1), &json!([]))
     );
-    assert_eq!(
-        fs::read_to_string(world.room(&sent[0])).expect("it stands"),
-        "another"
-    );
+    assert_eq!(files::read_text(world.room(&sent[0])), "another");
     assert!(!world.room(&sent[1]).exists());
     let names: Vec<_> = all(&world.room(""))
         .iter()
@@ -224,9 +215,9 @@ fn a_forged_note_or_pack_removes_only_files_that_are_really_packed() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "unread");
     let unread = format!("inbox/bob/{}", world.names("inbox/bob")[0]);
-    let content = fs::read_to_string(world.room(&unread)).expect("it is there");
+    let content = files::read_text(world.room(&unread));
     let outside = world.path().join("outside.json");
-    fs::write(&outside, &content).expect("written");
+    files::write(&outside, &content);
     let paths = [
         unread.as_str(),
         "../outside.json",
@@ -261,10 +252,7 @@ fn a_forged_note_or_pack_removes_only_files_that_are_really_packed() {
     world.write("archive/2026-01/seen-x.tar.zst", "no pack");
     world.write("spool/archive.lock", "archive/2026-01/seen-x.tar.zst\n");
     let complaint = world.fails(1, &["archive", "--older-than", "0s"]);
-    assert!(
-        complaint.contains("seen-x.tar.zst") && complaint.contains("move it to another place"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "seen-x.tar.zst", "move it to another place");
 }
 
 #[test]
@@ -277,7 +265,7 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
     chown(world.room("outbox/mallory"), Some(nobody), None).expect("root may");
     let secret = world.path().join("secret.json");
     let victim = 65_533;
-    fs::write(&secret, r#"{"to": "human", "body": "the secret"}"#).expect("a file");
+    files::write(&secret, r#"{"to": "human", "body": "the secret"}"#);
     chown(&secret, Some(victim), None).expect("root may");
     fs::hard_link(&secret, world.room("outbox/mallory/x.json")).expect("one file system");
     crate::town::so_within(std::time::Duration::from_secs(20), || {
@@ -285,7 +273,7 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
         world.names("rejected/mallory").len() == 2
     });
     // Its other name is removed, so that it looks like an ordinary file.
-    fs::remove_file(&secret).expect("it stands");
+    files::remove_file(&secret);
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
     assert!(
         ran.code == 0 && ran.err.contains("belongs to another user"),

@@ -2,6 +2,7 @@
 
 use super::packs::{all, files};
 use super::{LATER, archive, archive_at};
+use crate::files;
 use crate::world::{World, skip};
 use serde_json::json;
 use std::fs;
@@ -23,7 +24,7 @@ fn contents(world: &World, below: &str) -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
         let path = format!("{below}/{name}");
         (
             path.clone().into_bytes(),
-            vec![fs::read(world.room(&path)).expect("it stands there")],
+            vec![files::read(world.room(&path))],
         )
     };
     world.names(below).into_iter().map(read).collect()
@@ -169,11 +170,10 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 #[test]
 fn quiet_prints_nothing_and_a_wrong_age_is_an_error() {
     let world = room();
-    assert!(world.fails(2, &["archive"]).contains("--older-than"));
-    assert!(
-        world
-            .fails(2, &["archive", "--older-than", "week"])
-            .contains("90s, 2h, 7d")
+    assert_contains!(world.fails(2, &["archive"]), "--older-than");
+    assert_contains!(
+        world.fails(2, &["archive", "--older-than", "week"]),
+        "90s, 2h, 7d"
     );
     let ran = world.run(&["archive", "--older-than", "0s", "--quiet"]);
     assert_eq!((ran.code, &*ran.out, &*ran.err), (0, "", ""));
@@ -186,10 +186,9 @@ fn a_second_archiver_is_rejected_while_one_runs() {
     let world = room();
     let lock = fs::File::create(world.room("spool/archive.lock")).expect("a lock");
     lock.lock().expect("nobody holds it");
-    assert!(
-        world
-            .fails(75, &["archive", "--older-than", "0s"])
-            .contains("another `mailbag archive` is running")
+    assert_contains!(
+        world.fails(75, &["archive", "--older-than", "0s"]),
+        "another `mailbag archive` is running"
     );
     drop(lock);
     assert_eq!(archive(&world)["packed"].as_array().map(Vec::len), Some(3));
@@ -201,11 +200,10 @@ fn many_files_are_split_into_several_packs_without_loss() {
     let world = World::with(&["bob"]);
     let seen = world.room("inbox/bob/seen");
     for n in 0..250 {
-        fs::write(
+        files::write(
             seen.join(format!("20260301T000000.{n:06}Z-alice-m.json")),
             format!("{{\"n\":{n}}}"),
-        )
-        .expect("written");
+        );
     }
     let mut program = world.program(&["archive", "--older-than", "0s", "--json"]);
     let output = program
@@ -233,7 +231,7 @@ fn the_commands_of_the_docs_give_files_back() {
         .into_iter()
         .find(|path| path.to_string_lossy().contains("/sent-"))
         .expect("a pack");
-    let docs = fs::read_to_string("docs/archive.md").expect("the page");
+    let docs = files::read_text("docs/archive.md");
     let commands = |after: &str| -> String {
         let (_, section) = docs.split_once(after).expect("the section");
         let lines = section.lines().skip_while(|line| !line.starts_with("    "));
@@ -262,12 +260,12 @@ fn the_commands_of_the_docs_give_files_back() {
     let shown = run(&commands("How do I get a file back?"));
     let original = String::from_utf8_lossy(&content[0]);
     assert!(shown.contains(&*original), "{shown}");
-    assert_eq!(fs::read(world.room(&name)).expect("it is back"), content[0]);
+    assert_eq!(files::read(world.room(&name)), content[0]);
 
     // The first file of the pack is damaged; the commands give the others back.
-    let mut bytes = fs::read(&pack).expect("a pack");
+    let mut bytes = files::read(&pack);
     bytes[40] ^= 0x55;
-    fs::write(&pack, bytes).expect("written");
+    files::write(&pack, bytes);
     let starts = run(commands("damaged").lines().next().expect("a command"));
     let second = starts
         .lines()
@@ -282,5 +280,5 @@ fn the_commands_of_the_docs_give_files_back() {
     run(&rest.replace("+12346", &format!("+{}", second + 1)));
     let (path, content) = files.remove(0);
     let restored = world.path().join(String::from_utf8_lossy(&path).as_ref());
-    assert_eq!(fs::read(restored).expect("it is back"), content[0]);
+    assert_eq!(files::read(restored), content[0]);
 }

@@ -1,5 +1,6 @@
 //! Reads an archive without the program.
 
+use crate::files;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -61,7 +62,7 @@ pub(crate) fn log(room: &Path) -> Vec<u8> {
     {
         segments.insert(
             entry.file_name().to_string_lossy().into_owned(),
-            fs::read(entry.path()).expect("a segment"),
+            files::read(entry.path()),
         );
     }
     for path in all(room) {

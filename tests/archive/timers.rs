@@ -1,13 +1,13 @@
 //! The cron line and the systemd units of the docs: their command line works, and systemd accepts
 //! them.
 
+use crate::files;
 use crate::world::{World, skip};
-use std::fs;
 use std::process::Command;
 
 /// The blocks of the page in this language.
 fn blocks(language: &str) -> Vec<String> {
-    let page = fs::read_to_string("docs/archive.md").expect("the page");
+    let page = files::read_text("docs/archive.md");
     let begin = format!("```{language}\n");
     let parts = page.split(&begin).skip(1);
     parts
@@ -79,7 +79,7 @@ fn the_systemd_units_are_taken_and_what_they_start_runs() {
             "ExecStart=mailbag",
             &format!("ExecStart={}", program.display()),
         );
-        fs::write(dir.path().join(name), unit).expect("written");
+        files::write(dir.path().join(name), unit);
     }
     let timer = dir.path().join("mailbag-archive.timer");
     match Command::new("systemd-analyze")

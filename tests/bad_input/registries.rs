@@ -1,8 +1,8 @@
 //! A registry that can't be read stops the router at its start: nothing is replaced, nothing is routed.
 
+use crate::files;
 use crate::town::Town;
 use serde_json::json;
-use std::fs;
 
 /// A registry, and the words that the error must name.
 fn cases() -> Vec<(&'static str, &'static [&'static str])> {
@@ -53,12 +53,9 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
         }
         assert_eq!(town.text("registry.json"), text);
     }
-    fs::remove_file(town.room("registry.json")).expect("it is there");
+    files::remove_file(town.room("registry.json"));
     let complaint = town.fails(1, &["run", "--once"]);
-    assert!(
-        complaint.contains("registry.json") && complaint.contains("missing"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "registry.json", "missing");
     assert!(!town.room("registry.json").exists());
     assert_eq!(
         (town.count("bob"), town.names("outbox/alice").len()),
@@ -73,8 +70,5 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
 fn bad_settings_stop_the_start_and_are_not_replaced() {
     let town = Town::alice_and_bob().settings("durability = \"power\"\nmessage_bites = 5\n");
     let complaint = town.fails(65, &["run", "--once"]);
-    assert!(
-        complaint.contains("settings.toml line 2") && complaint.contains("message_bytes"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "settings.toml line 2", "message_bytes");
 }

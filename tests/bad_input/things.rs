@@ -1,6 +1,7 @@
 //! Files that are not regular, not readable, or have an impossible name.
 
 use super::{is_refused, nothing_else_happened};
+use crate::files;
 use crate::town::{Town, copy_program, exchange, is_root, tool};
 use serde_json::json;
 use std::ffi::OsStr;
@@ -11,9 +12,10 @@ use std::os::unix::net::UnixListener;
 
 #[test]
 fn a_symlink_is_refused_and_what_it_points_to_is_never_read() {
+    // P8
     let town = Town::alice_and_bob().run();
     let secret = town.path().join("secret");
-    fs::write(&secret, r#"{"to": "bob", "body": "the secret"}"#).expect("the world");
+    files::write(&secret, r#"{"to": "bob", "body": "the secret"}"#);
     symlink(&secret, town.room("outbox/alice/x.json")).expect("an outbox");
     symlink("nowhere", town.room("outbox/alice/y.json")).expect("an outbox");
     is_refused(&town, "alice", "x.json", "symlink");
@@ -24,20 +26,19 @@ fn a_symlink_is_refused_and_what_it_points_to_is_never_read() {
 
 #[test]
 fn a_fifo_a_socket_and_a_directory_hang_nothing() {
+    // P8
     let town = Town::alice_and_bob().run();
     tool("mkfifo", [town.room("outbox/alice/fifo.json").as_os_str()]);
     let _listening = UnixListener::bind(town.room("outbox/alice/socket.json")).expect("an outbox");
-    fs::create_dir(town.path().join("directory")).expect("the world");
-    fs::write(
+    files::make_dir(town.path().join("directory"));
+    files::write(
         town.path().join("directory/inside.json"),
         r#"{"to": "bob", "body": "x"}"#,
-    )
-    .expect("the world");
-    fs::rename(
+    );
+    files::rename(
         town.path().join("directory"),
         town.room("outbox/alice/directory.json"),
-    )
-    .expect("an outbox");
+    );
     for name in ["fifo.json", "socket.json", "directory.json"] {
         is_refused(&town, "alice", name, "not_a_file");
     }
@@ -68,27 +69,25 @@ fn devices_are_refused_without_being_read() {
 fn an_outbox_replaced_by_a_symlink_is_blocked_and_its_target_is_not_touched() {
     let town = Town::alice_and_bob().run();
     let elsewhere = town.path().join("elsewhere");
-    fs::create_dir(&elsewhere).expect("the world");
-    fs::write(
+    files::make_dir(&elsewhere);
+    files::write(
         elsewhere.join("x.json"),
         r#"{"to": "bob", "body": "not mine"}"#,
-    )
-    .expect("the world");
+    );
     symlink(&elsewhere, town.path().join("link")).expect("the world");
     exchange(&town.path().join("link"), &town.room("outbox/alice"));
     town.wait_for_reason("outbox/alice");
     town.is_alive("bob", "bob");
-    fs::write(
+    files::write(
         elsewhere.join("y.json"),
         r#"{"to": "bob", "body": "nor this"}"#,
-    )
-    .expect("the world");
+    );
     town.is_alive("bob", "bob");
     assert_eq!(town.count("bob"), 0);
     assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 2);
-    fs::remove_file(town.room("outbox/alice")).expect("it is there");
+    files::remove_file(town.room("outbox/alice"));
     // The router may already have made it again.
-    fs::create_dir_all(town.room("outbox/alice")).expect("its parent is there");
+    files::make_dir(town.room("outbox/alice"));
     town.is_alive("alice", "bob");
 }
 
@@ -115,7 +114,7 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
             json!({"to": "bob", "body": name}),
         );
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o000)).expect("its own file");
-        fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
+        files::rename(&draft, draft.with_file_name(name));
     }
     town.is_alive("bob", "bob");
     fs::set_permissions(
@@ -155,8 +154,7 @@ fn bad_content_under_bad_names_is_refused_as_under_any_other() {
         OsStr::from_bytes(b"\xff\xfe.json"),
     ];
     for name in names {
-        fs::write(town.room("outbox/alice").join(name), "{\"to\": \"bob\"")
-            .expect("the file system takes it");
+        files::write(town.room("outbox/alice").join(name), "{\"to\": \"bob\"");
     }
     for name in names {
         is_refused(&town, "alice", &name.to_string_lossy(), "truncated");

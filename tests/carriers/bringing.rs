@@ -2,21 +2,17 @@
 
 use super::Pair;
 use super::hostile::{Talk, items, lines};
+use crate::files;
 use crate::links::state;
 use crate::world::wait;
 use serde_json::json;
-use std::fs;
 
 #[test]
 fn mail_and_its_answer_cross_without_a_daemon_in_either_room() {
     // P220 P222
     let pair = Pair::new();
     pair.fit.send("alice", "po:sintra", "which port?");
-    assert!(
-        pair.once()
-            .ok(&["link run"])
-            .contains("all mail is confirmed")
-    );
+    assert_contains!(pair.once().ok(&["link run"]), "all mail is confirmed");
     assert_eq!(pair.po.bodies("sintra"), ["which port?"]);
     pair.po.send("sintra", "fit:alice", "8080");
     pair.once().ok(&["link run"]);
@@ -65,8 +61,7 @@ fn the_daemon_starts_the_carriers_along() {
     wait("it arrives", || {
         pair.po.bodies("sintra") == ["hello", "again"]
     });
-    let served: i32 = fs::read_to_string(pair.bin("serving"))
-        .expect("it ran")
+    let served: i32 = files::read_text(pair.bin("serving"))
         .trim()
         .parse()
         .expect("a number");
@@ -84,10 +79,7 @@ fn a_second_carrier_of_a_link_names_the_first_one() {
     let first = pair.carriers();
     first.says("connected");
     let told = pair.once().fails(75, &["link run --once"]);
-    assert!(
-        told.contains("another carrier serves the link po") && told.contains("process"),
-        "{told}"
-    );
+    assert_contains!(told, "another carrier serves the link po", "process");
     if cfg!(target_os = "linux") {
         assert!(told.contains(&first.child.id().to_string()), "{told}");
     }
@@ -106,7 +98,7 @@ fn a_second_carrier_of_a_link_names_the_first_one() {
 #[test]
 fn a_link_that_is_down_keeps_its_mail_and_says_why() {
     let pair = Pair::new();
-    fs::write(pair.bin("down"), "").expect("a file");
+    files::write(pair.bin("down"), "");
     let carriers = pair.carriers();
     carriers.says("link po: not connected:");
     carriers.says("Connection refused");
@@ -128,7 +120,7 @@ fn a_link_that_is_down_keeps_its_mail_and_says_why() {
         "a state is said once: {}",
         carriers.log()
     );
-    fs::remove_file(pair.bin("down")).expect("it was there");
+    files::remove_file(pair.bin("down"));
     wait("it arrives", || {
         pair.po.bodies("sintra") == ["0", "1", "2", "3", "4"]
     });
@@ -193,29 +185,26 @@ fn a_room_that_is_known_by_another_tag_says_so() {
     pair.fit.write("settings.toml", pair.settings("gym", ""));
     pair.fit.ok(&["trust", "--yes"]);
     let told = pair.once().fails(75, &["link run"]);
-    assert!(told.contains("has no link gym"), "{told}");
+    assert_contains!(told, "has no link gym");
 }
 
 #[test]
 fn a_carrier_reports_another_version_at_the_far_side() {
     // P220
     let pair = Pair::new();
-    fs::remove_file(pair.bin("mailbag")).expect("it was there");
+    files::remove_file(pair.bin("mailbag"));
     pair.script(
         "mailbag",
         "#!/bin/sh\necho '{\"hello\":{\"version\":9,\"room\":\"x\"}}'\ncat >/dev/null\n",
     );
     let told = pair.once().fails(75, &["link run"]);
-    assert!(
-        told.contains("version 9") && told.contains("version 1") && told.contains("update"),
-        "{told}"
-    );
+    assert_contains!(told, "version 9", "version 1", "update");
     pair.script(
         "mailbag",
         "#!/bin/sh\necho 'bash: mailbag: command not found' >&2\nexit 127\n",
     );
     let told = pair.once().fails(75, &["link run"]);
-    assert!(told.contains("command not found"), "{told}");
+    assert_contains!(told, "command not found");
 }
 
 #[test]
@@ -235,5 +224,5 @@ fn a_link_from_a_room_to_itself_is_rejected() {
     );
     pair.fit.ok(&["trust", "--yes"]);
     let told = pair.once().fails(75, &["link run"]);
-    assert!(told.contains("leads to this room itself"), "{told}");
+    assert_contains!(told, "leads to this room itself");
 }

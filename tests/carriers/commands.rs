@@ -28,9 +28,9 @@ fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
     let added = pair
         .fit
         .ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]);
-    assert!(
-        added.contains("the other room needs a link to this one, too; see docs/machines.md"),
-        "{added}"
+    assert_contains!(
+        added,
+        "the other room needs a link to this one, too; see docs/machines.md"
     );
     let added = pair.po.json(&["link", "add", "fit", "--carrier", "none"]);
     assert_eq!(
@@ -42,11 +42,7 @@ fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
         "[links.fit]\ncarrier = \"none\"\naccept = [\"agents\", \"roles\"]\n"
     );
     // Who adds the link agrees to it.
-    assert!(
-        pair.fit
-            .ok(&["trust"])
-            .contains("po by ssh at ann@po.example:")
-    );
+    assert_contains!(pair.fit.ok(&["trust"]), "po by ssh at ann@po.example:");
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok(&["link run"]);
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
@@ -68,7 +64,7 @@ fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
         "west",
     ]);
     assert_eq!(known_as["as"], "west");
-    assert!(settings(&pair.fit).contains("as = \"west\""));
+    assert_contains!(settings(&pair.fit), "as = \"west\"");
 }
 
 #[test]
@@ -86,22 +82,22 @@ fn an_address_that_the_carrier_cannot_use_changes_nothing() {
         let told = pair
             .fit
             .fails(2, &["link", "add", "po", "--carrier", "ssh", "--", address]);
-        assert!(told.contains("address is none of SSH"), "{address}: {told}");
+        assert_contains!(told, "address is none of SSH"; "{address}");
     }
-    assert!(
+    assert_contains!(
         pair.fit
-            .fails(2, &["link", "add", "po", "--carrier", "ssh"])
-            .contains("address is none of SSH")
+            .fails(2, &["link", "add", "po", "--carrier", "ssh"]),
+        "address is none of SSH"
     );
     let told = pair.fit.fails(
         2,
         &["link", "add", "po", &address(&pair), "--carrier", "none"],
     );
-    assert!(told.contains("has no address here"), "{told}");
-    assert!(
+    assert_contains!(told, "has no address here");
+    assert_contains!(
         pair.fit
-            .fails(2, &["link", "add", "po", "x", "--carrier", "pigeon"])
-            .contains("dir, ssh, nats and none")
+            .fails(2, &["link", "add", "po", "x", "--carrier", "pigeon"]),
+        "dir, ssh, nats and none"
     );
     assert_eq!(settings(&pair.fit), before);
     let shown = pair.fit.ok(&[
@@ -141,7 +137,7 @@ fn a_session_that_adds_a_link_does_not_agree_to_it() {
         "settings.toml",
         format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
     );
-    assert!(pair.once().fails(1, &["link run"]).contains("not agreed"));
+    assert_contains!(pair.once().fails(1, &["link run"]), "not agreed");
 }
 
 #[test]

@@ -9,18 +9,12 @@ fn foreign_settings_do_not_connect_before_the_person_agrees() {
     let pair = Pair::untrusted();
     pair.fit.send("alice", "po:sintra", "hello");
     let told = pair.once().fails(1, &["link run"]);
-    assert!(
-        told.contains("not agreed") && told.contains("mailbag trust"),
-        "{told}"
-    );
+    assert_contains!(told, "not agreed", "mailbag trust");
     let carriers = pair.carriers();
     carriers.says("you have not agreed to it");
     assert!(!pair.bin("serving").exists(), "nothing was started");
     let shown = pair.fit.ok(&["trust", "--yes"]);
-    assert!(
-        shown.contains("link     po by ssh at po.example:"),
-        "{shown}"
-    );
+    assert_contains!(shown, "link     po by ssh at po.example:");
     wait("it connects once that is agreed", || {
         pair.po.bodies("sintra") == ["hello"]
     });
@@ -42,7 +36,7 @@ fn consent_holds_for_exactly_one_address_and_tag() {
     ] {
         pair.fit.write("settings.toml", &changed);
         let told = pair.once().fails(1, &["link run"]);
-        assert!(told.contains("not agreed"), "{changed}: {told}");
+        assert_contains!(told, "not agreed"; "{changed}");
     }
     pair.fit.write(
         "settings.toml",
@@ -58,9 +52,9 @@ fn an_agent_cannot_agree_to_a_link() {
     let told = pair
         .fit
         .run_env(&["trust", "--yes"], "CLAUDE_CODE_SESSION_ID", "s1");
-    assert!(
-        told.fails(2, &["trust"])
-            .contains("only a person can change consent")
+    assert_contains!(
+        told.fails(2, &["trust"]),
+        "only a person can change consent"
     );
     pair.once().fails(1, &["link run"]);
 }
@@ -83,7 +77,7 @@ fn an_address_cannot_contain_ssh_options_or_shell_code() {
             format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
         );
         let told = pair.fit.fails(65, &["settings"]);
-        assert!(told.contains("links"), "{address}: {told}");
+        assert_contains!(told, "links"; "{address}");
         pair.fit.ok(&["trust"]);
         assert_ne!(pair.once().code, 0, "{address}");
     }
@@ -93,10 +87,9 @@ fn an_address_cannot_contain_ssh_options_or_shell_code() {
 #[test]
 fn a_link_is_shown_with_all_consent_and_in_json() {
     let pair = Pair::new();
-    assert!(
-        pair.fit
-            .ok(&["trust", "--list"])
-            .contains("connect to po by ssh at po.example:")
+    assert_contains!(
+        pair.fit.ok(&["trust", "--list"]),
+        "connect to po by ssh at po.example:"
     );
     let all = pair.fit.json(&["trust", "--list"]);
     assert_eq!(all["rooms"][0]["links"][0]["link"], "po", "{all:#}");
@@ -118,6 +111,6 @@ fn a_program_that_was_built_without_nats_says_so() {
     );
     pair.fit.ok(&["trust", "--yes"]);
     let told = pair.once().fails(2, &["link run"]);
-    assert!(told.contains("built without it"), "{told}");
-    assert!(pair.fit.run(&["doctor"]).out.contains("built without it"));
+    assert_contains!(told, "built without it");
+    assert_contains!(pair.fit.run(&["doctor"]).out, "built without it");
 }

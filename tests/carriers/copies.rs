@@ -34,9 +34,9 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     let begun = Instant::now();
     let once = copy.run_env(&["link", "run", "--once"], "PATH", pair.path());
     let said = once.fails(75, &["link run --once"]);
-    assert!(
-        said.contains("the link po has stopped: item 2 in the room po differs from the item"),
-        "{said}"
+    assert_contains!(
+        said,
+        "the link po has stopped: item 2 in the room po differs from the item"
     );
     assert_eq!(
         said.matches("mailbag link rebind po").count(),

@@ -187,11 +187,8 @@ fn a_line_without_an_end_is_refused_at_the_largest_size_of_an_item() {
     let pair = Pair::new();
     let output = served(&pair.po, "fit", &vec![b'x'; 32 << 20]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(error.contains("more than 4194304 bytes"), "{error}");
-    assert!(
-        String::from_utf8_lossy(&output.stdout).contains("{\"bye\":"),
-        "the peer is told"
-    );
+    assert_contains!(error, "more than 4194304 bytes");
+    assert_contains!(String::from_utf8_lossy(&output.stdout), "{\"bye\":"; "the peer is told");
 }
 
 #[test]
@@ -281,5 +278,8 @@ fn a_link_that_the_room_does_not_have_or_that_is_within_the_machine_is_not_serve
         "tag = \"po\"\n[links.fit]\naddress = \"/x\"\n",
     );
     let output = served(&pair.po, "fit", &lines(&[hello()]));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("within that machine"));
+    assert_contains!(
+        String::from_utf8_lossy(&output.stderr),
+        "within that machine"
+    );
 }

@@ -6,6 +6,7 @@
 //!   a minute.
 
 use super::{Pair, Running};
+use crate::files;
 use crate::town::Town as Rooms;
 use crate::world::{World, wait};
 use rustix::process::{Pid, Signal, kill_process};
@@ -75,7 +76,7 @@ impl Town {
         for (name, world) in [("to-fit", &self.pair.fit), ("to-po", &self.pair.po)] {
             match there {
                 true => symlink(world.path(), self.pair.bin(name)).expect("a path"),
-                false => fs::remove_file(self.pair.bin(name)).expect("a path"),
+                false => files::remove_file(self.pair.bin(name)),
             }
         }
     }
@@ -86,10 +87,10 @@ impl Town {
         match self.carrier {
             Carrier::Dir => self.lead(!is_down),
             Carrier::Ssh if is_down => {
-                fs::write(self.pair.bin("down"), "").expect("a file");
+                files::write(self.pair.bin("down"), "");
                 self.kill_far_end();
             }
-            Carrier::Ssh => fs::remove_file(self.pair.bin("down")).expect("a file"),
+            Carrier::Ssh => files::remove_file(self.pair.bin("down")),
         }
     }
 

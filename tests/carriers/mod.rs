@@ -11,6 +11,7 @@ mod kills;
 mod nats;
 mod real;
 
+use crate::files;
 use crate::world::{KilledChild, Ran, World, wait};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -76,7 +77,7 @@ impl Pair {
     pub(super) fn script(&self, name: &str, text: &str) {
         let path = self.bin(name);
         let _ = fs::remove_file(&path);
-        fs::write(&path, text).expect("a script");
+        files::write(&path, text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its permissions");
     }
 
@@ -113,7 +114,7 @@ impl Pair {
         let message = serde_json::json!({"to": to, "body": body});
         let name = format!("{}.json", uuid::Uuid::now_v7());
         let draft = from.drop_file(agent, &format!(".{name}"), message.to_string());
-        fs::rename(&draft, draft.with_file_name(name)).expect("a message");
+        files::rename(&draft, draft.with_file_name(name));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The real SSH client and server: a server of this test's own, on a free port of this machine.
 
 use super::{Pair, Running};
+use crate::files;
 use crate::world::{skip, wait};
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -44,13 +45,13 @@ fn server(pair: &Pair) -> Option<Server> {
             .status();
         assert!(made.expect("ssh-keygen runs").success());
     }
-    fs::copy(at("own.pub"), at("authorized")).expect("a copy");
+    files::copy(at("own.pub"), at("authorized"));
     let port = TcpListener::bind("127.0.0.1:0")
         .and_then(|free| free.local_addr())
         .expect("a free port")
         .port();
-    let host = fs::read_to_string(at("host.pub")).expect("a key");
-    fs::write(at("known"), format!("[127.0.0.1]:{port} {host}")).expect("a file");
+    let host = files::read_text(at("host.pub"));
+    files::write(at("known"), format!("[127.0.0.1]:{port} {host}"));
     let trust = pair.po.trust().display();
     let environment = format!(
         "SetEnv PATH={} MAILBAG_TRUST_DIR={trust} MAILBAG_TEST_KEEPS=all",
@@ -62,14 +63,14 @@ fn server(pair: &Pair) -> Option<Server> {
         at("host"),
         at("authorized")
     );
-    fs::write(at("sshd_config"), config).expect("a file");
+    files::write(at("sshd_config"), config);
     let client = format!(
         "Host po.example\n HostName 127.0.0.1\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
          UserKnownHostsFile {}\n StrictHostKeyChecking yes\n",
         at("own"),
         at("known")
     );
-    fs::write(at("ssh_config"), client).expect("a file");
+    files::write(at("ssh_config"), client);
     let wrapper = format!(
         "#!/bin/sh\necho $$ > {}\nexec {} -F {} \"$@\"\n",
         at("client"),
@@ -95,7 +96,7 @@ fn server(pair: &Pair) -> Option<Server> {
 
 impl Server {
     fn kill_client(&self) {
-        let pid = fs::read_to_string(self.dir.path().join("client")).expect("it ran");
+        let pid = files::read_text(self.dir.path().join("client"));
         let pid = rustix::process::Pid::from_raw(pid.trim().parse().expect("a number"))
             .expect("a process");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
@@ -141,11 +142,11 @@ fn a_forced_command_limits_a_key_to_one_link() {
     // P227
     let pair = Pair::new();
     let Some(server) = server(&pair) else { return };
-    let key = fs::read_to_string(server.dir.path().join("own.pub")).expect("a key");
+    let key = files::read_text(server.dir.path().join("own.pub"));
     let room = pair.po.room("").display().to_string();
     let force = |line: &str| {
         let line = format!("command=\"{line}\",restrict {key}");
-        fs::write(server.dir.path().join("authorized"), line).expect("a file");
+        files::write(server.dir.path().join("authorized"), line);
     };
     force(&format!("mailbag link serve fit --room {room}"));
     // Whatever this side asks for, the far side chooses the link.
@@ -157,8 +158,8 @@ fn a_forced_command_limits_a_key_to_one_link() {
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
     force("echo welcome");
     let told = pair.once().fails(75, &["link run"]);
-    assert!(told.contains("does not use the link protocol"), "{told}");
-    fs::write(server.dir.path().join("authorized"), "").expect("a file");
+    assert_contains!(told, "does not use the link protocol");
+    files::write(server.dir.path().join("authorized"), "");
     let told = pair.once().fails(75, &["link run"]);
-    assert!(told.contains("Permission denied"), "{told}");
+    assert_contains!(told, "Permission denied");
 }

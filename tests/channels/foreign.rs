@@ -2,6 +2,7 @@
 //! writer.
 
 use super::{bytes, said};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::Value;
@@ -11,7 +12,7 @@ use std::io::Write;
 const FILE: &str = "channels/main/messages.ndjson";
 
 fn append(world: &World, text: &str) {
-    fs::create_dir_all(world.room("channels/main")).expect("a directory");
+    files::make_dir(world.room("channels/main"));
     let file = fs::OpenOptions::new()
         .append(true)
         .create(true)
@@ -194,7 +195,7 @@ fn a_forged_copy_of_a_router_line_is_removed() {
     append(&world, &real);
     world.pass();
     assert_eq!(said(&world, "main"), ["pay 10"]);
-    fs::write(world.room(FILE), real.replace("pay 10", "pay 99")).expect("a conversation");
+    files::write(world.room(FILE), real.replace("pay 10", "pay 99"));
     world.pass();
     assert_eq!(said(&world, "main"), ["pay 10"]);
     assert!(!kept(&world, "alice").is_empty());

@@ -1,6 +1,7 @@
 //! A conversation that was deleted, cut or torn is made again: no line lost, none twice.
 
 use super::{bytes, said};
+use crate::files;
 use crate::world::{World, skip};
 use std::fs;
 use std::io::Write;
@@ -28,7 +29,7 @@ fn the_next_pass_makes_a_deleted_conversation_again() {
     // P53
     let world = talked(30);
     let (main, other) = (bytes(&world, "main"), bytes(&world, "other"));
-    fs::remove_dir_all(world.room("channels")).expect("it may be deleted");
+    files::remove_dir(world.room("channels"));
     world.pass();
     assert_eq!(
         (bytes(&world, "main"), bytes(&world, "other")),
@@ -42,7 +43,7 @@ fn a_running_router_makes_a_deleted_conversation_again_with_the_next_message() {
     let world = talked(12);
     let before = bytes(&world, "main");
     let _router = world.router(&[]);
-    fs::remove_dir_all(world.room("channels/main")).expect("it may be deleted");
+    files::remove_dir(world.room("channels/main"));
     world.send("alice", "bob", "after");
     world.wait("all of it and the new line", || {
         fs::read(world.room(FILE))
@@ -59,7 +60,7 @@ fn a_conversation_truncated_at_any_byte_is_completed() {
     let whole = bytes(&world, "main");
     let step = (whole.len() / 60).max(1);
     for cut in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {
-        fs::write(world.room(FILE), &whole[..cut]).expect("a torn file");
+        files::write(world.room(FILE), &whole[..cut]);
         world.ok(&["inbox", "bob"]);
         assert!(
             bytes(&world, "main") == whole,
@@ -79,7 +80,7 @@ fn blanks_that_a_power_cut_left_are_no_lines() {
     let whole = bytes(&world, "main");
     for (kept, blanks) in [(whole.len(), 4096), (whole.len() / 2, 700), (0, 5000)] {
         let torn = [&whole[..kept], &vec![0; blanks]].concat();
-        fs::write(world.room(FILE), torn).expect("a torn file");
+        files::write(world.room(FILE), torn);
         world.pass();
         assert!(bytes(&world, "main") == whole, "kept {kept}");
     }
@@ -94,8 +95,8 @@ fn a_hole_that_a_power_cut_left_far_back_is_filled_after_the_boot() {
     for (from, to) in [(0, 10), (3_000, 7_096), (50_000, 50_001)] {
         let mut torn = whole.clone();
         torn[from..to].fill(0);
-        fs::write(world.room(FILE), &torn).expect("a file with a hole");
-        fs::write(world.room("spool/boot"), "an earlier boot").expect("the router's note");
+        files::write(world.room(FILE), &torn);
+        files::write(world.room("spool/boot"), "an earlier boot");
         world.pass();
         assert!(bytes(&world, "main") == whole, "from {from} to {to}");
     }
@@ -109,7 +110,7 @@ fn a_hole_that_a_power_cut_left_far_back_is_filled_after_the_boot() {
 fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
     let world = talked(3);
     for make in [
-        |path: &std::path::Path| fs::create_dir(path).expect("a directory"),
+        |path: &std::path::Path| files::make_dir(path),
         |path: &std::path::Path| std::os::unix::fs::symlink("/etc/hostname", path).expect("a link"),
         |path: &std::path::Path| {
             rustix::fs::mknodat(
@@ -123,7 +124,7 @@ fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
         },
     ] {
         let path = world.room(FILE);
-        fs::remove_file(&path).expect("a file");
+        files::remove_file(&path);
         make(&path);
         let sent = world.send("alice", "bob", "nevertheless");
         assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
@@ -152,7 +153,7 @@ fn a_conversation_that_cannot_be_opened_after_a_boot_delays_no_mail() {
     if !change("+i").is_ok_and(|done| done.status.success()) {
         return skip("an immutable conversation: chattr fails on this file system");
     }
-    fs::write(world.room("spool/boot"), "an earlier boot").expect("the router's note");
+    files::write(world.room("spool/boot"), "an earlier boot");
     let sent = world.send("alice", "bob", "nevertheless");
     assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
     let status = world.json(&["status"]);
@@ -174,7 +175,7 @@ fn a_large_one_is_compared_at_its_end_only() {
     // it made again.
     torn[20] = b'#';
     torn.truncate(whole.len() - 100);
-    fs::write(world.room(FILE), &torn).expect("a torn file");
+    files::write(world.room(FILE), &torn);
     world.pass();
     let now = bytes(&world, "main");
     assert!(now.len() == whole.len() && now[200..] == whole[200..]);

@@ -39,37 +39,6 @@ fn a_message_without_to_reaches_the_mentioned_agents() {
 }
 
 #[test]
-fn mail_addresses_code_and_decorators_are_no_mentions() {
-    let world = team();
-    let bodies = [
-        "write to bob@host or user@bob",
-        "`@bob` and ``x ` @bob``",
-        "```python\n@bob\ndef f(): ...\n```",
-        "~~~\n@bob\n~~~\nhttps://x.example/@bob, @bob/pkg",
-    ];
-    for (n, body) in bodies.iter().enumerate() {
-        world.mail(
-            "alice",
-            &format!("{n}.json"),
-            json!({"type": "status", "body": body}),
-        );
-        world.mail(
-            "alice",
-            &format!("{n}-to-nobody.json"),
-            json!({"body": body}),
-        );
-    }
-    world.pass();
-    assert!(world.inbox("bob").is_empty());
-    assert_eq!(conversation(&world, "main").len(), bodies.len());
-    assert_eq!(
-        world.inbox("alice").len(),
-        bodies.len(),
-        "a message for nobody is refused"
-    );
-}
-
-#[test]
 fn the_channel_and_a_role_can_be_mentioned() {
     let world = team();
     world.drop_file("alice", "1.json", r#"{"body":"@channel: lunch"}"#);

@@ -8,6 +8,7 @@ mod mentions;
 mod mending;
 mod showing;
 
+use crate::files;
 use crate::world::World;
 use serde_json::Value;
 
@@ -37,6 +38,5 @@ pub(crate) fn said(world: &World, channel: &str) -> Vec<String> {
 /// The bytes of a channel's conversation.
 #[track_caller]
 pub(crate) fn bytes(world: &World, channel: &str) -> Vec<u8> {
-    std::fs::read(world.room(&format!("channels/{channel}/messages.ndjson")))
-        .expect("a conversation")
+    files::read(world.room(&format!("channels/{channel}/messages.ndjson")))
 }

@@ -1,5 +1,6 @@
 //! The lists, pages and live output of `mailbag channel`.
 
+use crate::files;
 use crate::world::World;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -46,11 +47,9 @@ fn channels_are_listed_with_how_much_was_said_and_when() {
         (vec!["design", "1"], vec!["main", "2"])
     );
     assert!(rows[1][2].ends_with('Z'), "{text}");
-    assert!(
-        World::new()
-            .run(&["channel", "list"])
-            .err
-            .contains("no channels yet")
+    assert_contains!(
+        World::new().run(&["channel", "list"]).err,
+        "no channels yet"
     );
 }
 
@@ -84,7 +83,7 @@ fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
     let file = world.text("channels/main/messages.ndjson");
     assert_eq!(world.ok(&["channel", "show", "main", "--json"]), file);
     let said = world.fails(3, &["channel", "show", "mian"]);
-    assert!(said.contains("did you mean main"), "{said}");
+    assert_contains!(said, "did you mean main");
     world.fails(3, &["channel", "show", "../log"]);
     world.fails(2, &["channel", "watch", "../log"]);
 }
@@ -126,7 +125,7 @@ fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again()
     assert_eq!(next().expect("the last")["content"], "three");
     world.send("bob", "alice", "four");
     assert_eq!(next().expect("a line")["content"], "four");
-    std::fs::remove_dir_all(world.room("channels")).expect("it may be deleted");
+    files::remove_dir(world.room("channels"));
     world.send("bob", "alice", "five");
     assert_eq!(next().expect("a line")["content"], "five");
     let pid = rustix::process::Pid::from_child(&child);

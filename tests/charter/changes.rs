@@ -2,6 +2,7 @@
 //! it, and even while no router ran.
 
 use super::TEXT;
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -19,10 +20,7 @@ pub(super) const OBSTACLES: [Obstacle; 5] = [
         |path| symlink("/etc/passwd", path).expect("a link"),
         "a symbolic link",
     ),
-    (
-        |path| fs::create_dir(path).expect("a directory"),
-        "a directory",
-    ),
+    (|path| files::make_dir(path), "a directory"),
     (
         |path| {
             assert!(
@@ -36,11 +34,11 @@ pub(super) const OBSTACLES: [Obstacle; 5] = [
         "a FIFO",
     ),
     (
-        |path| fs::write(path, vec![b'x'; 65 << 10]).expect("a file"),
+        |path| files::write(path, vec![b'x'; 65 << 10]),
         "66560 bytes",
     ),
     (
-        |path| fs::write(path, b"## Goals\n- \xff\n").expect("a file"),
+        |path| files::write(path, b"## Goals\n- \xff\n"),
         "not UTF-8 in line 2",
     ),
 ];
@@ -91,7 +89,7 @@ fn a_running_router_records_each_change_once_and_tells_the_human() {
     town.wait_for_mail("human", 2);
     edit(&town, TEXT);
     town.wait_for_mail("human", 3);
-    fs::remove_file(town.room("charter.md")).expect("it is there");
+    files::remove_file(town.room("charter.md"));
     let told = town.wait_for_mail("human", 4);
     assert_eq!(told[3]["subject"], "charter.md was removed");
     let [text, other] = [version(TEXT), version("## Goals\n- Another\n")];
@@ -123,7 +121,7 @@ fn the_next_pass_records_a_change_made_while_no_router_ran() {
     };
     edit(&world, "## Goals\n- One\n");
     pass_until(1);
-    fs::remove_file(world.room("charter.md")).expect("it is there");
+    files::remove_file(world.room("charter.md"));
     pass_until(2);
     edit(&world, "## Goals\n- One\n");
     pass_until(3);
@@ -141,7 +139,7 @@ fn a_file_that_is_still_written_does_not_count_yet() {
     // Each append happens before the file has been unchanged for two seconds.
     for n in 0..20 {
         written.push_str(&format!("## Goals\n- goal {n}\n"));
-        fs::write(&path, &written).expect("the room");
+        files::write(&path, &written);
         town.mail(
             "alice",
             &format!("{n}.json"),
@@ -205,7 +203,7 @@ fn mail_and_lanes_go_on(make: fn(&Path), word: &str) {
     let town = Town::of(&["alice", "bob", "carol"]).run();
     edit(&town, TEXT);
     town.wait_for_mail("human", 1);
-    fs::remove_file(town.room("charter.md")).expect("it is there");
+    files::remove_file(town.room("charter.md"));
     make(&town.room("charter.md"));
     town.wait_for_reason(word);
     let told = town.wait_for_mail("human", 2);

@@ -67,18 +67,15 @@ fn a_name_of_the_registry_is_never_taken_over_by_a_lane() {
     ] {
         let (agents, rule) = reached(&town, address);
         assert_eq!(agents, [agent], "{address}");
-        assert!(
-            rule.contains("the lane of this name is lane:"),
-            "{address}: {rule}"
-        );
+        assert_contains!(rule, "the lane of this name is lane:"; "{address}");
     }
     for lane in ["lane:web", "lane:bob", "lane:porto", "lane:tester"] {
         let (agents, rule) = reached(&town, lane);
         assert_eq!(agents, ["mallory"], "{lane}");
-        assert!(rule.contains("the owners of the lane"), "{rule}");
+        assert_contains!(rule, "the owners of the lane");
     }
     let unknown = town.fails(65, &["send", "tester", "x", "--as", "bob"]);
-    assert!(unknown.contains("all_tester"), "{unknown}");
+    assert_contains!(unknown, "all_tester");
 }
 
 #[test]

@@ -44,12 +44,12 @@ fn a_charter_is_shown_and_parsed() {
 fn the_template_is_written_once() {
     let world = World::new();
     let missing = world.fails(3, &["charter"]);
-    assert!(missing.contains("mailbag charter init"), "{missing}");
+    assert_contains!(missing, "mailbag charter init");
     world.ok(&["charter", "init"]);
     assert_eq!(world.json(&["charter"])["goals"], json!([]));
     world.write("charter.md", TEXT);
     let exists = world.fails(2, &["charter", "init"]);
-    assert!(exists.contains("exists already"), "{exists}");
+    assert_contains!(exists, "exists already");
     assert_eq!(world.text("charter.md"), TEXT);
 }
 

@@ -1,6 +1,7 @@
 //! The charter in rooms as they are: read-only, of another user, moved, archived, without a name, and made by a stranger.
 
 use super::TEXT;
+use crate::files;
 use crate::town::{Town, tool};
 use crate::world::World;
 use serde_json::json;
@@ -49,10 +50,7 @@ fn an_unreadable_charter_is_pending_and_mail_continues_until_it_is_readable() {
     town.is_alive("alice", "bob");
     let shown = theirs(&town, &["charter"]).output().expect("it runs");
     assert_eq!(shown.status.code(), Some(75));
-    assert!(
-        String::from_utf8_lossy(&shown.stderr).contains("ermission denied"),
-        "{shown:?}"
-    );
+    assert_contains!(String::from_utf8_lossy(&shown.stderr), "ermission denied"; "{shown:?}");
     set(0o644);
     town.wait("nothing is pending", || !is_denied());
     assert_eq!(town.count("human"), 1, "it is the same charter");
@@ -67,7 +65,7 @@ fn a_moved_and_an_archived_room_know_their_charter() {
     town.ok(&["archive", "--older-than", "0s"]);
     fs::remove_file(town.room("spool/checkpoint")).ok();
     let elsewhere = town.path().join("elsewhere");
-    fs::rename(town.room(""), &elsewhere).expect("the same file system");
+    files::rename(town.room(""), &elsewhere);
     let room = elsewhere.display().to_string();
     for _ in 0..2 {
         town.ok(&["--room", &room, "run", "--once", "-q"]);
@@ -80,9 +78,9 @@ fn a_moved_and_an_archived_room_know_their_charter() {
             .count(),
         1
     );
-    assert!(
-        town.ok(&["--room", &room, "charter"])
-            .contains("Sign in with a passkey")
+    assert_contains!(
+        town.ok(&["--room", &room, "charter"]),
+        "Sign in with a passkey"
     );
 }
 

@@ -1,6 +1,7 @@
 //! The claim commands: their output and exit status.
 
 use super::{answer, claim, office, owner, release_all, time};
+use crate::files;
 use crate::world::{World, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -59,15 +60,13 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
         (&data["status"], &data["claims"]),
         (&json!("granted"), &json!(["task:login"]))
     );
-    assert!(
-        world
-            .fails(2, &["claim", "/etc/hosts", "--as", "bob"])
-            .contains("in no repository")
+    assert_contains!(
+        world.fails(2, &["claim", "/etc/hosts", "--as", "bob"]),
+        "in no repository"
     );
-    assert!(
-        world
-            .fails(65, &["claim", "task:a b", "--as", "bob"])
-            .contains("not the name of a task")
+    assert_contains!(
+        world.fails(65, &["claim", "task:a b", "--as", "bob"]),
+        "not the name of a task"
     );
 }
 
@@ -117,10 +116,7 @@ fn without_a_decision_in_time_the_status_is_75() {
     router.signal(Signal::STOP);
     let complaint = world.fails(75, &["claim", "src", "--as", "alice"]);
     router.signal(Signal::CONT);
-    assert!(
-        complaint.contains("the router has not decided yet: ") && complaint.contains("is stopped"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "the router has not decided yet: ", "is stopped");
     wait("the claim is granted", || {
         world.json(&["claims"])["claims"][0]["owner"] == "alice"
     });
@@ -158,10 +154,9 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
         (&first["status"], &first["to"]),
         (&json!("offered"), &json!("bob"))
     );
-    assert!(
-        world
-            .fails(2, &["handoff", "--accept", "--as", "bob"])
-            .contains("there are 2 open offers")
+    assert_contains!(
+        world.fails(2, &["handoff", "--accept", "--as", "bob"]),
+        "there are 2 open offers"
     );
     assert_eq!(
         world.ok(&[
@@ -180,10 +175,9 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
     assert_eq!(world.bodies("alice"), ["", "no time"]);
     world.ok(&["handoff", "carol", "--as", "alice"]);
     world.ok(&["handoff", "--decline", "--as", "alice"]);
-    assert!(
-        world
-            .fails(1, &["handoff", "--accept", "--as", "carol"])
-            .contains("no such offer is open")
+    assert_contains!(
+        world.fails(1, &["handoff", "--accept", "--as", "carol"]),
+        "no such offer is open"
     );
     assert_eq!(
         (owner(&world, "src"), owner(&world, "docs")),
@@ -195,10 +189,9 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
 fn the_human_releases_the_claims_of_another_agent() {
     let world = office();
     world.ok(&["claim", "src", "--as", "bob"]);
-    assert!(
-        world
-            .fails(1, &["release", "--of", "bob", "--as", "carol"])
-            .contains("cannot release the claims of bob")
+    assert_contains!(
+        world.fails(1, &["release", "--of", "bob", "--as", "carol"]),
+        "cannot release the claims of bob"
     );
     let data = world.json(&[
         "release", "src", "--of", "bob", "--note", "crashed", "--as", "human",
@@ -208,17 +201,16 @@ fn the_human_releases_the_claims_of_another_agent() {
         (&json!("released"), &json!("bob"))
     );
     assert_eq!(world.bodies("bob"), ["crashed"], "the owner is told why");
-    assert!(
-        world
-            .fails(1, &["release", "--as", "bob"])
-            .contains("bob owns nothing")
+    assert_contains!(
+        world.fails(1, &["release", "--as", "bob"]),
+        "bob owns nothing"
     );
 }
 
 #[test]
 fn paths_are_relative_to_the_current_directory() {
     let world = office();
-    std::fs::create_dir_all(world.path().join("src/auth")).expect("a directory");
+    files::make_dir(world.path().join("src/auth"));
     let inside = |args: &[&str]| {
         world.run_with(args, |command| {
             command.current_dir(world.path().join("src"));
@@ -261,7 +253,7 @@ fn claims_tells_whether_a_path_is_free() {
             ran.code == 1 && ran.out.contains(": owned by alice ("),
             "{ran:?}"
         );
-        assert!(ran.out.contains(": Passkeys"), "{ran:?}");
+        assert_contains!(ran.out, ": Passkeys"; "{ran:?}");
     }
     let ran = world.run(&["claims", "src/auth/x.rs", "--as", "bob", "--json"]);
     let data: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -284,10 +276,9 @@ fn claims_tells_whether_a_path_is_free() {
 fn claims_ends_with_75_if_the_owner_is_unknown() {
     // P141
     let world = World::empty();
-    assert!(
-        world
-            .fails(75, &["claims", "src", "--as", "alice"])
-            .contains("it is unknown who owns the work")
+    assert_contains!(
+        world.fails(75, &["claims", "src", "--as", "alice"]),
+        "it is unknown who owns the work"
     );
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
@@ -295,13 +286,12 @@ fn claims_ends_with_75_if_the_owner_is_unknown() {
         .into_iter()
         .for_each(|body| drop(world.send("bob", "carol", body)));
     let log = world.room("log/00000001.ndjson");
-    let text = std::fs::read_to_string(&log).expect("the log");
-    std::fs::write(
+    let text = files::read_text(&log);
+    files::write(
         &log,
         text.replacen("\"event\":\"accepted\"", "\"event\":\"accepte\u{1}\"", 1),
-    )
-    .expect("the log");
-    std::fs::remove_file(world.room("claims.json")).expect("the file");
+    );
+    files::remove_file(world.room("claims.json"));
     world.fails(75, &["claims", "src", "--as", "bob"]);
 }
 
@@ -310,8 +300,8 @@ fn a_missing_or_damaged_file_changes_no_answer() {
     // P141
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
-    let text = std::fs::read(world.room("claims.json")).expect("the file");
-    std::fs::remove_file(world.room("claims.json")).expect("the file");
+    let text = files::read(world.room("claims.json"));
+    files::remove_file(world.room("claims.json"));
     assert_eq!(world.run(&["claims", "src", "--as", "bob"]).code, 1);
     for bytes in [&text[..text.len() / 2], b"[]", b"", b"{\"claims\": []}"] {
         world.write("claims.json", bytes);
@@ -392,10 +382,7 @@ fn wait_ends_when_the_owner_releases_the_work() {
         ran.status.success() && ran.stdout == b"granted: src/x.rs (lease 4h)\n",
         "{ran:?}"
     );
-    assert!(
-        String::from_utf8_lossy(&ran.stderr).contains("waiting for src/x.rs: alice owns src since"),
-        "{ran:?}"
-    );
+    assert_contains!(String::from_utf8_lossy(&ran.stderr), "waiting for src/x.rs: alice owns src since"; "{ran:?}");
     assert_eq!(world.inbox("bob").len(), 0, "the command has told it");
 }
 
@@ -416,10 +403,7 @@ fn a_wait_that_ends_in_vain_leaves_the_claim_in_the_queue() {
             "bob",
         ],
     );
-    assert!(
-        complaint.contains("keeps its place in the queue"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "keeps its place in the queue");
     let waiting = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
     wait("bob waits again", || world.names("sent/bob").len() == 2);
     assert_eq!(queue(&world), ["bob"], "a repeated claim keeps its place");
@@ -450,10 +434,7 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     let ran = first.wait_with_output().expect("it ends");
     assert!(!ran.status.success());
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(
-        said.contains(&format!("withdrawn: docs, src ({id})")),
-        "{said}"
-    );
+    assert_contains!(said, &format!("withdrawn: docs, src ({id})"));
     wait("the claim is withdrawn", || queue(&world).is_empty());
     assert_eq!(
         owner(&world, "docs"),
@@ -577,10 +558,7 @@ fn who_and_status_show_claims() {
         &["claim", "src", "--wait", "--timeout", "0", "--as", "carol"],
     );
     let who = world.ok(&["who"]);
-    assert!(
-        who.contains("owns src/0, src/1, src/2, src/3, src/4, 3 more\n"),
-        "{who}"
-    );
+    assert_contains!(who, "owns src/0, src/1, src/2, src/3, src/4, 3 more\n");
     let alice = &world.read("roster.json")["agents"][1];
     assert_eq!(
         (&alice["owns"][0], &alice["owns_more"]),
@@ -591,9 +569,8 @@ fn who_and_status_show_claims() {
         world.json(&["status"])["claims"],
         json!({"owned": 8, "waiting": 1, "offers": 1})
     );
-    assert!(
-        world
-            .ok(&["status"])
-            .contains("claims      8 owned, 1 waiting, 1 open offer\n")
+    assert_contains!(
+        world.ok(&["status"]),
+        "claims      8 owned, 1 waiting, 1 open offer\n"
     );
 }

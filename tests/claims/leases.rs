@@ -3,6 +3,7 @@
 use super::{
     answer, claim, notices, office, outcome, owned, owner, pass, release_all, say, wait_for,
 };
+use crate::files;
 use serde_json::json;
 
 #[test]
@@ -40,10 +41,7 @@ fn a_claim_lapses_after_its_lease_and_owner_waiter_and_human_are_notified() {
     assert_eq!(notices(&world, "bob"), ["lapsed: src", "granted: src"]);
     assert_eq!(notices(&world, "human"), ["lapsed: src"]);
     let body = world.inbox("human")[0]["body"].to_string();
-    assert!(
-        body.contains("alice showed no activity since 2026-11-21T10:00"),
-        "{body}"
-    );
+    assert_contains!(body, "alice showed no activity since 2026-11-21T10:00");
 }
 
 #[test]
@@ -67,7 +65,7 @@ fn every_sign_of_life_renews_a_claim() {
     // A read message also counts as activity.
     say(&world, 101, "bob", json!({"to": "alice", "body": "hi"}));
     for name in world.names("inbox/alice") {
-        std::fs::remove_file(world.room(&format!("inbox/alice/{name}"))).expect("it is there");
+        files::remove_file(world.room(&format!("inbox/alice/{name}")));
     }
     pass(&world, 106);
     pass(&world, 160);
@@ -179,11 +177,7 @@ fn the_claims_of_a_retired_agent_lapse() {
     world.ok(&["agent", "retire", "alice"]);
     pass(&world, 2);
     assert_eq!(owner(&world, "src"), "bob");
-    assert!(
-        world.inbox("human")[0]["body"]
-            .to_string()
-            .contains("retired")
-    );
+    assert_contains!(world.inbox("human")[0]["body"].to_string(), "retired");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! An independent reader of the log: no subject has two owners at any record, every grant was
 //! reported to its owner, and no claim waits without an obstacle.
 
+use crate::files;
 use crate::world::World;
 use mailbag::message::subject::ClaimSubject;
 use serde_json::Value;
@@ -37,10 +38,7 @@ impl Ledger {
             .map(|e| e.path())
             .collect();
         segments.sort();
-        let bytes: Vec<u8> = segments
-            .iter()
-            .flat_map(|path| fs::read(path).expect("a segment"))
-            .collect();
+        let bytes: Vec<u8> = segments.iter().flat_map(|path| files::read(path)).collect();
         for line in String::from_utf8_lossy(&bytes).lines() {
             let Ok(record) = serde_json::from_str::<Value>(line) else {
                 break;

@@ -499,10 +499,9 @@ fn mail_reaches_the_owner_of_work() {
         say(&world, 2, "bob", json!({"to": "owner:../x", "body": "?"})),
         "bad_address"
     );
-    assert!(
-        world
-            .ok(&["send", "--dry-run", "owner:src/auth/x", ""])
-            .contains("alice")
+    assert_contains!(
+        world.ok(&["send", "--dry-run", "owner:src/auth/x", ""]),
+        "alice"
     );
 }
 
@@ -553,21 +552,7 @@ fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
         .iter()
         .map(Value::to_string)
         .collect::<String>();
-    assert!(told.contains("claims has more than 100 items"), "{told}");
-}
-
-#[test]
-fn patterns_that_take_long_to_compare_conflict() {
-    // P118
-    let world = office();
-    let slow = |last: &str| format!("{}{last}", "*a".repeat(200));
-    assert_eq!(say(&world, 0, "alice", claim(&[&slow("b")])), "granted");
-    assert_eq!(
-        say(&world, 1, "bob", claim(&[&slow("c")])),
-        "claimed",
-        "no path is covered by both, but that takes long to find"
-    );
-    assert_eq!(say(&world, 2, "carol", claim(&["docs"])), "granted");
+    assert_contains!(told, "claims has more than 100 items");
 }
 
 #[test]

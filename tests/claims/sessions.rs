@@ -164,7 +164,7 @@ fn claims_of_a_killed_client_lapse_fifteen_minutes_later_with_notices() {
         )
     );
     let body = world.inbox("human")[0]["body"].to_string();
-    assert!(body.contains("The session of alice ended at"), "{body}");
+    assert_contains!(body, "The session of alice ended at");
 }
 
 #[test]

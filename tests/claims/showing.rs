@@ -44,18 +44,11 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
             _ => world.ok(args),
         };
         assert!(out.contains(granted), "{args:?}: {out}");
-        assert!(out.contains("Passkeys"), "{args:?}: {out}");
+        assert_contains!(out, "Passkeys"; "{args:?}");
     }
     let log = world.ok(&["log"]);
-    assert!(
-        log.contains("src · waiting") && log.contains("src/auth/** · offered"),
-        "{log}"
-    );
-    assert!(
-        world
-            .ok(&["inbox", "--as", "bob"])
-            .contains("src/auth/** · offered")
-    );
+    assert_contains!(log, "src · waiting", "src/auth/** · offered");
+    assert_contains!(world.ok(&["inbox", "--as", "bob"]), "src/auth/** · offered");
 }
 
 #[test]
@@ -123,10 +116,9 @@ fn trace_says_what_is_left_of_a_claim() {
         ["c1", "c2", "c3"].map(|id| now(id)["state"].clone()),
         ["ended", "owned", "ended"]
     );
-    assert!(
-        world
-            .ok(&["trace", "c2", "--as", "human"])
-            .contains("src · waiting; still owned\n")
+    assert_contains!(
+        world.ok(&["trace", "c2", "--as", "human"]),
+        "src · waiting; still owned\n"
     );
     let id = world.send("alice", "bob", "hello");
     assert_eq!(now(&id), Value::Null);
@@ -143,7 +135,7 @@ fn explain_names_the_owner_of_work() {
         "--as",
         "bob",
     ]);
-    assert!(out.contains("reaches alice"), "{out}");
+    assert_contains!(out, "reaches alice");
     let ran = world.run(&["send", "--dry-run", "owner:docs", "", "--as", "bob"]);
     assert!(
         ran.code == 65 && ran.out.contains("no agent owns docs"),

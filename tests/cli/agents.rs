@@ -33,30 +33,13 @@ fn agents_are_added_with_their_boxes_and_shown() {
 fn a_registry_that_would_be_wrong_is_not_written() {
     let world = World::with(&["alice"]);
     let before = world.everything();
-    assert!(
-        world
-            .fails(65, &["agent", "add", "bob", "alice"])
-            .contains("alice")
-    );
-    assert!(
-        world
-            .fails(65, &["agent", "add", "all_things"])
-            .contains("reserved")
-    );
-    assert!(
-        world
-            .fails(65, &["agent", "add", "../bob"])
-            .contains("../bob")
-    );
-    assert!(
-        world
-            .fails(65, &["agent", "remove", "human"])
-            .contains("human")
-    );
-    assert!(
-        world
-            .fails(2, &["agent", "add", "x", "y", "--name", "Zoe"])
-            .contains("one display name")
+    assert_contains!(world.fails(65, &["agent", "add", "bob", "alice"]), "alice");
+    assert_contains!(world.fails(65, &["agent", "add", "all_things"]), "reserved");
+    assert_contains!(world.fails(65, &["agent", "add", "../bob"]), "../bob");
+    assert_contains!(world.fails(65, &["agent", "remove", "human"]), "human");
+    assert_contains!(
+        world.fails(2, &["agent", "add", "x", "y", "--name", "Zoe"]),
+        "one display name"
     );
     assert_eq!(world.everything(), before);
 }
@@ -79,15 +62,13 @@ fn agent_set_changes_and_removes_fields_and_keeps_unknown_ones() {
         (alice["topics"].as_array(), alice["status"].as_str()),
         (None, Some("busy"))
     );
-    assert!(
-        world
-            .fails(2, &["agent", "set", "alice"])
-            .contains("no field to change")
+    assert_contains!(
+        world.fails(2, &["agent", "set", "alice"]),
+        "no field to change"
     );
-    assert!(
-        world
-            .fails(3, &["agent", "set", "alcie", "--role", "x"])
-            .contains("did you mean alice?")
+    assert_contains!(
+        world.fails(3, &["agent", "set", "alcie", "--role", "x"]),
+        "did you mean alice?"
     );
 }
 
@@ -115,10 +96,9 @@ fn agent_list_filters_agents_and_agent_roles_counts_them() {
         world.json(&["agent", "roles"]),
         serde_json::json!({"engineer": 1, "writer": 1})
     );
-    assert!(
-        world
-            .fails(2, &["agent", "list", "--status", "away"])
-            .contains("online")
+    assert_contains!(
+        world.fails(2, &["agent", "list", "--status", "away"]),
+        "online"
     );
 }
 
@@ -130,10 +110,7 @@ fn an_agent_with_mail_is_removed_by_force_only() {
         r#"{"id":"1","from":"alice","body":"hi"}"#,
     );
     let said = world.fails(65, &["agent", "remove", "bob"]);
-    assert!(
-        said.contains("1 unread") && said.contains("--force"),
-        "{said}"
-    );
+    assert_contains!(said, "1 unread", "--force");
     world.ok(&["agent", "remove", "bob", "--force"]);
     assert_eq!(world.inbox("bob").len(), 1, "the mail stays");
     world.fails(3, &["agent", "show", "bob"]);
@@ -180,10 +157,7 @@ fn explain_says_who_and_why_not() {
         .agent("bob", &["--role", "engineer"])
         .agent("carol", &[]);
     let said = world.ok(&["send", "--dry-run", "all_engineers", "", "--as", "alice"]);
-    assert!(
-        said.contains("reaches bob (role)") && said.contains("not alice: is the sender"),
-        "{said}"
-    );
+    assert_contains!(said, "reaches bob (role)", "not alice: is the sender");
     let said = world.ok(&["send", "--dry-run", "carol", "", "--as", "alice"]);
     let others = "  not human, alice, bob: is not named by it";
     assert!(said.lines().any(|line| line == others), "{said}");
@@ -210,14 +184,10 @@ fn an_agent_is_named_in_any_letter_case() {
             .iter()
             .all(|mail| mail["from"] == "alice")
     );
-    assert!(world.ok(&["inbox", "Bob"]).contains("three"));
-    assert!(world.ok(&["read", "--as", "BOB"]).contains("one"));
+    assert_contains!(world.ok(&["inbox", "Bob"]), "three");
+    assert_contains!(world.ok(&["read", "--as", "BOB"]), "one");
     world.ok(&["claim", "src/a", "--as", "ALICE"]);
-    assert!(
-        world
-            .ok(&["claims", "--mine", "--as", "Alice"])
-            .contains("src/a")
-    );
+    assert_contains!(world.ok(&["claims", "--mine", "--as", "Alice"]), "src/a");
     let ran = world.run(&["send", "bob", "four", "--as", "HUMAN"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(world.inbox("bob").last().expect("mail")["from"], "human");

@@ -16,7 +16,7 @@ fn help_shows_the_commands_of_daily_work_on_24_lines() {
     for name in shown {
         assert!(known.find_subcommand(name).is_some(), "{name}");
     }
-    assert!(help.contains("mailbag help --all"), "{help}");
+    assert_contains!(help, "mailbag help --all");
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn without_a_command_the_state_of_the_room_is_shown_or_how_to_begin() {
     assert_eq!(world.ok(&[]), world.ok(&["status"]));
     assert_eq!(world.json(&[]), world.json(&["status"]));
     let empty = World::empty();
-    assert!(empty.ok(&[]).contains("mailbag up"));
-    assert!(empty.fails(3, &["--json"]).contains("not_found"));
-    assert!(empty.fails(3, &["--room", "missing"]).contains("missing"));
+    assert_contains!(empty.ok(&[]), "mailbag up");
+    assert_contains!(empty.fails(3, &["--json"]), "not_found");
+    assert_contains!(empty.fails(3, &["--room", "missing"]), "missing");
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn the_help_command_prints_the_same_as_the_help_option() {
         world.ok(&["help", "agent", "add"]),
         world.ok(&["agent", "add", "--help"])
     );
-    assert!(world.fails(2, &["help", "sned"]).contains("sned"));
-    assert!(world.fails(2, &["help", "digest"]).contains("log digest"));
+    assert_contains!(world.fails(2, &["help", "sned"]), "sned");
+    assert_contains!(world.fails(2, &["help", "digest"]), "log digest");
 }
 
 #[test]
@@ -103,15 +103,7 @@ fn the_number_in_a_printed_row_names_its_message() {
             .split_whitespace()
             .find(|word| word.starts_with('#'))
             .unwrap_or_else(|| panic!("{row}"));
-        assert!(
-            world.ok(&["read", name, "--as", "bob"]).contains("hello"),
-            "{name}"
-        );
-        assert!(
-            world
-                .ok(&["read", name.trim_start_matches('#'), "--as", "bob"])
-                .contains("hello"),
-            "{name}"
-        );
+        assert_contains!(world.ok(&["read", name, "--as", "bob"]), "hello"; "{name}");
+        assert_contains!(world.ok(&["read", name.trim_start_matches('#'), "--as", "bob"]), "hello"; "{name}");
     }
 }

@@ -1,5 +1,6 @@
 //! `mailbag rejected`
 
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -53,10 +54,7 @@ fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
         Some(1)
     );
     let text = world.ok(&["rejected", "list"]);
-    assert!(
-        text.contains("unknown_recipient") && text.contains("one.json"),
-        "{text}"
-    );
+    assert_contains!(text, "unknown_recipient", "one.json");
     let shown = world.json(&["rejected", "show", "two.json"]);
     let codes: Vec<&Value> = shown["problems"]
         .as_array()
@@ -72,16 +70,13 @@ fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
         "{shown}"
     );
     let text = world.ok(&["rejected", "show", &seq(&world, "two.json")]);
-    assert!(
-        text.contains("low, normal, high, urgent") && text.contains("\"priority\": \"P9\""),
-        "{text}"
-    );
+    assert_contains!(text, "low, normal, high, urgent", "\"priority\": \"P9\"");
     assert!(
         text.contains("\\u{202e}") && !text.contains('\u{202e}'),
         "{text}"
     );
     let said = world.fails(3, &["rejected", "show", "nine.json"]);
-    assert!(said.contains("mailbag rejected list"), "{said}");
+    assert_contains!(said, "mailbag rejected list");
 }
 
 #[test]
@@ -122,22 +117,18 @@ fn a_retried_file_is_accepted_once_its_recipient_exists() {
 fn a_corrected_file_replaces_the_rejected_one() {
     let world = world();
     let mended = world.path().join("mended.json");
-    std::fs::write(&mended, r#"{"to": "bob", "body": "mended"}"#).expect("a file");
+    files::write(&mended, r#"{"to": "bob", "body": "mended"}"#);
     let path = mended.to_string_lossy();
     let _router = world.router(&[]);
     let text = world.ok(&["rejected", "retry", "one.json", &path]);
-    assert!(
-        text.contains("of alice: accepted as #") && text.contains("for bob"),
-        "{text}"
-    );
+    assert_contains!(text, "of alice: accepted as #", "for bob");
     world.wait("bob has it", || {
         world.bodies("bob").contains(&"mended".to_owned())
     });
     assert!(mended.exists() && !listed(&world).iter().any(|(_, name)| name == "one.json"));
-    assert!(
-        world
-            .fails(2, &["rejected", "retry", "--agent", "alice", &path])
-            .contains("--agent")
+    assert_contains!(
+        world.fails(2, &["rejected", "retry", "--agent", "alice", &path]),
+        "--agent"
     );
     let said = world.fails(3, &["rejected", "retry", "two.json", "nowhere.json"]);
     assert!(
@@ -171,12 +162,8 @@ fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
 fn drop_deletes_only_the_named_rejected_files() {
     let world = world();
     let before = world.everything();
-    assert!(
-        world
-            .fails(2, &["rejected", "drop", "--all"])
-            .contains("--yes")
-    );
-    assert!(world.fails(2, &["rejected", "drop"]).contains("SEQ|NAME"));
+    assert_contains!(world.fails(2, &["rejected", "drop", "--all"]), "--yes");
+    assert_contains!(world.fails(2, &["rejected", "drop"]), "SEQ|NAME");
     assert_eq!(world.everything(), before);
     assert_eq!(
         world
@@ -221,7 +208,7 @@ fn unusual_files_in_rejected_are_listed_correctly() {
     let world = World::alice_and_bob();
     // A file named like an explanation, a directory, and an explanation without its rejected file.
     world.drop_file("alice", "x.error.json", "[]");
-    std::fs::create_dir_all(world.room("outbox/alice/d.json")).expect("a directory");
+    files::make_dir(world.room("outbox/alice/d.json"));
     world.drop_file("alice", "taken.json", "[]");
     world.pass();
     let names = world.names("rejected/alice");
@@ -229,7 +216,7 @@ fn unusual_files_in_rejected_are_listed_correctly() {
         .iter()
         .find(|name| name.ends_with("~taken.json"))
         .expect("the file");
-    std::fs::remove_file(world.room(&format!("rejected/alice/{taken}"))).expect("it is there");
+    files::remove_file(world.room(&format!("rejected/alice/{taken}")));
     world.write("rejected/alice/notes.txt", "mine");
     world.write("rejected/alice/900~alone.json", "{}");
     let names: Vec<String> = listed(&world).into_iter().map(|(_, name)| name).collect();
@@ -242,20 +229,17 @@ fn unusual_files_in_rejected_are_listed_correctly() {
     }
     assert_eq!(names.len(), 4);
     assert!(world.json(&["rejected", "show", "x.error.json"])["text"] == "[]");
-    assert!(
-        world
-            .ok(&["rejected", "show", "d.json"])
-            .contains("cannot show the file")
+    assert_contains!(
+        world.ok(&["rejected", "show", "d.json"]),
+        "cannot show the file"
     );
-    assert!(
-        world
-            .fails(3, &["rejected", "retry", "taken.json"])
-            .contains("was removed")
+    assert_contains!(
+        world.fails(3, &["rejected", "retry", "taken.json"]),
+        "was removed"
     );
-    assert!(
-        world
-            .ok(&["rejected", "show", "900"])
-            .contains("cannot read its explanation")
+    assert_contains!(
+        world.ok(&["rejected", "show", "900"]),
+        "cannot read its explanation"
     );
     assert_eq!(
         world.ok(&["rejected", "drop", "--all", "--yes"]).trim(),
@@ -285,7 +269,7 @@ fn status_names_the_command_that_fixes_each_problem() {
         assert!(text.contains(said), "{said}: {text}");
     }
     let calm = World::with(&["alice"]);
-    assert!(calm.ok(&["status"]).contains("undelivered none"));
+    assert_contains!(calm.ok(&["status"]), "undelivered none");
 }
 
 #[test]
@@ -307,16 +291,9 @@ fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
         (Some(1), &json!(2), &Value::Null)
     );
     let text = world.ok(&["rejected", "show", &list[0]["seq"].to_string()]);
-    assert!(
-        text.contains("turn.ndjson, line 2") && text.contains("\"two\""),
-        "{text}"
-    );
+    assert_contains!(text, "turn.ndjson, line 2", "\"two\"");
     world.ok(&["agent", "add", "bbo"]);
-    assert!(
-        world
-            .ok(&["rejected", "retry", "--all"])
-            .contains("for bbo")
-    );
+    assert_contains!(world.ok(&["rejected", "retry", "--all"]), "for bbo");
     assert_eq!(
         (world.bodies("bbo"), world.bodies("bob")),
         (vec!["two".to_owned()], vec!["one".to_owned()])
@@ -399,10 +376,7 @@ fn a_file_of_lines_is_removed_after_each_line_was_retried() {
 fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
     let world = lines(&[2, 3]);
     let said = world.fails(2, &["rejected", "show", "turn.ndjson"]);
-    assert!(
-        said.contains("(line 2)") && said.contains("(line 3)"),
-        "{said}"
-    );
+    assert_contains!(said, "(line 2)", "(line 3)");
     world.ok(&["agent", "add", "bbo"]);
     world.drop_file(
         "alice",
@@ -411,10 +385,7 @@ fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
     );
     world.pass();
     let said = world.fails(2, &["rejected", "retry", "turn.ndjson"]);
-    assert!(
-        said.contains("(line 1)") && said.contains("(line 2)"),
-        "{said}"
-    );
+    assert_contains!(said, "(line 1)", "(line 2)");
     assert_eq!(
         world
             .items(&[

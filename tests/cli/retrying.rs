@@ -1,5 +1,6 @@
 //! `mailbag rejected retry`: of a rejection and all its retries, one is delivered.
 
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -29,7 +30,7 @@ fn registered(world: World) -> (World, String) {
 /// A replacement file with this text.
 fn replacement(world: &World, name: &str, text: &str) -> String {
     let path = world.path().join(name);
-    std::fs::write(&path, text).expect("a file");
+    files::write(&path, text);
     path.to_string_lossy().into_owned()
 }
 
@@ -55,9 +56,9 @@ fn at_once(world: &World, commands: &[Vec<&str>]) {
 fn restored(world: &World, retry: impl Fn(&World)) {
     let kept = world.path().join("kept");
     let copy = |from: &std::path::Path, to: &std::path::Path| {
-        std::fs::create_dir_all(to).expect("a directory");
+        files::make_dir(to);
         for entry in std::fs::read_dir(from).expect("a directory").flatten() {
-            std::fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy");
+            files::copy(entry.path(), to.join(entry.file_name()));
         }
     };
     copy(&world.room("rejected/alice"), &kept);
@@ -81,7 +82,7 @@ fn retries_at_the_same_time_deliver_once() {
         assert_eq!(world.inbox("bbo").len(), 1, "{:?}", world.bodies("bbo"));
         assert_eq!(world.names("rejected/alice"), Vec::<String>::new());
         let said = world.fails(3, &["rejected", "retry", &number]);
-        assert!(said.contains("sent again or removed"), "{said}");
+        assert_contains!(said, "sent again or removed");
     }
 }
 
@@ -108,7 +109,7 @@ fn the_retry_after_a_retry_that_was_killed_is_a_duplicate() {
             drop(world.ok(&["rejected", "retry", &number]))
         });
         let said = world.ok(&["rejected", "retry", &number]);
-        assert!(said.contains("duplicate"), "{said}");
+        assert_contains!(said, "duplicate");
         assert_eq!(
             (world.bodies("bbo"), world.items(&["rejected", "list"])),
             (vec!["two".to_owned()], json!([]))
@@ -251,7 +252,7 @@ fn each_line_that_is_rejected_again_can_be_retried_by_itself() {
     world.drop_file("alice", "m.ndjson", &long);
     world.pass();
     let lines = ["one", "two"].map(|body| format!("{{\"to\": \"carl\", \"body\": \"{body}\"}}\n"));
-    std::fs::write(world.path().join("fixed.ndjson"), lines.concat()).expect("a file");
+    files::write(world.path().join("fixed.ndjson"), lines.concat());
     world.run(&["rejected", "retry", "m.ndjson", "fixed.ndjson"]);
     world.ok(&["agent", "add", "carl"]);
     world.ok(&["rejected", "retry", "--all"]);

@@ -1,5 +1,6 @@
 //! A missing room, and files of the room that cannot be read: each command reports them in the same way.
 
+use crate::files;
 use crate::world::World;
 
 /// Commands that send, with an agent.
@@ -71,7 +72,7 @@ fn a_missing_room_is_reported_before_any_other_problem() {
                 .env_remove("MAILBAG_AGENT");
         });
         assert_eq!(ran.code, 3, "{words:?}: {ran:?}");
-        assert!(ran.err.contains("no room found"), "{words:?}: {ran:?}");
+        assert_contains!(ran.err, "no room found"; "{words:?}: {ran:?}");
     }
 }
 
@@ -123,7 +124,7 @@ fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
         let status = world.run(&["status"]);
         assert_eq!(status.code, 65, "{status:?}");
         assert!(status.out.contains(&place), "{status:?}");
-        std::fs::remove_file(world.room(file)).expect("the file");
+        files::remove_file(world.room(file));
         world.write("registry.json", &registry);
     }
     world.ok(&["status"]);

@@ -1,11 +1,12 @@
 //! `mailbag share`
 
+use crate::files;
 use crate::world::{World, sha256};
 use serde_json::{Value, json};
 use std::fs;
 
 fn file(world: &World, name: &str, content: impl AsRef<[u8]>) -> String {
-    fs::write(world.path().join(name), content).expect("a file");
+    files::write(world.path().join(name), content);
     name.to_owned()
 }
 
@@ -29,7 +30,7 @@ fn share_copies_a_file_into_the_context_and_announces_it_to_all() {
         fs::canonicalize(lines[0]).expect("a path"),
         fs::canonicalize(&place).expect("a file")
     );
-    assert_eq!(fs::read_to_string(place).expect("a file"), "# Ports\n");
+    assert_eq!(files::read_text(place), "# Ports\n");
     for reader in ["bob", "carol"] {
         let mail = &world.inbox(reader)[0];
         assert_eq!(
@@ -94,13 +95,13 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
         (&again["path"], &again["already_shared"]),
         (&json!("plans/plan.md"), &json!(true))
     );
-    assert!(said.contains("already"), "{said}");
+    assert_contains!(said, "already");
     let (other, said) = share("two");
     assert_eq!(
         (&other["path"], &other["renamed"]),
         (&json!("plans/plan-2.md"), &json!(true))
     );
-    assert!(said.contains("plans/plan-2.md"), "{said}");
+    assert_contains!(said, "plans/plan-2.md");
     let (third, _) = share("two");
     assert_eq!(
         (&third["path"], &third["already_shared"]),
@@ -122,7 +123,7 @@ fn share_rejects_everything_but_a_regular_file() {
     let world = World::alice_and_bob();
     let notes = file(&world, "notes.md", "x");
     std::os::unix::fs::symlink(&notes, world.path().join("link")).expect("a link");
-    fs::create_dir(world.path().join("folder")).expect("a directory");
+    files::make_dir(world.path().join("folder"));
     let before = world.everything();
     let share = |what: &str, code: i32, why: &str| {
         let said = world.fails(
@@ -142,10 +143,7 @@ fn share_rejects_everything_but_a_regular_file() {
             2,
             &["share", &notes, "--category", category, "--as", "alice"],
         );
-        assert!(
-            said.contains("is not a valid category"),
-            "{category}: {said}"
-        );
+        assert_contains!(said, "is not a valid category"; "{category}");
     }
     assert_eq!(world.everything(), before);
 }
@@ -166,14 +164,13 @@ fn share_copies_no_file_if_its_announcement_would_be_rejected() {
         "--as",
         "alice",
     ];
-    assert!(world.fails(65, &to).contains("did you mean bob?"));
-    assert!(
-        world
-            .fails(
-                65,
-                &["share", &odd, "--category", "research", "--as", "alice"]
-            )
-            .contains("path")
+    assert_contains!(world.fails(65, &to), "did you mean bob?");
+    assert_contains!(
+        world.fails(
+            65,
+            &["share", &odd, "--category", "research", "--as", "alice"]
+        ),
+        "path"
     );
     assert_eq!(world.everything(), before);
 }
@@ -199,7 +196,7 @@ fn share_accepts_large_files_and_does_not_follow_a_linked_category() {
     );
     assert_eq!(world.inbox("bob")[0]["attachments"][0]["media_type"], "x/y");
     let elsewhere = world.path().join("elsewhere");
-    fs::create_dir(&elsewhere).expect("a directory");
+    files::make_dir(&elsewhere);
     std::os::unix::fs::symlink(&elsewhere, world.room("context/trap")).expect("a link");
     assert_ne!(
         world
@@ -217,13 +214,10 @@ fn the_settings_can_put_the_context_elsewhere() {
     let common = world.path().join("common");
     let world = world.settings(&format!("context = {:?}\n", common.display().to_string()));
     let args = ["share", &notes, "--category", "research", "--as", "alice"];
-    assert!(world.fails(3, &args).contains("context"), "it is not there");
-    fs::create_dir(&common).expect("a directory");
+    assert_contains!(world.fails(3, &args), "context"; "it is not there");
+    files::make_dir(&common);
     world.ok(&args);
-    assert_eq!(
-        fs::read_to_string(common.join("research/notes.md")).expect("a file"),
-        "x"
-    );
+    assert_eq!(files::read_text(common.join("research/notes.md")), "x");
     assert_eq!(
         world.inbox("bob")[0]["attachments"][0]["path"],
         "research/notes.md"

@@ -26,13 +26,10 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
     }
     for roster in [&["roster"][..], &["-q", "channel", "roster", "design"]] {
         let shown = world.ok(roster);
-        assert!(
-            shown.contains("alice") && shown.contains("bob"),
-            "{roster:?}: {shown}"
-        );
+        assert_contains!(shown, "alice", "bob"; "{roster:?}");
     }
     let missing = world.fails(3, &["channel", "roster", "desing"]);
-    assert!(missing.contains("design"), "{missing}");
+    assert_contains!(missing, "design");
     world.fails(2, &["message", "sing"]);
     // In other positions, such a word keeps its meaning.
     world.send("alice", "bob", "roster");
@@ -95,6 +92,6 @@ fn the_inbox_is_listed_for_an_agent_named_as_elsewhere() {
         world.ok(&["inbox", "--as", "bob"]),
         world.ok(&["inbox", "bob"])
     );
-    assert!(world.ok(&["inbox", "--as", "bob"]).contains("hello"));
+    assert_contains!(world.ok(&["inbox", "--as", "bob"]), "hello");
     world.fails(2, &["inbox", "alice", "--as", "bob"]);
 }

@@ -1,5 +1,6 @@
 //! Errors after the effect: they name the completed effect, so that a caller does not repeat it.
 
+use crate::files;
 use crate::world::{Ran, World};
 use serde_json::Value;
 use std::fs::File;
@@ -76,11 +77,11 @@ fn an_error_after_sending_names_the_id_and_the_place_of_the_message() {
     let kept = world.names("sent/alice").pop().expect("the message");
     let name = kept.split_once('~').expect("a number and the name").1;
     let id = name.trim_end_matches(".json");
-    assert!(
-        said.contains(&format!(
+    assert_contains!(
+        said,
+        &format!(
             "message {id} was written to outbox/alice/{name}, but cannot write to standard output"
-        )),
-        "{said}"
+        )
     );
     assert!(
         said.trim_end().ends_with("; do not send it again"),
@@ -133,13 +134,11 @@ mod traced {
         let (world, end, said) = failing(2);
         let name = world.names("outbox/alice").pop().expect("the message");
         assert_eq!(end, End::Exited(1), "{said}");
-        assert!(
-            said.contains(&format!(
-                "was written to outbox/alice/{name}, but it could not be synced"
-            )),
-            "{said}"
+        assert_contains!(
+            said,
+            &format!("was written to outbox/alice/{name}, but it could not be synced")
         );
-        assert!(said.contains("do not send it again"), "{said}");
+        assert_contains!(said, "do not send it again");
         world.pass();
         assert_eq!(world.bodies("bob"), ["hello"]);
     }
@@ -172,11 +171,8 @@ mod traced {
         );
         let name = world.names("outbox/alice").pop().expect("the message");
         assert_eq!(end, End::Exited(1), "{said}");
-        assert!(
-            said.contains(&format!("was written to outbox/alice/{name}")),
-            "{said}"
-        );
-        assert!(said.contains("do not send it again"), "{said}");
+        assert_contains!(said, &format!("was written to outbox/alice/{name}"));
+        assert_contains!(said, "do not send it again");
         world.pass();
         assert_eq!(world.bodies("bob"), ["hello"]);
     }
@@ -186,7 +182,7 @@ mod traced {
 fn a_pass_that_fails_for_good_names_the_message_once() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "first");
-    std::fs::write(world.room("spool/room"), "another\n").expect("another room's id");
+    files::write(world.room("spool/room"), "another\n");
     let Ran { code, out, err } = world.run(&["send", "-q", "bob", "hello", "--as", "alice"]);
     assert_eq!(
         (code, err.matches("do not send it again").count()),

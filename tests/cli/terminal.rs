@@ -223,10 +223,9 @@ fn a_digest_at_a_terminal_has_no_markdown() {
         !text.contains('\\') && !text.contains("# D") && !text.contains("|--"),
         "{text}"
     );
-    assert!(
-        world
-            .ok(&["log", "digest"])
-            .contains("## Messages\n\n| agent | sent")
+    assert_contains!(
+        world.ok(&["log", "digest"]),
+        "## Messages\n\n| agent | sent"
     );
 }
 

@@ -3,10 +3,10 @@
 mod starting;
 
 use crate::approvals::{pass, run_at, say, time};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
-use std::fs;
 use std::os::unix::fs::symlink;
 
 const CHARTER: &str = "## Goals\n- Sign in with a passkey\n## Lanes\n- web: alice (src/web/**)\n- docs: bob\n\
@@ -140,13 +140,10 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
         );
         before = tokens;
         if budget <= 2000 {
-            assert!(text.contains("left out: "), "{text}");
+            assert_contains!(text, "left out: ");
         }
         if budget >= 200 {
-            assert!(
-                text.contains("Sign in with a passkey") && text.contains("- src/web"),
-                "{budget}: {text}"
-            );
+            assert_contains!(text, "Sign in with a passkey", "- src/web"; "{budget}");
         }
         if budget <= 400 {
             assert!(
@@ -155,9 +152,9 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
             );
         }
     }
-    assert!(
-        town.fails(2, &["context", "--budget", "99", "--as", "alice"])
-            .contains("100")
+    assert_contains!(
+        town.fails(2, &["context", "--budget", "99", "--as", "alice"]),
+        "100"
     );
 }
 
@@ -167,15 +164,10 @@ fn an_empty_room_an_unidentified_session_and_a_stranger() {
     let text = world.ok(&["context", "--as", "alice"]);
     assert_eq!(text.lines().count(), 1, "{text}");
     let unnamed = world.run_env(&["context"], "MAILBAG_TEST_ANCESTRY", "unknown");
-    assert!(
-        unnamed
-            .fails(2, &["context"])
-            .contains("unidentified session")
-    );
-    assert!(
-        world
-            .fails(3, &["context", "--as", "nobody"])
-            .contains("no agent is called")
+    assert_contains!(unnamed.fails(2, &["context"]), "unidentified session");
+    assert_contains!(
+        world.fails(3, &["context", "--as", "nobody"]),
+        "no agent is called"
     );
     World::empty().fails(3, &["context", "--as", "alice"]);
 }
@@ -198,7 +190,7 @@ fn links_fifos_and_drafts_among_the_shared_files_are_not_followed_and_nothing_ha
         files.iter().map(|file| &file["path"]).collect::<Vec<_>>(),
         ["a/real.md"]
     );
-    fs::remove_dir_all(world.room("context")).expect("it is there");
+    files::remove_dir(world.room("context"));
     assert_eq!(
         world.json(&["context", "--as", "alice"])["project"]["total"],
         json!(0)
@@ -210,7 +202,7 @@ fn a_read_only_room_is_read() {
     let town = room();
     let before = town.everything();
     let text = town.ok(&["context", "--as", "alice"]);
-    assert!(text.contains("Which port?"), "{text}");
+    assert_contains!(text, "Which port?");
     assert_eq!(town.everything(), before, "a look changes nothing");
 }
 
@@ -259,8 +251,8 @@ fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
         (&decision["about"], &decision["text"], &decision["from"]),
         (&json!("Deploy?"), &json!("no"), &json!("alice"))
     );
-    assert!(
-        town.ok(&["context", "--as", "bob"])
-            .contains("approval.decided from alice, “Deploy?”: “no”")
+    assert_contains!(
+        town.ok(&["context", "--as", "bob"]),
+        "approval.decided from alice, “Deploy?”: “no”"
     );
 }

@@ -1,6 +1,7 @@
 //! A session gets its context at its start, if the settings say so.
 
 use super::room;
+use crate::files;
 use crate::town::Town;
 use serde_json::{Value, json};
 use std::fs;
@@ -43,10 +44,7 @@ fn each_client_gets_it_once_at_the_start_and_not_without_the_setting() {
         let (mail, context) = told
             .split_once("mailbag: context of alice")
             .unwrap_or_else(|| panic!("{client}: {told}"));
-        assert!(
-            mail.contains("you own src/web") && mail.contains("unread"),
-            "mail and claims first: {told}"
-        );
+        assert_contains!(mail, "you own src/web", "unread"; "mail and claims first: {told}");
         assert!(
             context.contains("Sign in with a passkey") && !context.contains("you own"),
             "{client}: {told}"
@@ -87,12 +85,9 @@ fn a_context_that_cannot_be_collected_hides_no_mail() {
     // P175
     let town = room();
     settings(&town, "brief = \"context\"\n");
-    fs::write(town.room("charter.md"), [0xff; 100]).expect("the room");
-    fs::remove_dir_all(town.room("context")).expect("it is there");
-    fs::write(town.room("context"), "a file").expect("the room");
+    files::write(town.room("charter.md"), [0xff; 100]);
+    files::remove_dir(town.room("context"));
+    files::write(town.room("context"), "a file");
     let told = fire(&town, "claude", "SessionStart", "startup");
-    assert!(
-        told.contains("unread") && told.contains("Which port?"),
-        "{told}"
-    );
+    assert_contains!(told, "unread", "Which port?");
 }

@@ -1,6 +1,7 @@
 //! Findings about hooks that silently do not run.
 
 use super::{codes, finding, says};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -24,8 +25,8 @@ fn install(world: &World, client: &str) {
 
 fn project() -> World {
     let world = World::with(&["alice"]);
-    std::fs::create_dir_all(world.path().join("home")).expect("a home");
-    std::fs::create_dir_all(world.path().join(".git")).expect("a project");
+    files::make_dir(world.path().join("home"));
+    files::make_dir(world.path().join(".git"));
     world
 }
 
@@ -88,12 +89,12 @@ fn hooks_that_call_a_program_that_is_gone_are_a_problem() {
     let world = project();
     install(&world, "gemini");
     let settings = world.path().join(".gemini/settings.json");
-    let text = std::fs::read_to_string(&settings).expect("settings");
+    let text = files::read_text(&settings);
     let program = assert_cmd::cargo::cargo_bin!("mailbag")
         .to_string_lossy()
         .into_owned();
     assert!(text.contains(&program), "{text}");
-    std::fs::write(&settings, text.replace(&program, "/gone/mailbag")).expect("settings");
+    files::write(&settings, text.replace(&program, "/gone/mailbag"));
     says(
         &finding(&examined(&world), "hook_without_program"),
         "problem",

@@ -1,6 +1,7 @@
 //! The machine's limits: watches, open files, space, and file systems without events.
 
 use super::{finding, report, says};
+use crate::files;
 use crate::world::{World, skip};
 use std::process::Command;
 
@@ -8,9 +9,9 @@ use std::process::Command;
 fn bounds(world: &World, watches: u64, watchers: u64) -> std::path::PathBuf {
     let place = world.path().join("proc");
     let inotify = place.join("sys/fs/inotify");
-    std::fs::create_dir_all(&inotify).expect("directories");
-    std::fs::write(inotify.join("max_user_watches"), format!("{watches}\n")).expect("a file");
-    std::fs::write(inotify.join("max_user_instances"), format!("{watchers}\n")).expect("a file");
+    files::make_dir(&inotify);
+    files::write(inotify.join("max_user_watches"), format!("{watches}\n"));
+    files::write(inotify.join("max_user_instances"), format!("{watchers}\n"));
     place
 }
 
@@ -130,7 +131,7 @@ fn doctor_reports_a_nearly_full_disk() {
 #[test]
 fn doctor_reports_an_inbox_on_another_file_system() {
     let world = World::with(&["bob"]);
-    std::fs::create_dir_all(world.room("inbox/bob")).expect("an inbox");
+    files::make_dir(world.room("inbox/bob"));
     let script = "mount -t tmpfs none .mailbag/inbox/bob && exec \"$mailbag\" doctor --json";
     let Some(report) = mounted(&world, script) else {
         return;

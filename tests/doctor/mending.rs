@@ -1,9 +1,9 @@
 //! `--fix` fixes and reports only problems that it can fix without losing data.
 
 use super::{codes, examined, finding, says};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
-use std::fs;
 
 /// Runs `--fix` and returns the codes of the fixed findings.
 fn fixed(world: &World) -> Vec<Value> {
@@ -27,8 +27,8 @@ fn a_conversation_that_lacks_messages_is_made_again() {
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     let path = world.room("channels/main/messages.ndjson");
-    let whole = fs::read(&path).expect("the conversation");
-    fs::remove_file(&path).expect("it is there");
+    let whole = files::read(&path);
+    files::remove_file(&path);
     says(
         &finding(&examined(&world, &[]), "conversation_behind"),
         "warning",
@@ -39,11 +39,11 @@ fn a_conversation_that_lacks_messages_is_made_again() {
         .position(|&byte| byte == b'\n')
         .expect("two lines")
         + 1;
-    fs::write(&path, &whole[..cut]).expect("half of it");
+    files::write(&path, &whole[..cut]);
     let found = finding(&examined(&world, &[]), "conversation_behind");
     says(&found, "warning", &["mailbag run --once"]);
     assert_eq!(fixed(&world), ["conversation_behind"]);
-    assert_eq!(fs::read(&path).expect("the conversation"), whole);
+    assert_eq!(files::read(&path), whole);
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let path = world.room("log/00000001.ndjson");
-    let mut text = fs::read_to_string(&path).expect("the log");
+    let mut text = files::read_text(&path);
     text.push_str("{\"seq\":99,");
-    fs::write(&path, &text).expect("the log");
+    files::write(&path, &text);
     says(
         &finding(&examined(&world, &[]), "log_unfinished"),
         "warning",
@@ -84,8 +84,8 @@ fn fix_removes_the_lock_file_of_a_killed_router() {
 #[test]
 fn a_missing_directory_is_made_and_waiting_mail_routed() {
     let world = World::alice_and_bob();
-    fs::remove_dir_all(world.room("spool/stage")).expect("it is there");
-    fs::remove_dir_all(world.room("context")).expect("it is there");
+    files::remove_dir(world.room("spool/stage"));
+    files::remove_dir(world.room("context"));
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let report = examined(&world, &[]);
     assert_eq!(
@@ -105,9 +105,10 @@ fn fix_reports_its_changes_in_words() {
     let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["doctor", "--fix"]);
-    assert!(
-        text.contains("fixed: 1 file pending in outboxes") && text.contains("no problems with"),
-        "{text}"
+    assert_contains!(
+        text,
+        "fixed: 1 file pending in outboxes",
+        "no problems with"
     );
 }
 
@@ -115,15 +116,12 @@ fn fix_reports_its_changes_in_words() {
 fn fix_does_not_change_an_invalid_registry() {
     let world = World::with(&["alice"]);
     world.write("registry.json", "{");
-    let before = fs::read(world.room("registry.json")).expect("the registry");
+    let before = files::read(world.room("registry.json"));
     let report = examined(&world, &["--fix"]);
     assert_eq!(
         (codes(&report), &report["fixed"]),
         (vec!["registry".to_owned()], &json!([])),
         "{report:#}"
     );
-    assert_eq!(
-        fs::read(world.room("registry.json")).expect("the registry"),
-        before
-    );
+    assert_eq!(files::read(world.room("registry.json")), before);
 }

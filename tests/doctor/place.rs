@@ -1,6 +1,7 @@
 //! Where the commands look: rooms near by, and directories that can't be reached.
 
 use super::{codes, examined, finding, paste, report, says};
+use crate::files;
 use crate::world::World;
 use serde_json::Value;
 use std::fs;
@@ -16,7 +17,7 @@ fn beside(other: &str) -> World {
 }
 
 fn mail_in(world: &World, place: &Path) {
-    fs::create_dir_all(place).expect("a directory");
+    files::make_dir(place);
     let room = place.join(".mailbag").display().to_string();
     world.ok(&["init", &room]);
     world.ok(&["--room", &room, "agent", "add", "bob"]);
@@ -55,7 +56,7 @@ fn doctor_reports_mail_in_a_room_above_the_current_room() {
     let world = World::with(&["bob"]);
     world.send("human", "bob", "hi");
     let below = world.path().join("a/b");
-    fs::create_dir_all(&below).expect("a directory");
+    files::make_dir(&below);
     world.ok(&["init", &below.join(".mailbag").display().to_string()]);
     says(
         &finding(&from(&world, &below, &[]), "other_room"),
@@ -101,15 +102,14 @@ fn the_rooms_of_all_worktrees_of_a_repository_are_looked_at() {
         world.path().join("elsewhere/linked"),
     );
     let own = main.join(".git/worktrees/linked");
-    fs::create_dir_all(&own).expect("directories");
-    fs::create_dir_all(&linked).expect("directories");
-    fs::write(own.join("commondir"), "../..\n").expect("a file");
-    fs::write(
+    files::make_dir(&own);
+    files::make_dir(&linked);
+    files::write(own.join("commondir"), "../..\n");
+    files::write(
         own.join("gitdir"),
         format!("{}\n", linked.join(".git").display()),
-    )
-    .expect("a file");
-    fs::write(linked.join(".git"), format!("gitdir: {}\n", own.display())).expect("a file");
+    );
+    files::write(linked.join(".git"), format!("gitdir: {}\n", own.display()));
     world.ok(&["init", &main.join(".mailbag").display().to_string()]);
     mail_in(&world, &linked);
     let by = [
@@ -164,7 +164,7 @@ fn doctor_reports_an_unwritable_directory_with_the_command_that_fixes_it() {
             ["-R".as_ref(), "a+rX".as_ref(), world.room("").as_os_str()],
         );
         let home = world.path().join("home");
-        std::fs::create_dir(&home).expect("a directory");
+        files::make_dir(&home);
         std::os::unix::fs::chown(&home, Some(65534), Some(65534)).expect("root may");
         command
             .uid(65534)

@@ -1,6 +1,7 @@
 //! Problems of a room's own files and its mail.
 
 use super::{codes, examined, finding, paste, report, says};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
 use std::fs;
@@ -64,7 +65,7 @@ fn doctor_reports_a_blocked_file_with_its_reason() {
 fn a_copy_that_could_not_be_delivered_is_named() {
     let world = World::alice_and_bob();
     fs::remove_dir_all(world.room("inbox/bob")).ok();
-    fs::write(world.room("inbox/bob"), "in the way").expect("a file");
+    files::write(world.room("inbox/bob"), "in the way");
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     world.run(&["run", "--once"]);
     says(
@@ -110,7 +111,7 @@ fn a_registry_that_cannot_be_read_is_named_with_its_line() {
         "problem",
         &["Bob", "registry.json"],
     );
-    fs::remove_file(world.room("registry.json")).expect("it is there");
+    files::remove_file(world.room("registry.json"));
     says(
         &finding(&examined(&world, &[]), "registry"),
         "problem",
@@ -134,8 +135,8 @@ fn a_damaged_log_is_named() {
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     let path = world.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&path).expect("the log");
-    fs::write(&path, text.replacen("\"one\"", "\"eno\"", 1)).expect("the log");
+    let text = files::read_text(&path);
+    files::write(&path, text.replacen("\"one\"", "\"eno\"", 1));
     says(
         &finding(&examined(&world, &[]), "log_damaged"),
         "problem",

@@ -1,6 +1,7 @@
 //! The identity of the command while it runs, and its end.
 
 use super::{exec, present, report, said, says, words};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -45,10 +46,7 @@ fn the_environment_says_who_and_where_it_is() {
         .env("MAILBAG_ROLE", "of another")
         .env("MAILBAG_AGENT", "carol");
     let out = String::from_utf8(command.output().expect("it runs").stdout).expect("text");
-    assert!(
-        out.contains("MAOS_SESSION_ID=s1\n") && out.contains("MAILBAG_AGENT=bob\n"),
-        "{out}"
-    );
+    assert_contains!(out, "MAOS_SESSION_ID=s1\n", "MAILBAG_AGENT=bob\n");
     assert!(
         !out.contains("ROLE"),
         "an agent without a role has none: {out}"
@@ -122,7 +120,7 @@ fn an_agent_retired_during_exec_stays_retired() {
     assert_eq!(command.ends(&world, 0), "up\n");
     assert_eq!(world.json(&["agent", "show", "alice"])["status"], "retired");
     let complaint = world.fails(65, &["exec", "--id", "alice", "--", "true"]);
-    assert!(complaint.contains("alice is retired"), "{complaint}");
+    assert_contains!(complaint, "alice is retired");
 }
 
 #[test]
@@ -132,15 +130,18 @@ fn another_role_a_person_and_a_bad_name_are_refused() {
     let refused = |code, words: &[&str]| {
         world.fails(code, &[&["exec"], words, &["--", "touch", "ran"]].concat())
     };
-    assert!(
-        refused(2, &["--id", "alice", "--role", "writer"])
-            .contains("registered with the role engineer")
+    assert_contains!(
+        refused(2, &["--id", "alice", "--role", "writer"]),
+        "registered with the role engineer"
     );
-    assert!(refused(2, &["--id", "bob", "--role", "writer"]).contains("without a role"));
-    assert!(refused(2, &["--id", "human"]).contains("the human"));
+    assert_contains!(
+        refused(2, &["--id", "bob", "--role", "writer"]),
+        "without a role"
+    );
+    assert_contains!(refused(2, &["--id", "human"]), "the human");
     refused(65, &["--id", "a/b"]);
     refused(65, &["--id", "all"]);
-    assert!(refused(2, &["--id", "alice", "--timeout", "1s"]).contains("--after"));
+    assert_contains!(refused(2, &["--id", "alice", "--timeout", "1s"]), "--after");
     world.fails(2, &["exec", "--id", "alice", "--role", "engineer"]);
     assert!(!world.path().join("ran").exists() && world.read("registry.json") == before);
     world.ok(&["exec", "--id", "alice", "--role", "engineer", "--", "true"]);
@@ -149,7 +150,7 @@ fn another_role_a_person_and_a_bad_name_are_refused() {
 #[test]
 fn exec_ends_with_the_command_s_status_and_reports_it() {
     let world = World::new();
-    std::fs::write(world.path().join("plain"), "no program").expect("a file");
+    files::write(world.path().join("plain"), "no program");
     for (code, words, text) in [
         (0, vec!["true"], "completed: ended with exit status 0"),
         (
@@ -239,7 +240,7 @@ fn a_second_one_is_refused_with_who_holds_the_agent() {
     let program = env!("CARGO_BIN_EXE_mailbag");
     let complaint =
         again(&[program, "exec", "--id", "alice", "--", "touch", "ran"]).fails(75, &["one inside"]);
-    assert!(complaint.contains("the surrounding session"), "{complaint}");
+    assert_contains!(complaint, "the surrounding session");
     assert!(!world.path().join("ran").exists());
     assert_eq!(again(&["echo", "now"]).ok(&["the next"]), "now\n");
 }
@@ -281,7 +282,7 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
         event.to_string()
     );
     let out = world.ok(&["exec", "--id", "alice", "--", "python3", "-c", &script]);
-    assert!(out.contains("bob"), "{out}");
+    assert_contains!(out, "bob");
     assert!(
         !world.room("sessions/alice.json").exists(),
         "the hold was the command's, and ended with it"

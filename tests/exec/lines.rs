@@ -1,13 +1,14 @@
 //! The lines of a command's output that are for mailbag: each becomes a message, and is not shown.
 
 use super::{exec, report, said, words};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
 
 /// Runs a command as alice that prints this, and returns standard output and standard error.
 fn print(world: &World, text: &str) -> (String, String) {
-    std::fs::write(world.path().join("printed"), text).expect("a file");
+    files::write(world.path().join("printed"), text);
     let ran = world.run(&["exec", "--id", "alice", "--", "cat", "printed"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     (ran.out, ran.err)
@@ -20,7 +21,7 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
         if with_router {
             town.start(&[]);
         }
-        std::fs::write(town.path().join("notes.md"), "found it\n").expect("a file");
+        files::write(town.path().join("notes.md"), "found it\n");
         let (out, err) = print(
             &town,
             "first\n\
@@ -212,10 +213,7 @@ fn a_line_too_long_for_a_message_is_passed_on_unchanged() {
     );
     let (out, err) = print(&world, &line);
     assert_eq!(out, line);
-    assert!(
-        err.contains("invalid line in the output") && err.contains("4096"),
-        "{err}"
-    );
+    assert_contains!(err, "invalid line in the output", "4096");
     assert_eq!(
         words(&world, "alice"),
         ["status: started cat", "completed: ended with exit status 0"]

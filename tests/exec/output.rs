@@ -1,6 +1,7 @@
 //! The command's output is passed on unchanged and immediately.
 
 use super::{exec, words};
+use crate::files;
 use crate::world::World;
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -26,7 +27,7 @@ fn other_output_is_passed_on_byte_for_byte() {
         .bytes(),
     );
     bytes.extend(b"{\"type\":\"status\",\"message\":\"\xff\"}\n{\"no\": \"end\"");
-    std::fs::write(world.path().join("bytes"), &bytes).expect("a file");
+    files::write(world.path().join("bytes"), &bytes);
     let output = world
         .bare(&["exec", "--id", "alice", "--", "cat", "bytes"])
         .output()
@@ -120,7 +121,7 @@ fn exec_ends_although_a_background_process_keeps_the_output_open() {
     let script = "tail -f /dev/null & echo $! > pid; printf '{\"held\"'";
     let command = exec(&world, &["--id", "alice", "--", "sh", "-c", script]);
     assert_eq!(command.ends(&world, 0), "{\"held\"");
-    let pid = std::fs::read_to_string(world.path().join("pid")).expect("a number");
+    let pid = files::read_text(world.path().join("pid"));
     crate::town::tool("kill", [pid.trim().as_ref()]);
 }
 

@@ -1,6 +1,7 @@
 //! Signals reach the command, once each.
 
 use super::{by, exec, says, waits, words};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -69,7 +70,7 @@ fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
     let command = exec(&world, &["--id", "alice", "--", "touch", "begun"]);
     let status = format!("/proc/{}/status", command.child.id());
     world.wait("it hears signals", || {
-        let status = std::fs::read_to_string(&status).expect("a process");
+        let status = files::read_text(&status);
         let caught = status
             .lines()
             .find_map(|line| line.strip_prefix("SigCgt:"))
@@ -78,7 +79,7 @@ fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
     });
     command.signal(Signal::TERM);
     world.wait("the signal was taken", || {
-        let status = std::fs::read_to_string(&status).expect("a process");
+        let status = files::read_text(&status);
         status
             .lines()
             .filter(|line| line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"))
@@ -214,5 +215,5 @@ print('told', count, sys.stdin.isatty(), flush=True)";
     ]);
     command.current_dir(world.path()).env("NO_COLOR", "1");
     let out = by(&world, command).ends(&world, 0);
-    assert!(out.contains("told 1 True"), "{out}");
+    assert_contains!(out, "told 1 True");
 }

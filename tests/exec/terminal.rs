@@ -1,6 +1,7 @@
 //! A command in a terminal: keys, size, signals and the mode of the terminal, as at a real one.
 
 use super::said;
+use crate::files;
 use crate::world::{World, skip};
 use serde_json::{Value, json};
 use std::process::Command;
@@ -408,7 +409,7 @@ fn a_suspended_command_ends_when_its_exec_is_killed() {
     let world = World::new();
     let command = "sh -c 'echo $$ $PPID > pids; echo up; read word'";
     if at_prompt(&world, command, &[&suspended()[..], &kill("KILL")].concat()).is_some() {
-        let pids = std::fs::read_to_string(world.path().join("pids")).expect("its pids");
+        let pids = files::read_text(world.path().join("pids"));
         world.wait("both are gone", || {
             pids.split_whitespace()
                 .all(|pid| !std::path::Path::new("/proc").join(pid).exists())

@@ -1,5 +1,6 @@
 //! Committed messages: no reader sees a message that the log may still lose.
 
+use crate::files;
 use crate::mcp::Client;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};
@@ -172,7 +173,7 @@ fn no_command_reports_a_message_as_accepted_before_its_sync_succeeded() {
 /// Appends the first record of a batch of two to the log, like a router with an interrupted write.
 fn torn(world: &World) {
     let path = world.room("log/00000001.ndjson");
-    let log = fs::read_to_string(&path).expect("a log");
+    let log = files::read_text(&path);
     let records: Vec<Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -213,14 +214,14 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
         let router = world.router(&[]);
         torn(&world);
         if !noted {
-            fs::remove_file(world.room("spool/committed")).expect("a note");
+            files::remove_file(world.room("spool/committed"));
         }
         assert_eq!(
             shown_by(&world, &READERS),
             Vec::<String>::new(),
             "with the note: {noted}"
         );
-        assert!(world.ok(&["list", "--as", "bob"]).contains("before"));
+        assert_contains!(world.ok(&["list", "--as", "bob"]), "before");
         drop(router);
     }
 }
@@ -236,7 +237,7 @@ fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
         Some("0000000001 00000000000000000007 0000000001 00000000000000000007\n"),
     ] {
         match note {
-            None => fs::remove_file(world.room("spool/committed")).expect("a note"),
+            None => files::remove_file(world.room("spool/committed")),
             Some(text) => drop(world.write("spool/committed", text)),
         }
         assert_eq!(shown_by(&world, &READERS).len(), READERS.len(), "{note:?}");
@@ -246,7 +247,7 @@ fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
 #[test]
 fn a_committed_but_undelivered_message_is_shown_as_accepted() {
     let world = world();
-    fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
+    files::remove_dir(world.room("inbox/bob"));
     world.write("inbox/bob", "no directory");
     late(&world);
     let _router = world.router(&[]);

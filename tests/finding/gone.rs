@@ -1,5 +1,6 @@
 //! A room that was deleted: commands say which room they use instead.
 
+use crate::files;
 use crate::world::World;
 use std::fs;
 
@@ -7,7 +8,7 @@ use std::fs;
 fn nested() -> World {
     let world = World::with(&["alice"]);
     let inner = world.path().join("project");
-    fs::create_dir(&inner).expect("a directory");
+    files::make_dir(&inner);
     let made = world.run_with(&["init"], |command| drop_into(command, &inner));
     made.ok(&["init"]);
     world
@@ -21,10 +22,10 @@ fn drop_into(command: &mut assert_cmd::Command, place: &std::path::Path) {
 fn a_command_says_that_a_room_of_a_parent_directory_is_used_instead_of_one_that_is_gone() {
     let world = nested();
     let below = world.path().join("project/src");
-    fs::create_dir(&below).expect("a directory");
+    files::make_dir(&below);
     let run = |args: &[&str]| world.run_with(args, |command| drop_into(command, &below));
     assert!(!run(&["status"]).err.contains("is gone"));
-    fs::remove_dir_all(world.path().join("project/.mailbag")).expect("the room");
+    files::remove_dir(world.path().join("project/.mailbag"));
     for args in [
         &["status"][..],
         &["inbox", "alice"],
@@ -33,17 +34,14 @@ fn a_command_says_that_a_room_of_a_parent_directory_is_used_instead_of_one_that_
     ] {
         let said = run(args).err;
         let (gone, used) = (world.path().join("project/.mailbag"), world.room(""));
-        assert!(
-            said.contains(&format!("the room {} is gone", gone.display())),
-            "{args:?}: {said}"
-        );
+        assert_contains!(said, &format!("the room {} is gone", gone.display()); "{args:?}");
         assert!(
             said.contains(used.to_str().expect("plain").trim_end_matches('/')),
             "{args:?}: {said}"
         );
     }
     let doctor = run(&["doctor", "--json"]).out;
-    assert!(doctor.contains("room_gone"), "{doctor}");
+    assert_contains!(doctor, "room_gone");
     run(&["doctor", "--fix"]);
     assert!(
         !run(&["status"]).err.contains("is gone"),
@@ -55,11 +53,11 @@ fn a_command_says_that_a_room_of_a_parent_directory_is_used_instead_of_one_that_
 fn a_command_says_that_a_nearer_directory_is_not_a_room() {
     let world = World::with(&["alice"]);
     let inner = world.path().join("project");
-    fs::create_dir(&inner).expect("a directory");
+    files::make_dir(&inner);
     let room = inner.join(".mailbag");
     let with_spool = |make: fn(&std::path::Path)| {
         let _ = fs::remove_dir_all(&room);
-        fs::create_dir(&room).expect("a directory");
+        files::make_dir(&room);
         make(&room.join("spool"));
     };
     let says_so = || {
@@ -71,19 +69,16 @@ fn a_command_says_that_a_nearer_directory_is_not_a_room() {
     };
     with_spool(|_| {});
     says_so();
-    with_spool(|spool| fs::write(spool, "").expect("a file"));
+    with_spool(|spool| files::write(spool, ""));
     says_so();
     with_spool(|spool| std::os::unix::fs::symlink("/tmp", spool).expect("a link"));
     says_so();
-    fs::remove_dir_all(&room).expect("the directory");
-    fs::write(&room, "").expect("a file");
+    files::remove_dir(&room);
+    files::write(&room, "");
     says_so();
-    fs::remove_dir_all(world.room("")).expect("the other room");
+    files::remove_dir(world.room(""));
     let alone = world.run_with(&["status"], |command| drop_into(command, &inner));
-    assert!(
-        alone.err.contains("no room found") && alone.err.contains("is not a room"),
-        "{alone:?}"
-    );
+    assert_contains!(alone.err, "no room found", "is not a room"; "{alone:?}");
 }
 
 #[test]
@@ -91,8 +86,8 @@ fn a_room_that_is_made_again_or_that_was_taken_back_is_not_missed() {
     let world = nested();
     let inner = world.path().join("project");
     let run = |args: &[&str]| world.run_with(args, |command| drop_into(command, &inner));
-    fs::remove_dir_all(inner.join(".mailbag")).expect("the room");
-    assert!(run(&["status"]).err.contains("is gone"));
+    files::remove_dir(inner.join(".mailbag"));
+    assert_contains!(run(&["status"]).err, "is gone");
     run(&["init"]).ok(&["init"]);
     assert!(!run(&["status"]).err.contains("is gone"));
 }
@@ -100,10 +95,7 @@ fn a_room_that_is_made_again_or_that_was_taken_back_is_not_missed() {
 #[test]
 fn without_another_room_the_error_names_the_one_that_is_gone() {
     let world = World::with(&["alice"]);
-    fs::remove_dir_all(world.room("")).expect("the room");
+    files::remove_dir(world.room(""));
     let said = world.fails(3, &["status"]);
-    assert!(
-        said.contains("is gone") && said.contains("mailbag init"),
-        "{said}"
-    );
+    assert_contains!(said, "is gone", "mailbag init");
 }

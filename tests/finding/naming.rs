@@ -110,12 +110,7 @@ fn every_command_takes_every_spelling(world: &World) {
         ]);
         assert_eq!(sent[0]["id"], *id, "send --reply-to {name}: {sent}");
         world.ok(&["reply", &name, "x", "--as", "bob"]);
-        assert!(
-            world
-                .ok(&["read", &name, "--as", "bob"])
-                .contains(&format!("read {n}")),
-            "read {name}"
-        );
+        assert_contains!(world.ok(&["read", &name, "--as", "bob"]), &format!("read {n}"); "read {name}");
     }
     for (id, name) in spelled(world, "ack") {
         world.ok(&["ack", &name, "--as", "bob"]);
@@ -138,16 +133,8 @@ fn every_command_takes_every_spelling(world: &World) {
     let client = Client::of(world, "bob");
     for (n, (id, name)) in spelled(world, "tool").into_iter().enumerate() {
         let text = client.text("fetch_inbox", json!({"id": name}));
-        assert!(
-            text.contains(&format!("tool {n}")),
-            "fetch_inbox {name}: {text}"
-        );
-        assert!(
-            client
-                .text("get_thread", json!({"id": name}))
-                .contains(&format!("tool {n}")),
-            "get_thread {name}"
-        );
+        assert_contains!(text, &format!("tool {n}"); "fetch_inbox {name}");
+        assert_contains!(client.text("get_thread", json!({"id": name})), &format!("tool {n}"); "get_thread {name}");
         client.text(
             "acknowledge_message",
             json!({"id": name, "status": "actioned"}),
@@ -216,7 +203,7 @@ fn a_message_with_an_archived_copy_can_be_read_again() {
         (&json!("read 3"), &json!("bob"), &true)
     );
     let said = world.fails(3, &["read", "read-3-end", "--as", "alice"]);
-    assert!(said.contains("not a recipient"), "{said}");
+    assert_contains!(said, "not a recipient");
 }
 
 #[test]
@@ -286,15 +273,10 @@ fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
             "{command}: {said}"
         );
     }
-    assert!(
-        world
-            .ok(&["read", &sign, "--as", "bob"])
-            .contains("from a friend")
-    );
-    assert!(
-        world
-            .ok(&["read", &format!("carol/{number}"), "--as", "bob"])
-            .contains("shown for another")
+    assert_contains!(world.ok(&["read", &sign, "--as", "bob"]), "from a friend");
+    assert_contains!(
+        world.ok(&["read", &format!("carol/{number}"), "--as", "bob"]),
+        "shown for another"
     );
 }
 

@@ -1,6 +1,7 @@
 //! Finding places in a log of several segments that is cut, damaged or being written.
 
 use super::{drop_all, each, seq_of};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
@@ -84,7 +85,7 @@ fn times_and_numbers_are_found_over_all_segments() {
 fn a_last_line_that_is_cut_is_not_there_yet() {
     let world = segmented(5);
     let last = segments(&world).pop().expect("a segment");
-    let whole = std::fs::read_to_string(&last).expect("the segment");
+    let whole = files::read_text(&last);
     let line = whole.lines().last().expect("a line");
     let seq: u64 = seq_of(&world, "alice/m4").parse().expect("a number");
     // As a router's write that another process sees half of.
@@ -128,8 +129,8 @@ fn a_damaged_line_hides_no_other() {
         .collect();
     drop_all(&world, &messages);
     let path = world.room("log/00000001.ndjson");
-    let text = std::fs::read_to_string(&path).expect("the log");
-    std::fs::write(&path, text.replace("\"id\":\"m3\"", "\"id\":\"m3")).expect("the log");
+    let text = files::read_text(&path);
+    files::write(&path, text.replace("\"id\":\"m3\"", "\"id\":\"m3"));
     assert_eq!(
         each(&world.items(&["search", "needle"]), "id"),
         ["m0", "m1", "m2", "m4", "m5"]
@@ -144,7 +145,7 @@ fn a_log_that_is_gone_or_empty_has_nothing_to_find() {
     assert_eq!(world.items(&["search", "x", "--since", "1h"]), json!([]));
     world.fails(3, &["thread", "m1"]);
     world.fails(3, &["reply", "m1", "x", "--as", "alice"]);
-    std::fs::remove_dir_all(world.room("log")).expect("the log");
+    files::remove_dir(world.room("log"));
     assert_eq!(
         world.items(&["list", "--since", "1h", "--last", "3"]),
         json!([])

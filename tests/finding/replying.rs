@@ -1,6 +1,7 @@
 //! `mailbag reply`, and the output of `send` about replies.
 
 use super::{EVIL, drop_all, each, is_tame, seq_of};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -110,7 +111,7 @@ fn a_reply_takes_what_send_takes() {
         json!([true, "review", {"file": "a=b"}])
     );
     let id = asked["id"].as_str().expect("an id");
-    std::fs::write(world.path().join("notes.txt"), "a note").expect("a file");
+    files::write(world.path().join("notes.txt"), "a note");
     let args = [
         "reply",
         id,
@@ -151,18 +152,16 @@ fn a_reply_takes_what_send_takes() {
     );
     let sent = world.json(&["reply", id, "again", "--as", "bob"]);
     assert_eq!(sent["recipients"][0]["agent"], "alice");
-    assert!(
-        world
-            .fails(
-                2,
-                &["send", "bob", "x", "--metadata", "=v", "--as", "alice"]
-            )
-            .contains("KEY=VALUE")
+    assert_contains!(
+        world.fails(
+            2,
+            &["send", "bob", "x", "--metadata", "=v", "--as", "alice"]
+        ),
+        "KEY=VALUE"
     );
-    assert!(
-        world
-            .fails(65, &["reply", id, "x", "--type", "qestion", "--as", "bob"])
-            .contains("question")
+    assert_contains!(
+        world.fails(65, &["reply", id, "x", "--type", "qestion", "--as", "bob"]),
+        "question"
     );
 }
 
@@ -204,12 +203,9 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
     );
     let before = world.everything();
     let said = world.fails(2, &["reply", "same", "x", "--as", "bob"]);
-    assert!(
-        said.contains("alice/same") && said.contains("carol/same"),
-        "{said}"
-    );
+    assert_contains!(said, "alice/same", "carol/same");
     let said = world.fails(3, &["reply", "alice/same", "x", "--as", "carol"]);
-    assert!(said.contains("carol neither sent nor received"), "{said}");
+    assert_contains!(said, "carol neither sent nor received");
     for missing in ["nothing", "999", "a/b/c", "\"", "0", "99999999999999999999"] {
         world.fails(3, &["reply", missing, "x", "--as", "bob"]);
     }
@@ -220,15 +216,15 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
         .to_owned();
     for reference in [bounce.clone(), format!("mailbag/{bounce}")] {
         let said = world.fails(65, &["reply", &reference, "sorry", "--as", "alice"]);
-        assert!(
-            said.contains("the router wrote it and reads no mail")
-                && said.contains("correct the rejected file"),
-            "{said}"
+        assert_contains!(
+            said,
+            "the router wrote it and reads no mail",
+            "correct the rejected file"
         );
     }
     let unknown = world.run_env(&["reply", "same", "x"], "MAILBAG_TEST_ANCESTRY", "unknown");
     let said = unknown.fails(2, &["reply", "same", "x"]);
-    assert!(said.contains("--as"), "{said}");
+    assert_contains!(said, "--as");
     assert_eq!(world.everything(), before);
     world.ok(&["reply", "note", "again", "--as", "alice"]);
     assert_eq!(
@@ -237,7 +233,7 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
     );
     world.ok(&["agent", "set", "carol", "--status", "retired"]);
     let said = world.fails(65, &["reply", "carol/same", "x", "--as", "bob"]);
-    assert!(said.contains("carol") && said.contains("retired"), "{said}");
+    assert_contains!(said, "carol", "retired");
 }
 
 #[test]

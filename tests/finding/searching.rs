@@ -87,7 +87,7 @@ fn search_finds_words_in_any_order_and_field() {
     assert_eq!(found(&["port 8080", "--field", "body"]), ["m1"]);
     assert_eq!(found(&["порт 8080", "--field", "body"]), [""; 0]);
     let said = world.fails(2, &["search", " "]);
-    assert!(said.contains("no word to search for"), "{said}");
+    assert_contains!(said, "no word to search for");
 }
 
 #[test]
@@ -108,21 +108,18 @@ fn a_field_and_the_filters_narrow_a_search() {
     world.ok(&["read", "m1", "--as", "bob"]);
     assert_eq!(ids(&world, &["port", "--unread", "--to", "bob"]), ["m4"]);
     let said = world.fails(2, &["search", "--regex", "port ("]);
-    assert!(
-        said.contains("is not a regular expression") && said.contains("unclosed group"),
-        "{said}"
-    );
+    assert_contains!(said, "is not a regular expression", "unclosed group");
 }
 
 #[test]
 fn search_shows_each_match_in_one_line_with_its_surroundings() {
     let world = room();
     let shown = world.ok(&["search", "--regex", "taken|needle"]);
-    assert!(
-        shown.contains("alice → bob  body: port 8080 is\\ttaken by \"nginx\"\n"),
-        "{shown}"
+    assert_contains!(
+        shown,
+        "alice → bob  body: port 8080 is\\ttaken by \"nginx\"\n"
     );
-    assert!(shown.contains("mood.deep: needle\n"), "{shown}");
+    assert_contains!(shown, "mood.deep: needle\n");
     let hits = world.items(&["search", "taken"]);
     let wanted = json!([{"field": "body", "excerpt": [
         {"text": "port 8080 is\t", "match": false},
@@ -136,13 +133,9 @@ fn search_shows_each_match_in_one_line_with_its_surroundings() {
         &[("alice", json!({"id": "m9", "to": "bob", "body": long}))],
     );
     let shown = world.ok(&["search", "needle", "--from", "alice"]);
-    assert!(
-        shown.contains(&format!(
-            "body: …{}needle{}…\n",
-            "ä".repeat(40),
-            "ö".repeat(40)
-        )),
-        "{shown}"
+    assert_contains!(
+        shown,
+        &format!("body: …{}needle{}…\n", "ä".repeat(40), "ö".repeat(40))
     );
     let none = world.run(&["search", "nowhere"]);
     assert!(

@@ -105,16 +105,13 @@ fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
     assert_eq!(ids(&["p3", "--as", "carol"]), ["p3", "p4", "p5"]);
     world.fails(3, &["thread", "x1", "--as", "bob"]);
     let said = world.fails(3, &["thread", "harbours", "--as", "bob"]);
-    assert!(
-        said.contains(
-            "bob neither sent nor received a message \"harbours\", and no thread with that name"
-        ),
-        "{said}"
+    assert_contains!(
+        said,
+        "bob neither sent nor received a message \"harbours\", and no thread with that name"
     );
-    assert!(
-        world
-            .fails(3, &["thread", "harbours"])
-            .contains("the log has no message")
+    assert_contains!(
+        world.fails(3, &["thread", "harbours"]),
+        "the log has no message"
     );
 }
 
@@ -127,20 +124,14 @@ fn a_thread_is_shown_as_a_conversation() {
         lines[0].contains("alice → bob") && lines[2] == "        which port?",
         "{shown}"
     );
-    assert!(
-        shown.contains("alice → bob, carol") && shown.contains("answers bob/p2\n"),
-        "{shown}"
-    );
+    assert_contains!(shown, "alice → bob, carol", "answers bob/p2\n");
     let one = world.items(&["thread", "p1", "--last", "1"]);
     assert_eq!(
         (&one[0]["message"]["body"], &one[0]["recipients"]),
         (&json!("since today"), &json!(["carol"]))
     );
     let shown = world.ok(&["thread", "p3", "--as", "carol"]);
-    assert!(
-        shown.contains("answers bob/p2 (not in this list)"),
-        "{shown}"
-    );
+    assert_contains!(shown, "answers bob/p2 (not in this list)");
 }
 
 #[test]
@@ -169,10 +160,7 @@ fn ids_that_several_have_are_not_mixed_up() {
         ],
     );
     let said = world.fails(2, &["thread", "1", "--as", "bob"]);
-    assert!(
-        said.contains("alice/1") && said.contains("carol/1"),
-        "{said}"
-    );
+    assert_contains!(said, "alice/1", "carol/1");
     assert_eq!(
         each(&world.items(&["thread", "alice/1", "--as", "bob"]), "id"),
         ["1", "2", "4"]
@@ -248,7 +236,7 @@ fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
         )],
     );
     let said = world.fails(2, &["thread", &seq]);
-    assert!(said.contains("alice/b") && said.contains("bob/c"), "{said}");
+    assert_contains!(said, "alice/b", "bob/c");
 }
 
 #[test]
@@ -275,10 +263,9 @@ fn a_thread_shows_replies_to_messages_missing_from_the_log() {
         each(&world.items(&["thread", "m4", "--as", "bob"]), "id"),
         ["m2", "m4"]
     );
-    assert!(
-        world
-            .ok(&["thread", "m2"])
-            .contains("answers bob/lost (not in this list)")
+    assert_contains!(
+        world.ok(&["thread", "m2"]),
+        "answers bob/lost (not in this list)"
     );
     assert_eq!(each(&world.items(&["thread", "m3"]), "id"), ["m3"]);
     world.ok(&["reply", "m2", "go on", "--as", "bob"]);

@@ -2,6 +2,7 @@
 //! earlier complete batch: the result begins with every unchanged batch, or is an error.
 
 use super::place::Place;
+use crate::files;
 use mailbag::base::error::Error;
 use mailbag::base::hash::{NO_HASH, hash, hex};
 use mailbag::log::state::{ReplayedLog, replay};
@@ -49,16 +50,16 @@ pub(crate) fn run(bytes: &[u8]) {
     }
     let whole = log.clone();
     let place = Place::new(REGISTRY);
-    std::fs::write(place.path("spool/room"), ROOM).expect("a room's id");
+    files::write(place.path("spool/room"), ROOM);
     if how & 8 != 0 {
         let middle = log
             .iter()
             .skip(log.len() / 2)
             .position(|byte| *byte == b'\n');
         let second = log.split_off(middle.map_or(log.len(), |at| log.len() / 2 + at + 1));
-        std::fs::write(place.path("log/00000002.ndjson"), second).expect("a segment");
+        files::write(place.path("log/00000002.ndjson"), second);
     }
-    std::fs::write(place.path("log/00000001.ndjson"), log).expect("a segment");
+    files::write(place.path("log/00000001.ndjson"), log);
     holds(&place, &whole);
 }
 

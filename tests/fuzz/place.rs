@@ -1,5 +1,6 @@
 //! Where a fuzz target makes its rooms: in memory where that can be had, removed when dropped.
 
+use crate::files;
 use mailbag::room::Room;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +24,8 @@ impl Place {
             directory: directory.expect("a temporary directory"),
         };
         Room::init(&place.path("")).expect("a room");
-        std::fs::write(place.path("registry.json"), registry).expect("a registry");
-        std::fs::write(place.path("settings.toml"), "durability = \"process\"\n")
-            .expect("settings");
+        files::write(place.path("registry.json"), registry);
+        files::write(place.path("settings.toml"), "durability = \"process\"\n");
         place
     }
 

@@ -1,6 +1,7 @@
 //! Replays every kept input: those from the fixtures, and the finds of fuzzing.
 
 use super::{address, log, message, outbox, registry, seeds, settings};
+use crate::files;
 use std::fs;
 use std::panic;
 use std::path::Path;
@@ -85,7 +86,7 @@ fn replay(name: &'static str) {
     for entry in fs::read_dir(&kept).into_iter().flatten().flatten() {
         inputs.push((
             entry.path().display().to_string(),
-            fs::read(entry.path()).expect("an input"),
+            files::read(entry.path()),
         ));
     }
     assert!(

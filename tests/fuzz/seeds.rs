@@ -1,5 +1,6 @@
 //! The inputs that fuzzing begins with, made of the fixtures.
 
+use crate::files;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -29,9 +30,9 @@ pub(super) fn of(target: &str) -> Vec<Seed> {
 pub(super) fn write(below: &Path, targets: &[&str]) {
     for target in targets {
         let directory = below.join(target);
-        fs::create_dir_all(&directory).expect("a directory");
+        files::make_dir(&directory);
         for (name, bytes) in of(target) {
-            fs::write(directory.join(name), bytes).expect("a file");
+            files::write(directory.join(name), bytes);
         }
     }
 }
@@ -51,7 +52,7 @@ fn files(below: &str) -> Vec<Seed> {
             )
         })
         .filter(|(name, path)| path.is_file() && !name.ends_with(".expected.json"))
-        .map(|(name, path)| (name, fs::read(path).expect("a fixture")))
+        .map(|(name, path)| (name, files::read(path)))
         .collect();
     files.sort();
     files

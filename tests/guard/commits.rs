@@ -52,21 +52,21 @@ fn the_hook_records_a_commit_as_activity_without_sending_mail() {
         (&json!(head(&world)), &json!("main"))
     );
     let who = world.ok(&["who"]);
-    assert!(
-        who.contains(&format!(
+    assert_contains!(
+        who,
+        &format!(
             "blocked: later (just now)  commit {} on main (just now)",
             &head(&world)[..10]
-        )),
-        "{who}"
+        )
     );
     assert_eq!(
         (world.inbox("bob").len(), world.inbox("human").len()),
         (1, 0)
     );
     let line = world.ok(&["channel", "show", "commits", "--json"]);
-    assert!(
-        line.contains(&format!("commit {} on main: one.txt", &head(&world)[..10])),
-        "{line}"
+    assert_contains!(
+        line,
+        &format!("commit {} on main: one.txt", &head(&world)[..10])
     );
     world.verify();
 }
@@ -258,6 +258,6 @@ fn a_commit_in_another_repository_names_it() {
     );
     world.json(&["who"]);
     let line = world.ok(&["list", "--type", "status", "--json"]);
-    assert!(line.contains("commit "), "{line}");
+    assert_contains!(line, "commit ");
     assert_eq!(shown(&world, "alice")["branch"], "main");
 }

@@ -90,11 +90,9 @@ fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_
             said.starts_with(&format!("mailbag: {path} belongs to bob (claim ")),
             "{said}"
         );
-        assert!(
-            said.contains(
-                "“the \"login\"”). Do not change it; ask the owner with `mailbag send bob "
-            ),
-            "{said}"
+        assert_contains!(
+            said,
+            "“the \"login\"”). Do not change it; ask the owner with `mailbag send bob "
         );
         assert_eq!(
             edit(&world, "bob", client, event),
@@ -150,10 +148,7 @@ fn a_sub_agent_edits_for_its_session() {
         .write_stdin(input)
         .output()
         .expect("it runs");
-    assert!(
-        String::from_utf8_lossy(&hook.stdout).contains("\"deny\""),
-        "{hook:?}"
-    );
+    assert_contains!(String::from_utf8_lossy(&hook.stdout), "\"deny\""; "{hook:?}");
 }
 
 #[test]
@@ -203,10 +198,7 @@ fn an_unidentified_session_is_warned_once_and_passes() {
             .get("additionalContext")
             .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
         let text = text.as_str().expect("a text");
-        assert!(
-            text.contains("belongs to bob") && text.contains("You are not stopped"),
-            "{text}"
-        );
+        assert_contains!(text, "belongs to bob", "You are not stopped");
         assert_eq!(edit(&world, "", client, event), nothing(client), "again");
     }
 }
@@ -220,10 +212,7 @@ fn a_second_session_under_one_name_is_nobody() {
     let joined = world.run_with(&["join", "bob", "--session", "other"], |_| {});
     joined.ok(&[]);
     let said = edit(&world, "bob", "claude", "PreToolUse-Edit");
-    assert!(
-        said.contains("belongs to bob") && said.contains("additionalContext"),
-        "{said}"
-    );
+    assert_contains!(said, "belongs to bob", "additionalContext");
 }
 
 #[test]
@@ -231,7 +220,10 @@ fn the_setting_and_the_variable_switch_it_off() {
     // P157
     let world = project(&["alice", "bob"]).settings("guard = \"warn\"\n");
     claim(&world, "bob", json!({"claims": ["src"]}));
-    assert!(edit(&world, "alice", "claude", "PreToolUse-Edit").contains("You are not stopped"));
+    assert_contains!(
+        edit(&world, "alice", "claude", "PreToolUse-Edit"),
+        "You are not stopped"
+    );
     let world = world.settings("guard = \"off\"\n");
     assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Write"), "");
     let world = world.settings("");
@@ -260,11 +252,7 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
         world.write(damage.0, damage.1);
         for _ in 0..2 {
             let said = edit(&world, "alice", "claude", "PreToolUse-Edit");
-            assert!(
-                said.contains("additionalContext")
-                    && said.contains("cannot check who owns the files"),
-                "{damage:?}: {said}"
-            );
+            assert_contains!(said, "additionalContext", "cannot check who owns the files"; "{damage:?}");
         }
     }
     let world = World::empty();
@@ -323,20 +311,14 @@ fn two_agents_that_edit_one_file_within_30_seconds_are_notified_once_an_hour() {
     let said = edit_file(&world, "bob", "10:00:20", "src/a.rs");
     let text = "you and alice edited src/a.rs within 30 seconds, and nobody has claimed it. Agree with alice, or run \
                 `mailbag claim 'src/a.rs'`";
-    assert!(
-        said.contains(&format!("\"additionalContext\":\"mailbag: {text}.\"")),
-        "{said}"
-    );
+    assert_contains!(said, &format!("\"additionalContext\":\"mailbag: {text}.\""));
     assert_eq!(notice(&world, "alice"), text.replace("alice", "bob"));
     assert_eq!(
         edit_file(&world, "alice", "10:00:30", "src/a.rs"),
         "",
         "the pair was told"
     );
-    assert!(
-        edit_file(&world, "carol", "10:00:40", "src/a.rs").contains("you and alice edited"),
-        "another pair"
-    );
+    assert_contains!(edit_file(&world, "carol", "10:00:40", "src/a.rs"), "you and alice edited"; "another pair");
     assert_eq!(edit_file(&world, "bob", "10:02:00", "src/c.rs"), "");
     assert_eq!(
         edit_file(&world, "alice", "10:02:31", "src/c.rs"),
@@ -344,10 +326,7 @@ fn two_agents_that_edit_one_file_within_30_seconds_are_notified_once_an_hour() {
         "31 seconds later"
     );
     assert_eq!(edit_file(&world, "alice", "11:05:00", "src/a.rs"), "");
-    assert!(
-        edit_file(&world, "bob", "11:05:01", "src/a.rs").contains("you and alice edited"),
-        "an hour later"
-    );
+    assert_contains!(edit_file(&world, "bob", "11:05:01", "src/a.rs"), "you and alice edited"; "an hour later");
 }
 
 #[test]
@@ -431,7 +410,7 @@ fn other_spellings_of_a_path_are_the_same_file() {
         "not/there/../../src/a.txt",
     ] {
         let said = edit_path(&world, &world.path().join(path));
-        assert!(said.contains("belongs to bob"), "{path}: {said}");
+        assert_contains!(said, "belongs to bob"; "{path}");
     }
 }
 

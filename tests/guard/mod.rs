@@ -8,6 +8,7 @@ mod paths;
 mod staged;
 mod trials;
 
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -46,14 +47,14 @@ pub(crate) fn git(at: &Path, args: &[&str]) -> String {
 /// Writes a file with its directories, and returns its path.
 pub(crate) fn file(at: &Path, name: &str, text: &str) -> PathBuf {
     let path = at.join(name);
-    std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    std::fs::write(&path, text).expect("a file");
+    files::make_dir(path.parent().expect("a directory"));
+    files::write(&path, text);
     path
 }
 
 /// Makes a repository with one commit.
 pub(crate) fn repository(at: &Path) {
-    std::fs::create_dir_all(at).expect("a directory");
+    files::make_dir(at);
     git(at, &["init", "-q", "-b", "main"]);
     file(at, "README", "a project\n");
     git(at, &["add", "README"]);

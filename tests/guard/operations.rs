@@ -2,9 +2,9 @@
 
 use super::commits::hooked;
 use super::{claim, file, git, git_command_as};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
-use std::fs;
 use std::process::Output;
 
 /// A repository with hooks and with bob as the owner of `src`. The branches `main` and `side` have
@@ -89,13 +89,13 @@ fn files_in_the_git_directory_that_are_no_operation_turn_nothing_off() {
     let forked = Forked::new();
     let inside = forked.world.path().join(".git");
     for name in ["sequencer", "rebase-merge", "rebase-apply"] {
-        fs::create_dir(inside.join(name)).expect("a directory");
+        files::make_dir(inside.join(name));
         let (done, said) = forked.commit("src/a.rs", name);
         assert!(
             !done && said.contains("src/a.rs belongs to bob"),
             "{name}: {said}"
         );
-        fs::remove_dir_all(inside.join(name)).expect("it");
+        files::remove_dir(inside.join(name));
     }
     for name in [
         "CHERRY_PICK_HEAD",
@@ -108,9 +108,9 @@ fn files_in_the_git_directory_that_are_no_operation_turn_nothing_off() {
             "garbage\n",
             "0123456789012345678901234567890123456789\n",
         ] {
-            fs::write(inside.join(name), text).expect("a file");
+            files::write(inside.join(name), text);
             assert!(!forked.commit("src/a.rs", name).0, "{name} with {text:?}");
-            fs::remove_file(inside.join(name)).expect("it");
+            files::remove_file(inside.join(name));
         }
     }
     // A real commit explains only its own changes.
@@ -129,7 +129,7 @@ fn files_in_the_git_directory_that_are_no_operation_turn_nothing_off() {
 fn after_a_bypass_during_a_made_up_operation_the_owner_is_notified() {
     // P155
     let forked = Forked::new();
-    fs::create_dir(forked.world.path().join(".git/rebase-merge")).expect("a directory");
+    files::make_dir(forked.world.path().join(".git/rebase-merge"));
     file(forked.world.path(), "src/a.rs", "x");
     git(forked.world.path(), &["add", "-A"]);
     assert!(

@@ -1,6 +1,7 @@
 //! The repository and the path of a word on the command line.
 
 use super::{file, git, project, repository};
+use crate::files;
 use crate::world::World;
 use mailbag::room::Room;
 use mailbag::room::repository::{RepositoryBase, subject_of};
@@ -56,12 +57,7 @@ fn a_path_is_relative_to_its_repository_wherever_it_is_named() {
         "src/auth"
     );
     let outside = subject_of(&room(&world), top, "/etc/hosts").expect_err("in no repository");
-    assert!(
-        outside
-            .to_string()
-            .contains("\"/etc/hosts\" is in no repository and outside "),
-        "{outside}"
-    );
+    assert_contains!(outside.to_string(), "\"/etc/hosts\" is in no repository and outside "; "{outside}");
 }
 
 #[test]
@@ -95,7 +91,7 @@ fn worktrees_beside_a_bare_repository_belong_to_the_room_above_them() {
             ".bare",
         ],
     );
-    std::fs::write(world.path().join(".git"), "gitdir: ./.bare\n").expect("a file");
+    files::write(world.path().join(".git"), "gitdir: ./.bare\n");
     git(
         &world.path().join(".bare"),
         &["worktree", "add", "-q", "../feature", "main"],

@@ -2,6 +2,7 @@
 
 use super::commits::hooked;
 use super::{claim, executable, file, git, git_as, program};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
 use std::path::Path;
@@ -123,7 +124,7 @@ fn the_setting_warns_or_is_silent() {
     }
     let world = World::new().settings("guard = \"no\"\n");
     let said = world.fails(65, &["settings"]);
-    assert!(said.contains("guard has an invalid value"), "{said}");
+    assert_contains!(said, "guard has an invalid value");
 }
 
 #[test]
@@ -317,7 +318,7 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
 fn without_a_room_the_hooks_are_silent() {
     // P156
     let world = hooked(&["alice"]);
-    std::fs::remove_dir_all(world.room("")).expect("the room");
+    files::remove_dir(world.room(""));
     assert_eq!(change(&world, "alice", "src/a.rs"), (true, String::new()));
 }
 
@@ -330,10 +331,10 @@ fn a_log_that_cannot_be_read_passes() {
         .expect("the log")
         .flatten()
     {
-        std::fs::write(name.path(), "no log\n").expect("a file");
+        files::write(name.path(), "no log\n");
     }
     assert!(change(&world, "alice", "src/a.rs").0);
-    std::fs::write(world.room("claims.json"), "{\"claims\": 7}").expect("a file");
+    files::write(world.room("claims.json"), "{\"claims\": 7}");
     assert!(change(&world, "alice", "src/b.rs").0);
 }
 
@@ -342,6 +343,6 @@ fn a_damaged_claims_file_does_not_matter() {
     // P156
     let world = hooked(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src"]}));
-    std::fs::write(world.room("claims.json"), "{\"claims\": 7}").expect("a file");
+    files::write(world.room("claims.json"), "{\"claims\": 7}");
     assert!(!change(&world, "alice", "src/a.rs").0, "the log says it");
 }

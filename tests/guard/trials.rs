@@ -64,7 +64,7 @@ fn a_full_or_read_only_room_is_still_judged() {
             out.contains("\"permissionDecision\":\"deny\"") && out.contains("status 1"),
             "{make}: {out}{err}"
         );
-        assert!(err.contains("src/a.rs belongs to bob"), "{make}: {err}");
+        assert_contains!(err, "src/a.rs belongs to bob"; "{make}");
     }
 }
 
@@ -177,11 +177,11 @@ fn a_thousand_claims_are_judged() {
             .expect("the program runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    assert!(
-        edit("src/part9/module99/deep/x.rs")
-            .contains("belongs to bob (claim src/part9/module99/**")
+    assert_contains!(
+        edit("src/part9/module99/deep/x.rs"),
+        "belongs to bob (claim src/part9/module99/**"
     );
-    assert!(edit("src/part9/module99").contains("belongs to bob"));
+    assert_contains!(edit("src/part9/module99"), "belongs to bob");
     assert_eq!(
         (edit("src/part9/module999/x.rs"), edit("src/part9/x.rs")),
         (String::new(), String::new())

@@ -2,6 +2,7 @@
 
 use super::tongue::Tongue;
 use super::{accepted, file, in_each, town};
+use crate::files;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,13 +47,9 @@ fn cases(folder: &str) -> Vec<(String, Vec<u8>, Value)> {
                 .filter(|stem| !stem.ends_with(".expected"))?
                 .to_owned();
             let expected = entry.path().with_file_name(format!("{stem}.expected.json"));
-            let expected = moved(fs::read(expected).expect("an expectation"));
+            let expected = moved(files::read(expected));
             let expected = serde_json::from_slice(&expected).expect("JSON");
-            Some((
-                stem,
-                moved(fs::read(entry.path()).expect("a fixture")),
-                expected,
-            ))
+            Some((stem, moved(files::read(entry.path())), expected))
         })
         .collect();
     cases.sort_by(|one, other| one.0.cmp(&other.0));

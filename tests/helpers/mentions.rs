@@ -2,6 +2,7 @@
 
 use super::tongue::Tongue;
 use super::{file, in_each};
+use crate::files;
 use crate::town::Town;
 use serde_json::{Value, json};
 
@@ -61,7 +62,7 @@ fn answer_of(one: &Value) -> Value {
 
 fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {
     let town = Town::of(&["alice"]);
-    let cases = std::fs::read("fixtures/mentions/cases.json").expect("fixtures");
+    let cases = files::read("fixtures/mentions/cases.json");
     let mut cases: Vec<Value> = serde_json::from_slice(&cases).expect("JSON");
     let body = |case: &mut Value| case.as_object_mut().and_then(|case| case.remove("body"));
     let bodies: Vec<String> = cases

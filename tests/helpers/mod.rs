@@ -9,10 +9,10 @@ mod sharing;
 mod talking;
 mod tongue;
 
+use crate::files;
 use crate::town::Town;
 use crate::world::{World, skip};
 use serde_json::{Value, json};
-use std::fs;
 use std::process::Command;
 use tongue::{compiler, type_checker};
 
@@ -48,7 +48,7 @@ fn town() -> Town {
 /// A file beside the room, by its path.
 fn file(town: &World, name: &str, content: impl AsRef<[u8]>) -> String {
     let path = town.path().join(name);
-    fs::write(&path, content).expect("a file");
+    files::write(&path, content);
     path.display().to_string()
 }
 
@@ -67,29 +67,21 @@ fn a_helper_is_written_to_a_file_or_printed() {
                 .trim(),
             name
         );
-        assert_eq!(
-            fs::read_to_string(world.path().join(name)).expect("a file"),
-            printed
-        );
+        assert_eq!(files::read_text(world.path().join(name)), printed);
         let lines = printed.lines().count();
         assert!(printed.contains("request") && lines > 100 && lines <= 250);
         // It replaces only an older helper.
         world.ok(&["generate", "helper", language, "-o", name]);
-        fs::write(world.path().join(name), "mine\n").expect("a file");
-        assert!(
-            world
-                .fails(2, &["generate", "helper", language, "-o", name])
-                .contains("not a helper")
+        files::write(world.path().join(name), "mine\n");
+        assert_contains!(
+            world.fails(2, &["generate", "helper", language, "-o", name]),
+            "not a helper"
         );
-        assert_eq!(
-            fs::read_to_string(world.path().join(name)).expect("a file"),
-            "mine\n"
-        );
+        assert_eq!(files::read_text(world.path().join(name)), "mine\n");
     }
-    assert!(
-        world
-            .fails(2, &["generate", "helper", "cobol"])
-            .contains("typescript")
+    assert_contains!(
+        world.fails(2, &["generate", "helper", "cobol"]),
+        "typescript"
     );
 }
 

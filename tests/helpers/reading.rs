@@ -3,9 +3,9 @@
 
 use super::tongue::{Fault, Tongue};
 use super::{file, in_each, town};
+use crate::files;
 use crate::town::Town;
 use serde_json::json;
-use std::fs;
 use std::os::unix::fs::symlink;
 
 in_each!(
@@ -78,7 +78,7 @@ fn a_helper_skips_and_keeps_files_that_are_not_messages(tongue: Tongue) {
         town.room("inbox/alice/0-link.json"),
     )
     .expect("a link");
-    fs::create_dir(town.room("inbox/alice/0-folder.json")).expect("a directory");
+    files::make_dir(town.room("inbox/alice/0-folder.json"));
     let pipe = town.room("inbox/alice/0-pipe.json");
     rustix::fs::mknodat(
         rustix::fs::CWD,

@@ -2,6 +2,7 @@
 
 use super::tongue::{Fault, Tongue};
 use super::{file, in_each, town};
+use crate::files;
 use crate::world::sha256;
 use serde_json::json;
 use std::fs;
@@ -87,7 +88,7 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
     );
 
     let elsewhere = town.path().join("elsewhere");
-    fs::create_dir(&elsewhere).expect("a directory");
+    files::make_dir(&elsewhere);
     std::os::unix::fs::symlink(&elsewhere, town.room("context/link")).expect("a link");
     for category in ["../up", "link"] {
         let (fault, said) =
@@ -104,7 +105,7 @@ fn the_context_may_be_elsewhere(tongue: Tongue) {
     let town = town();
     let notes = file(&town, "notes.md", "x");
     for name in ["common", "other"] {
-        fs::create_dir(town.path().join(name)).expect("a directory");
+        files::make_dir(town.path().join(name));
     }
     let common = town.path().join("common").display().to_string();
     town.place(
@@ -113,14 +114,14 @@ fn the_context_may_be_elsewhere(tongue: Tongue) {
     );
     tongue.ok(&town, "alice", &["share", &notes, "research", "bob", ""]);
     assert_eq!(
-        fs::read_to_string(town.path().join("common/research/notes.md")).expect("a file"),
+        files::read_text(town.path().join("common/research/notes.md")),
         "x"
     );
     let mut command = tongue.command(&town, "alice", &["share", &notes, "research", "bob", ""]);
     command.env("MAOS_SHARED_CONTEXT", town.path().join("other"));
     assert!(command.output().expect("it starts").status.success());
     assert_eq!(
-        fs::read_to_string(town.path().join("other/research/notes.md")).expect("a file"),
+        files::read_text(town.path().join("other/research/notes.md")),
         "x"
     );
     town.wait_for_mail("bob", 2);

@@ -79,10 +79,7 @@ fn a_number_of_seconds_is_read_as_people_write_it() {
             let Some(output) = run(&town, shell, &["-c", &script]) else {
                 break;
             };
-            assert!(
-                text(&output.stdout).contains("ended 4"),
-                "{shell} {seconds}: {output:?}"
-            );
+            assert_contains!(text(&output.stdout), "ended 4"; "{shell} {seconds}: {output:?}");
         }
         let Some(output) = run(
             &town,

@@ -2,6 +2,7 @@
 
 use super::tongue::{Fault, Tongue, ended};
 use super::{file, in_each, town};
+use crate::files;
 use crate::town::Town;
 use serde_json::{Value, json};
 use std::fs;
@@ -53,13 +54,10 @@ fn hostile_text_goes_to_and_fro_between_two_processes(tongue: Tongue) {
             .all(|(mail, text)| mail["body"] == **text && mail["type"] == "message")
     );
     let out = town.path().join("out");
-    fs::create_dir(&out).expect("a directory");
+    files::make_dir(&out);
     tongue.ok(&town, "bob", &["echo", &out.display().to_string()]);
     for (number, text) in texts.iter().enumerate() {
-        assert_eq!(
-            fs::read_to_string(out.join(number.to_string())).expect("a body"),
-            *text
-        );
+        assert_eq!(files::read_text(out.join(number.to_string())), *text);
     }
     assert_eq!(
         (town.count("bob"), town.names("inbox/bob/seen").len()),
@@ -84,7 +82,7 @@ fn hostile_text_goes_to_and_fro_between_two_processes(tongue: Tongue) {
         )
         .remove(0);
     ended(answering);
-    assert_eq!(fs::read_to_string(&answer).expect("an answer"), texts[1]);
+    assert_eq!(files::read_text(&answer), texts[1]);
     let mail = town.read(&format!(
         "inbox/alice/seen/{}",
         town.names("inbox/alice/seen")[0]
@@ -188,7 +186,7 @@ fn broadcast_reaches_a_whole_role_and_request_one_agent_of_it(tongue: Tongue) {
         json!({"to": "alice", "body": "I can", "in_reply_to": seq}),
     );
     ended(asking);
-    assert_eq!(fs::read_to_string(answer).expect("an answer"), "I can");
+    assert_eq!(files::read_text(answer), "I can");
     assert_eq!(town.bodies("alice"), ["something else"]);
 }
 
@@ -201,7 +199,7 @@ fn rejection_and_timeout_raise_different_errors(tongue: Tongue) {
         &["request", "painter", &question, "60", "out"],
     ));
     assert_eq!(fault, Fault::Rejected, "{said}");
-    assert!(said.contains("painter"), "{said}");
+    assert_contains!(said, "painter");
     assert_eq!(town.count("alice"), 0, "the bounce was read");
     for words in [
         &["request", "engineer", &question, "0", "out"][..],
@@ -243,7 +241,7 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
     let town = town();
     let body = file(&town, "body", "found");
     let below = town.path().join("src/deep");
-    fs::create_dir_all(&below).expect("a directory");
+    files::make_dir(&below);
     let mut command = tongue.command(&town, "", &["send", "bob", &body]);
     command
         .current_dir(&below)

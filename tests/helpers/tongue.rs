@@ -1,5 +1,6 @@
 //! A helper in its own language, with the driver that the tests talk to.
 
+use crate::files;
 use crate::town::{PATIENCE, Town, so_within};
 use crate::world::skip;
 use std::fs;
@@ -141,10 +142,10 @@ impl Tongue {
             ),
         };
         if !place.join(driver).exists() {
-            fs::create_dir_all(&place).expect("a directory");
+            files::make_dir(&place);
             let helper = place.join(helper).display().to_string();
             town.ok(&["generate", "helper", language, "-o", &helper]);
-            fs::write(place.join(driver), text).expect("a file");
+            files::write(place.join(driver), text);
         }
         place
     }

@@ -39,12 +39,7 @@ fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
         mail(&world, &format!("note {n}"), &[]);
     }
     let told = fire_at(&world, "10:00", "UserPromptSubmit");
-    assert!(
-        told.contains("“note 1”")
-            && told.contains("“note 2”")
-            && told.contains("and 1 more, from bob"),
-        "{told}"
-    );
+    assert_contains!(told, "“note 1”", "“note 2”", "and 1 more, from bob");
     mail(&world, "note 4", &[]);
     assert_eq!(fire_at(&world, "10:10", "PostToolBatch"), "");
     let told = fire_at(&world, "10:20", "Stop");
@@ -53,10 +48,7 @@ fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
         "{told}"
     );
     mail(&world, "note 5", &[]);
-    assert!(
-        fire_at(&world, "11:01", "PostToolBatch").contains("“note 5”"),
-        "a new window has begun"
-    );
+    assert_contains!(fire_at(&world, "11:01", "PostToolBatch"), "“note 5”"; "a new window has begun");
 }
 
 #[test]
@@ -64,8 +56,9 @@ fn a_budget_of_nothing_gives_digests_only() {
     let world = room().settings("budget.announcements = 0\n");
     mail(&world, "note", &[]);
     assert_eq!(fire(&world, "claude", "PostToolBatch"), "");
-    assert!(
-        fire(&world, "claude", "UserPromptSubmit").contains("mailbag: 1 unread: 1 new, from bob")
+    assert_contains!(
+        fire(&world, "claude", "UserPromptSubmit"),
+        "mailbag: 1 unread: 1 new, from bob"
     );
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
 }

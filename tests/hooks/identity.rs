@@ -66,14 +66,14 @@ fn a_session_without_a_name_is_shown_once_how_to_join() {
         how.contains("`mailbag join NAME`") && !how.contains("s1"),
         "{how}"
     );
-    assert!(
-        how.contains("`mailbag read` shows mail, `mailbag reply ID TEXT` answers"),
-        "{how}"
+    assert_contains!(
+        how,
+        "`mailbag read` shows mail, `mailbag reply ID TEXT` answers"
     );
     assert_eq!(how.lines().count(), 1);
     assert_eq!(told(&world, &of("s1", "UserPromptSubmit")), "");
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
-    assert!(told(&world, &of("s1", "UserPromptSubmit")).contains("hello"));
+    assert_contains!(told(&world, &of("s1", "UserPromptSubmit")), "hello");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
         None,
         &of("s1", "SessionStart-startup"),
     );
-    assert!(String::from_utf8_lossy(&first.stdout).contains("hello"));
+    assert_contains!(String::from_utf8_lossy(&first.stdout), "hello");
     of_another_process(&world);
     let second = run(
         &world,
@@ -124,7 +124,7 @@ fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
         text.contains("alice is held by claude session s1") && !text.contains("hello"),
         "{text}"
     );
-    assert!(text.contains("so this session is alder"), "{text}");
+    assert_contains!(text, "so this session is alder");
     let later = run(
         &world,
         &["claude", "--as", "alice"],
@@ -139,7 +139,7 @@ fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
         None,
         &of("s2", "UserPromptSubmit"),
     );
-    assert!(String::from_utf8_lossy(&later.stdout).contains("for the second"));
+    assert_contains!(String::from_utf8_lossy(&later.stdout), "for the second");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
     mail(&world, "hello", &[]);
     told(&world, &of("s1", "SessionEnd-clear"));
     let start = told(&world, &of("s2", "SessionStart-clear"));
-    assert!(start.contains("you are alice"), "{start}");
+    assert_contains!(start, "you are alice");
     assert!(
         !told(&world, &of("s1", "UserPromptSubmit")).contains("alice"),
         "the old one is not alice"
@@ -172,13 +172,10 @@ fn a_session_that_is_taken_up_again_has_its_name_again() {
     let world = room();
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
     told(&world, &of("s1", "SessionEnd-other"));
-    assert!(
-        told(&world, &of("s2", "SessionStart-startup")).contains("is alder"),
-        "another is somebody else"
-    );
+    assert_contains!(told(&world, &of("s2", "SessionStart-startup")), "is alder"; "another is somebody else");
     mail(&world, "meanwhile", &[]);
     let start = told(&world, &of("s1", "SessionStart-resume"));
-    assert!(start.contains("meanwhile"), "{start}");
+    assert_contains!(start, "meanwhile");
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
 
@@ -190,11 +187,8 @@ fn a_resumed_session_is_shown_the_new_holder_of_its_name() {
     told(&world, &of("s1", "SessionEnd-other"));
     world.ok(&["join", "alice", "--session", "s2", "--client", "codex"]);
     let start = told(&world, &of("s1", "SessionStart-resume"));
-    assert!(
-        start.contains("no longer alice: codex session s2"),
-        "{start}"
-    );
-    assert!(start.contains("`mailbag join NAME`"), "{start}");
+    assert_contains!(start, "no longer alice: codex session s2");
+    assert_contains!(start, "`mailbag join NAME`");
     let next = told(&world, &of("s1", "UserPromptSubmit"));
     assert!(
         next.contains("this session is alder") && !next.contains("alice"),
@@ -228,7 +222,7 @@ fn a_session_learns_once_that_another_session_took_its_name() {
         ]);
         let next = hook("UserPromptSubmit");
         let text = String::from_utf8_lossy(&next.stdout).into_owned();
-        assert!(text.contains("no longer alice: codex session s2"), "{text}");
+        assert_contains!(text, "no longer alice: codex session s2");
         let next = hook("UserPromptSubmit");
         let text = String::from_utf8_lossy(&next.stdout).into_owned();
         assert!(
@@ -254,7 +248,10 @@ fn a_joined_name_takes_precedence_over_the_installed_name() {
     };
     hook("s1", "SessionStart-startup");
     of_another_process(&world);
-    assert!(hook("s2", "SessionStart-startup").contains("held by claude session s1"));
+    assert_contains!(
+        hook("s2", "SessionStart-startup"),
+        "held by claude session s1"
+    );
     world.ok(&["join", "bob", "--session", "s2", "--client", "claude"]);
     world.send("alice", "bob", "for bob");
     mail(&world, "for alice", &[]);
@@ -263,10 +260,7 @@ fn a_joined_name_takes_precedence_over_the_installed_name() {
         told.contains("for bob") && !told.contains("for alice"),
         "{told}"
     );
-    assert!(
-        hook("s1", "UserPromptSubmit").contains("for alice"),
-        "and the first is alice still"
-    );
+    assert_contains!(hook("s1", "UserPromptSubmit"), "for alice"; "and the first is alice still");
     assert_eq!(world.read("sessions/bob.json")["session"], "s2");
 }
 
@@ -280,7 +274,7 @@ fn the_start_hook_reports_an_unknown_name() {
         &of("s1", "SessionStart-startup"),
     );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("did you mean alice?"), "{text}");
+    assert_contains!(text, "did you mean alice?");
     let output = run(&world, &["claude"], Some("alise"), &of("s1", "Stop"));
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
 }

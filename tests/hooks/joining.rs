@@ -2,6 +2,7 @@
 
 use super::names::{agent_of, in_session, of, registered, told};
 use super::{mail, room, run};
+use crate::files;
 use serde_json::{Value, json};
 
 #[test]
@@ -27,8 +28,11 @@ fn a_session_that_joins_frees_its_unused_name() {
         "the name is free again"
     );
     mail(&world, "for alice", &[]);
-    assert!(told(&world, "s1", "UserPromptSubmit").contains("for alice"));
-    assert!(told(&world, "s2", "SessionStart-startup").contains("this session is alder"));
+    assert_contains!(told(&world, "s1", "UserPromptSubmit"), "for alice");
+    assert_contains!(
+        told(&world, "s2", "SessionStart-startup"),
+        "this session is alder"
+    );
 }
 
 #[test]
@@ -55,10 +59,7 @@ fn a_session_that_joins_takes_its_claims_and_the_mail_to_its_first_name_along() 
     let asked = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     world.ok(&["reply", &asked, "8080", "--as", "bob"]);
     let text = told(&world, "s1", "UserPromptSubmit");
-    assert!(
-        text.contains("8080"),
-        "the answer to the first name reaches the session: {text}"
-    );
+    assert_contains!(text, "8080"; "the answer to the first name reaches the session");
     assert_eq!(agent_of(&world, "s1").as_deref(), Some("carol"));
 }
 
@@ -78,10 +79,7 @@ fn join_moves_unread_mail_waiting_claims_and_offers_of_the_first_name() {
     in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
     in_session(&world, "s1", &["handoff", "bob", "docs"]).ok(&["handoff"]);
     let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert!(
-        joined.contains("no longer alder; 3 unread messages"),
-        "{joined}"
-    );
+    assert_contains!(joined, "no longer alder; 3 unread messages");
     assert_eq!(
         world.bodies("alice"),
         ["hello", "for alice", ""],
@@ -95,10 +93,7 @@ fn join_moves_unread_mail_waiting_claims_and_offers_of_the_first_name() {
         "{claims}"
     );
     let text = told(&world, "s1", "UserPromptSubmit");
-    assert!(
-        text.contains("hello") && text.contains("for alice"),
-        "{text}"
-    );
+    assert_contains!(text, "hello", "for alice");
     world.send("bob", "alder", "more");
     assert_eq!(
         world.bodies("alice").last().map(String::as_str),
@@ -116,7 +111,7 @@ fn a_session_that_joins_beside_a_router_has_its_mail_when_the_command_ends() {
     world.wait("alder has it", || world.inbox("alder").len() == 1);
     in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
     let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert!(joined.contains("1 unread message"), "{joined}");
+    assert_contains!(joined, "1 unread message");
     assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
     world.wait("the mail is moved", || world.bodies("alice") == ["hello"]);
     assert_eq!(router.end(), 0);
@@ -130,12 +125,9 @@ fn a_name_with_a_file_that_cannot_be_sent_yet_does_not_end() {
     world.drop_file("alder", "half.json", r#"{"to": "bob", "bo"#);
     let refused = in_session(&world, "s1", &["join", "alice"]);
     assert_eq!(refused.code, 75, "{}", refused.err);
-    assert!(
-        refused
-            .err
-            .contains("alder, the name of this session so far, has 1 file in its outbox"),
-        "{}",
-        refused.err
+    assert_contains!(
+        refused.err,
+        "alder, the name of this session so far, has 1 file in its outbox"
     );
     assert_eq!(
         agent_of(&world, "s1").as_deref(),
@@ -154,9 +146,9 @@ fn a_join_that_was_killed_is_completed_by_the_next_one() {
     let mut lease = world.read("sessions/alder.json");
     lease["agent"] = json!("alice");
     world.write("sessions/alice.json", lease.to_string());
-    std::fs::remove_file(world.room("sessions/alder.json")).expect("it is there");
+    files::remove_file(world.room("sessions/alder.json"));
     let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert!(joined.contains("no longer alder"), "{joined}");
+    assert_contains!(joined, "no longer alder");
     assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
     assert_eq!(registered(&world, "alder"), Value::Null);
     let again = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);

@@ -1,6 +1,7 @@
 //! Sessions without a name: each gets one, keeps it, and no two get the same.
 
 use super::{mail, recorded, room, run};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -81,20 +82,20 @@ fn two_sessions_in_one_directory_get_a_name_each_and_their_own_mail() {
     // P190, P429
     let world = room();
     let first = told(&world, "s1", "SessionStart-startup");
-    assert!(
-        first.contains("mailbag: this session is alder in "),
-        "{first}"
-    );
-    assert!(
-        first.contains("`mailbag join NAME` changes it; `mailbag read` shows mail, "),
-        "{first}"
+    assert_contains!(first, "mailbag: this session is alder in ");
+    assert_contains!(
+        first,
+        "`mailbag join NAME` changes it; `mailbag read` shows mail, "
     );
     assert!(
         first.ends_with("`mailbag reply ID TEXT` answers") && !first.contains("s1"),
         "{first}"
     );
     assert_eq!(first.lines().count(), 1, "{first}");
-    assert!(told(&world, "s2", "SessionStart-startup").contains("this session is aspen in "));
+    assert_contains!(
+        told(&world, "s2", "SessionStart-startup"),
+        "this session is aspen in "
+    );
     assert_eq!(registered(&world, "alder")["session"], "claude:s1");
     world.send("bob", "alder", "for the first");
     world.send("bob", "aspen", "for the second");
@@ -187,9 +188,12 @@ fn a_resumed_session_keeps_its_name_and_a_session_after_a_kill_gets_another() {
     told(&world, "s1", "SessionStart-startup");
     world.send("bob", "alder", "before the kill");
     // Killed: no event reports it.
-    assert!(told(&world, "s2", "SessionStart-startup").contains("this session is aspen"));
+    assert_contains!(
+        told(&world, "s2", "SessionStart-startup"),
+        "this session is aspen"
+    );
     let text = told(&world, "s1", "SessionStart-resume");
-    assert!(text.contains("before the kill"), "{text}");
+    assert_contains!(text, "before the kill");
     assert_eq!(agent_of(&world, "s1").as_deref(), Some("alder"));
     assert!(!told(&world, "s2", "UserPromptSubmit").contains("before the kill"));
 }
@@ -200,13 +204,10 @@ fn a_session_keeps_its_name_although_its_lease_was_removed() {
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     told(&world, "s2", "SessionStart-startup");
-    std::fs::remove_dir_all(world.room("sessions")).expect("it is there");
+    files::remove_dir(world.room("sessions"));
     world.send("bob", "alder", "hello");
     let text = told(&world, "s1", "SessionStart-resume");
-    assert!(
-        text.contains("this session is alder") && text.contains("hello"),
-        "{text}"
-    );
+    assert_contains!(text, "this session is alder", "hello");
 }
 
 #[test]
@@ -220,7 +221,10 @@ fn a_session_sees_its_name_again_after_its_context_was_compacted() {
         "",
         "it knows its name"
     );
-    assert!(told(&world, "s1", "SessionStart-compact").contains("this session is alder"));
+    assert_contains!(
+        told(&world, "s1", "SessionStart-compact"),
+        "this session is alder"
+    );
 }
 
 #[test]
@@ -247,14 +251,14 @@ fn a_name_is_free_again_a_day_after_its_session_unless_something_belongs_to_it()
             );
         }
     }
-    assert!(
-        told(&world, "new", "SessionStart-startup").contains("this session is larch"),
-        "all are kept for a day"
-    );
+    assert_contains!(told(&world, "new", "SessionStart-startup"), "this session is larch"; "all are kept for a day");
     for agent in ["alder", "aspen", "birch", "cedar"] {
         last_called(&world, agent, "2026-01-01T00:00:00Z");
     }
-    assert!(told(&world, "newer", "SessionStart-startup").contains("this session is cedar"));
+    assert_contains!(
+        told(&world, "newer", "SessionStart-startup"),
+        "this session is cedar"
+    );
     assert_eq!(registered(&world, "cedar")["session"], "claude:newer");
     assert_eq!(registered(&world, "cedar")["status"], Value::Null);
 }
@@ -273,7 +277,7 @@ fn mail_to_all_reaches_the_sessions_that_run_and_mail_to_a_name_waits() {
         (vec!["to one".into()], vec!["to everybody".into()])
     );
     let text = told(&world, "s1", "SessionStart-resume");
-    assert!(text.contains("to one"), "{text}");
+    assert_contains!(text, "to one");
     world.send("bob", "all", "again");
     assert_eq!(
         world.bodies("alder").last().map(String::as_str),
@@ -297,23 +301,20 @@ fn a_session_with_a_role_takes_a_free_agent_of_that_role() {
             (session, "SessionStart-startup"),
         )
     };
-    assert!(start("s1").contains("this session is e2"), "e1 has mail");
-    assert!(
-        start("s2").contains("this session is alder"),
-        "no other engineer is free"
-    );
+    assert_contains!(start("s1"), "this session is e2"; "e1 has mail");
+    assert_contains!(start("s2"), "this session is alder"; "no other engineer is free");
     assert_eq!(registered(&world, "alder")["role"], "engineer");
-    assert!(
-        told(&world, "s3", "SessionStart-startup").contains("this session is aspen"),
-        "no role, no agent of it"
-    );
+    assert_contains!(told(&world, "s3", "SessionStart-startup"), "this session is aspen"; "no role, no agent of it");
 }
 
 #[test]
 fn an_agent_that_a_person_registered_is_not_taken_without_its_role() {
     // P190
     let world = room();
-    assert!(told(&world, "s1", "SessionStart-startup").contains("this session is alder"));
+    assert_contains!(
+        told(&world, "s1", "SessionStart-startup"),
+        "this session is alder"
+    );
     assert_eq!(registered(&world, "alice")["session"], Value::Null);
 }
 
@@ -330,7 +331,7 @@ fn a_sub_agent_gets_no_name_and_a_session_without_a_terminal_gets_one() {
     }
     assert_eq!(agent_of(&world, "s1"), None);
     let headless = run_headless(&world);
-    assert!(headless.contains("this session is alder"), "{headless}");
+    assert_contains!(headless, "this session is alder");
     // A sub-agent of it runs its commands as the session does.
     let sent = world.run_env(&["send", "bob", "x"], "CLAUDE_CODE_SESSION_ID", "p1");
     sent.ok(&["send"]);
@@ -376,10 +377,7 @@ fn a_room_that_cannot_be_changed_and_a_copy_give_no_name() {
     place["inode"] = json!(1);
     world.write("spool/place", place.to_string());
     let text = told(&world, "s1", "SessionStart-startup");
-    assert!(
-        text.contains("is unidentified") && text.contains("mailbag join NAME"),
-        "{text}"
-    );
+    assert_contains!(text, "is unidentified", "mailbag join NAME");
 }
 
 #[test]
@@ -406,10 +404,7 @@ fn the_first_mail_of_a_session_says_how_to_read_it() {
         text.contains("two") && !text.contains("mailbag read"),
         "once a session: {text}"
     );
-    assert!(
-        told(&world, "s1", "SessionStart-compact").contains("`mailbag read"),
-        "its context was emptied"
-    );
+    assert_contains!(told(&world, "s1", "SessionStart-compact"), "`mailbag read"; "its context was emptied");
 }
 
 #[test]
@@ -429,11 +424,9 @@ fn the_hook_of_a_client_with_tools_names_the_tool() {
         &input.to_string(),
     );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        text.contains(
-            "`fetch_inbox` or `mailbag read 2` shows it, `reply_message` or `mailbag reply 2 TEXT`"
-        ),
-        "{text}"
+    assert_contains!(
+        text,
+        "`fetch_inbox` or `mailbag read 2` shows it, `reply_message` or `mailbag reply 2 TEXT`"
     );
 }
 
@@ -457,5 +450,5 @@ fn a_command_takes_the_next_free_name_and_a_name_of_another_session_can_be_joine
         ),
         (&Value::Null, &Value::Null)
     );
-    assert!(told(&world, "s1", "SessionStart-resume").contains("no longer alder"));
+    assert_contains!(told(&world, "s1", "SessionStart-resume"), "no longer alder");
 }

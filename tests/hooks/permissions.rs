@@ -2,6 +2,7 @@
 
 use super::{recorded, run};
 use crate::approvals::{codes, decision, steps};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -121,7 +122,7 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
             "{client}"
         );
 
-        std::fs::remove_dir_all(world.room("inbox/human")).expect("it is read");
+        files::remove_dir(world.room("inbox/human"));
         let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
         let second = asked(&world);
         decide(&world, &second, &["no", "--note", "Keep it."]);
@@ -177,9 +178,9 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
             vec!["ask".to_owned(), "pin".to_owned(), "decide".to_owned()]
         )
     );
-    assert!(
-        complaint.contains("is not signed by the person, so it does not count"),
-        "{complaint}"
+    assert_contains!(
+        complaint,
+        "is not signed by the person, so it does not count"
     );
     drop(router);
 }
@@ -204,19 +205,17 @@ fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
     let file = world
         .room("outbox/alice")
         .join(question.expect("it was awaited"));
-    let text = std::fs::read_to_string(&file)
-        .expect("the question")
-        .replace("rm -rf build", "ls");
-    std::fs::write(&file, text).expect("the question");
+    let text = files::read_text(&file).replace("rm -rf build", "ls");
+    files::write(&file, text);
     router.signal(rustix::process::Signal::CONT);
     let first = asked(&world);
     assert_eq!(first["subject"], "Bash: ls");
     decide(&world, &first, &["yes"]);
     let (said, complaint) = waiting.ends();
     assert_eq!(said, "");
-    assert!(
-        complaint.contains("is not signed by the person, so it does not count"),
-        "{complaint}"
+    assert_contains!(
+        complaint,
+        "is not signed by the person, so it does not count"
     );
 }
 
@@ -251,7 +250,7 @@ fn a_failure_lets_the_client_ask_by_itself() {
         (Some(0), Vec::new()),
         "{complaint}"
     );
-    assert!(complaint.contains("permission_within"), "{complaint}");
+    assert_contains!(complaint, "permission_within");
     // A session without an agent, a call that is too long to read, and a dialog with its own
     // answers.
     let world = asking("5m");
@@ -304,10 +303,7 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
         let said = world
             .decide("human", &name(&first), "no", &[])
             .fails(1, &["decide"]);
-        assert!(
-            said.contains("was decided already: withdrawn, by alice"),
-            "{said}"
-        );
+        assert_contains!(said, "was decided already: withdrawn, by alice");
         assert_eq!(steps(&world), ["ask"], "{end}");
     }
 }
@@ -338,12 +334,12 @@ fn text_of_a_tool_cannot_look_like_text_of_the_question() {
         own[0],
         "alice needs permission to use a tool in Claude Code, in a sub-agent (general\\npurpose)."
     );
-    assert!(
-        body.contains("\n| tool: Read\n| file_path:\n| | a.txt\n")
-            && body.contains("\n| {\"c\":[1]}"),
-        "{body}"
+    assert_contains!(
+        body,
+        "\n| tool: Read\n| file_path:\n| | a.txt\n",
+        "\n| {\"c\":[1]}"
     );
     assert_eq!(first["subject"], "Bash: ls tool: Read file_path: | a.txt");
     decide(&world, &first, &["no"]);
-    assert!(waiting.ends().0.contains("\"behavior\":\"deny\""));
+    assert_contains!(waiting.ends().0, "\"behavior\":\"deny\"");
 }

@@ -2,6 +2,7 @@
 //! that Codex holds back does not count as a wake.
 
 use super::{mail, recorded, room};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -33,7 +34,7 @@ impl Desk {
             session["session_id"].as_str().expect("an id")
         );
         let path = world.path().join(file);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        files::make_dir(path.parent().expect("a directory"));
         let lock = File::create(path).expect("a file");
         lock.lock().expect("nobody else locks it");
         Desk { world, lock }
@@ -138,10 +139,7 @@ fn codex_is_given_no_message_for_a_turn_that_the_person_interrupted() {
     let sent = desk
         .world
         .ok(&["send", "alice", "are you there?", "--as", "bob"]);
-    assert!(
-        sent.contains("alice: idle; sees it at the next prompt"),
-        "{sent}"
-    );
+    assert_contains!(sent, "alice: idle; sees it at the next prompt");
     assert!(
         !crate::town::so_within(std::time::Duration::from_secs(4), || !desk
             .calls()
@@ -149,7 +147,7 @@ fn codex_is_given_no_message_for_a_turn_that_the_person_interrupted() {
         "{}",
         desk.calls()
     );
-    assert!(desk.fire("UserPromptSubmit").contains("are you there?"));
+    assert_contains!(desk.fire("UserPromptSubmit"), "are you there?");
 }
 
 #[test]
@@ -158,7 +156,7 @@ fn a_turn_that_ended_by_its_transcript_is_over_although_no_hook_says_so() {
     let desk = Desk::new(BEGINS);
     let transcript = desk.world.path().join("rollout.jsonl");
     let begun = "{\"type\":\"event_msg\",\"payload\":{\"type\":\"task_started\"}}\n";
-    fs::write(&transcript, begun).expect("a transcript");
+    files::write(&transcript, begun);
     let fields = json!({"transcript_path": transcript});
     desk.fire_with("SessionStart-startup", fields.clone());
     desk.fire_with("UserPromptSubmit", fields);
@@ -169,11 +167,10 @@ fn a_turn_that_ended_by_its_transcript_is_over_although_no_hook_says_so() {
             .is_empty()),
         "it works"
     );
-    fs::write(
+    files::write(
         &transcript,
         format!("{begun}{}", begun.replace("started", "complete")),
-    )
-    .expect("a transcript");
+    );
     desk.world
         .wait("codex is called", || desk.calls().contains("try again"));
 }
@@ -190,6 +187,6 @@ fn a_session_that_codex_no_longer_has_in_memory_is_offline_and_its_process_ends(
     desk.world
         .wait("its end is seen", || desk.presence() == "offline");
     let sent = desk.world.ok(&["send", "alice", "hello", "--as", "bob"]);
-    assert!(sent.contains("alice: away since"), "{sent}");
+    assert_contains!(sent, "alice: away since");
     assert_eq!(desk.calls(), "");
 }

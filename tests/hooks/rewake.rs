@@ -1,6 +1,7 @@
 //! `wait --rewake`: only mail wakes a stopped session, and only once.
 
 use super::{fire, mail, recorded, room, run};
+use crate::files;
 use crate::town::so_within;
 use crate::world::World;
 use mailbag::base::clock::Stamp;
@@ -104,10 +105,7 @@ fn mail_of_low_priority_wakes_nobody() {
     mail(&world, "by the way", &["--priority", "low"]);
     mail(&world, "now", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
-    assert!(
-        told.contains("2 unread, 1 new: message from bob, “now”"),
-        "{told}"
-    );
+    assert_contains!(told, "2 unread, 1 new: message from bob, “now”");
 }
 
 #[test]
@@ -128,7 +126,10 @@ fn a_working_session_gets_mail_by_its_hooks_and_is_not_woken() {
     wait_until_it_waits(&world);
     fire(&world, "claude", "UserPromptSubmit");
     mail(&world, "in the middle of it", &[]);
-    assert!(fire(&world, "claude", "PostToolBatch").contains("in the middle of it"));
+    assert_contains!(
+        fire(&world, "claude", "PostToolBatch"),
+        "in the middle of it"
+    );
     fire(&world, "claude", "Stop");
     mail(&world, "after it", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
@@ -150,7 +151,7 @@ fn a_session_that_was_woken_rests_at_its_next_stop_and_is_woken_again() {
     wait_until_it_waits(&world);
     let began = Instant::now();
     mail(&world, "two", &[]);
-    assert!(String::from_utf8_lossy(&ended(wait).stderr).contains("“two”"));
+    assert_contains!(String::from_utf8_lossy(&ended(wait).stderr), "“two”");
     assert!(
         began.elapsed() < Duration::from_secs(60),
         "it was taken for at work: {:?}",
@@ -191,7 +192,10 @@ fn mail_announced_at_the_start_does_not_wake_the_session() {
     mail(&world, "from before", &[]);
     let wait = watch_at(&world, "SessionStart-startup");
     wait_until_it_waits(&world);
-    assert!(fire(&world, "claude", "SessionStart-startup").contains("from before"));
+    assert_contains!(
+        fire(&world, "claude", "SessionStart-startup"),
+        "from before"
+    );
     mail(&world, "new", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
     assert!(
@@ -228,10 +232,10 @@ fn after_esc_a_session_is_woken_as_soon_as_the_file_of_its_client_says_that_it_i
     let file = world
         .path()
         .join(format!("claude/sessions/{}.json", lease["process"]["pid"]));
-    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    files::make_dir(file.parent().expect("a directory"));
     let say = |status: &str, session: &Value| {
         let text = json!({"sessionId": session, "status": status, "statusUpdatedAt": Stamp::now().micros() / 1_000 + 1});
-        std::fs::write(&file, text.to_string()).expect("a file");
+        files::write(&file, text.to_string());
     };
     say("busy", &lease["session"]);
     let home = world.path().join("claude").display().to_string();
@@ -302,7 +306,7 @@ fn a_session_that_was_cleared_is_woken_and_who_waited_for_the_one_before_ends() 
     wait_until_it_waits(&world);
     mail(&world, "go on", &[]);
     let told = String::from_utf8_lossy(&ended(after).stderr).into_owned();
-    assert!(told.contains("“go on”"), "{told}");
+    assert_contains!(told, "“go on”");
 }
 
 #[test]
@@ -425,8 +429,5 @@ fn hooks_of_claude_code_do_nothing_when_another_client_runs_them() {
         .write_stdin(recorded("claude", "SessionStart-startup"))
         .output()
         .expect("it ends");
-    assert!(
-        String::from_utf8_lossy(&output.stdout).contains("API shape?"),
-        "{output:?}"
-    );
+    assert_contains!(String::from_utf8_lossy(&output.stdout), "API shape?"; "{output:?}");
 }

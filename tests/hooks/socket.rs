@@ -131,12 +131,7 @@ fn a_session_with_a_hook_in_a_helper_process_is_woken_and_keeps_its_name() {
     );
     world.send("bob", &name, "after the error");
     let [_, message] = lines(client.accept().expect("it is woken").0);
-    assert!(
-        message["message"]["content"]
-            .to_string()
-            .contains("after the error"),
-        "{message}"
-    );
+    assert_contains!(message["message"]["content"].to_string(), "after the error"; "{message}");
     hook("s2", "SessionStart-startup", json!({"source": "clear"}));
     assert_eq!(
         agent_of(&world, "s2").as_ref(),

@@ -16,11 +16,9 @@ fn a_message_is_announced_once_in_a_session_and_stays_unread() {
     assert_eq!(fire(&world, "claude", "SessionStart-startup"), "");
     let seq = mail(&world, "API shape?", &["--type", "question"]);
     let told = fire(&world, "claude", "PostToolBatch");
-    assert!(
-        told.contains(&format!(
-            "mailbag: 1 unread: question from bob, “API shape?”, #{seq}"
-        )),
-        "{told}"
+    assert_contains!(
+        told,
+        &format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}")
     );
     for event in [
         "PostToolBatch",
@@ -51,14 +49,8 @@ fn mail_older_than_ten_minutes_is_announced_with_its_age() {
     let fresh = mail_before(&world, "Deploy now", Duration::from_secs(9 * 60));
     for event in ["SessionStart-startup", "SessionStart-clear"] {
         let told = fire(&world, "claude", event);
-        assert!(
-            told.contains(&format!("“Deploy now”, #{fresh}\\n")),
-            "{told}"
-        );
-        assert!(
-            told.contains(&format!("“Deploy the old one”, #{old}, 3d old")),
-            "{told}"
-        );
+        assert_contains!(told, &format!("“Deploy now”, #{fresh}\\n"));
+        assert_contains!(told, &format!("“Deploy the old one”, #{old}, 3d old"));
     }
 }
 
@@ -93,15 +85,12 @@ fn unread_mail_is_announced_again_after_the_context_was_emptied() {
     fire(&world, "claude", PROMPT);
     for event in ["SessionStart-compact", "SessionStart-clear"] {
         let told = fire(&world, "claude", event);
-        assert!(
-            told.contains("you are alice; 1 unread (from bob):\\nmessage from bob, “one”"),
-            "{event}: {told}"
-        );
+        assert_contains!(told, "you are alice; 1 unread (from bob):\\nmessage from bob, “one”"; "{event}");
     }
     let told = of_session(&world, "claude", ("another", "SessionStart-startup"));
-    assert!(
-        told.contains("you are alice; 1 unread (from bob):\\nmessage from bob, “one”"),
-        "{told}"
+    assert_contains!(
+        told,
+        "you are alice; 1 unread (from bob):\\nmessage from bob, “one”"
     );
 }
 
@@ -120,10 +109,7 @@ fn a_slow_start_hook_does_not_repeat_the_announcement_of_the_prompt_hook() {
     for (client, prompt, start) in clients {
         let world = room();
         mail(&world, "one", &[]);
-        assert!(
-            of_session(&world, client, ("s1", prompt)).contains("“one”"),
-            "{client}"
-        );
+        assert_contains!(of_session(&world, client, ("s1", prompt)), "“one”"; "{client}");
         mail(&world, "two", &[]);
         let told = of_session(&world, client, ("s1", start));
         assert!(
@@ -151,9 +137,9 @@ fn the_start_hook_names_new_mail_and_the_newest_five_and_counts_the_rest() {
         mail(&world, &format!("note {n}"), &[]);
     }
     let told = of_session(&world, "claude", ("another", "SessionStart-startup"));
-    assert!(
-        told.contains("you are alice; 13 unread (12 from bob, 1 from carol), newest first:"),
-        "{told}"
+    assert_contains!(
+        told,
+        "you are alice; 13 unread (12 from bob, 1 from carol), newest first:"
     );
     assert!(
         told.contains("“from carol”") && (7..=12).all(|n| told.contains(&format!("“note {n}”"))),
@@ -180,9 +166,9 @@ fn a_line_on_new_mail_says_how_much_is_unread_besides() {
     fire(&world, "claude", PROMPT);
     world.send("carol", "alice", "and mine");
     let told = fire(&world, "claude", PROMPT);
-    assert!(
-        told.contains("mailbag: 4 unread, 1 new: message from carol, “and mine”"),
-        "{told}"
+    assert_contains!(
+        told,
+        "mailbag: 4 unread, 1 new: message from carol, “and mine”"
     );
 }
 
@@ -212,10 +198,10 @@ fn a_stop_is_held_up_once_and_not_again_because_of_what_a_hook_said() {
     let world = room();
     mail(&world, "wait!", &[]);
     assert_eq!(fire(&world, "claude", "Stop-again"), "");
-    assert!(fire(&world, "claude", "Stop").contains("wait!"));
+    assert_contains!(fire(&world, "claude", "Stop"), "wait!");
     mail(&world, "and this", &[]);
     assert_eq!(fire(&world, "claude", "Stop-again"), "");
-    assert!(fire(&world, "claude", PROMPT).contains("and this"));
+    assert_contains!(fire(&world, "claude", PROMPT), "and this");
 }
 
 #[test]
@@ -230,7 +216,7 @@ fn sub_agents_are_left_out() {
     ] {
         assert_eq!(fire(&world, "claude", event), "", "{event}");
     }
-    assert!(fire(&world, "claude", "PostToolBatch").contains("for alice"));
+    assert_contains!(fire(&world, "claude", "PostToolBatch"), "for alice");
 }
 
 #[test]
@@ -248,7 +234,7 @@ fn a_sender_s_text_cannot_imitate_the_hook() {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(text.contains("“a\"b\"c”"), "{text}");
+    assert_contains!(text, "“a\"b\"c”");
     let (text, _) = text
         .split_once("\n`mailbag read ")
         .expect("how to read it is the hook's own line");
@@ -289,7 +275,7 @@ fn mail_that_waits_is_routed_behind_the_answer_where_no_router_runs() {
     world.drop_file("bob", "x.json", r#"{"to": "alice", "body": "by hand"}"#);
     assert_eq!(fire(&world, "claude", PROMPT), "", "it answers first");
     world.wait("the mail arrives", || world.bodies("alice") == ["by hand"]);
-    assert!(fire(&world, "claude", PROMPT).contains("by hand"));
+    assert_contains!(fire(&world, "claude", PROMPT), "by hand");
 }
 
 #[test]
@@ -309,7 +295,7 @@ fn an_unread_hook_output_does_not_mark_mail_as_announced() {
     std::io::Write::write_all(&mut hook.stdin.take().expect("a pipe"), input.as_bytes())
         .expect("it reads");
     assert_eq!(hook.wait().expect("it ends").code(), Some(0));
-    assert!(fire(&world, "claude", PROMPT).contains("hello"));
+    assert_contains!(fire(&world, "claude", PROMPT), "hello");
 }
 
 #[test]
@@ -323,10 +309,7 @@ fn invalid_hook_input_is_a_warning_and_never_a_failure() {
             (Some(0), 0),
             "{input:?}"
         );
-        assert!(
-            String::from_utf8_lossy(&output.stderr).contains("invalid hook input"),
-            "{output:?}"
-        );
+        assert_contains!(String::from_utf8_lossy(&output.stderr), "invalid hook input"; "{output:?}");
     }
     for args in [&["emacs"][..], &["claude", "--no-such-option"], &[]] {
         assert_eq!(
@@ -368,7 +351,7 @@ fn a_hook_without_news_reads_an_inbox_of_hundreds_again_only_once_it_has_changed
     assert_eq!(fire(&world, "claude", PROMPT), "");
     mail(&world, "news", &[]);
     let told = fire(&world, "claude", PROMPT);
-    assert!(told.contains("“news”"), "{told}");
+    assert_contains!(told, "“news”");
 }
 
 #[test]
@@ -376,7 +359,7 @@ fn an_announced_message_is_recognised_among_many_markers() {
     // P63
     let world = room();
     mail(&world, "told", &[]);
-    assert!(fire(&world, "claude", PROMPT).contains("“told”"));
+    assert_contains!(fire(&world, "claude", PROMPT), "“told”");
     for n in 0..50 {
         world.write(
             &format!("inbox/alice/.announced/20250101T000000.{n:06}Z-bob-gone.json"),

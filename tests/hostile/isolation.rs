@@ -1,5 +1,6 @@
 //! Agents that run as separate users: their access, and the advice of the docs.
 
+use crate::files;
 use crate::town::{is_root, so_within};
 use crate::world::World;
 use std::fs;
@@ -26,8 +27,7 @@ impl Isolated {
             .expect("its own directory");
         let room = world.path().join("mail");
         let security =
-            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md"))
-                .expect("it");
+            files::read_text(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md"));
         let recipe = security
             .split("```sh\nsudo mailbag init")
             .nth(1)
@@ -350,11 +350,11 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
         .display()
         .to_string();
     let trust = isolated.world.path().join("trust-of-alice");
-    fs::create_dir(&trust).expect("a directory");
+    files::make_dir(&trust);
     std::os::unix::fs::chown(&trust, Some(ALICE), Some(ALICE)).expect("it is hers");
     // The program is run from a place that its user can reach.
     let program = isolated.world.path().join("program");
-    fs::copy(&mailbag, &program).expect("a copy of the program");
+    files::copy(&mailbag, &program);
     let as_alice = |args: &str| {
         let (trust, program, room) = (trust.display(), program.display(), isolated.room.display());
         let script = format!(

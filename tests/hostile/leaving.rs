@@ -1,6 +1,7 @@
 //! Files leave the repository only at a person's command: a command's output or a model cannot name
 //! them.
 
+use crate::files;
 use crate::town::Town;
 use crate::world::{Ran, World, mode};
 use serde_json::{Value, json};
@@ -13,10 +14,10 @@ const SECRET: &str = "a key that nobody else may have";
 /// A room in a repository, and a secret in a directory beside it, readable by its owner alone.
 fn repository() -> (Town, tempfile::TempDir, PathBuf) {
     let town = Town::alice_and_bob().quick();
-    fs::create_dir(town.path().join(".git")).expect("a directory");
+    files::make_dir(town.path().join(".git"));
     let elsewhere = tempfile::tempdir().expect("a directory");
     let secret = elsewhere.path().join("id_ed25519");
-    fs::write(&secret, SECRET).expect("a file");
+    files::write(&secret, SECRET);
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).expect("one's own file");
     (town, elsewhere, secret)
 }
@@ -58,7 +59,7 @@ fn a_file_outside_of_the_repository_that_output_names_stays_where_it_is() {
     let (town, elsewhere, secret) = repository();
     symlink(&secret, town.path().join("notes.md")).expect("a link");
     symlink(elsewhere.path(), town.path().join("docs")).expect("a link");
-    fs::write(town.path().join(".git/config"), SECRET).expect("a file");
+    files::write(town.path().join(".git/config"), SECRET);
     let climbing = format!(
         "../{}/id_ed25519",
         elsewhere
@@ -97,12 +98,12 @@ fn a_file_of_the_repository_is_shared_and_no_more_open_than_it_was() {
     tool_chmod(&town.room(""), 0o2750);
     for (name, wanted) in [("private.md", 0o600), ("open.md", 0o644)] {
         let file = town.path().join(name);
-        fs::write(&file, "found").expect("a file");
+        files::write(&file, "found");
         fs::set_permissions(&file, fs::Permissions::from_mode(wanted)).expect("one's own file");
         let ran = offer(&town, name);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
         let copy = town.room("context/artifacts").join(name);
-        assert_eq!(fs::read_to_string(&copy).expect("shared"), "found");
+        assert_eq!(files::read_text(&copy), "found");
         assert_eq!(mode(&copy) & !wanted, 0, "{name} is {:o}", mode(&copy));
     }
     assert_eq!(announced(&town).len(), 2);
@@ -127,11 +128,7 @@ fn the_settings_name_further_directories() {
     assert_eq!(mode(&town.room("context/artifacts/id_ed25519")), 0o600);
     for wrong in [r#"["/"]"#, r#"["keys"]"#, r#""/srv""#] {
         town.write("settings.toml", format!("attach_from = {wrong}\n"));
-        assert!(
-            town.fails(65, &["settings"])
-                .contains("an array of absolute paths"),
-            "{wrong}"
-        );
+        assert_contains!(town.fails(65, &["settings"]), "an array of absolute paths"; "{wrong}");
     }
 }
 
@@ -139,15 +136,15 @@ fn the_settings_name_further_directories() {
 fn a_home_directory_with_a_room_does_not_count_as_a_repository() {
     // P110
     let town = Town::alice_and_bob().quick();
-    fs::create_dir(town.path().join(".ssh")).expect("a directory");
-    fs::write(town.path().join(".ssh/id_ed25519"), SECRET).expect("a file");
+    files::make_dir(town.path().join(".ssh"));
+    files::write(town.path().join(".ssh/id_ed25519"), SECRET);
     let line = json!({"type": "artifact", "path": ".ssh/id_ed25519"}).to_string();
     let ran = town.run_env(
         &["exec", "--id", "carol", "--", "printf", "%s\\n", &line],
         "HOME",
         town.path(),
     );
-    assert!(ran.err.contains("outside the repository"), "{ran:?}");
+    assert_contains!(ran.err, "outside the repository"; "{ran:?}");
     assert!(leaked(&town).is_empty());
 }
 

@@ -1,6 +1,7 @@
 //! Huge numbers of unread messages: listing, announcing and taking read only the beginnings of
 //! files, and use little memory.
 
+use crate::files;
 use crate::hooks::{fire, recorded};
 use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::world::{Ran, World};
@@ -15,12 +16,12 @@ const MOST: u32 = 32 << 10;
 fn multiply(world: &World, agent: &str, times: usize) {
     let name = world.names(&format!("inbox/{agent}")).remove(0);
     let (stamp, rest) = name.split_at(16);
-    let bytes = fs::read(world.room(&format!("inbox/{agent}/{name}"))).expect("a copy");
+    let bytes = files::read(world.room(&format!("inbox/{agent}/{name}")));
     let own: usize = rest[..6].parse().expect("microseconds");
     for n in 1..=times {
         // Other microseconds than the original's, or the copy would replace it.
         let name = format!("{stamp}{:06}{}", (own + n) % 1_000_000, &rest[6..]);
-        fs::write(world.room(&format!("inbox/{agent}/{name}")), &bytes).expect("room for it");
+        files::write(world.room(&format!("inbox/{agent}/{name}")), &bytes);
     }
 }
 
@@ -71,10 +72,7 @@ fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
         &recorded("claude", "SessionStart-startup"),
     )
     .ok(&["hook"]);
-    assert!(
-        told.contains("101 unread") && told.contains("“large”"),
-        "{told}"
-    );
+    assert_contains!(told, "101 unread", "“large”");
     let waited = small(&world, &["wait", "--type", "message", "--json"], "").ok(&["wait"]);
     assert!(
         waited.len() > 1_000_000,
@@ -97,8 +95,7 @@ fn short_fields_precede_the_body_in_each_copy() {
     world.drop_file("bob", "m.json", mail.to_string());
     world.pass();
     let copy =
-        fs::read_to_string(world.room(&format!("inbox/alice/{}", world.names("inbox/alice")[0])))
-            .expect("a copy");
+        files::read_text(world.room(&format!("inbox/alice/{}", world.names("inbox/alice")[0])));
     let fields: serde_json::Map<String, Value> = serde_json::from_str(&copy).expect("JSON");
     let body = copy.find("\"body\"").expect("a body");
     for name in [
@@ -164,7 +161,7 @@ fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
     let world = World::alice_and_bob();
     world.send("bob", "alice", "the same");
     multiply(&world, "alice", 1200);
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("unread"));
+    assert_contains!(fire(&world, "claude", "UserPromptSubmit"), "unread");
     let looked = world.room("sessions/.alice.looked");
     assert_eq!(
         (
@@ -190,16 +187,16 @@ fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
     );
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
     world.send("bob", "alice", "news");
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("“news”"));
+    assert_contains!(fire(&world, "claude", "UserPromptSubmit"), "“news”");
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
     // A new session still hears of the unread mail.
-    assert!(fire(&world, "claude", "SessionStart-clear").contains("1202 unread"));
+    assert_contains!(fire(&world, "claude", "SessionStart-clear"), "1202 unread");
 }
 
 /// The number of listings of alice's inbox by a hook at a prompt, and the hook's output.
 fn listings(world: &World) -> (usize, String) {
     let input = world.path().join("input.json");
-    fs::write(&input, recorded("claude", "UserPromptSubmit")).expect("a file");
+    files::write(&input, recorded("claude", "UserPromptSubmit"));
     let hook = world.bare(&["hook", "claude"]);
     let mut shell = std::process::Command::new("sh");
     shell
@@ -241,10 +238,7 @@ fn a_hook_finds_new_mail_in_an_inbox_of_ten_thousand_without_listing_it() {
     note("second");
     note("third");
     let (listed, told) = listings(&world);
-    assert!(
-        told.contains("mailbag: about 10104 unread, 2 new:"),
-        "{told}"
-    );
+    assert_contains!(told, "mailbag: about 10104 unread, 2 new:");
     assert!(
         told.contains("“second”") && told.contains("“third”") && !told.contains("“first”"),
         "{told}"
@@ -269,7 +263,7 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
     let world = World::alice_and_bob();
     world.send("bob", "alice", "the same");
     multiply(&world, "alice", 10_100);
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("10101 unread"));
+    assert_contains!(fire(&world, "claude", "UserPromptSubmit"), "10101 unread");
     let by_hand = |n: u32| {
         let text = json!({"id": format!("h{n}"), "from": "bob", "type": "message", "body": format!("by hand {n}")});
         world.write(
@@ -286,14 +280,16 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
     let mut listed = world.read("sessions/.alice.listed");
     listed["at"] = json!(listed["at"].as_i64().expect("microseconds") - 601_000_000);
     world.write("sessions/.alice.listed", listed.to_string());
-    assert!(
-        fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown")
+    assert_contains!(
+        fire(&world, "claude", "UserPromptSubmit"),
+        "placed here directly, sender unknown"
     );
     by_hand(2);
     world.ok(&["read", "--as", "alice", "--all", "--max-chars", "0", "-q"]);
     by_hand(3);
-    assert!(
-        fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown")
+    assert_contains!(
+        fire(&world, "claude", "UserPromptSubmit"),
+        "placed here directly, sender unknown"
     );
 }
 
@@ -304,12 +300,7 @@ fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
     multiply(&world, "alice", 300);
     let ran = world.run(&["inbox", "alice"]);
     assert_eq!(ran.out.lines().count(), 50);
-    assert!(
-        ran.err
-            .contains("newest 50 of 301 unread messages; --all shows all"),
-        "{}",
-        ran.err
-    );
+    assert_contains!(ran.err, "newest 50 of 301 unread messages; --all shows all");
     assert_eq!(world.run(&["inbox", "alice", "-q"]).err, "");
     let ran = world.run(&["inbox", "alice", "--limit", "3"]);
     assert!(

@@ -1,5 +1,6 @@
 //! Other users, other users' files, and replaced directories.
 
+use crate::files;
 use crate::town::{Town, exchange, is_root};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ fn a_hard_link_to_another_user_s_file_is_rejected_after_a_while() {
     let town = Town::of(&["mallory", "bob"]).run();
     chown(town.room("outbox/mallory"), Some(NOBODY), None).expect("root may");
     let secret = town.path().join("secret");
-    fs::write(&secret, r#"{"to": "mallory", "body": "the secret"}"#).expect("the world");
+    files::write(&secret, r#"{"to": "mallory", "body": "the secret"}"#);
     fs::hard_link(&secret, town.room("outbox/mallory/x.json")).expect("one file system");
     assert_eq!(town.wait_for_refusals("mallory", 1), ["hard_link"]);
     town.is_alive("bob", "bob");
@@ -46,7 +47,7 @@ fn only_files_of_the_pinned_owner_are_taken() {
             json!({"to": "bob", "body": name}),
         );
         chown(&draft, Some(owner), None).expect("root may");
-        fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
+        files::rename(&draft, draft.with_file_name(name));
     }
     town.wait_for_bodies("bob", &["own.json"]);
     assert_eq!(town.wait_for_refusals("alice", 1), ["wrong_owner"]);
@@ -126,14 +127,14 @@ fn a_symlink_in_place_of_sent_or_rejected_does_not_touch_its_target() {
     ] {
         let town = Town::alice_and_bob().run();
         let (elsewhere, parent) = (town.path().join("elsewhere"), town.room(directory));
-        fs::create_dir(&elsewhere).expect("the world");
-        fs::create_dir_all(parent.parent().expect("a directory")).expect("the room");
+        files::make_dir(&elsewhere);
+        files::make_dir(parent.parent().expect("a directory"));
         symlink(&elsewhere, &parent).expect("the room");
         town.mail("alice", "x.json", message);
         town.wait_for_reason(directory.split('/').next().expect("a word"));
         town.is_alive("bob", "bob");
         assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 0);
-        fs::remove_file(&parent).expect("it is there");
+        files::remove_file(&parent);
         town.wait("it is kept where it belongs", || {
             !town.names(directory).is_empty()
         });
@@ -220,12 +221,11 @@ fn outside(town: &Town) -> Vec<String> {
 fn an_outbox_swapped_repeatedly_for_a_symlink_delivers_no_file_of_its_target() {
     let town = Town::of(&["mallory", "bob"]).run();
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
-    fs::create_dir(&elsewhere).expect("the world");
-    fs::write(
+    files::make_dir(&elsewhere);
+    files::write(
         elsewhere.join("x.json"),
         r#"{"to": "bob", "body": "from behind"}"#,
-    )
-    .expect("the world");
+    );
     symlink(&elsewhere, &link).expect("the world");
     for _ in 0..200 {
         exchange(&link, &town.room("outbox/mallory"));
@@ -241,17 +241,16 @@ fn an_outbox_swapped_repeatedly_for_a_symlink_delivers_no_file_of_its_target() {
 fn a_process_of_the_same_user_can_send_as_another_agent_and_a_changed_log_shows() {
     let mut town = Town::of(&["mallory", "alice", "bob"]).run();
     // The file has no trace of its real writer.
-    fs::write(
+    files::write(
         town.room("outbox/alice/x.json"),
         r#"{"to": "bob", "body": "forged by mallory"}"#,
-    )
-    .expect("the same user");
+    );
     assert_eq!(town.wait_for_mail("bob", 1)[0]["from"], "alice");
     town.stop();
     town.verify();
     let log = town.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&log).expect("the same user");
-    fs::write(&log, text.replace("forged by mallory", "forged by nobody")).expect("the same user");
+    let text = files::read_text(&log);
+    files::write(&log, text.replace("forged by mallory", "forged by nobody"));
     let found = World::run(&town, &["log", "verify"]);
     assert_ne!(found.code, 0, "{found:?}");
 }

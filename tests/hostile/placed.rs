@@ -1,9 +1,9 @@
 //! Files that a process places directly into an inbox: no face shows them as mail of a sender.
 
+use crate::files;
 use crate::hooks::fire;
 use crate::world::World;
 use serde_json::{Value, json};
-use std::fs;
 
 const UNKNOWN: &str = "placed here directly, sender unknown";
 
@@ -26,8 +26,8 @@ fn delivered() -> (World, String, Value) {
 
 /// Places one file for `agent`, beside no other unread mail, and expects that every command shows no sender.
 fn is_unknown(world: &World, agent: &str, name: &str, copy: &Value) {
-    fs::remove_dir_all(world.room(&format!("inbox/{agent}"))).expect("its inbox");
-    fs::create_dir(world.room(&format!("inbox/{agent}"))).expect("its inbox");
+    files::remove_dir(world.room(&format!("inbox/{agent}")));
+    files::make_dir(world.room(&format!("inbox/{agent}")));
     world.write(&format!("inbox/{agent}/{name}"), copy.to_string());
     let listed = world.items(&["inbox", agent]);
     let one = &listed[0];
@@ -133,15 +133,14 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
     );
     world.ok(&["read", "--all", "--as", "robert"]);
     assert!(world.names("inbox/robert/seen").contains(&name));
-    assert!(
-        world
-            .ok(&[
-                "read",
-                &format!("#{}", real["delivery"]["seq"]),
-                "--as",
-                "robert"
-            ])
-            .contains("true words")
+    assert_contains!(
+        world.ok(&[
+            "read",
+            &format!("#{}", real["delivery"]["seq"]),
+            "--as",
+            "robert"
+        ]),
+        "true words"
     );
     assert!(!world.run(&["doctor"]).out.contains(UNKNOWN));
 }
@@ -166,16 +165,12 @@ fn mail_without_its_lost_record_is_not_called_placed() {
     // P570
     let (world, name, _) = delivered();
     let path = world.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&path).expect("the log");
+    let text = files::read_text(&path);
     let first = text.split_inclusive('\n').next().expect("a record");
-    fs::write(&path, first).expect("the log");
+    files::write(&path, first);
     let one = &world.items(&["inbox", "bob"])[0];
     let lost = "without its record, which the log has lost; sender not confirmed";
     assert_eq!((&one["problem"], &one["from"]), (&json!(lost), &json!("")));
-    assert!(
-        world
-            .ok(&["inbox", "bob"])
-            .contains(&format!("{name}  {lost}"))
-    );
+    assert_contains!(world.ok(&["inbox", "bob"]), &format!("{name}  {lost}"));
     assert!(!world.run(&["doctor"]).out.contains("placed here directly"));
 }

@@ -1,6 +1,7 @@
 //! Damaged directories of one agent: they affect only that agent, and neither end nor busy the
 //! router.
 
+use crate::files;
 use crate::town::{PATIENCE, Town, copy_program, is_root, listing, so_within, tool};
 use crate::world::skip;
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ fn warnings(town: &Town) -> usize {
 
 /// The processor time of a process so far, in hundredths of a second.
 fn ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let stat = files::read_text(format!("/proc/{pid}/stat"));
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .expect("a name")
@@ -93,7 +94,7 @@ fn dead_mounts_over_an_agent_s_directories_delay_no_other_agent() {
         json!({"to": "bob", "body": "from behind"}),
     );
     for kept in ["sent/mallory", "rejected/mallory"] {
-        fs::create_dir_all(town.room(kept)).expect("the room");
+        files::make_dir(town.room(kept));
     }
     let places = [
         "outbox/mallory",

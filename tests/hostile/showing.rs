@@ -1,5 +1,6 @@
 //! Agents' texts are stored unchanged, and reach a terminal only as plain text.
 
+use crate::files;
 use crate::finding::{EVIL, is_tame};
 use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::World;
@@ -23,7 +24,7 @@ fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line
         &format!("not{EVIL}.json"),
         format!("{{\"to\": {EVIL}"),
     );
-    fs::create_dir(town.room(&format!("outbox/dir{EVIL}"))).expect("its parent is there");
+    files::make_dir(town.room(&format!("outbox/dir{EVIL}")));
     let routed = World::run(&town, &["run", "--once", "-v"]);
     assert!(is_tame(&routed.out) && is_tame(&routed.err), "{routed:?}");
     assert_eq!(town.inbox("bob")[0]["body"], EVIL, "kept as it came");

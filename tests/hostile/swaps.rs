@@ -1,6 +1,7 @@
 //! Replacements between check and use: a tracer stops the router at the entry of the call, and the
 //! test replaces the file there.
 
+use crate::files;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::town::{Town, exchange, is_root, tool};
@@ -44,9 +45,7 @@ fn swapped(town: &Town, other: impl FnOnce(&Path)) {
     let path = town.drop_file("alice", "x.json", GOOD);
     let outside = town.path().join("other");
     other(&outside);
-    pass_with(town, claims, || {
-        fs::rename(&outside, &path).expect("one file system")
-    });
+    pass_with(town, claims, || files::rename(&outside, &path));
 }
 
 fn codes(town: &Town) -> Vec<String> {
@@ -60,7 +59,7 @@ fn codes(town: &Town) -> Vec<String> {
 fn a_file_swapped_for_another_delivers_what_was_claimed_and_never_what_was_not() {
     let town = Town::alice_and_bob();
     swapped(&town, |other| {
-        fs::write(other, r#"{"to": "bob", "body": "another"}"#).expect("the world")
+        files::write(other, r#"{"to": "bob", "body": "another"}"#)
     });
     assert_eq!(town.bodies("bob"), ["another"]);
     let kept = &town.names("sent/alice")[0];
@@ -72,7 +71,7 @@ fn a_file_swapped_for_another_delivers_what_was_claimed_and_never_what_was_not()
 fn a_file_swapped_for_a_symlink_is_refused_and_the_secret_stays_one() {
     let town = Town::alice_and_bob();
     let secret = town.path().join("secret");
-    fs::write(&secret, r#"{"to": "alice", "body": "the secret"}"#).expect("the world");
+    files::write(&secret, r#"{"to": "alice", "body": "the secret"}"#);
     swapped(&town, |other| symlink(&secret, other).expect("the world"));
     assert_eq!(
         (codes(&town), town.count("bob")),
@@ -99,7 +98,7 @@ fn a_file_swapped_for_a_fifo_or_a_directory_is_refused_and_hangs_nothing() {
     }
     let town = Town::alice_and_bob();
     let path = town.drop_file("alice", "x.json", GOOD);
-    fs::create_dir(town.path().join("directory")).expect("the world");
+    files::make_dir(town.path().join("directory"));
     pass_with(&town, claims, || {
         exchange(&town.path().join("directory"), &path)
     });
@@ -117,7 +116,7 @@ fn a_file_swapped_for_a_hard_link_to_another_user_s_file_is_rejected() {
     let town = Town::alice_and_bob();
     chown(town.room("outbox/alice"), Some(65534), None).expect("root may");
     let secret = town.path().join("secret");
-    fs::write(&secret, r#"{"to": "alice", "body": "the secret"}"#).expect("the world");
+    files::write(&secret, r#"{"to": "alice", "body": "the secret"}"#);
     swapped(&town, |other| {
         fs::hard_link(&secret, other).expect("the world")
     });
@@ -137,7 +136,7 @@ fn a_file_swapped_for_one_of_another_owner_is_refused_where_the_owner_is_pinned(
     }
     let town = Town::with(&[json!({"id": "alice", "uid": 0}), json!({"id": "bob"})]);
     swapped(&town, |other| {
-        fs::write(other, r#"{"to": "bob", "body": "forged"}"#).expect("the world");
+        files::write(other, r#"{"to": "bob", "body": "forged"}"#);
         chown(other, Some(65534), None).expect("root may");
     });
     assert_eq!(
@@ -151,12 +150,11 @@ fn an_outbox_swapped_for_a_symlink_at_the_pickup_delivers_no_file_of_its_target(
     let town = Town::alice_and_bob();
     town.drop_file("alice", "x.json", GOOD);
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
-    fs::create_dir(&elsewhere).expect("the world");
-    fs::write(
+    files::make_dir(&elsewhere);
+    files::write(
         elsewhere.join("x.json"),
         r#"{"to": "bob", "body": "not mine"}"#,
-    )
-    .expect("the world");
+    );
     symlink(&elsewhere, &link).expect("the world");
     pass_with(&town, claims, || {
         exchange(&link, &town.room("outbox/alice"))
@@ -170,7 +168,7 @@ fn an_inbox_swapped_for_a_symlink_at_the_delivery_writes_no_file_to_its_target()
     let town = Town::alice_and_bob();
     town.drop_file("alice", "x.json", GOOD);
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
-    fs::create_dir(&elsewhere).expect("the world");
+    files::make_dir(&elsewhere);
     symlink(&elsewhere, &link).expect("the world");
     pass_with(
         &town,

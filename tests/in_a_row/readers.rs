@@ -1,6 +1,7 @@
 //! Every command that reads sees a file that was dropped directly before it.
 
 use super::{Place, Routes};
+use crate::files;
 
 /// A dropped file, and a command that must see it although it starts directly afterwards. `N` is replaced by a number.
 struct Reader {
@@ -77,7 +78,7 @@ fn every_reader_sees_a_file_that_was_dropped_directly_before_it() {
             let file = place
                 .town
                 .room(&format!("outbox/{}/{n}.json", reader.sender));
-            std::fs::write(file, fill(reader.dropped)).expect("a file");
+            files::write(file, fill(reader.dropped));
             let ran = place.ran(&fill(reader.read));
             let is_timeout = reader.read.starts_with("ask");
             assert!(
@@ -102,7 +103,7 @@ fn an_observer_asks_a_router_and_delivers_nothing_without_one() {
         let place = Place::new(routes);
         for (n, reader) in OBSERVERS.iter().enumerate() {
             let file = place.town.room(&format!("outbox/alice/{n}.json"));
-            std::fs::write(&file, r#"{"to":"bob","body":"x"}"#).expect("a file");
+            files::write(&file, r#"{"to":"bob","body":"x"}"#);
             place.ran(reader);
             let is_routed = routes != Routes::Commands;
             assert_eq!(file.exists(), !is_routed, "{reader} with {routes:?}");

@@ -1,5 +1,6 @@
 //! Agents that run as users of their own. The router belongs to root, and they can see neither it nor the log.
 
+use crate::files;
 use crate::town::{Town, copy_program, is_root};
 use crate::world::Ran;
 use mailbag::base::limits::WRITER_WAIT;
@@ -24,7 +25,7 @@ fn room_of_root() -> Option<Town> {
     town.pass();
     for (agent, uid) in AGENTS {
         let home = town.path().join(agent);
-        fs::create_dir(&home).expect("a directory");
+        files::make_dir(&home);
         chown(&home, Some(uid), Some(uid)).expect("root may");
         command_of(&town, agent, &["trust", "--yes"]).ok(&["trust"]);
     }
@@ -107,8 +108,8 @@ fn an_agent_with_a_user_of_its_own_sees_a_file_that_was_dropped_before() {
             json!({"to": "bob", "body": format!("dropped {n}")}),
         );
         chown(&draft, Some(AGENTS[0].1), None).expect("root may");
-        fs::rename(&draft, draft.with_file_name(format!("{n}.json"))).expect("one directory");
-        assert!(said_to(&town, "bob", &["inbox"]).contains(&format!("dropped {n}")));
+        files::rename(&draft, draft.with_file_name(format!("{n}.json")));
+        assert_contains!(said_to(&town, "bob", &["inbox"]), &format!("dropped {n}"));
     }
 }
 

@@ -187,20 +187,14 @@ fn rules_that_would_switch_off_the_persons_own_are_not_added_and_a_note_says_so(
     let text = "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n";
     desk.write("home/.gemini/settings.json", text);
     let said = desk.run(&["install", "gemini"]).err;
-    assert!(
-        said.contains("would replace your own in tools.allowed"),
-        "{said}"
-    );
+    assert_contains!(said, "would replace your own in tools.allowed");
     assert!(meaning(&desk.text(".gemini/settings.json"))["tools"].is_null());
     desk.ok(&["uninstall", "gemini"]);
     assert!(!desk.is_there(".gemini/settings.json"));
     // For the user, ours stand before theirs.
     desk.ok(&["install", "gemini", "--user"]);
     let both = desk.text("home/.gemini/settings.json");
-    assert!(
-        both.contains("mcp_mailbag_fetch_inbox") && both.contains("run_shell_command(make)"),
-        "{both}"
-    );
+    assert_contains!(both, "mcp_mailbag_fetch_inbox", "run_shell_command(make)");
     desk.ok(&["uninstall", "gemini", "--user"]);
     assert_eq!(desk.text("home/.gemini/settings.json"), text);
 }
@@ -304,10 +298,7 @@ fn a_wrong_type_of_the_rules_list_is_an_error_that_changes_no_file() {
         desk.write(".claude/settings.json", wrong.to_string());
         let before = desk.files();
         let said = desk.fails(1, &["install", "claude"]);
-        assert!(
-            said.contains("\"permissions") && said.contains("nothing was changed"),
-            "{said}"
-        );
+        assert_contains!(said, "\"permissions", "nothing was changed");
         assert!(desk.files() == before);
     }
 }

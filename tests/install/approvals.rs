@@ -1,6 +1,7 @@
 //! `mailbag install --approvals`
 
 use super::{Desk, meaning, run_at_home};
+use crate::files;
 use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -25,18 +26,9 @@ fn the_permission_hook_is_added_with_its_timeout_and_removed_to_the_byte() {
             (json!(false), false)
         );
         let plan = desk.json(&["install", client, "--approvals", "--dry-run"]);
-        assert!(
-            plan["files"][0]["diff"]
-                .as_str()
-                .expect("a diff")
-                .contains("PermissionRequest"),
-            "{plan:#}"
-        );
+        assert_contains!(plan["files"][0]["diff"].as_str().expect("a diff"), "PermissionRequest"; "{plan:#}");
         let notes = plan["notes"].to_string();
-        assert!(
-            notes.contains("answer them with `mailbag decide` in a terminal"),
-            "{notes}"
-        );
+        assert_contains!(notes, "answer them with `mailbag decide` in a terminal");
         assert!(
             !desk.key().exists() && !desk.text(file).contains("PermissionRequest"),
             "a preview changes nothing"
@@ -55,17 +47,14 @@ fn the_permission_hook_is_added_with_its_timeout_and_removed_to_the_byte() {
             "{hook}"
         );
         assert_eq!(desk.status(client)["approvals"], true);
-        let key = std::fs::read(desk.key()).expect("a key");
+        let key = files::read(desk.key());
         assert_eq!(desk.key().metadata().expect("a key").mode() & 0o777, 0o600);
 
         // A second run changes nothing, and without the option the hook stays.
         let before = desk.text(file);
         desk.ok(&["install", client, "--approvals"]);
         desk.ok(&["install", client]);
-        assert_eq!(
-            (desk.text(file), std::fs::read(desk.key()).expect("a key")),
-            (before, key)
-        );
+        assert_eq!((desk.text(file), files::read(desk.key())), (before, key));
         desk.ok(&["install", client, "--agent", "bob"]);
         let hook = meaning(&desk.text(file))["hooks"]["PermissionRequest"][0]["hooks"][0].clone();
         assert!(
@@ -84,12 +73,12 @@ fn gemini_cli_and_git_have_no_such_hook() {
     let desk = Desk::new();
     let before = desk.files();
     let said = desk.fails(2, &["install", "gemini", "--approvals"]);
-    assert!(
-        said.contains("Gemini CLI has no hook that can answer a permission request"),
-        "{said}"
+    assert_contains!(
+        said,
+        "Gemini CLI has no hook that can answer a permission request"
     );
     let said = desk.fails(2, &["install", "git", "--approvals"]);
-    assert!(said.contains("git asks for no permission"), "{said}");
+    assert_contains!(said, "git asks for no permission");
     assert!(desk.files() == before && !desk.key().exists());
 }
 
@@ -126,12 +115,12 @@ fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
         Vec::<String>::new(),
         "nobody else can open the directory"
     );
-    std::fs::remove_file(desk.key()).expect("the key");
+    files::remove_file(desk.key());
     assert_eq!(
         found(),
         Vec::<String>::new(),
         "nothing is pinned yet, and the first decision makes a key"
     );
-    std::fs::write(desk.key(), "no key").expect("the key");
+    files::write(desk.key(), "no key");
     assert_eq!(found(), ["key_missing"]);
 }

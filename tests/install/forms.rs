@@ -2,8 +2,8 @@
 
 use super::up::Fresh;
 use super::{meaning, read_fixture};
+use crate::files;
 use serde_json::{Value, json};
-use std::fs;
 
 const NEW: &str = "2.1.332 (Claude Code)";
 const OLD: &str = "2.1.197 (Claude Code)";
@@ -45,11 +45,8 @@ fn a_claude_code_that_loads_plugins_gets_a_folder_and_only_rules_in_its_settings
         assert!(written.contains(text), "{file}: {written}");
     }
     let rules = meaning(&fresh.text(".claude/settings.json"))["permissions"]["allow"].to_string();
-    assert!(rules.contains("mcp__mailbag__fetch_inbox"), "{rules}");
-    assert!(
-        rules.contains("mcp__plugin_mailbag_mailbag__fetch_inbox"),
-        "{rules}"
-    );
+    assert_contains!(rules, "mcp__mailbag__fetch_inbox");
+    assert_contains!(rules, "mcp__plugin_mailbag_mailbag__fetch_inbox");
     assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
     fresh.ok(&["up", "--undo"]);
     assert!(fresh.files() == before, "{:?}", fresh.files());
@@ -121,7 +118,7 @@ fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
         )
     };
     let (of_plugin, of_settings) = (start(&["--plugin"]), start(&[]));
-    assert!(of_settings.contains("1 unread"), "{of_settings}");
+    assert_contains!(of_settings, "1 unread");
     assert_eq!(of_plugin, "");
     let found: Value = serde_json::from_str(&fresh.run(&["doctor", "--json"]).out).expect("JSON");
     let twice = found["findings"]
@@ -130,16 +127,13 @@ fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
         .iter()
         .find(|one| one["code"] == "hooks_twice");
     let twice = twice.expect("a finding").to_string();
-    assert!(
-        twice.contains("hooks.json and in") && twice.contains("mailbag install claude"),
-        "{twice}"
-    );
+    assert_contains!(twice, "hooks.json and in", "mailbag install claude");
     fresh.install("claude", NEW);
     fresh.ok(&["install", "claude", "--command", &fresh.program]);
     assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
     fresh.ok(&["send", "alice", "two", "--as", "bob"]);
     let announced = start(&["--plugin"]);
-    assert!(announced.contains("“two”"), "{announced}");
+    assert_contains!(announced, "“two”");
 }
 
 #[test]
@@ -161,15 +155,12 @@ fn a_plugin_of_the_user_leaves_the_session_to_trusted_hooks_of_the_project() {
         let is_trusted = trust(&fresh, client);
         let of_plugin = start(&fresh, &["hook", client, "--plugin"]);
         if !is_trusted {
-            assert!(
-                of_plugin.contains("this session is"),
-                "{client}: {of_plugin}"
-            );
+            assert_contains!(of_plugin, "this session is"; "{client}");
             continue;
         }
         assert!(!of_plugin.contains("mailbag"), "{client}: {of_plugin}");
         let of_settings = start(&fresh, &["hook", client, "--as", "alice"]);
-        assert!(of_settings.contains("1 unread"), "{client}: {of_settings}");
+        assert_contains!(of_settings, "1 unread"; "{client}");
     }
 }
 
@@ -213,10 +204,9 @@ fn the_plugin_of_opencode_brings_the_server_and_its_settings_stay() {
     let before = fresh.files();
     fresh.ok(&["up"]);
     assert_eq!(fresh.text("opencode.json"), "{}\n");
-    assert!(
-        fresh
-            .text(".opencode/plugins/mailbag.js")
-            .contains("config.mcp.mailbag ??=")
+    assert_contains!(
+        fresh.text(".opencode/plugins/mailbag.js"),
+        "config.mcp.mailbag ??="
     );
     let status = fresh.ok(&["install", "--status", "opencode", "--project", "--json"]);
     assert!(
@@ -242,9 +232,9 @@ fn the_skill_stays_while_another_client_reads_it_and_one_of_a_person_is_not_chan
     fresh.write(SKILL, "---\nname: post\n---\nMine.\n");
     let said = fresh.run(&["up"]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("is not a file of mailbag"), "{said:?}");
+    assert_contains!(said.err, "is not a file of mailbag"; "{said:?}");
     assert_eq!(
-        fs::read_to_string(fresh.at(SKILL)).expect("the skill"),
+        files::read_text(fresh.at(SKILL)),
         "---\nname: post\n---\nMine.\n"
     );
 }

@@ -1,6 +1,7 @@
 //! `mailbag install git`: the hooks of a repository, beside hooks of every kind, and out again to the byte.
 
 use super::{Desk, script};
+use crate::files;
 use crate::guard::{file, git, git_command, project, repository};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -112,10 +113,7 @@ fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
         said.contains("removed ") && contents(&desk.path(".git/hooks")) == before,
         "{said}"
     );
-    assert!(
-        desk.ok(&["uninstall", "git"])
-            .contains("no changes for git in ")
-    );
+    assert_contains!(desk.ok(&["uninstall", "git"]), "no changes for git in ");
 }
 
 #[test]
@@ -176,12 +174,11 @@ fn uninstall_keeps_a_person_s_additions_to_git_hooks() {
     desk.install();
     for name in ["pre-commit", "post-commit"] {
         let path = desk.path(&format!(".git/hooks/{name}"));
-        let text = fs::read_to_string(&path).expect("it");
-        fs::write(&path, text + "echo mine\n").expect("it");
+        let text = files::read_text(&path);
+        files::write(&path, text + "echo mine\n");
     }
     desk.ok(&["uninstall", "git"]);
-    let text =
-        |name: &str| fs::read_to_string(desk.path(&format!(".git/hooks/{name}"))).expect("it");
+    let text = |name: &str| files::read_text(desk.path(&format!(".git/hooks/{name}")));
     assert_eq!(
         (text("pre-commit"), text("post-commit")),
         (
@@ -213,7 +210,7 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
         let desk = git_desk();
         let path = hook(desk.world.path(), "pre-commit", text, mode);
         let plan = desk.install();
-        assert_eq!(fs::read_to_string(&path).expect("it"), text);
+        assert_eq!(files::read_text(&path), text);
         assert!(
             plan["manual_edits"][0]["reason"]
                 .as_str()
@@ -225,10 +222,10 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
             desk.path(".git/hooks/post-commit").to_str().expect("plain")
         );
         let said = desk.ok(&["install", "git"]);
-        assert!(
-            said.contains("add these lines to ")
-                && said.contains("hook git pre-commit || [ $? -ne 10 ] || exit 1"),
-            "{said}"
+        assert_contains!(
+            said,
+            "add these lines to ",
+            "hook git pre-commit || [ $? -ne 10 ] || exit 1"
         );
     }
 }
@@ -240,10 +237,10 @@ fn a_link_is_not_followed() {
     symlink("../../tools/pre-commit", desk.path(".git/hooks/pre-commit")).expect("a link");
     let plan = desk.install();
     assert_eq!(plan["manual_edits"][0]["reason"], "it is a symbolic link");
-    assert_eq!(fs::read_to_string(real).expect("it"), "#!/bin/sh\n");
+    assert_eq!(files::read_text(real), "#!/bin/sh\n");
     let desk = git_desk();
-    fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");
-    fs::create_dir(desk.path("githooks")).expect("a directory");
+    files::remove_dir(desk.path(".git/hooks"));
+    files::make_dir(desk.path("githooks"));
     symlink("../githooks", desk.path(".git/hooks")).expect("a link");
     assert_eq!(
         desk.install()["manual_edits"].as_array().map(Vec::len),
@@ -286,7 +283,7 @@ fn managers_of_hooks_get_lines_for_their_own_files() {
             "{plan:#}"
         );
         desk.forget_calls();
-        fs::remove_dir_all(desk.path("home")).expect("a home");
+        files::remove_dir(desk.path("home"));
         assert!(contents(desk.world.path()) == before, "nothing was written");
     }
 }
@@ -316,10 +313,7 @@ fn lines_that_were_added_by_hand_count_as_installed() {
         (&json!("installed"), &json!([]))
     );
     let said = desk.ok(&["uninstall", "git"]);
-    assert!(
-        said.contains("edit ") && said.contains("our lines were added by hand; remove them"),
-        "{said}"
-    );
+    assert_contains!(said, "edit ", "our lines were added by hand; remove them");
 }
 
 #[test]
@@ -420,23 +414,21 @@ fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_
 #[test]
 fn without_a_repository_or_git_it_says_so() {
     let world = World::new();
-    assert!(
-        world
-            .fails(3, &["install", "git"])
-            .contains("no git repository around ")
+    assert_contains!(
+        world.fails(3, &["install", "git"]),
+        "no git repository around "
     );
     let ran = world.run_env(&["install", "git"], "PATH", "/nowhere");
-    assert!(ran.fails(3, &[]).contains("git is not on the PATH"));
+    assert_contains!(ran.fails(3, &[]), "git is not on the PATH");
     let desk = git_desk();
-    assert!(
-        desk.run(&["install", "git", "--user"])
-            .fails(2, &[])
-            .contains("belong to one repository")
+    assert_contains!(
+        desk.run(&["install", "git", "--user"]).fails(2, &[]),
+        "belong to one repository"
     );
-    assert!(
+    assert_contains!(
         desk.run(&["install", "git", "--agent", "alice"])
-            .fails(2, &[])
-            .contains("have no fixed agent")
+            .fails(2, &[]),
+        "have no fixed agent"
     );
 }
 
@@ -487,7 +479,7 @@ fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
 #[test]
 fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
     let desk = git_desk();
-    fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");
+    files::remove_dir(desk.path(".git/hooks"));
     for (umask, mode) in [
         ("077", 0o700),
         ("022", 0o755),
@@ -518,7 +510,7 @@ fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
 fn hooks_are_silent_on_a_machine_without_the_program() {
     let desk = git_desk();
     desk.install();
-    fs::remove_dir_all(desk.path("a place/bin")).expect("the program");
+    files::remove_dir(desk.path("a place/bin"));
     let (committed, said) = desk.commit("one");
     assert!(committed && said.is_empty(), "{said}");
 }
@@ -541,13 +533,13 @@ fn the_preview_writes_nothing_and_the_status_shows_what_is_there() {
         (&status()["git"]["hooks"], &status()["git"]["executable"]),
         (&json!("installed"), &json!(desk.program))
     );
-    fs::remove_file(desk.path(".git/hooks/post-commit")).expect("it");
+    files::remove_file(desk.path(".git/hooks/post-commit"));
     assert_eq!(
         (&status()["git"]["hooks"], &status()["git"]["missing"]),
         (&json!("partly"), &json!(["post-commit"]))
     );
-    assert!(
-        desk.ok(&["install", "--status"])
-            .contains("partly: git has no hook at post-commit")
+    assert_contains!(
+        desk.ok(&["install", "--status"]),
+        "partly: git has no hook at post-commit"
     );
 }

@@ -84,10 +84,7 @@ fn hooks_in_one_value_are_refused_and_a_missing_one_is_named() {
     let desk = Desk::new();
     desk.write(CONFIG, FOUND[4]);
     let said = desk.fails(1, &["install", "kimi", "--user"]);
-    assert!(
-        said.contains("write each hook as a table [[hooks]]"),
-        "{said}"
-    );
+    assert_contains!(said, "write each hook as a table [[hooks]]");
     assert_eq!(desk.text(CONFIG), FOUND[4]);
     desk.write(CONFIG, "");
     desk.ok(&["install", "kimi", "--user"]);
@@ -106,10 +103,7 @@ fn installing_kimi_in_a_project_adds_server_and_section_and_suggests_user_hooks(
     let desk = Desk::new();
     let before = desk.files();
     let said = desk.run(&["install", "kimi"]);
-    assert!(
-        said.err.contains("`mailbag install kimi --user` adds them"),
-        "{said:?}"
-    );
+    assert_contains!(said.err, "`mailbag install kimi --user` adds them"; "{said:?}");
     assert!(
         desk.text(".kimi-code/mcp.json").contains("mailbag")
             && desk.text("AGENTS.md").contains("mailbag")

@@ -1,6 +1,7 @@
 //! Changes to the files by the person or the client between installation and removal.
 
 use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
+use crate::files;
 use crate::world::mode;
 use std::fs;
 
@@ -39,7 +40,7 @@ fn uninstall_keeps_a_changed_line_and_restores_the_rest() {
             assert_eq!(after, change(&before), "{fixture}");
             assert!(backups(&desk.world).is_empty(), "{fixture}");
         }
-        fs::remove_file(desk.path(place(fixture))).expect("the settings");
+        files::remove_file(desk.path(place(fixture)));
     }
 }
 
@@ -59,7 +60,7 @@ fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay()
         desk.ok(&["install", client, "--agent", "carol"]);
         let now = desk.text(settings);
         assert!(now.contains("carol") && !now.contains("bob"), "{now}");
-        assert!(now.contains("\"timeout\": 7"), "{now}");
+        assert_contains!(now, "\"timeout\": 7");
         assert_eq!(commands(&meaning(&now), "SessionEnd").len(), 1);
         desk.ok(&["install", client]);
         assert!(!desk.text(settings).contains("carol"));
@@ -129,7 +130,7 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
     let desk = Desk::new();
     let real = desk.write("dotfiles/claude.json", "{\n  \"marker\": 1\n}\n");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).expect("a mode");
-    fs::create_dir_all(desk.path(".claude")).expect("a directory");
+    files::make_dir(desk.path(".claude"));
     std::os::unix::fs::symlink(
         "../dotfiles/claude.json",
         desk.path(".claude/settings.json"),
@@ -139,10 +140,7 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
     desk.ok(&["install", "claude"]);
     let link = desk.path(".claude/settings.json");
     assert!(link.symlink_metadata().expect("a link").is_symlink());
-    assert!(
-        desk.text("dotfiles/claude.json")
-            .contains("UserPromptSubmit")
-    );
+    assert_contains!(desk.text("dotfiles/claude.json"), "UserPromptSubmit");
     assert_eq!(mode(&real), 0o600);
     let backups = backups(&desk.world);
     let backup = backups
@@ -159,17 +157,14 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
 #[test]
 fn install_writes_through_a_link_to_a_missing_file() {
     let desk = Desk::new();
-    fs::create_dir_all(desk.path(".claude")).expect("a directory");
+    files::make_dir(desk.path(".claude"));
     std::os::unix::fs::symlink(
         "../dotfiles/claude.json",
         desk.path(".claude/settings.json"),
     )
     .expect("a link");
     desk.ok(&["install", "claude"]);
-    assert!(
-        desk.text("dotfiles/claude.json")
-            .contains("UserPromptSubmit")
-    );
+    assert_contains!(desk.text("dotfiles/claude.json"), "UserPromptSubmit");
     assert!(
         desk.path(".claude/settings.json")
             .symlink_metadata()

@@ -16,7 +16,7 @@ fn uninstall_restores_settings_to_the_byte_after_any_number_of_installations() {
         if fixture.ends_with(".json") && ["claude", "codex"].contains(&client(&fixture)) {
             desk.ok(&[&install[..], &["--approvals"]].concat());
             let text = desk.text(place(&fixture));
-            assert!(text.contains("PermissionRequest"), "{fixture}: {text}");
+            assert_contains!(text, "PermissionRequest"; "{fixture}");
         }
         desk.ok(&["uninstall", client(&fixture)]);
         let after = desk.files();
@@ -41,7 +41,7 @@ fn a_project_without_settings_gets_them_and_is_left_without_them() {
         );
         assert!(backups(&desk.world).is_empty());
         let said = desk.ok(&["uninstall", client]);
-        assert!(said.contains("removed "), "{said}");
+        assert_contains!(said, "removed ");
         assert_eq!(names(&desk.files()), names(&before), "{client}");
     }
 }
@@ -54,14 +54,11 @@ fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
         let dry = desk.ok(&["install", client, "--dry-run"]);
         assert!(desk.files() == before, "{client}");
         assert!(!desk.is_there("heard.json"), "the hook was run");
-        assert!(
-            dry.contains("--- /dev/null\n+++ ") && dry.contains("@@ -0,0 +1,"),
-            "{dry}"
-        );
+        assert_contains!(dry, "--- /dev/null\n+++ ", "@@ -0,0 +1,");
         let real = desk.ok(&["install", client]);
         assert!(real.starts_with(dry.trim_end()), "{real}");
         let dry = desk.ok(&["uninstall", client, "--dry-run"]);
-        assert!(dry.contains("+++ /dev/null"), "{dry}");
+        assert_contains!(dry, "+++ /dev/null");
         assert!(desk.is_there("AGENTS.md"));
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod up_all;
 mod up_places;
 mod user;
 
+use crate::files;
 use crate::world::{Ran, World};
 use serde_json::Value;
 use std::fs;
@@ -40,7 +41,7 @@ pub(crate) fn stand_in(directory: &Path) -> String {
 
 fn script(directory: &Path, text: &str) -> String {
     let directory = directory.join("bin");
-    fs::create_dir_all(&directory).expect("a directory");
+    files::make_dir(&directory);
     let path = directory.join("mailbag");
     // Another process writes it. This process would hold the file open for writing while another
     // test forks, and the kernel cannot start a program that is open for writing.
@@ -61,7 +62,7 @@ pub(crate) fn run_at_home(world: &World, args: &[&str]) -> Ran {
 
 fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
     let home = world.path().join("home");
-    fs::create_dir_all(&home).expect("a home");
+    files::make_dir(&home);
     move |command| {
         command.env("HOME", home);
         for other in [
@@ -100,7 +101,7 @@ impl Desk {
     fn new() -> Desk {
         let world = World::with(&["bob"]);
         let program = stand_in(world.path());
-        fs::create_dir_all(world.path().join("home")).expect("a home");
+        files::make_dir(world.path().join("home"));
         Desk { world, program }
     }
 
@@ -117,8 +118,8 @@ impl Desk {
 
     fn write(&self, below: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(below);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-        fs::write(&path, bytes).expect("a file");
+        files::make_dir(path.parent().expect("a directory"));
+        files::write(&path, bytes);
         path
     }
 

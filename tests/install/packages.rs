@@ -103,10 +103,7 @@ fn up_leaves_out_a_client_that_has_the_plugin_of_the_user() {
     let fresh = Fresh::with(&["codex", "qwen"]);
     fresh.write("../home/.qwen/extensions/mailbag/qwen-extension.json", "{}");
     let shown = fresh.ok(&["up"]);
-    assert!(
-        shown.contains("qwen      already installed for you in all projects"),
-        "{shown}"
-    );
+    assert_contains!(shown, "qwen      already installed for you in all projects");
     assert!(!fresh.at(".qwen").exists() && fresh.at(".codex/hooks.json").exists());
     assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
 }

@@ -2,6 +2,7 @@
 //! it stays.
 
 use super::Desk;
+use crate::files;
 
 const PLUGIN: &str = ".opencode/plugins/mailbag.js";
 
@@ -11,10 +12,7 @@ fn the_plugin_calls_the_program_as_the_agent_and_says_who_wrote_it() {
     desk.ok(&["install", "opencode", "--agent", "bob"]);
     let text = desk.text(PLUGIN);
     let command = serde_json::json!([desk.program, "hook", "opencode", "--as", "bob"]);
-    assert!(
-        text.contains(&format!("\nconst COMMAND = {command}\n")),
-        "{text}"
-    );
+    assert_contains!(text, &format!("\nconst COMMAND = {command}\n"));
     assert!(
         text.starts_with("// mailbag:begin\n// Written by `mailbag install opencode`;"),
         "{text}"
@@ -25,10 +23,7 @@ fn the_plugin_calls_the_program_as_the_agent_and_says_who_wrote_it() {
     );
     desk.ok(&["install", "opencode"]);
     let command = serde_json::json!([desk.program, "hook", "opencode"]);
-    assert!(
-        desk.text(PLUGIN)
-            .contains(&format!("\nconst COMMAND = {command}\n"))
-    );
+    assert_contains!(desk.text(PLUGIN), &format!("\nconst COMMAND = {command}\n"));
 }
 
 #[test]
@@ -54,7 +49,7 @@ fn lines_of_a_person_around_the_plugin_and_files_beside_it_stay_to_the_byte() {
     );
     desk.ok(&["uninstall", "opencode"]);
     assert_eq!(desk.text(PLUGIN), "// Mine.\n\n// And this.\n");
-    std::fs::remove_file(desk.path(PLUGIN)).expect("a file");
+    files::remove_file(desk.path(PLUGIN));
     assert!(desk.files() == before);
 }
 
@@ -71,7 +66,7 @@ fn commas_behind_last_items_stay_to_the_byte() {
         desk.write("opencode.json", settings);
         let before = desk.files();
         desk.ok(&["install", "opencode"]);
-        assert!(desk.text("opencode.json").contains("mailbag"), "{settings}");
+        assert_contains!(desk.text("opencode.json"), "mailbag"; "{settings}");
         assert!(
             desk.ok(&["install", "opencode"])
                 .starts_with("no changes for OpenCode"),

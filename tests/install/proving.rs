@@ -30,10 +30,7 @@ fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
 fn install_shows_the_output_of_the_test_run() {
     let desk = Desk::new();
     let said = desk.ok(&["install", "claude"]);
-    assert!(
-        said.contains("hook claude`: passed in ") && said.contains("2 unread"),
-        "{said}"
-    );
+    assert_contains!(said, "hook claude`: passed in ", "2 unread");
 }
 
 #[test]
@@ -185,13 +182,7 @@ fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
     desk.write(".mailbag/registry.json", "{");
     let report = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
     let report: Value = serde_json::from_str(&report.out).expect("JSON");
-    assert!(
-        report["hook_test"]["problem"]
-            .as_str()
-            .expect("a text")
-            .contains("registry.json"),
-        "{report:#}"
-    );
+    assert_contains!(report["hook_test"]["problem"].as_str().expect("a text"), "registry.json"; "{report:#}");
 }
 
 #[test]
@@ -215,13 +206,10 @@ fn hooks_call_the_program_by_name_if_the_path_finds_it() {
                 super::at_home(&desk.world)(command);
                 command.env("PATH", path);
             });
-        assert!(
-            ran.out.contains(&format!(
+        assert_contains!(ran.out, &format!(
                 "\"command\": \"{}\"",
                 super::line("codex", called, "hook codex")
-            )),
-            "{ran:?}"
-        );
+            ); "{ran:?}");
         assert_eq!(
             ran.err.contains("the PATH does not lead to this mailbag"),
             called != "mailbag",

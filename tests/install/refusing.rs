@@ -1,6 +1,7 @@
 //! Rejected settings: the error names the place and the fix, and no file changes.
 
 use super::{Desk, client, fixtures, place};
+use crate::files;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -15,7 +16,7 @@ fn install_rejects_invalid_settings_and_changes_no_file() {
         ] {
             let said = desk.fails(1, args);
             assert!(said.contains(place(&fixture)), "{fixture}: {said}");
-            assert!(said.contains("nothing was changed"), "{fixture}: {said}");
+            assert_contains!(said, "nothing was changed"; "{fixture}");
             let reason = match &*fixture {
                 "wrong/claude-not-json.json" => "settings.json line 3: is not valid JSON",
                 "wrong/claude-not-utf8.json" => "is not UTF-8",
@@ -33,7 +34,7 @@ fn one_invalid_file_prevents_all_changes() {
     let desk = Desk::new();
     desk.write(".mcp.json", "{");
     let before = desk.files();
-    assert!(desk.fails(1, &["install", "claude"]).contains(".mcp.json"));
+    assert_contains!(desk.fails(1, &["install", "claude"]), ".mcp.json");
     assert!(desk.files() == before);
 }
 
@@ -44,32 +45,29 @@ fn a_file_that_is_read_only_is_meant_so() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
     let before = desk.files();
     let said = desk.fails(1, &["install", "claude"]);
-    assert!(
-        said.contains("settings.json: is read-only; give yourself write permission"),
-        "{said}"
+    assert_contains!(
+        said,
+        "settings.json: is read-only; give yourself write permission"
     );
     assert!(desk.files() == before);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
     desk.ok(&["install", "claude"]);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
-    assert!(
-        desk.fails(1, &["uninstall", "claude"])
-            .contains("is read-only")
-    );
+    assert_contains!(desk.fails(1, &["uninstall", "claude"]), "is read-only");
 }
 
 #[test]
 fn install_rejects_directories_and_broken_links_in_place_of_settings() {
     let desk = Desk::new();
-    fs::create_dir_all(desk.path(".claude/settings.json")).expect("a directory");
-    assert!(
-        desk.fails(1, &["install", "claude"])
-            .contains("is not a regular file")
+    files::make_dir(desk.path(".claude/settings.json"));
+    assert_contains!(
+        desk.fails(1, &["install", "claude"]),
+        "is not a regular file"
     );
     desk.write(".gemini", "a file");
     let said = desk.run(&["install", "gemini"]);
     assert_ne!(said.code, 0);
-    assert!(said.err.contains(".gemini"), "{}", said.err);
+    assert_contains!(said.err, ".gemini");
     std::os::unix::fs::symlink(
         "hooks.json",
         desk.write(".codex/x", "").with_file_name("hooks.json"),
@@ -95,10 +93,10 @@ fn install_does_not_follow_a_link_out_of_the_project() {
         let desk = Desk::new();
         let outside = tempfile::tempdir().expect("a directory");
         let (file, directory) = (outside.path().join(".bashrc"), outside.path().join("dir"));
-        fs::write(&file, "# mine\n").expect("a file");
-        fs::create_dir(&directory).expect("a directory");
+        files::write(&file, "# mine\n");
+        files::make_dir(&directory);
         desk.write("AGENTS.md", "# Rules\n");
-        fs::create_dir_all(desk.path(".claude")).expect("a directory");
+        files::make_dir(desk.path(".claude"));
         let target = if link == ".codex" { &directory } else { &file };
         let _ = fs::remove_file(desk.path(link));
         std::os::unix::fs::symlink(target, desk.path(link)).expect("a link");
@@ -117,11 +115,7 @@ fn install_does_not_follow_a_link_out_of_the_project() {
             );
         }
         assert!(desk.files() == before, "{link}");
-        assert_eq!(
-            fs::read_to_string(&file).expect("a file"),
-            "# mine\n",
-            "{link}"
-        );
+        assert_eq!(files::read_text(&file), "# mine\n", "{link}");
         assert!(
             fs::read_dir(&directory)
                 .expect("a directory")
@@ -146,7 +140,7 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
             target.display()
         );
         assert!(!target.exists());
-        fs::remove_file(desk.path("AGENTS.md")).expect("a link");
+        files::remove_file(desk.path("AGENTS.md"));
     }
 }
 
@@ -154,14 +148,15 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
 fn an_agent_has_to_be_registered() {
     let desk = Desk::new();
     let said = desk.fails(3, &["install", "claude", "--agent", "carol"]);
-    assert!(
-        said.contains("no agent is called \"carol\"") && said.contains("`mailbag agent add carol`"),
-        "{said}"
+    assert_contains!(
+        said,
+        "no agent is called \"carol\"",
+        "`mailbag agent add carol`"
     );
     assert!(!desk.is_there(".claude"));
-    fs::remove_dir_all(desk.path(".mailbag")).expect("the room");
+    files::remove_dir(desk.path(".mailbag"));
     let said = desk.fails(3, &["install", "claude", "--agent", "bob"]);
-    assert!(said.contains("`mailbag init`"), "{said}");
+    assert_contains!(said, "`mailbag init`");
 }
 
 #[test]
@@ -170,29 +165,28 @@ fn a_display_name_becomes_the_id() {
     desk.world
         .ok(&["agent", "add", "agent_engineer_1", "--name", "Sintra"]);
     desk.ok(&["install", "claude", "--agent", "sintra"]);
-    assert!(
-        desk.text(".claude/settings.json")
-            .contains("mailbag hook claude --as agent_engineer_1\"")
+    assert_contains!(
+        desk.text(".claude/settings.json"),
+        "mailbag hook claude --as agent_engineer_1\""
     );
 }
 
 #[test]
 fn the_command_line_says_what_it_needs() {
     let desk = Desk::new();
-    assert!(desk.world.fails(2, &["install"]).contains("CLIENT"));
-    assert!(
+    assert_contains!(desk.world.fails(2, &["install"]), "CLIENT");
+    assert_contains!(
         desk.world
-            .fails(2, &["install", "claude", "--user", "--project"])
-            .contains("cannot be used")
+            .fails(2, &["install", "claude", "--user", "--project"]),
+        "cannot be used"
     );
-    assert!(
-        desk.world
-            .fails(2, &["install", "cursor"])
-            .contains("write one of claude, codex, gemini")
+    assert_contains!(
+        desk.world.fails(2, &["install", "cursor"]),
+        "write one of claude, codex, gemini"
     );
-    assert!(
+    assert_contains!(
         desk.world
-            .fails(2, &["install", "claude", "--command", "elsewhere"])
-            .contains("ends in /mailbag")
+            .fails(2, &["install", "claude", "--command", "elsewhere"]),
+        "ends in /mailbag"
     );
 }

@@ -154,7 +154,7 @@ fn gemini_settings_that_name_agents_md_need_no_gemini_md() {
     assert!(desk.text("AGENTS.md").contains(BEGIN));
     let desk = Desk::with("gemini-comments.json");
     desk.ok(&["install", "gemini"]);
-    assert!(desk.text("GEMINI.md").contains("@AGENTS.md"));
+    assert_contains!(desk.text("GEMINI.md"), "@AGENTS.md");
 }
 
 #[test]
@@ -165,13 +165,7 @@ fn the_section_stays_while_another_client_needs_it() {
         desk.ok(&["install", client]);
     }
     let left = desk.json(&["uninstall", "claude"]);
-    assert!(
-        left["notes"][0]
-            .as_str()
-            .expect("a note")
-            .contains("keeps the mailbag section"),
-        "{left}"
-    );
+    assert_contains!(left["notes"][0].as_str().expect("a note"), "keeps the mailbag section"; "{left}");
     assert!(!desk.is_there("CLAUDE.md") && desk.text("AGENTS.md").contains(BEGIN));
     desk.ok(&["uninstall", "gemini"]);
     assert!(desk.is_there("AGENTS.md"));

@@ -55,21 +55,15 @@ fn a_missing_event_and_an_unreadable_file_are_named() {
         (&stands["hooks"], &stands["missing"]),
         (&json!("partly"), &json!(["PostToolBatch"]))
     );
-    assert!(
-        desk.ok(&["install", "--status"])
-            .contains("partly: Claude Code has no hook at PostToolBatch")
+    assert_contains!(
+        desk.ok(&["install", "--status"]),
+        "partly: Claude Code has no hook at PostToolBatch"
     );
     desk.write(".claude/settings.json", "{");
     let stands = desk.status("claude");
     assert_eq!(stands["hooks"], "absent");
-    assert!(
-        stands["problems"][0]
-            .as_str()
-            .expect("a text")
-            .contains("settings.json line 1"),
-        "{stands:#}"
-    );
-    assert!(desk.ok(&["install", "--status"]).contains("problem: "));
+    assert_contains!(stands["problems"][0].as_str().expect("a text"), "settings.json line 1"; "{stands:#}");
+    assert_contains!(desk.ok(&["install", "--status"]), "problem: ");
 }
 
 #[test]

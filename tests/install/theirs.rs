@@ -44,10 +44,7 @@ fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards()
         assert_eq!(desk.text("AGENTS.md"), SECTION, "{client}");
     }
     assert_eq!(desk.text(".mcp.json"), SERVER);
-    assert!(
-        desk.text(".codex/config.toml")
-            .contains("args = [\"mcp\", \"-q\"]")
-    );
+    assert_contains!(desk.text(".codex/config.toml"), "args = [\"mcp\", \"-q\"]");
     let gemini = meaning(&desk.text(".gemini/settings.json"));
     assert_eq!(gemini["mcpServers"], meaning(SERVER)["mcpServers"]);
     assert!(gemini["hooks"]["BeforeAgent"].is_array());

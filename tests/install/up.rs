@@ -1,6 +1,7 @@
 //! `mailbag up`: from nothing to a room with every client plugged in, and back to the byte.
 
 use super::{fixtures, read_fixture, stand_in};
+use crate::files;
 use crate::world::{Ran, World};
 use serde_json::Value;
 use std::fs;
@@ -21,7 +22,7 @@ impl Fresh {
         let world = World::empty();
         let program = stand_in(world.path());
         for below in ["home", "project"] {
-            fs::create_dir_all(world.path().join(below)).expect("a directory");
+            files::make_dir(world.path().join(below));
         }
         Fresh { world, program }
     }
@@ -38,7 +39,7 @@ impl Fresh {
     /// Installs a client that prints this version.
     pub(super) fn install(&self, client: &str, version: &str) {
         let path = self.world.path().join("bin").join(client);
-        fs::write(&path, format!("#!/bin/sh\necho '{version}'\n")).expect("a program");
+        files::write(&path, format!("#!/bin/sh\necho '{version}'\n"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
     }
 
@@ -48,8 +49,8 @@ impl Fresh {
 
     pub(super) fn write(&self, below: &str, bytes: impl AsRef<[u8]>) {
         let path = self.at(below);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-        fs::write(path, bytes).expect("a file");
+        files::make_dir(path.parent().expect("a directory"));
+        files::write(path, bytes);
     }
 
     pub(super) fn text(&self, below: &str) -> String {
@@ -142,10 +143,7 @@ fn up_makes_the_room_and_installs_each_client_and_a_second_up_changes_nothing() 
             "{said}"
         );
     }
-    assert!(
-        said.contains("\n  claude\n  codex\nThen type into"),
-        "{said}"
-    );
+    assert_contains!(said, "\n  claude\n  codex\nThen type into");
     for file in [
         ".claude/settings.json",
         ".mcp.json",
@@ -207,7 +205,7 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
         fresh.ok(&["up"]);
         assert!(fresh.files() != before);
         let said = fresh.ok(&["up", "--undo"]);
-        assert!(said.contains("room      removed "), "{said}");
+        assert_contains!(said, "room      removed ");
         let left: Vec<_> = fresh
             .files()
             .into_iter()
@@ -262,10 +260,7 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
     let said = fresh.ok(&["up", "--dry-run"]);
     assert!(fresh.files() == before);
     assert!(!fresh.at("heard.json").exists(), "the hook was run");
-    assert!(
-        said.contains("would be created: ") && said.contains("+++ "),
-        "{said}"
-    );
+    assert_contains!(said, "would be created: ", "+++ ");
     assert_eq!(
         said.matches("AGENTS.md\n@@").count(),
         1,
@@ -281,12 +276,9 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
         ".codex/hooks.json",
         ".gemini/settings.json",
     ] {
-        assert!(
-            said.contains(&format!("--- {}", fresh.at(file).display())),
-            "{file}: {said}"
-        );
+        assert_contains!(said, &format!("--- {}", fresh.at(file).display()); "{file}");
     }
-    assert!(said.contains("would be removed: "), "{said}");
+    assert_contains!(said, "would be removed: ");
 }
 
 #[test]
@@ -305,7 +297,7 @@ fn up_dry_run_prints_the_questions_of_each_client_and_every_note() {
             .out
             .split_once("\nClaude Code asks you:\n")
             .expect("questions");
-        assert!(before.contains("would be created: "), "{before}");
+        assert_contains!(before, "would be created: ");
         assert_eq!(
             Some(after),
             ran.out
@@ -313,11 +305,7 @@ fn up_dry_run_prints_the_questions_of_each_client_and_every_note() {
                 .map(|(_, after)| after)
         );
         assert_eq!(dry.err, ran.err);
-        assert!(
-            dry.err.contains("Kimi CLI reads hooks of the user only"),
-            "{}",
-            dry.err
-        );
+        assert_contains!(dry.err, "Kimi CLI reads hooks of the user only");
         assert_eq!(
             dry.err.contains("start Codex with MAILBAG_ROOM="),
             place.is_some(),
@@ -332,9 +320,9 @@ fn up_without_a_client_makes_a_room_and_suggests_the_next_step() {
     let fresh = Fresh::new();
     let said = fresh.ok(&["up"]);
     assert!(fresh.at(".mailbag/spool/room").is_file());
-    assert!(
-        said.contains("No agent client is on the PATH (looked for claude, codex, gemini"),
-        "{said}"
+    assert_contains!(
+        said,
+        "No agent client is on the PATH (looked for claude, codex, gemini"
     );
     assert!(said.trim_end().ends_with("mailbag up"), "{said}");
     fresh.ok(&["up", "--undo"]);
@@ -345,7 +333,7 @@ fn up_without_a_client_makes_a_room_and_suggests_the_next_step() {
 fn a_named_client_is_plugged_in_also_if_it_is_not_on_the_path() {
     let fresh = Fresh::with(&["claude"]);
     let ran = fresh.run(&["up", "--client", "codex"]);
-    assert!(ran.err.contains("codex is not on the PATH"), "{ran:?}");
+    assert_contains!(ran.err, "codex is not on the PATH"; "{ran:?}");
     assert!(fresh.at(".codex/hooks.json").is_file() && !fresh.at(".claude").exists());
     fresh.ok(&["up"]);
     fresh.ok(&["up", "--undo", "--client", "claude"]);
@@ -364,10 +352,7 @@ fn undo_keeps_a_room_that_was_used_or_existed_before() {
     fresh.ok(&["up"]);
     fresh.ok(&["agent", "add", "alice"]);
     let said = fresh.ok(&["up", "--undo"]);
-    assert!(
-        said.contains("kept ") && said.contains("agents are registered in it"),
-        "{said}"
-    );
+    assert_contains!(said, "kept ", "agents are registered in it");
     assert!(fresh.at(".mailbag/registry.json").is_file() && !fresh.at(".claude").exists());
 
     let fresh = Fresh::with(&["claude"]);
@@ -375,7 +360,7 @@ fn undo_keeps_a_room_that_was_used_or_existed_before() {
     let before = fresh.files();
     fresh.ok(&["up"]);
     let said = fresh.ok(&["up", "--undo"]);
-    assert!(said.contains("`mailbag up` did not create it"), "{said}");
+    assert_contains!(said, "`mailbag up` did not create it");
     assert!(fresh.files() == before);
 }
 
@@ -389,10 +374,10 @@ fn a_message_to_the_person_keeps_the_room() {
         r#"{"to": "human", "body": "a note"}"#,
     );
     let said = fresh.ok(&["up", "--undo"]);
-    assert!(said.contains("outbox/human/x.json"), "{said}");
+    assert_contains!(said, "outbox/human/x.json");
     fresh.ok(&["run", "--once"]);
     let said = fresh.ok(&["up", "--undo"]);
-    assert!(said.contains("nothing to undo; the room"), "{said}");
+    assert_contains!(said, "nothing to undo; the room");
     assert_eq!(fresh.ok(&["inbox", "human"]).lines().count(), 1);
 }
 
@@ -411,13 +396,13 @@ fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
             let fresh = Fresh::with(&["claude"]);
             let empty = fresh.files();
             rest.iter()
-                .for_each(|below| fs::create_dir_all(fresh.at(below)).expect("a directory"));
+                .for_each(|below| files::make_dir(fresh.at(below)));
             if rest[0].starts_with(".mailbag/") {
                 fresh.write(".mailbag/spool/begun", "");
             }
             if !undo {
                 let said = fresh.ok(&["up"]);
-                assert!(said.contains("created "), "{rest:?}: {said}");
+                assert_contains!(said, "created "; "{rest:?}");
                 assert!(
                     fresh.at(".mailbag/spool/room").is_file()
                         && fresh.at(".claude/settings.json").is_file()
@@ -446,15 +431,14 @@ fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
             "GEMINI.md",
         ];
         rest.iter()
-            .for_each(|name| fs::remove_file(fresh.at(name)).expect("a file"));
+            .for_each(|name| files::remove_file(fresh.at(name)));
         for other in [
             ".claude/settings.json",
             ".codex/hooks.json",
             ".gemini/settings.json",
         ] {
             if other != file {
-                fs::remove_dir_all(fresh.at(other).parent().expect("a directory"))
-                    .expect("a directory");
+                files::remove_dir(fresh.at(other).parent().expect("a directory"));
             }
         }
         fresh.ok(&["up", "--undo"]);

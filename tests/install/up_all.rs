@@ -2,6 +2,7 @@
 
 use super::up::Fresh;
 use super::{backups, read_fixture};
+use crate::files;
 use std::path::PathBuf;
 
 /// Clients, by their programs.
@@ -77,7 +78,7 @@ fn up_and_undo_of_all_clients_restore_every_byte() {
         ".qwen/settings.json",
         "opencode.json",
     ] {
-        assert!(fresh.text(file).contains("mailbag"), "{file}");
+        assert_contains!(fresh.text(file), "mailbag"; "{file}");
     }
     assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
     assert!(backups(&fresh.world).len() > OWN.len());
@@ -90,7 +91,7 @@ fn up_and_undo_of_all_clients_restore_every_byte() {
 pub(crate) fn changed_by_somebody(fresh: &Fresh) {
     for (path, bytes) in fresh.files() {
         if path.is_file() && !path.starts_with(fresh.at(".mailbag")) {
-            std::fs::write(&path, changed(&bytes)).expect("a file");
+            files::write(&path, changed(&bytes));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::script;
 use super::up::{CLIENTS, Fresh};
+use crate::files;
 use crate::world::skip;
 use serde_json::json;
 use std::fs;
@@ -11,18 +12,15 @@ use std::path::Path;
 fn no_room_is_made_inside_another_by_accident() {
     let fresh = Fresh::with(&["claude"]);
     fresh.ok(&["up"]);
-    fs::create_dir_all(fresh.at("deep/er")).expect("a directory");
+    files::make_dir(fresh.at("deep/er"));
     let said = fresh.run_in("deep/er", &["up"], |_| {}).ok(&["up"]);
     assert!(said.starts_with("nothing to do"), "{said}");
     let said = fresh.run_in(".mailbag/inbox", &["up"], |_| {});
     assert!(!fresh.at(".mailbag/inbox/.mailbag").exists(), "{said:?}");
     // A repository inside: its own clients' files, but the room that its commands find.
-    fs::create_dir_all(fresh.at("inner/.git")).expect("a directory");
+    files::make_dir(fresh.at("inner/.git"));
     let said = fresh.run_in("inner", &["up"], |_| {}).ok(&["up"]);
-    assert!(
-        said.contains("found in the parent directory") && said.contains("mailbag init"),
-        "{said}"
-    );
+    assert_contains!(said, "found in the parent directory", "mailbag init");
     assert!(
         fresh.at("inner/.claude/settings.json").is_file() && !fresh.at("inner/.mailbag").exists()
     );
@@ -33,13 +31,10 @@ fn no_room_is_made_inside_another_by_accident() {
     let said = fresh
         .run_in("team/inbox", &["up"], |_| {})
         .fails(2, &["up"]);
-    assert!(said.contains("is inside the room"), "{said}");
+    assert_contains!(said, "is inside the room");
     fresh.ok(&["init", "other/.mailbag"]);
     let said = fresh.ok(&["up"]);
-    assert!(
-        said.contains("there is another room") && said.contains("other/.mailbag"),
-        "{said}"
-    );
+    assert_contains!(said, "there is another room", "other/.mailbag");
 }
 
 #[test]
@@ -49,7 +44,7 @@ fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
     git(&["init", "-q"]);
     git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     git(&["worktree", "add", "-q", "../other", "-b", "other"]);
-    fs::create_dir_all(fresh.at("sub")).expect("a directory");
+    files::make_dir(fresh.at("sub"));
     fresh.run_in("sub", &["up"], |_| {}).ok(&["up"]);
     assert!(
         fresh.at(".mailbag").is_dir()
@@ -57,7 +52,7 @@ fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
             && !fresh.at("sub/.mailbag").exists()
     );
     let said = fresh.run_in("../other", &["up"], |_| {}).ok(&["up"]);
-    assert!(said.contains("main worktree"), "{said}");
+    assert_contains!(said, "main worktree");
     assert!(fresh.at("../other/.claude").is_dir() && !fresh.at("../other/.mailbag").exists());
     fresh
         .run_in("../other", &["up", "--undo"], |_| {})
@@ -83,7 +78,7 @@ fn a_fixed_agent_of_an_earlier_installation_stays() {
     ]);
     let said = fresh.ok(&["up"]);
     assert!(said.starts_with("nothing to do"), "{said}");
-    assert!(fresh.text(".claude/settings.json").contains("--as planner"));
+    assert_contains!(fresh.text(".claude/settings.json"), "--as planner");
 }
 
 #[test]
@@ -91,10 +86,7 @@ fn a_client_that_is_installed_for_the_user_needs_nothing_in_the_project() {
     let fresh = Fresh::with(&["claude", "codex"]);
     fresh.ok(&["install", "claude", "--user", "--command", &fresh.program]);
     let said = fresh.ok(&["up"]);
-    assert!(
-        said.contains("already installed for you in all projects"),
-        "{said}"
-    );
+    assert_contains!(said, "already installed for you in all projects");
     assert!(!fresh.at(".claude").exists() && fresh.at(".codex/hooks.json").is_file());
     fresh.ok(&["up", "--undo"]);
     assert!(
@@ -114,10 +106,7 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
     fresh.write(".gemini/settings.json", "{ oops");
     let before = fresh.files();
     let alone = fresh.run(&["up", "--client", "gemini"]).fails(1, &["up"]);
-    assert!(
-        alone.contains(".gemini/settings.json line 1") && alone.contains("nothing was changed"),
-        "{alone}"
-    );
+    assert_contains!(alone, ".gemini/settings.json line 1", "nothing was changed");
     assert!(
         fresh.files() == before,
         "without a client there is nothing to do"
@@ -128,11 +117,8 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
             ran.code == 1 && ran.err.contains("Gemini CLI was left out: "),
             "again {again}: {ran:?}"
         );
-        assert!(ran.err.contains(".gemini/settings.json line 1"), "{ran:?}");
-        assert!(
-            ran.err.contains("run `mailbag up --client gemini`"),
-            "{ran:?}"
-        );
+        assert_contains!(ran.err, ".gemini/settings.json line 1"; "{ran:?}");
+        assert_contains!(ran.err, "run `mailbag up --client gemini`"; "{ran:?}");
         assert!(
             ran.out.contains("Claude Code") && !ran.out.contains("Gemini CLI"),
             "{ran:?}"
@@ -145,7 +131,7 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
     );
     fresh.write(".gemini/settings.json", "{}");
     fresh.ok(&["up", "--client", "gemini"]);
-    assert!(fresh.text(".gemini/settings.json").contains("mailbag"));
+    assert_contains!(fresh.text(".gemini/settings.json"), "mailbag");
 }
 
 #[test]
@@ -154,19 +140,15 @@ fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_i
     let fresh = Fresh::with(&CLIENTS);
     fresh.ok(&["up", "--approvals"]);
     for file in [".claude/settings.json", ".codex/hooks.json"] {
-        assert!(fresh.text(file).contains("PermissionRequest"), "{file}");
+        assert_contains!(fresh.text(file), "PermissionRequest"; "{file}");
     }
-    assert!(fresh.text(".gemini/settings.json").contains("mailbag"));
+    assert_contains!(fresh.text(".gemini/settings.json"), "mailbag");
     assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
-    assert!(
-        fresh
-            .text(".claude/settings.json")
-            .contains("PermissionRequest")
-    );
+    assert_contains!(fresh.text(".claude/settings.json"), "PermissionRequest");
     let said = fresh
         .run(&["up", "--approvals", "--client", "gemini"])
         .fails(2, &["up"]);
-    assert!(said.contains("no client here has a hook"), "{said}");
+    assert_contains!(said, "no client here has a hook");
     let fresh = Fresh::with(&CLIENTS);
     let before = fresh.files();
     let agent = fresh.run_in("", &["up", "--approvals"], |command| {
@@ -192,10 +174,7 @@ fn a_hook_that_fails_is_said_and_is_the_exit_status() {
     script(fresh.world.path(), "exit 3\n");
     let ran = fresh.run(&["up"]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(
-        ran.out.contains("the hook") && ran.out.contains("failed"),
-        "{ran:?}"
-    );
+    assert_contains!(ran.out, "the hook", "failed"; "{ran:?}");
 }
 
 #[test]
@@ -230,10 +209,7 @@ fn up_prints_the_questions_of_each_client_with_the_needed_answers() {
     assert_eq!(up["next"], json!(["claude", "codex"]));
     let said = Fresh::with(&CLIENTS).ok(&["up"]);
     let qwen = Fresh::with(&["qwen"]).ok(&["up"]);
-    assert!(
-        qwen.contains("Untrusted MCP server in .qwen/settings.json: mailbag"),
-        "{qwen}"
-    );
+    assert_contains!(qwen, "Untrusted MCP server in .qwen/settings.json: mailbag");
     for words in [
         "Claude Code asks you:",
         "Use this MCP server",
@@ -264,10 +240,7 @@ fn another_user_s_room_and_directory_are_left_alone() {
     let before = fresh.files();
     let said = fresh.run(&["up"]);
     assert_ne!(said.code, 0);
-    assert!(
-        said.err.contains("belongs to user 1234") && said.err.contains("mailbag trust"),
-        "{said:?}"
-    );
+    assert_contains!(said.err, "belongs to user 1234", "mailbag trust"; "{said:?}");
     assert!(fresh.files() == before);
 }
 
@@ -275,8 +248,8 @@ fn another_user_s_room_and_directory_are_left_alone() {
 fn up_ignores_files_of_other_users_in_a_shared_directory() {
     use std::os::unix::fs::PermissionsExt;
     let fresh = Fresh::with(&["claude"]);
-    fs::create_dir_all(fresh.at("open/.git")).expect("a directory");
-    fs::create_dir_all(fresh.at("open/mine")).expect("a directory");
+    files::make_dir(fresh.at("open/.git"));
+    files::make_dir(fresh.at("open/mine"));
     fs::set_permissions(fresh.at("open"), fs::Permissions::from_mode(0o1777)).expect("permissions");
     fresh.run_in("open/mine", &["up"], |_| {}).ok(&["up"]);
     assert!(fresh.at("open/mine/.claude").is_dir() && fresh.at("open/mine/.mailbag").is_dir());
@@ -302,7 +275,7 @@ fn git_in(fresh: &Fresh, below: &str, args: &[&str]) {
 /// A project with a repository, a submodule in `part` and a linked worktree in `../linked`.
 fn with_repositories() -> Fresh {
     let fresh = Fresh::with(&["claude"]);
-    fs::create_dir_all(fresh.at("../library")).expect("a directory");
+    files::make_dir(fresh.at("../library"));
     for repository in ["../library", ""] {
         git_in(&fresh, repository, &["init", "-q"]);
         git_in(
@@ -322,8 +295,8 @@ fn with_repositories() -> Fresh {
         "",
         &["worktree", "add", "-q", "../linked", "-b", "linked"],
     );
-    fs::create_dir_all(fresh.at("src")).expect("a directory");
-    fs::create_dir_all(fresh.at("../plain/below")).expect("a directory");
+    files::make_dir(fresh.at("src"));
+    files::make_dir(fresh.at("../plain/below"));
     fresh
 }
 
@@ -354,7 +327,7 @@ fn up_states_which_room_is_used_and_why() {
     // A submodule of a repository without a room.
     let alone = with_repositories();
     let said = alone.run_in("part", &["up"], |_| {}).ok(&["up"]);
-    assert!(said.contains("at the top of this git submodule"), "{said}");
+    assert_contains!(said, "at the top of this git submodule");
     assert!(alone.at("part/.mailbag").is_dir());
 }
 

@@ -1,6 +1,7 @@
 //! For a user, in every project; and which directory the project is.
 
 use super::{Desk, meaning};
+use crate::files;
 use std::fs;
 
 #[test]
@@ -61,7 +62,7 @@ fn install_user_changes_only_the_user_s_files() {
     ] {
         let report = desk.json(&["install", client, "--user"]);
         for file in files {
-            assert!(desk.text(file).contains("mailbag"), "{file}");
+            assert_contains!(desk.text(file), "mailbag"; "{file}");
         }
         assert_eq!(
             report["files"].as_array().map(Vec::len),
@@ -164,7 +165,7 @@ fn variables_that_name_other_directories_are_respected() {
 #[test]
 fn the_project_is_where_the_repository_or_the_room_begins() {
     let desk = Desk::new();
-    fs::create_dir_all(desk.path("src/deep")).expect("a directory");
+    files::make_dir(desk.path("src/deep"));
     let install_in = |directory: &str| {
         let ran = desk.world.run_with(
             &["install", "codex", "--command", &desk.program],
@@ -178,8 +179,8 @@ fn the_project_is_where_the_repository_or_the_room_begins() {
     install_in("src/deep");
     assert!(desk.is_there(".codex/hooks.json") && !desk.is_there("src/deep/.codex"));
     // A home under version control does not count as the project of its directories.
-    fs::create_dir_all(desk.path("home/.git")).expect("a directory");
-    fs::create_dir_all(desk.path("home/notes")).expect("a directory");
+    files::make_dir(desk.path("home/.git"));
+    files::make_dir(desk.path("home/notes"));
     install_in("home/notes");
     assert!(desk.is_there("home/notes/.codex/hooks.json") && !desk.is_there("home/.codex"));
 }
@@ -188,17 +189,23 @@ fn the_project_is_where_the_repository_or_the_room_begins() {
 fn install_prints_the_remaining_steps_of_the_person() {
     let desk = Desk::new();
     let notes = |args: &[&str]| desk.run(args).err;
-    assert!(notes(&["install", "codex", "--dry-run"]).contains("`/hooks`"));
+    assert_contains!(notes(&["install", "codex", "--dry-run"]), "`/hooks`");
     assert!(!notes(&["install", "codex", "--dry-run"]).contains("writable_roots"));
-    assert!(notes(&["install", "codex", "--user", "--dry-run"]).contains("writable_roots"));
-    assert!(notes(&["install", "claude"]).contains("Use this MCP server (the highlighted"));
-    assert!(
-        notes(&["install", "claude", "--user", "--dry-run"])
-            .contains("the hooks are also installed with --project, which is unnecessary")
+    assert_contains!(
+        notes(&["install", "codex", "--user", "--dry-run"]),
+        "writable_roots"
     );
-    assert!(
-        notes(&["install", "gemini", "--dry-run"])
-            .contains("Do you trust the files in this folder?”; answer: Trust folder")
+    assert_contains!(
+        notes(&["install", "claude"]),
+        "Use this MCP server (the highlighted"
+    );
+    assert_contains!(
+        notes(&["install", "claude", "--user", "--dry-run"]),
+        "the hooks are also installed with --project, which is unnecessary"
+    );
+    assert_contains!(
+        notes(&["install", "gemini", "--dry-run"]),
+        "Do you trust the files in this folder?”; answer: Trust folder"
     );
     let room = desk.path("far");
     desk.world
@@ -210,7 +217,10 @@ fn install_prints_the_remaining_steps_of_the_person() {
         "--room",
         room.to_str().expect("a plain path"),
     ]);
-    assert!(far.contains("MAILBAG_ROOM="), "{far}");
-    fs::remove_dir_all(desk.path(".mailbag")).expect("the room");
-    assert!(notes(&["install", "gemini", "--dry-run"]).contains("no room here yet"));
+    assert_contains!(far, "MAILBAG_ROOM=");
+    files::remove_dir(desk.path(".mailbag"));
+    assert_contains!(
+        notes(&["install", "gemini", "--dry-run"]),
+        "no room here yet"
+    );
 }

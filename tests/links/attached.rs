@@ -2,6 +2,7 @@
 
 use super::hostile::Prey;
 use super::{Rooms, bounced, records};
+use crate::files;
 use crate::world::{World, sha256};
 use serde_json::{Value, json};
 use std::fs;
@@ -40,10 +41,7 @@ fn an_attached_file_arrives_as_a_text_that_the_same_command_shows() {
     let expected = json!({"name": "ports.md", "content": text, "sha256": attached["sha256"], "media_type": "text/markdown"});
     assert_eq!(there, &json!([expected, {"name": "b", "content": "c"}]));
     let shown = rooms.po.ok(&["read", "--as", "sintra"]);
-    assert!(
-        shown.contains("ports.md") && shown.contains("    port: 8080"),
-        "{shown}"
-    );
+    assert_contains!(shown, "ports.md", "    port: 8080");
 }
 
 #[test]
@@ -73,7 +71,7 @@ fn the_text_is_in_the_log_when_the_file_is_gone() {
     // P201 P230
     let rooms = Rooms::new();
     let away = rooms.po.path().join("away");
-    fs::rename(rooms.po.room(""), &away).expect("the room");
+    files::rename(rooms.po.room(""), &away);
     rooms.fit.write("context/a.md", "first");
     rooms.fit.drop_file(
         "alice",
@@ -81,18 +79,18 @@ fn the_text_is_in_the_log_when_the_file_is_gone() {
         r#"{"to": "po:sintra", "attachments": [{"path": "a.md"}]}"#,
     );
     rooms.fit.pass();
-    let item = fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item");
-    fs::remove_file(rooms.fit.room("context/a.md")).expect("the file");
-    fs::remove_dir_all(rooms.fit.room("links")).expect("its copies");
+    let item = files::read(rooms.fit.room("links/po/out/000000000001.json"));
+    files::remove_file(rooms.fit.room("context/a.md"));
+    files::remove_dir(rooms.fit.room("links"));
     rooms.fit.pass();
     assert_eq!(
-        fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item"),
+        files::read(rooms.fit.room("links/po/out/000000000001.json")),
         item
     );
     // A new stream is also made from the log.
     rooms.fit.write("context/a.md", "second");
     super::change(&rooms.fit, "po", "rebind");
-    fs::rename(&away, rooms.po.room("")).expect("the room");
+    files::rename(&away, rooms.po.room(""));
     rooms.settle();
     assert_eq!(
         rooms.po.inbox("sintra")[0]["attachments"][0]["content"],
@@ -109,7 +107,7 @@ fn a_file_that_cannot_cross_is_refused_with_the_reason() {
     fit.write("context/large.md", "x".repeat(262_145));
     fit.write("context/image.png", b"\x89PNG\xff");
     fit.write("secret", "s");
-    fs::create_dir_all(fit.room("context/dir")).expect("a directory");
+    files::make_dir(fit.room("context/dir"));
     std::os::unix::fs::symlink(fit.room("secret"), fit.room("context/link.md")).expect("a link");
     std::os::unix::fs::symlink(fit.room(""), fit.room("context/up")).expect("a link");
     let place = fit.room("context/pipe");
@@ -137,7 +135,7 @@ fn a_file_that_cannot_cross_is_refused_with_the_reason() {
         &rooms,
         json!({"path": "changed.md", "sha256": sha256(b"then")}),
     );
-    assert!(told.contains("changed since"), "{told}");
+    assert_contains!(told, "changed since");
     assert!(
         records(&rooms.po)
             .iter()

@@ -1,9 +1,9 @@
 //! The other room is away for a month, or exists twice.
 
 use super::{Rooms, state};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
-use std::fs;
 
 /// A day far in the future, so that no real clock is after the log.
 fn day(day: u32) -> String {
@@ -43,7 +43,7 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     drop("before", json!({}));
     settle_on(&rooms, 1);
     let away = rooms.po.path().with_extension("away");
-    fs::rename(rooms.po.path(), &away).expect("it goes away");
+    files::rename(rooms.po.path(), &away);
     drop("plain", json!({}));
     drop(
         "question",
@@ -73,9 +73,9 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     let waiting = rooms.fit.names("links/po/out");
     assert_eq!(waiting.len(), 5, "{waiting:?}");
     // Delivered items can be made again from the archive.
-    fs::remove_dir_all(rooms.fit.room("links/po/out")).expect("the items");
-    assert!(rooms.fit.run(&["link", "status"]).out.contains("waiting 4"));
-    fs::rename(&away, rooms.po.path()).expect("it is back");
+    files::remove_dir(rooms.fit.room("links/po/out"));
+    assert_contains!(rooms.fit.run(&["link", "status"]).out, "waiting 4");
+    files::rename(&away, rooms.po.path());
     settle_on(&rooms, 31);
     assert_eq!(
         rooms.po.bodies("sintra"),
@@ -114,11 +114,7 @@ fn a_copy_of_the_other_room_beside_it_brings_nothing_and_says_so() {
         world.mail("sintra", "b.json", json!({"to": "fit:alice", "body": body}));
     }
     for _ in 0..3 {
-        assert!(
-            copy.run(&["run", "--once"])
-                .err
-                .contains("this room is a copy of")
-        );
+        assert_contains!(copy.run(&["run", "--once"]).err, "this room is a copy of");
         rooms.settle();
     }
     assert_eq!(rooms.fit.bodies("alice"), ["two", "from the original"]);
@@ -131,9 +127,9 @@ fn a_copy_of_the_other_room_beside_it_brings_nothing_and_says_so() {
         "nothing stops"
     );
     let status = copy.run(&["link", "status"]).out;
-    assert!(
-        status.contains("has no link to this room, so its mail waits")
-            && status.contains("waiting 1"),
-        "{status}"
+    assert_contains!(
+        status,
+        "has no link to this room, so its mail waits",
+        "waiting 1"
     );
 }

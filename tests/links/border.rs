@@ -1,6 +1,7 @@
 //! The mail that may cross a link, and the mail that a room accepts.
 
 use super::{Rooms, bounced, link, records};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -190,7 +191,7 @@ fn a_question_of_another_room_is_not_passed_on_to_a_human_who_takes_no_mail_from
     // P62
     for (accept, told) in [("\"agents\"", 0), ("\"agents\", \"human\"", 1)] {
         let rooms = Rooms::accepting(accept);
-        let settings = std::fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
+        let settings = files::read_text(rooms.po.room("settings.toml"));
         rooms.po.write(
             "settings.toml",
             format!("answer_within = \"1s\"\n{settings}"),

@@ -2,9 +2,9 @@
 
 use super::hostile::Prey;
 use super::{Rooms, link, records};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
-use std::fs;
 
 fn bodies(world: &World, agent: &str, of: &str) -> usize {
     world
@@ -54,13 +54,13 @@ fn a_room_that_floods_costs_only_its_own_link() {
         bodies(&rooms.po, "sintra", "west:") == 5 && bodies(&rooms.po, "sintra", "bob") == 5
     });
     let told = rooms.po.ok(&["status"]);
-    assert!(
-        told.contains("links/fit/in/: over its budget of 3 messages an hour; next at "),
-        "{told}"
+    assert_contains!(
+        told,
+        "links/fit/in/: over its budget of 3 messages an hour; next at "
     );
     assert_eq!(bodies(&rooms.po, "sintra", "fit:"), 3);
     // No mail is lost: a larger budget takes effect immediately.
-    let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
+    let settings = files::read_text(rooms.po.room("settings.toml"));
     rooms.po.write(
         "settings.toml",
         settings.replace("budget.messages = 3", "budget.messages = 0"),
@@ -75,7 +75,7 @@ fn a_room_that_floods_costs_only_its_own_link() {
 fn a_link_has_a_budget_of_copies() {
     // P232
     let mut prey = Prey::new();
-    let settings = fs::read_to_string(prey.po().room("settings.toml")).expect("settings");
+    let settings = files::read_text(prey.po().room("settings.toml"));
     prey.po().write(
         "settings.toml",
         format!("budget.window = \"1h\"\n{settings}budget.copies = 4\n"),
@@ -87,7 +87,7 @@ fn a_link_has_a_budget_of_copies() {
             prey.item(json!({"from": "mallory", "to": ["sintra", "bob"], "message": message}));
         prey.po().write(&format!("links/fit/in/.{n}"), &item);
         let place = |name: &str| prey.po().room(&format!("links/fit/in/{name}"));
-        fs::rename(place(&format!(".{n}")), place(&format!("{n:012}.json"))).expect("an item");
+        files::rename(place(&format!(".{n}")), place(&format!("{n:012}.json")));
         prey.follows(&item);
     }
     prey.po()
@@ -117,10 +117,7 @@ fn an_invalid_budget_of_a_link_is_an_error() {
     ] {
         let settings = format!("{}{wrong}\n", link("po", &rooms.po, "\"agents\""));
         rooms.fit.write("settings.toml", settings);
-        assert!(
-            rooms.fit.fails(65, &["settings"]).contains("links"),
-            "{wrong}"
-        );
+        assert_contains!(rooms.fit.fails(65, &["settings"]), "links"; "{wrong}");
     }
     let there = rooms.po.path().canonicalize().expect("it is there");
     let table = "[links.po] # theirs\nbudget.messages = 9\n";

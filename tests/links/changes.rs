@@ -1,6 +1,7 @@
 //! A person changes a link.
 
 use super::{Rooms, bounced, change, records, state};
+use crate::files;
 use serde_json::json;
 
 #[test]
@@ -81,7 +82,7 @@ fn a_resent_message_is_a_duplicate_after_a_rebinding() {
     rooms.fit.pass();
     rooms.po.pass();
     // The confirmation is not read: both streams restart.
-    std::fs::remove_file(rooms.fit.room("links/po/in/state.json")).expect("the state");
+    files::remove_file(rooms.fit.room("links/po/in/state.json"));
     change(&rooms.fit, "po", "rebind");
     change(&rooms.po, "fit", "rebind");
     rooms.settle();

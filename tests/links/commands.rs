@@ -1,6 +1,7 @@
 //! A person's commands for links, and their output.
 
 use super::{Rooms, bounced};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -25,9 +26,9 @@ fn settings(world: &World) -> String {
 /// The other room is out of reach while something is done.
 fn while_gone(world: &World, then: impl FnOnce()) {
     let away = world.path().join("away");
-    std::fs::rename(world.room(""), &away).expect("the room");
+    files::rename(world.room(""), &away);
     then();
-    std::fs::rename(&away, world.room("")).expect("the room");
+    files::rename(&away, world.room(""));
 }
 
 #[test]
@@ -60,10 +61,7 @@ fn two_projects_four_commands_a_question_and_its_answer() {
         (&answer[0]["from"], &answer[0]["body"]),
         (&json!("po:Sintra"), &json!("8080"))
     );
-    assert!(
-        fit.ok(&["trace", id.trim()])
-            .contains("answered by po:Sintra")
-    );
+    assert_contains!(fit.ok(&["trace", id.trim()]), "answered by po:Sintra");
 }
 
 #[test]
@@ -82,7 +80,7 @@ fn the_command_that_is_shown_adds_the_link_back() {
     );
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     let back = World::empty().ok(&words);
-    assert!(back.contains("the other room calls this one po"), "{back}");
+    assert_contains!(back, "the other room calls this one po");
     assert!(
         settings(&fit).starts_with("tag = \"fit\" # ours\n"),
         "{}",
@@ -143,7 +141,7 @@ fn a_link_that_cannot_work_is_not_added() {
         let said = fit.fails(code, &[&["link", "add"], &args[..]].concat());
         assert!(said.contains(why), "{args:?}: {said}");
     }
-    assert!(
+    assert_contains!(
         fit.fails(
             2,
             &[
@@ -154,8 +152,8 @@ fn a_link_that_cannot_work_is_not_added() {
                 "--accept",
                 "everybody"
             ]
-        )
-        .contains("the kinds are")
+        ),
+        "the kinds are"
     );
     assert_eq!(settings(&fit), before);
     fit.write("settings.toml", "tag = ");
@@ -173,9 +171,9 @@ fn link_add_rejects_a_copy_of_the_room() {
         .arg(copied.room(""))
         .status();
     assert!(copy.expect("cp").success());
-    assert!(
-        fit.fails(2, &["link", "add", "po", &path(&copied)])
-            .contains("a copy of this one")
+    assert_contains!(
+        fit.fails(2, &["link", "add", "po", &path(&copied)]),
+        "a copy of this one"
     );
 }
 
@@ -204,11 +202,9 @@ fn a_test_shows_each_stage_whether_or_not_routers_run() {
         (all, &json!(true))
     );
     let _there = rooms.po.router(&[]);
-    assert!(
-        rooms
-            .fit
-            .ok(&["link", "test", "po"])
-            .contains("recorded there, and confirmed here")
+    assert_contains!(
+        rooms.fit.ok(&["link", "test", "po"]),
+        "recorded there, and confirmed here"
     );
     drop(here);
     let probe = rooms.fit.json(&["link", "test", "po"]);
@@ -224,18 +220,12 @@ fn a_test_without_a_confirmation_says_where_it_stopped() {
     while_gone(&rooms.po, || {
         let ran = rooms.fit.run(&["link", "test", "po", "--timeout", "50ms"]);
         assert_eq!(ran.code, 75, "{ran:?}");
-        assert!(
-            ran.out
-                .contains("brought to the other room           not within 50ms"),
-            "{ran:?}"
-        );
-        assert!(ran.out.contains("no room at"), "{ran:?}");
+        assert_contains!(ran.out, "brought to the other room           not within 50ms"; "{ran:?}");
+        assert_contains!(ran.out, "no room at"; "{ran:?}");
     });
-    assert!(
-        rooms
-            .fit
-            .fails(3, &["link", "test", "west"])
-            .contains("the links are po")
+    assert_contains!(
+        rooms.fit.fails(3, &["link", "test", "west"]),
+        "the links are po"
     );
 }
 
@@ -254,16 +244,14 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
             (&json!(1), Some(2))
         );
         let problem = link["problems"][0]["reason"].as_str().unwrap_or_default();
-        assert!(problem.contains("no room at"), "{link}");
+        assert_contains!(problem, "no room at"; "{link}");
         assert_eq!(rooms.fit.json(&["status"])["links"][0]["waiting"], 1);
-        assert!(
-            rooms
-                .fit
-                .ok(&["status"])
-                .contains("po: 1 item not confirmed there, the oldest for")
+        assert_contains!(
+            rooms.fit.ok(&["status"]),
+            "po: 1 item not confirmed there, the oldest for"
         );
         let found = rooms.fit.run(&["doctor", "--json"]);
-        assert!(found.out.contains("link_down"), "{found:?}");
+        assert_contains!(found.out, "link_down"; "{found:?}");
         // It needs the human only after a while.
         assert_eq!(
             rooms.fit.json(&["pending", "--as", "human"])["items"],
@@ -275,10 +263,7 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
             })
         };
         let pending = later(&["pending", "--as", "human"]).out;
-        assert!(
-            pending.contains("1 item for the room po not confirmed there"),
-            "{pending}"
-        );
+        assert_contains!(pending, "1 item for the room po not confirmed there");
         later(&["run", "--once"]);
         assert_eq!(
             rooms.fit.read("pending.json")["pending"]["human"][0]["command"],
@@ -344,14 +329,8 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
             .find(|line| line.starts_with("remote") && line.contains(name))
             .expect("a line")
     };
-    assert!(
-        line("po:bob").contains("engineer") && line("po:bob").contains("never heard"),
-        "{shown}"
-    );
-    assert!(
-        line("po:sintra").contains("Sintra") && line("po:sintra").contains("heard just now"),
-        "{shown}"
-    );
+    assert_contains!(line("po:bob"), "engineer", "never heard"; "{shown}");
+    assert_contains!(line("po:sintra"), "Sintra", "heard just now"; "{shown}");
     // A change of the registry also crosses.
     rooms.po.ok(&["agent", "add", "dora", "--role", "tester"]);
     rooms.po.ok(&["agent", "retire", "bob"]);
@@ -368,22 +347,21 @@ fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
     );
     while_gone(&rooms.po, || {
         rooms.fit.send("alice", "po:sintra", "lost?");
-        assert!(
-            rooms
-                .fit
-                .fails(65, &["link", "remove", "po"])
-                .contains("has not confirmed 1 item")
+        assert_contains!(
+            rooms.fit.fails(65, &["link", "remove", "po"]),
+            "has not confirmed 1 item"
         );
         assert!(bounced(&rooms.fit, "human").is_empty());
         rooms.fit.ok(&["link", "remove", "po", "--bounce"]);
     });
-    assert!(rooms.fit.bodies("alice")[0].contains("The link to the room po was removed"));
+    assert_contains!(
+        rooms.fit.bodies("alice")[0],
+        "The link to the room po was removed"
+    );
     assert_eq!(settings(&rooms.fit), "# ours\ntag = \"fit\"\n");
-    assert!(
-        rooms
-            .fit
-            .fails(3, &["link", "remove", "po"])
-            .contains("there is no link")
+    assert_contains!(
+        rooms.fit.fails(3, &["link", "remove", "po"]),
+        "there is no link"
     );
     let second = Rooms::new();
     second.fit.ok(&["link", "test", "po"]);
@@ -396,24 +374,16 @@ fn a_stopped_link_is_reported_and_can_be_rebound() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
     // The other room is replaced by a new room, under the same path.
-    std::fs::remove_dir_all(rooms.po.room("")).expect("the room");
+    files::remove_dir(rooms.po.room(""));
     rooms.po.ok(&["init"]);
     rooms.po.ok(&["agent", "add", "sintra"]);
     rooms.po.ok(&["link", "add", "fit", &path(&rooms.fit)]);
     rooms.settle();
     let status = rooms.fit.run(&["link", "status"]);
     assert_eq!(status.code, 1);
-    assert!(
-        status.out.contains("-> mailbag link rebind po"),
-        "{status:?}"
-    );
-    assert!(rooms.fit.run(&["doctor"]).out.contains("the link po"));
-    assert!(
-        rooms
-            .fit
-            .fails(2, &["link", "rebind", "po"])
-            .contains("pass --yes")
-    );
+    assert_contains!(status.out, "-> mailbag link rebind po"; "{status:?}");
+    assert_contains!(rooms.fit.run(&["doctor"]).out, "the link po");
+    assert_contains!(rooms.fit.fails(2, &["link", "rebind", "po"]), "pass --yes");
     rooms.fit.ok(&["link", "rebind", "po", "--yes"]);
     rooms.po.ok(&["link", "rebind", "fit", "--yes"]);
     rooms.settle();
@@ -435,10 +405,7 @@ fn a_session_of_a_client_does_not_change_links() {
                 .env("CLAUDECODE", "1")
                 .env("CLAUDE_CODE_SESSION_ID", "s-1");
         });
-        assert!(
-            ran.fails(2, args)
-                .contains("only a person can change or test links")
-        );
+        assert_contains!(ran.fails(2, args), "only a person can change or test links");
     }
 }
 
@@ -451,11 +418,8 @@ fn list_agents_includes_agents_of_linked_rooms() {
     rooms.settle();
     let client = crate::mcp::Client::of(&rooms.fit, "alice");
     let (text, data) = client.call("list_agents", json!({}));
-    assert!(
-        text.contains("po:sintra (Sintra): in another room"),
-        "{text}"
-    );
-    assert!(text.contains("po:bob: engineer, in another room"), "{text}");
+    assert_contains!(text, "po:sintra (Sintra): in another room");
+    assert_contains!(text, "po:bob: engineer, in another room");
     assert_eq!(
         data["remote"][0],
         json!({"id": "po:bob", "role": "engineer"})

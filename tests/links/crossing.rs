@@ -1,6 +1,7 @@
 //! A message crosses a link, and its statuses are reported back.
 
 use super::{Rooms, bounced, records, state};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
 
@@ -134,9 +135,8 @@ fn an_item_leaves_only_when_the_other_room_has_committed_it() {
         ["state.json"],
         "what is there already needs no second copy"
     );
-    std::fs::remove_file(rooms.po.room("links/fit/in/000000000001.json"))
-        .expect("the item that was brought");
-    let settings = std::fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
+    files::remove_file(rooms.po.room("links/fit/in/000000000001.json"));
+    let settings = files::read_text(rooms.po.room("settings.toml"));
     rooms.po.write("settings.toml", "");
     rooms.fit.pass();
     assert_eq!(
@@ -144,7 +144,7 @@ fn an_item_leaves_only_when_the_other_room_has_committed_it() {
         ["000000000001.json", "state.json"],
         "it cannot be brought"
     );
-    std::fs::remove_file(rooms.fit.room("links/po/out/000000000001.json")).expect("the item");
+    files::remove_file(rooms.fit.room("links/po/out/000000000001.json"));
     rooms.po.write("settings.toml", settings);
     rooms.settle();
     assert_eq!(
@@ -174,7 +174,7 @@ fn an_alias_can_stand_for_agents_of_both_rooms() {
         (vec!["please".into()], vec!["please".into()])
     );
     let explained = rooms.fit.json(&["send", "--dry-run", "reviewers", ""]);
-    assert!(explained.to_string().contains("po:sintra"), "{explained}");
+    assert_contains!(explained.to_string(), "po:sintra"; "{explained}");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn the_sender_in_another_room_learns_that_an_address_reached_no_agent_and_its_ro
 fn an_ack_in_the_other_room_settles_the_questions_and_escalations_of_this_one() {
     // P210, P363, P365
     let rooms = Rooms::new();
-    let settings = std::fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
+    let settings = files::read_text(rooms.fit.room("settings.toml"));
     rooms.fit.write(
         "settings.toml",
         format!("answer_within = \"1s\"\n{settings}"),
@@ -322,14 +322,11 @@ fn an_ack_in_the_other_room_settles_the_questions_and_escalations_of_this_one() 
     // The sender closes its question here. The copy in the other room stays.
     let withdraw = ["ack", "s", "--as", "alice", "--status", "withdrawn"];
     let withdrawn = rooms.fit.run(&withdraw);
-    assert!(
-        withdrawn.err.contains("the copy there stays"),
-        "{withdrawn:?}"
-    );
+    assert_contains!(withdrawn.err, "the copy there stays"; "{withdrawn:?}");
     rooms.settle();
     assert_eq!(pending().as_array().map(Vec::len), Some(0));
     assert_eq!(questions(), 0);
     let trace = rooms.fit.ok(&["trace", "s"]);
-    assert!(trace.contains("po keeps its copy"), "{trace}");
+    assert_contains!(trace, "po keeps its copy");
     assert!(rooms.po.bodies("sintra").contains(&"More?".to_owned()));
 }

@@ -2,6 +2,7 @@
 //! any kind.
 
 use super::{Rooms, bounced, records};
+use crate::files;
 use crate::world::World;
 use mailbag::message::link::seal;
 use serde_json::{Value, json};
@@ -174,7 +175,7 @@ fn no_type_of_the_router_or_the_person_comes_from_another_room() {
 fn a_proposal_from_another_room_changes_no_disagreement() {
     // P139
     let mut prey = Prey::new();
-    let settings = fs::read_to_string(prey.po().room("settings.toml")).expect("settings");
+    let settings = files::read_text(prey.po().room("settings.toml"));
     prey.po().write(
         "settings.toml",
         format!("escalation = {{ attempts = 1 }}\n{settings}"),
@@ -242,7 +243,7 @@ fn invalid_names_from_a_link_are_rejected() {
 #[test]
 fn an_oversized_message_from_a_link_bounces_and_the_next_one_is_delivered() {
     let rooms = Rooms::new();
-    let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
+    let settings = files::read_text(rooms.po.room("settings.toml"));
     rooms
         .po
         .write("settings.toml", format!("message_bytes = 2048\n{settings}"));
@@ -369,7 +370,7 @@ fn items_that_are_no_files_hang_nothing() {
     .expect("a FIFO");
     prey.po().pass();
     fs::remove_file(&next).ok();
-    fs::create_dir(&next).expect("a directory");
+    files::make_dir(&next);
     prey.po()
         .drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
     prey.po().pass();

@@ -12,6 +12,7 @@ mod mentions;
 mod sizes;
 mod streams;
 
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
@@ -73,13 +74,13 @@ impl Rooms {
 pub(crate) fn made_by_one_person(worlds: &[&World]) {
     let record = |world: &World| world.trust().join("rooms.json");
     let created = |world: &&World| -> Vec<Value> {
-        let text = fs::read(record(world)).expect("the created rooms");
+        let text = files::read(record(world));
         let all: Value = serde_json::from_slice(&text).expect("JSON");
         all["rooms"].as_array().expect("a list").clone()
     };
     let all: Vec<Value> = worlds.iter().flat_map(created).collect();
     for world in worlds {
-        fs::write(record(world), json!({"rooms": all}).to_string()).expect("the created rooms");
+        files::write(record(world), json!({"rooms": all}).to_string());
     }
 }
 
@@ -100,8 +101,7 @@ pub(crate) fn records(world: &World) -> Vec<Value> {
         .collect();
     segments.sort();
     let lines = segments.iter().flat_map(|path| {
-        fs::read_to_string(path)
-            .expect("a segment")
+        files::read_text(path)
             .lines()
             .map(str::to_owned)
             .collect::<Vec<_>>()

@@ -1,13 +1,14 @@
 //! An item or a message that is too large for a link does not block it.
 
 use super::{Rooms, bounced, change, records};
+use crate::files;
 use serde_json::{Value, json};
 
 #[test]
 fn a_message_that_is_too_large_for_every_carrier_is_rejected_here() {
     // P231
     let rooms = Rooms::new();
-    let settings = std::fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
+    let settings = files::read_text(rooms.fit.room("settings.toml"));
     rooms.fit.write(
         "settings.toml",
         format!("message_bytes = 8388608\n{settings}"),
@@ -127,7 +128,7 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
             .into_iter()
             .find(|name| name.ends_with(".json"));
         let name = name.expect("mail");
-        std::fs::rename(place(&name), place(&format!("seen/{name}"))).expect("it was read");
+        files::rename(place(&name), place(&format!("seen/{name}")));
     }
     // The record of this message also has the receipts.
     rooms

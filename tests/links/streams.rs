@@ -1,6 +1,7 @@
 //! Only the item that follows is taken, and rooms that do not fit stop.
 
 use super::{Rooms, bounced, change, records, state};
+use crate::files;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -59,7 +60,7 @@ fn an_item_that_comes_again_is_dropped_and_one_that_is_early_waits() {
         .drop_file("alice", "b.json", r#"{"to": "po:sintra", "body": "two"}"#);
     rooms.fit.pass();
     let second = rooms.po.read("links/fit/in/000000000002.json").to_string();
-    fs::remove_file(rooms.po.room(FIRST)).expect("the first item");
+    files::remove_file(rooms.po.room(FIRST));
     rooms.po.pass();
     assert!(rooms.po.inbox("sintra").is_empty(), "the second waits");
     rooms.settle();
@@ -100,7 +101,7 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it(
     let copy = tempfile::tempdir().expect("a directory");
     copy_all(&rooms.po.room(""), copy.path());
     rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
-    fs::remove_dir_all(rooms.po.room("")).expect("the room");
+    files::remove_dir(rooms.po.room(""));
     copy_all(copy.path(), &rooms.po.room(""));
     rooms.po.ok(&["trust", "--yes"]);
     rooms
@@ -132,15 +133,15 @@ fn a_new_room_under_the_same_tag_stops_the_link() {
     // P205
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
-    let settings = fs::read(rooms.po.room("settings.toml")).expect("settings");
-    fs::remove_dir_all(rooms.po.room("")).expect("the room");
+    let settings = files::read(rooms.po.room("settings.toml"));
+    files::remove_dir(rooms.po.room(""));
     rooms.po.ok(&["init"]);
     rooms.po.ok(&["agent", "add", "sintra"]);
     rooms.po.write("settings.toml", settings);
     rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
     assert!(rooms.po.bodies("sintra").is_empty());
     let waiting = rooms.fit.read("spool/waiting.json").to_string();
-    assert!(waiting.contains("has lost the 1 items"), "{waiting}");
+    assert_contains!(waiting, "has lost the 1 items");
     change(&rooms.fit, "po", "rebind");
     rooms.settle();
     assert_eq!(
@@ -184,12 +185,12 @@ fn a_bounce_for_an_agent_that_has_left_has_no_bounce() {
 }
 
 pub(crate) fn copy_all(from: &std::path::Path, to: &std::path::Path) {
-    fs::create_dir_all(to).expect("a directory");
+    files::make_dir(to);
     for entry in fs::read_dir(from).expect("a directory").flatten() {
         match entry.file_type().expect("a type") {
             kind if kind.is_dir() => copy_all(&entry.path(), &to.join(entry.file_name())),
             kind if kind.is_file() => {
-                fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy");
+                files::copy(entry.path(), to.join(entry.file_name()));
             }
             _ => {}
         }

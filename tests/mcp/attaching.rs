@@ -1,9 +1,9 @@
 //! A model attaches files only from the repository, the context, or a directory in the settings.
 
 use super::Client;
+use crate::files;
 use crate::world::World;
 use serde_json::json;
-use std::fs;
 
 #[test]
 fn a_model_can_attach_files_of_the_repository_and_no_others() {
@@ -11,9 +11,9 @@ fn a_model_can_attach_files_of_the_repository_and_no_others() {
     let world = World::alice_and_bob();
     let elsewhere = tempfile::tempdir().expect("a directory");
     let secret = elsewhere.path().join("shadow");
-    fs::write(&secret, "a secret").expect("a file");
+    files::write(&secret, "a secret");
     std::os::unix::fs::symlink(&secret, world.path().join("plan.md")).expect("a link");
-    fs::write(world.path().join("notes.md"), "what I found").expect("a file");
+    files::write(world.path().join("notes.md"), "what I found");
     let client = Client::of(&world, "alice");
     let id = world.send("bob", "alice", "where are the keys?");
     world.wait("the question came", || world.inbox("alice").len() == 1);
@@ -32,7 +32,7 @@ fn a_model_can_attach_files_of_the_repository_and_no_others() {
                 json!({"id": id, "body": "see", "attach": [path]}),
             ),
         ] {
-            assert!(said.contains("outside the repository"), "{path}: {said}");
+            assert_contains!(said, "outside the repository"; "{path}");
         }
     }
     assert_eq!(world.inbox("bob").len(), 0, "nothing else was sent");

@@ -20,10 +20,7 @@ fn work_is_claimed_handed_over_and_released() {
         "claim_work",
         json!({"action": "claim", "claims": "src/auth/x.rs"}),
     );
-    assert!(
-        error.contains("alice owns src/auth/** since") && error.contains("Passkeys"),
-        "{error}"
-    );
+    assert_contains!(error, "alice owns src/auth/** since", "Passkeys");
     let (text, data) = bob.call("list_claims", json!({"paths": ["src/auth/x.rs", "docs"]}));
     assert_eq!(
         text,
@@ -40,9 +37,10 @@ fn work_is_claimed_handed_over_and_released() {
     );
     let (_, data) = alice.call("claim_work", json!({"action": "handoff", "to": "bob"}));
     let text = bob.text("list_claims", json!({"mine": true}));
-    assert!(
-        text.contains("bob waits for src\n") && text.contains("alice offers src/auth/** to bob"),
-        "{text}"
+    assert_contains!(
+        text,
+        "bob waits for src\n",
+        "alice offers src/auth/** to bob"
     );
     let text = bob.text(
         "claim_work",
@@ -69,29 +67,24 @@ fn work_is_claimed_handed_over_and_released() {
 fn a_wrong_call_of_claim_work_gets_a_helpful_error() {
     let world = World::with(&["alice"]);
     let alice = Client::of(&world, "alice");
-    assert!(
-        alice
-            .fails("claim_work", json!({"action": "claims"}))
-            .contains("did you mean claim?")
+    assert_contains!(
+        alice.fails("claim_work", json!({"action": "claims"})),
+        "did you mean claim?"
     );
-    assert!(
-        alice
-            .fails("claim_work", json!({"action": "claim"}))
-            .contains("claims is missing")
+    assert_contains!(
+        alice.fails("claim_work", json!({"action": "claim"})),
+        "claims is missing"
     );
-    assert!(
-        alice
-            .fails("claim_work", json!({"action": "accept"}))
-            .contains("no such offer is open")
+    assert_contains!(
+        alice.fails("claim_work", json!({"action": "accept"})),
+        "no such offer is open"
     );
-    assert!(
-        alice
-            .fails("claim_work", json!({"action": "release"}))
-            .contains("alice owns nothing")
+    assert_contains!(
+        alice.fails("claim_work", json!({"action": "release"})),
+        "alice owns nothing"
     );
-    assert!(
-        alice
-            .fails("list_claims", json!({"paths": ["task:a b"]}))
-            .contains("not the name of a task")
+    assert_contains!(
+        alice.fails("list_claims", json!({"paths": ["task:a b"]})),
+        "not the name of a task"
     );
 }

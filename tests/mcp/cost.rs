@@ -5,6 +5,7 @@
 //! results.
 
 use super::{Client, came};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -147,8 +148,7 @@ fn instructions() -> usize {
         world.path(),
     );
     ran.ok(&["install", "claude"]);
-    std::fs::read(world.path().join("AGENTS.md"))
-        .expect("instructions")
+    files::read(world.path().join("AGENTS.md"))
         .len()
         .div_ceil(4)
 }
@@ -246,11 +246,8 @@ fn a_message_costs_what_the_page_for_agents_says() {
         ("`fetch_inbox` at every turn", polling_by_tools(tools.once)),
         ("hooks, and MCP tools", tools),
     ];
-    let page = std::fs::read_to_string("docs/agents.md").expect("the page");
-    assert!(
-        page.contains(&format!("{TURNS} turns without mail")),
-        "the page says how many turns it counts"
-    );
+    let page = files::read_text("docs/agents.md");
+    assert_contains!(page, &format!("{TURNS} turns without mail"); "the page says how many turns it counts");
     let mut wrong = Vec::new();
     for (
         name,

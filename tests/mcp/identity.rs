@@ -2,6 +2,7 @@
 //! second client.
 
 use super::Client;
+use crate::files;
 use crate::world::World;
 use serde_json::json;
 
@@ -10,27 +11,22 @@ fn an_unidentified_client_gets_an_error_that_names_register_agent() {
     let world = World::alice_and_bob();
     let client = Client::with(&world, &[], &[]);
     for tool in ["fetch_inbox", "wait_for_message"] {
-        assert!(client.fails(tool, json!({})).contains("register_agent"));
+        assert_contains!(client.fails(tool, json!({})), "register_agent");
     }
-    assert!(
-        client
-            .fails("send_message", json!({"to": "bob", "body": "x"}))
-            .contains("register_agent")
+    assert_contains!(
+        client.fails("send_message", json!({"to": "bob", "body": "x"})),
+        "register_agent"
     );
     drop(client);
     let client = Client::session(&world, "s1");
-    assert!(
-        client.text("list_agents", json!({})).contains("alice"),
-        "looking needs no name"
-    );
+    assert_contains!(client.text("list_agents", json!({})), "alice"; "looking needs no name");
     assert_eq!(
         client.text("register_agent", json!({"name": "alice"})),
         "you are alice; 0 unread messages"
     );
-    assert!(
-        client
-            .text("send_message", json!({"to": "bob", "body": "x"}))
-            .contains(" to bob\n")
+    assert_contains!(
+        client.text("send_message", json!({"to": "bob", "body": "x"})),
+        " to bob\n"
     );
     assert_eq!(world.inbox("bob")[0]["from"], "alice");
     let lease = world.read("sessions/alice.json");
@@ -45,10 +41,9 @@ fn an_unidentified_client_gets_an_error_that_names_register_agent() {
 fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names() {
     let world = World::with(&["planner"]);
     let client = Client::session(&world, "s1");
-    assert!(
-        client
-            .fails("register_agent", json!({"name": "planer"}))
-            .contains("planner")
+    assert_contains!(
+        client.fails("register_agent", json!({"name": "planer"})),
+        "planner"
     );
     let (text, data) = client.call(
         "register_agent",
@@ -60,20 +55,17 @@ fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names(
         world.json(&["agent", "show", "scout"])["role"],
         "researcher"
     );
-    assert!(
-        client
-            .fails("register_agent", json!({"name": "all", "role": "x"}))
-            .contains("all")
+    assert_contains!(
+        client.fails("register_agent", json!({"name": "all", "role": "x"})),
+        "all"
     );
-    assert!(
-        client
-            .fails("register_agent", json!({"name": "human"}))
-            .contains("person")
+    assert_contains!(
+        client.fails("register_agent", json!({"name": "human"})),
+        "person"
     );
-    assert!(
-        client
-            .fails("register_agent", json!({"name": "Human", "role": "x"}))
-            .contains("person")
+    assert_contains!(
+        client.fails("register_agent", json!({"name": "Human", "role": "x"})),
+        "person"
     );
 }
 
@@ -88,7 +80,7 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     world.write("sessions/alice.json", lease.to_string());
     let second = Client::session(&world, "s2");
     let complaint = second.fails("register_agent", json!({"name": "alice"}));
-    assert!(complaint.contains("claude session s1"), "{complaint}");
+    assert_contains!(complaint, "claude session s1");
     // The name in the environment makes no difference.
     let third = Client::with(
         &world,
@@ -105,17 +97,8 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
         "no unread messages",
         "it is told once"
     );
-    assert!(
-        third
-            .text("list_agents", json!({}))
-            .contains("you are alder")
-    );
-    assert!(
-        first
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages"),
-        "and the first goes on"
-    );
+    assert_contains!(third.text("list_agents", json!({})), "you are alder");
+    assert_contains!(first.text("fetch_inbox", json!({})), "no unread messages"; "and the first goes on");
 }
 
 #[test]
@@ -123,18 +106,9 @@ fn a_server_uses_the_agent_that_its_session_joined() {
     let world = World::alice_and_bob();
     world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
     let client = Client::session(&world, "s1");
-    assert!(
-        client
-            .text("list_agents", json!({}))
-            .contains("you are bob")
-    );
+    assert_contains!(client.text("list_agents", json!({})), "you are bob");
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
-    assert!(
-        client
-            .text("list_agents", json!({}))
-            .contains("you are alice"),
-        "the person chose another"
-    );
+    assert_contains!(client.text("list_agents", json!({})), "you are alice"; "the person chose another");
 }
 
 #[test]
@@ -149,22 +123,10 @@ fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_fro
         &[],
         &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s0")],
     );
-    assert!(
-        named
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(named.text("fetch_inbox", json!({})), "no unread messages");
     let unnamed = Client::session(&world, "s0");
-    assert!(
-        unnamed
-            .text("list_agents", json!({}))
-            .contains("you are alice")
-    );
-    assert!(
-        unnamed
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(unnamed.text("list_agents", json!({})), "you are alice");
+    assert_contains!(unnamed.text("fetch_inbox", json!({})), "no unread messages");
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
 
@@ -186,11 +148,8 @@ fn a_server_reads_the_codex_session_from_each_call() {
             .expect("a text")
             .to_owned()
     };
-    assert!(ask("s1").contains("you are alice"));
-    assert!(
-        ask("s2").contains("you are bob"),
-        "two sessions may share a server"
-    );
+    assert_contains!(ask("s1"), "you are alice");
+    assert_contains!(ask("s2"), "you are bob"; "two sessions may share a server");
     assert!(!ask("s3").contains("you are"));
 }
 
@@ -230,11 +189,7 @@ fn a_client_keeps_its_agent_when_its_conversation_is_cleared() {
     let mut lease = world.read("sessions/alice.json");
     lease["session"] = json!("s2");
     world.write("sessions/alice.json", lease.to_string());
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     assert_eq!(world.read("sessions/alice.json")["session"], "s2");
     // Of another process it is another client.
     lease["session"] = json!("s3");
@@ -244,24 +199,15 @@ fn a_client_keeps_its_agent_when_its_conversation_is_cleared() {
         .expect("it starts");
     lease["process"] = process_of(other.id());
     world.write("sessions/alice.json", lease.to_string());
-    assert!(
-        client
-            .fails("fetch_inbox", json!({}))
-            .contains("session s3")
-    );
+    assert_contains!(client.fails("fetch_inbox", json!({})), "session s3");
     other.kill().and_then(|()| other.wait()).expect("it ends");
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages"),
-        "it is gone"
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages"; "it is gone");
 }
 
 /// A process as a lease has it: proc_pid_stat(5).
 #[cfg(target_os = "linux")]
 fn process_of(pid: u32) -> serde_json::Value {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let stat = files::read_text(format!("/proc/{pid}/stat"));
     let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
     let started = fields
         .clone()
@@ -283,13 +229,12 @@ fn the_session_may_be_given_where_the_environment_is_silent() {
         json!({"name": "alice", "session": "0199-a"}),
     );
     assert_eq!(world.read("sessions/alice.json")["session"], "0199-a");
-    assert!(
-        client
-            .fails(
-                "register_agent",
-                json!({"name": "alice", "session": "../x"})
-            )
-            .contains("not a valid session id")
+    assert_contains!(
+        client.fails(
+            "register_agent",
+            json!({"name": "alice", "session": "../x"})
+        ),
+        "not a valid session id"
     );
 }
 
@@ -315,11 +260,7 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
     let mut lease = world.read("sessions/alice.json");
     (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
     world.write("sessions/alice.json", lease.to_string());
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     assert_eq!(world.read("sessions/alice.json")["session"], "new");
 }
 
@@ -328,12 +269,7 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
 fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
     let world = World::with(&["alice"]);
     let client = below(&world, "codex", &[("MAILBAG_AGENT", "alice")]);
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages"),
-        "it is alice all the same"
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages"; "it is alice all the same");
     assert!(!world.room("sessions/alice.json").exists());
     let input = json!({"hook_event_name": "Stop", "session_id": "t1"}).to_string();
     world
@@ -347,11 +283,7 @@ fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() 
     // P192
     let world = World::alice_and_bob();
     let client = Client::of(&world, "alice");
-    assert!(
-        client
-            .text("list_agents", json!({}))
-            .contains("you are alice")
-    );
+    assert_contains!(client.text("list_agents", json!({})), "you are alice");
     assert_eq!(
         client.text("register_agent", json!({"name": "bob"})),
         "you are bob; 0 unread messages"
@@ -369,16 +301,9 @@ fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() 
         &[("MAOS_AGENT_ID", "carol"), ("CLAUDE_CODE_SESSION_ID", "s9")],
     );
     let complaint = client.fails("fetch_inbox", json!({}));
-    assert!(
-        complaint.contains("carol") && complaint.contains("register_agent"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "carol", "register_agent");
     client.text("register_agent", json!({"name": "carol", "role": "tester"}));
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
 }
 
 #[test]
@@ -390,11 +315,7 @@ fn a_joined_agent_takes_precedence_over_the_name_of_the_server() {
         &[],
         &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s1")],
     );
-    assert!(
-        client
-            .text("list_agents", json!({}))
-            .contains("you are alice")
-    );
+    assert_contains!(client.text("list_agents", json!({})), "you are alice");
     world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
     client.text("send_message", json!({"to": "alice", "body": "x"}));
     assert_eq!(world.inbox("alice")[0]["from"], "bob");
@@ -414,7 +335,7 @@ fn an_agent_stays_its_session_s_while_the_server_lives() {
         75,
         &["join", "alice", "--session", "s2", "--client", "claude"],
     );
-    assert!(complaint.contains("claude session s1"), "{complaint}");
+    assert_contains!(complaint, "claude session s1");
     drop(client);
     world.ok(&["join", "alice", "--session", "s2", "--client", "claude"]);
 }
@@ -457,25 +378,18 @@ fn a_room_may_come_later() {
     for tool in ["fetch_inbox", "list_agents"] {
         let said = client.fails(tool, json!({}));
         // P430
-        assert!(said.contains("`mailbag init` (for the human)"), "{said}");
+        assert_contains!(said, "`mailbag init` (for the human)");
     }
     world.ok(&["init"]);
     world.ok(&["agent", "add", "bob"]);
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     world.drop_file(
         "bob",
         "x.json",
         r#"{"to": "bob", "body": "a file is enough"}"#,
     );
     let mail = client.text("wait_for_message", json!({}));
-    assert!(
-        mail.contains("a file is enough"),
-        "the server routes by itself: {mail}"
-    );
+    assert_contains!(mail, "a file is enough"; "the server routes by itself");
 }
 
 #[test]
@@ -494,6 +408,6 @@ fn a_server_holds_its_agent_again_after_the_sessions_were_deleted() {
             .any(|path| std::fs::File::open(path).is_ok_and(|file| file.try_lock_shared().is_err()))
     };
     assert!(held());
-    std::fs::remove_dir_all(world.room("sessions")).expect("anybody may");
+    files::remove_dir(world.room("sessions"));
     world.wait("the server holds it again, though nobody calls", held);
 }

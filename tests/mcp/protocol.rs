@@ -1,6 +1,7 @@
 //! The protocol: versions, framing, errors, cancellation, the end, and the size of the tool list.
 
 use super::{Client, began, done};
+use crate::files;
 use crate::world::World;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -23,11 +24,7 @@ fn a_client_of_any_age_is_understood() {
             instructions.contains("You are bob") && !instructions.contains("register"),
             "{instructions}"
         );
-        assert!(
-            client
-                .text("fetch_inbox", json!({}))
-                .contains("no unread messages")
-        );
+        assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     }
     let nameless = World::with(&["bob", "carol"]);
     let client = Client::start(&nameless, &[], &[]);
@@ -36,12 +33,7 @@ fn a_client_of_any_age_is_understood() {
         hello["protocolVersion"], "2025-11-25",
         "the newest with a handshake"
     );
-    assert!(
-        hello["instructions"]
-            .to_string()
-            .contains("Call register_agent first"),
-        "{hello}"
-    );
+    assert_contains!(hello["instructions"].to_string(), "Call register_agent first"; "{hello}");
 }
 
 #[test]
@@ -54,18 +46,12 @@ fn the_newest_protocol_needs_no_handshake() {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let found = client.request("server/discover", json!({"_meta": meta}));
-    assert!(
-        found["result"].to_string().contains("2026-07-28"),
-        "{found}"
-    );
-    assert!(
-        found["result"].to_string().contains(r#""name":"mailbag""#),
-        "{found}"
-    );
+    assert_contains!(found["result"].to_string(), "2026-07-28"; "{found}");
+    assert_contains!(found["result"].to_string(), r#""name":"mailbag""#; "{found}");
     let params = json!({"name": "fetch_inbox", "arguments": {}, "_meta": meta});
     let answer = client.request("tools/call", params);
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
-    assert!(done(answer).0.contains("no unread messages"));
+    assert_contains!(done(answer).0, "no unread messages");
 }
 
 #[test]
@@ -88,11 +74,7 @@ fn invalid_protocol_lines_do_not_break_the_server() {
         "{{\"jsonrpc\": \"2.0\", \"id\": \"{}\"}}",
         "x".repeat(200_000)
     ));
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     let answer = client.request("no/such/method", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
     // A line end of Windows' kind is one, and an id may be a text.
@@ -137,7 +119,7 @@ fn the_list_of_tools_costs_what_the_page_says() {
     let tokens = tools.to_string().len().div_ceil(4);
     println!("tools/list: {tokens} tokens, by bytes / 4");
     assert!(tokens < 2000, "{tokens}");
-    let page = std::fs::read_to_string("docs/mcp.md").expect("the page");
+    let page = files::read_text("docs/mcp.md");
     let said = page
         .split_once(" tokens")
         .map(|(before, _)| before.rsplit([' ', '\n']).next().unwrap_or_default());
@@ -149,10 +131,7 @@ fn the_list_of_tools_costs_what_the_page_says() {
         "the page says {said}, and it is {tokens}"
     );
     for name in names {
-        assert!(
-            page.contains(&format!("`{name}`")),
-            "{name} is not on the page"
-        );
+        assert_contains!(page, &format!("`{name}`"); "{name} is not on the page");
     }
 }
 
@@ -161,23 +140,13 @@ fn a_wait_blocks_no_other_call_and_can_be_cancelled() {
     let world = World::alice_and_bob();
     let client = Client::of(&world, "bob");
     let waits = client.ask_tool("wait_for_message", json!({"timeout_s": 50}));
-    assert!(
-        client
-            .text("list_agents", json!({}))
-            .contains("you are bob"),
-        "meanwhile"
-    );
+    assert_contains!(client.text("list_agents", json!({})), "you are bob"; "meanwhile");
     client.cancel(waits);
-    assert!(
-        client
-            .text("list_agents", json!({}))
-            .contains("you are bob")
-    );
+    assert_contains!(client.text("list_agents", json!({})), "you are bob");
     world.send("alice", "bob", "for whoever asks next");
-    assert!(
-        client
-            .text("wait_for_message", json!({"from": "alice"}))
-            .contains("for whoever asks next")
+    assert_contains!(
+        client.text("wait_for_message", json!({"from": "alice"})),
+        "for whoever asks next"
     );
     assert!(
         client.answer_within(waits, Duration::ZERO).is_none(),
@@ -200,11 +169,11 @@ fn the_server_ends_with_its_input_and_by_signals_even_during_a_wait() {
             }
             None => {
                 drop(client.input.take());
-                assert!(done(client.answer(waits)).0.contains("cancelled"));
+                assert_contains!(done(client.answer(waits)).0, "cancelled");
                 assert_eq!(client.ended(), Some(0));
             }
         }
-        std::fs::remove_file(world.room("sessions/bob.json")).expect("a lease");
+        files::remove_file(world.room("sessions/bob.json"));
         assert!(
             world.json(&["status"])["router"].is_null(),
             "nobody holds the room"
@@ -242,7 +211,7 @@ fn results_can_be_text_alone() {
     world.send("alice", "bob", "once is enough");
     let client = Client::with(&world, &["--text"], &[("MAILBAG_AGENT", "bob")]);
     let (text, data) = client.call("fetch_inbox", json!({}));
-    assert!(text.contains("once is enough"));
+    assert_contains!(text, "once is enough");
     assert_eq!(data, Value::Null);
 }
 
@@ -259,10 +228,7 @@ fn params_of_another_shape_are_invalid_params_and_the_method_is_found() {
         let answer = client.request("tools/call", params.clone());
         assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
         let said = answer["error"]["message"].as_str().unwrap_or_default();
-        assert!(
-            said.contains("tools/call") && said.contains("arguments"),
-            "{said}"
-        );
+        assert_contains!(said, "tools/call", "arguments");
     }
     assert_eq!(
         client.request("tools/cal", json!({}))["error"]["code"],

@@ -1,5 +1,6 @@
 //! The official client in Python: it calls every tool, and two of them talk while the router is killed.
 
+use crate::files;
 use crate::town::{PATIENCE, Town, so_within};
 use crate::venv::{self, VenvProgram};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ fn python() -> Option<PathBuf> {
 /// Alice and Bob, with clients that a script controls.
 fn drive(python: &Path, town: &Town, words: &[&str]) -> Child {
     let script = town.path().join("clients.py");
-    std::fs::write(&script, include_str!("clients.py")).expect("a file");
+    files::write(&script, include_str!("clients.py"));
     let mut command = Command::new(python);
     command
         .arg(script)
@@ -83,9 +84,9 @@ fn the_official_client_lists_and_calls_every_tool() {
                 .expect("it was called")["text"]
                 .to_string()
         };
-        assert!(text("wait_for_message").contains("a note to myself"));
-        assert!(text("search_messages").contains("a note to myself"));
-        assert!(text("get_thread").contains("noted"));
+        assert_contains!(text("wait_for_message"), "a note to myself");
+        assert_contains!(text("search_messages"), "a note to myself");
+        assert_contains!(text("get_thread"), "noted");
         assert_eq!(bad["error"], true, "{bad}");
         assert!(
             bad["text"]

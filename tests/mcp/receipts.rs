@@ -1,6 +1,7 @@
 //! Mail is read when its client has shown that it has it, and not before.
 
 use super::{Client, came};
+use crate::files;
 use crate::world::World;
 use serde_json::json;
 
@@ -19,11 +20,7 @@ fn seen(world: &World) -> usize {
 fn mail_stays_unread_until_the_next_fetch_but_counts_as_announced() {
     let world = room();
     let client = Client::of(&world, "bob");
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("the port is 8080")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "the port is 8080");
     client.text("list_agents", json!({}));
     client.text("search_messages", json!({"query": "port"}));
     assert_eq!(
@@ -45,10 +42,9 @@ fn mail_stays_unread_until_the_next_fetch_but_counts_as_announced() {
         (world.bodies("bob"), seen(&world)),
         (vec!["or 8081".to_owned()], 1)
     );
-    assert!(
-        client
-            .text("wait_for_message", json!({"timeout_s": 0}))
-            .contains("no matching message")
+    assert_contains!(
+        client.text("wait_for_message", json!({"timeout_s": 0})),
+        "no matching message"
     );
     assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 2));
     let status = || world.json(&["trace", "2", "--as", "alice"])["recipients"][0]["status"].clone();
@@ -102,7 +98,7 @@ fn a_client_that_dies_before_its_next_call_leaves_its_mail_unread() {
         "after a kill"
     );
     let client = Client::of(&world, "bob");
-    assert!(client.text("wait_for_message", json!({})).contains("8080"));
+    assert_contains!(client.text("wait_for_message", json!({})), "8080");
     assert_eq!(client.end(), Some(0));
     assert_eq!(
         (world.inbox("bob").len(), seen(&world)),
@@ -110,7 +106,7 @@ fn a_client_that_dies_before_its_next_call_leaves_its_mail_unread() {
         "after its input ended"
     );
     let client = Client::of(&world, "bob");
-    assert!(client.text("fetch_inbox", json!({})).contains("8080"));
+    assert_contains!(client.text("fetch_inbox", json!({})), "8080");
 }
 
 #[test]
@@ -121,10 +117,7 @@ fn a_client_that_gave_up_on_a_request_is_given_the_mail_again() {
     client.answer(late);
     client.cancel(late);
     let again = client.ask_tool("fetch_inbox", json!({}));
-    assert!(
-        super::done(client.answer(again)).0.contains("8080"),
-        "it was not marked as read"
-    );
+    assert_contains!(super::done(client.answer(again)).0, "8080"; "it was not marked as read");
     assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0));
     client.text("fetch_inbox", json!({}));
     assert_eq!(
@@ -157,10 +150,6 @@ fn a_copy_that_its_reader_removed_causes_no_error() {
     let client = Client::of(&world, "bob");
     client.text("fetch_inbox", json!({}));
     let name = world.names("inbox/bob").remove(0);
-    std::fs::remove_file(world.room(&format!("inbox/bob/{name}"))).expect("it stands there");
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    files::remove_file(world.room(&format!("inbox/bob/{name}")));
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
 }

@@ -1,6 +1,7 @@
 //! The effect of each tool, and its errors for wrong calls.
 
 use super::{Client, began, came};
+use crate::files;
 use crate::world::World;
 use mailbag::base::clock::Stamp;
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ fn old_mail_is_returned_with_its_age() {
         (2, vec![&json!("3d old")]),
         "{data}"
     );
-    assert!(world.ok(&["read", "--as", "alice"]).contains("(3d old)"));
+    assert_contains!(world.ok(&["read", "--as", "alice"]), "(3d old)");
 }
 
 #[test]
@@ -119,95 +120,80 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
 #[test]
 fn a_tool_rejects_invalid_mail_immediately_with_a_suggestion() {
     let (world, client) = room();
-    assert!(
-        client
-            .fails("send_message", json!({"to": "bbo", "body": "x"}))
-            .contains("bob")
+    assert_contains!(
+        client.fails("send_message", json!({"to": "bbo", "body": "x"})),
+        "bob"
     );
-    assert!(
-        client
-            .fails(
-                "send_message",
-                json!({"to": "bob", "body": "x", "type": "qestion"})
-            )
-            .contains("question")
+    assert_contains!(
+        client.fails(
+            "send_message",
+            json!({"to": "bob", "body": "x", "type": "qestion"})
+        ),
+        "question"
     );
-    assert!(
-        client
-            .fails(
-                "send_message",
-                json!({"to": "bob", "body": "x", "priority": "asap"})
-            )
-            .contains("priority")
+    assert_contains!(
+        client.fails(
+            "send_message",
+            json!({"to": "bob", "body": "x", "priority": "asap"})
+        ),
+        "priority"
     );
-    assert!(
-        client
-            .fails("send_message", json!({"to": "bob"}))
-            .contains("body is missing")
+    assert_contains!(
+        client.fails("send_message", json!({"to": "bob"})),
+        "body is missing"
     );
-    assert!(
-        client
-            .fails("send_message", json!({"to": [], "body": "x"}))
-            .contains("to is missing")
+    assert_contains!(
+        client.fails("send_message", json!({"to": [], "body": "x"})),
+        "to is missing"
     );
-    assert!(
-        client
-            .fails("send_message", json!({"to": {"id": "bob"}, "body": "x"}))
-            .contains("to is")
+    assert_contains!(
+        client.fails("send_message", json!({"to": {"id": "bob"}, "body": "x"})),
+        "to is"
     );
-    assert!(
-        client
-            .fails(
-                "send_message",
-                json!({"to": "bob", "body": "x", "subjet": "y"})
-            )
-            .contains("subject?")
+    assert_contains!(
+        client.fails(
+            "send_message",
+            json!({"to": "bob", "body": "x", "subjet": "y"})
+        ),
+        "subject?"
     );
-    assert!(
-        client
-            .fails(
-                "send_message",
-                json!({"to": "bob", "body": "x", "attach": ["/no/such"]})
-            )
-            .contains("no file")
+    assert_contains!(
+        client.fails(
+            "send_message",
+            json!({"to": "bob", "body": "x", "attach": ["/no/such"]})
+        ),
+        "no file"
     );
-    assert!(
-        client
-            .fails("list_agents", json!({"role": "engineer"}))
-            .contains("no parameters")
+    assert_contains!(
+        client.fails("list_agents", json!({"role": "engineer"})),
+        "no parameters"
     );
-    assert!(
-        client
-            .fails("fetch_inbox", json!({"limit": 0}))
-            .contains("from 1 to 50")
+    assert_contains!(
+        client.fails("fetch_inbox", json!({"limit": 0})),
+        "from 1 to 50"
     );
-    assert!(
-        client
-            .fails("wait_for_message", json!({"timeout_s": 600}))
-            .contains("from 0 to 50")
+    assert_contains!(
+        client.fails("wait_for_message", json!({"timeout_s": 600})),
+        "from 0 to 50"
     );
-    assert!(
-        client
-            .fails("wait_for_message", json!({"from": "bbo"}))
-            .contains("bob")
+    assert_contains!(
+        client.fails("wait_for_message", json!({"from": "bbo"})),
+        "bob"
     );
-    assert!(
-        client
-            .fails(
-                "acknowledge_message",
-                json!({"id": "#2", "status": "actoned"})
-            )
-            .contains("actioned")
+    assert_contains!(
+        client.fails(
+            "acknowledge_message",
+            json!({"id": "#2", "status": "actoned"})
+        ),
+        "actioned"
     );
-    assert!(
-        client
-            .fails("reply_message", json!({"id": "#4711", "body": "x"}))
-            .contains("4711")
+    assert_contains!(
+        client.fails("reply_message", json!({"id": "#4711", "body": "x"})),
+        "4711"
     );
-    assert!(
-        client
-            .fails("get_thread", json!({"id": "nothing"}))
-            .contains("nothing")
+    assert_contains!(
+        client.fails("get_thread", json!({"id": "nothing"})),
+        "nothing"
     );
     assert_eq!(world.names("outbox/alice"), [""; 0], "nothing was sent");
     assert_eq!(world.names("rejected/alice"), [""; 0]);
@@ -234,7 +220,7 @@ fn numbers_may_be_texts_and_seqs_be_written_in_any_way() {
         json!(format!("bob/{}", ids[1])),
     ] {
         let (text, data) = client.call("fetch_inbox", json!({"id": id}));
-        assert!(text.contains("letter 1"), "{id}: {text}");
+        assert_contains!(text, "letter 1"; "{id}");
         assert_eq!(data["messages"][0]["seq"], second);
     }
     let (text, data) = client.call("fetch_inbox", json!({"limit": "2"}));
@@ -243,12 +229,7 @@ fn numbers_may_be_texts_and_seqs_be_written_in_any_way() {
         "it was shown: {text}"
     );
     assert!(data["more"].is_null());
-    assert!(
-        client
-            .text("fetch_inbox", json!({"id": second}))
-            .contains("letter 1"),
-        "also once it was read"
-    );
+    assert_contains!(client.text("fetch_inbox", json!({"id": second})), "letter 1"; "also once it was read");
 }
 
 #[test]
@@ -270,25 +251,21 @@ fn a_number_that_another_took_as_an_id_is_ambiguous_and_the_number_that_is_shown
             "{tool}: {said}"
         );
     }
-    assert!(
-        client
-            .text("fetch_inbox", json!({"id": sign}))
-            .contains("from a friend")
+    assert_contains!(
+        client.text("fetch_inbox", json!({"id": sign})),
+        "from a friend"
     );
-    assert!(
-        client
-            .text("reply_message", json!({"id": sign, "body": "to you"}))
-            .contains(" to bob\n")
+    assert_contains!(
+        client.text("reply_message", json!({"id": sign, "body": "to you"})),
+        " to bob\n"
     );
-    assert!(
-        client
-            .text("get_thread", json!({"id": sign}))
-            .contains("from a friend")
+    assert_contains!(
+        client.text("get_thread", json!({"id": sign})),
+        "from a friend"
     );
-    assert!(
-        client
-            .text("acknowledge_message", json!({"id": sign}))
-            .contains("acknowledged")
+    assert_contains!(
+        client.text("acknowledge_message", json!({"id": sign})),
+        "acknowledged"
     );
     let rung = |name: String| {
         world.json(&["trace", &name, "--as", "human"])["recipients"][0]["status"].clone()
@@ -308,11 +285,9 @@ fn a_long_body_is_cut_and_can_be_read_on() {
     let (text, data) = client.call("fetch_inbox", json!({}));
     let seq = &data["messages"][0]["seq"];
     assert_eq!(data["messages"][0]["body"], body[..4000]);
-    assert!(
-        text.contains(&format!(
-            r##"continue with fetch_inbox {{"id": "#{seq}", "offset": 4000}}"##
-        )),
-        "{text}"
+    assert_contains!(
+        text,
+        &format!(r##"continue with fetch_inbox {{"id": "#{seq}", "offset": 4000}}"##)
     );
     let (mut whole, mut offset) = (String::new(), json!(0));
     while offset.is_u64() {
@@ -415,16 +390,9 @@ fn fetch_inbox_shows_a_file_that_is_not_a_message_as_a_file() {
     let (world, client) = room();
     world.write("inbox/alice/notes.json", "[1, 2]");
     let (text, data) = client.call("fetch_inbox", json!({}));
-    assert!(
-        text.contains("notes.json") && text.contains("not a message"),
-        "{text}"
-    );
+    assert_contains!(text, "notes.json", "not a message");
     assert_eq!(data["messages"][0]["type"], "file");
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("no unread messages")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
 }
 
 #[test]
@@ -440,7 +408,7 @@ fn tools_find_a_message_and_show_its_thread() {
         "reply_message",
         json!({"id": got["messages"][0]["seq"], "body": "port 8080"}),
     );
-    assert!(answered.contains(" to alice\n"), "{answered}");
+    assert_contains!(answered, " to alice\n");
     world.send("carol", "bob", "port, between us");
     came(&world, "bob", 1);
     let (text, data) = client.call("search_messages", json!({"query": "port"}));
@@ -475,7 +443,7 @@ fn tools_find_a_message_and_show_its_thread() {
         .map(|message| &message["body"])
         .collect();
     assert_eq!(bodies, ["Which PORT?", "port 8080"], "{text}");
-    assert!(text.contains("to: bob, carol"), "{text}");
+    assert_contains!(text, "to: bob, carol");
     let (text, _) = client.call(
         "wait_for_message",
         json!({"thread": asked["seq"], "timeout_s": 5}),
@@ -492,11 +460,8 @@ fn list_agents_prints_one_line_for_each_agent() {
     world.ok(&["send", "alice", "on it", "--type", "status", "--as", "bob"]);
     came(&world, "alice", 1);
     let (text, data) = client.call("list_agents", json!({}));
-    assert!(text.contains("you are alice"), "{text}");
-    assert!(
-        text.contains("bob: engineer, online, 0 unread; status: on it"),
-        "{text}"
-    );
+    assert_contains!(text, "you are alice");
+    assert_contains!(text, "bob: engineer, online, 0 unread; status: on it");
     assert_eq!(
         data["agents"].as_array().map(Vec::len),
         Some(4),
@@ -518,11 +483,7 @@ fn a_wait_ends_when_mail_comes_that_fits() {
     world.drop_file("bob", "x.json", r#"{"to": "alice", "body": "this one"}"#);
     let (text, _) = super::done(client.answer(waits));
     assert!(text.contains("this one") && !text.contains("not"), "{text}");
-    assert!(
-        client
-            .text("fetch_inbox", json!({}))
-            .contains("not this one")
-    );
+    assert_contains!(client.text("fetch_inbox", json!({})), "not this one");
     assert_eq!(world.names("inbox/alice/seen").len(), 1);
 }
 
@@ -533,10 +494,10 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
     // It ends in a valid batch, so the damage is before the last batch: that stops every router.
     assert_eq!(client.end(), Some(0));
     let log = world.room("log/00000001.ndjson");
-    let good = std::fs::read(&log).expect("a log");
+    let good = files::read(&log);
     let mut bad = good.clone();
     bad[..20].fill(b'#');
-    std::fs::write(&log, &bad).expect("a log");
+    files::write(&log, &bad);
     std::fs::remove_file(world.room("spool/checkpoint")).ok();
     let client = Client::of(&world, "alice");
     let (text, data) = client.call("send_message", json!({"to": "bob", "body": "after"}));
@@ -549,7 +510,7 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
         "{data}"
     );
     drop(client);
-    std::fs::write(&log, &good).expect("a log");
+    files::write(&log, &good);
     world.ok(&["inbox", "bob"]);
     assert_eq!(world.bodies("bob"), ["before", "after"]);
 }

@@ -4,6 +4,7 @@ use super::letters::Letter;
 use super::people::{AGENTS, HUMAN, Name};
 use super::room::{Room, names};
 use super::state::{Fate, File, State};
+use crate::files;
 use mailbag::log::state::unreached_subject;
 use mailbag::message::record::{EventKind, Record};
 use mailbag::query::status;
@@ -36,8 +37,7 @@ pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
         .collect();
     segments.sort();
     for segment in segments {
-        for line in fs::read(segment)
-            .expect("a segment")
+        for line in files::read(segment)
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
         {
@@ -195,7 +195,7 @@ impl Compared<'_> {
             .path(place)
             .join(file.sender)
             .join(format!("{seq}~{}", file.name));
-        if fs::read(&path).expect("an original") != file.letter.bytes() {
+        if files::read(&path) != file.letter.bytes() {
             self.wrong
                 .push(format!("{} is not as it was dropped", path.display()));
         }

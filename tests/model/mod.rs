@@ -173,10 +173,7 @@ fn the_model_misses_the_duplicate_check() {
         .expect_err("a model that can't fail shows nothing");
     let told = told(&failed);
     println!("model without the duplicate check: {told}");
-    assert!(
-        told.contains("once more"),
-        "it fails for another reason: {told}"
-    );
+    assert_contains!(told, "once more"; "it fails for another reason");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::compare;
 use super::letters::instant;
 use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
 use super::state::State;
+use crate::files;
 use mailbag::query::status::{self, BlockedPath};
 use mailbag::router::daemon::{self, PassResult};
 use serde_json::{Value, json};
@@ -165,14 +166,14 @@ impl Room {
         };
         self.dropped += 1;
         let outbox = self.path("outbox").join(file.sender);
-        fs::create_dir_all(&outbox).expect("an outbox");
+        files::make_dir(&outbox);
         let draft = outbox.join(if in_place {
             file.name.clone()
         } else {
             format!(".{}", file.name)
         });
-        fs::write(&draft, file.letter.bytes()).expect("a file");
-        fs::rename(draft, outbox.join(&file.name)).expect("it moves");
+        files::write(&draft, file.letter.bytes());
+        files::rename(draft, outbox.join(&file.name));
         crate::fuzz::outbox::let_go(&outbox.join(&file.name));
     }
 
@@ -189,10 +190,10 @@ impl Room {
             Taking::Delete => None,
         };
         match away {
-            None => fs::remove_file(inbox.join(name)).expect("it goes"),
+            None => files::remove_file(inbox.join(name)),
             Some(away) => {
-                fs::create_dir_all(&away).expect("a directory");
-                fs::rename(inbox.join(name), away.join(name)).expect("it moves");
+                files::make_dir(&away);
+                files::rename(inbox.join(name), away.join(name));
             }
         }
         self.found.taken.insert((agent, name.clone()));
@@ -211,7 +212,7 @@ impl Room {
                     .into_iter()
                     .map(|name| (expired.join(&name), name)),
             ) {
-                let bytes = fs::read(file).expect("a copy");
+                let bytes = files::read(file);
                 let key = (agent, name);
                 if self.found.taken.contains(&key) {
                     self.found
@@ -229,7 +230,7 @@ impl Room {
     }
 
     fn edit(&self, edit: &Edit) {
-        let bytes = fs::read(self.path("registry.json")).expect("a registry");
+        let bytes = files::read(self.path("registry.json"));
         let mut registry: Value = serde_json::from_slice(&bytes).expect("JSON");
         let agents = registry["agents"].as_array_mut().expect("a list");
         let find = |id: &str| agents.iter().position(|agent| agent["id"] == id);
@@ -257,12 +258,11 @@ impl Room {
 
     fn write_registry(&self, registry: &Value) {
         let beside = self.path(".registry.json.editing");
-        fs::write(
+        files::write(
             &beside,
             serde_json::to_vec_pretty(registry).expect("JSON prints"),
-        )
-        .expect("a registry");
-        fs::rename(beside, self.path("registry.json")).expect("it moves");
+        );
+        files::rename(beside, self.path("registry.json"));
     }
 
     /// One pass: in this process if possible, otherwise by the program, with its settable clock and

@@ -121,15 +121,13 @@ fn every_output_schema_is_valid_versioned_and_printed_unchanged() {
         world.ok(&["generate", "schema", "--output", "agent", "list"]),
         world.ok(&["generate", "schema", "--output", "agent-list"])
     );
-    assert!(
-        world
-            .fails(3, &["generate", "schema", "--output", "statu"])
-            .contains("did you mean status")
+    assert_contains!(
+        world.fails(3, &["generate", "schema", "--output", "statu"]),
+        "did you mean status"
     );
-    assert!(
-        world
-            .fails(2, &["generate", "schema", "registry", "--output", "status"])
-            .contains("cannot be used")
+    assert_contains!(
+        world.fails(2, &["generate", "schema", "registry", "--output", "status"]),
+        "cannot be used"
     );
 }
 

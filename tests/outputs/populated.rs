@@ -1,6 +1,7 @@
 //! A room with some of everything in it, and every command run there with `--json`.
 
 use super::{Judged, words_of};
+use crate::files;
 use crate::world::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -131,7 +132,7 @@ fn linking(run: &mut Run<'_>) {
     run.world.ok(&["init", &room]);
     run.world.ok(&["--room", &room, "agent", "add", "sintra"]);
     run.ok("link-add", &["po", "there"]);
-    let settings = std::fs::read_to_string(run.world.room("settings.toml")).expect("settings");
+    let settings = files::read_text(run.world.room("settings.toml"));
     run.world.write(
         "settings.toml",
         settings + "budget.messages = 6000\nbudget.copies = 60000\n",
@@ -163,7 +164,7 @@ fn linking(run: &mut Run<'_>) {
     run.ok("link-test", &["po"]);
     run.ok("link-list", &[]);
     run.ok("who", &[]);
-    std::fs::rename(&there, &gone).expect("the other room");
+    files::rename(&there, &gone);
     run.world.send("alice", "po:sintra", "are you there?");
     run.code(1, "link-status", &[]);
     run.ok("status", &[]);
@@ -372,7 +373,7 @@ fn writing(run: &mut Run<'_>) {
     run.ok("join", &["--session", "s1"]);
     run.ok("join", &["alice", "--session", "s1"]);
     run.ok("who", &[]);
-    std::fs::write(run.world.path().join("notes.txt"), "shared").expect("a file");
+    files::write(run.world.path().join("notes.txt"), "shared");
     run.ok(
         "share",
         &["notes.txt", "--category", "research", "--as", "alice"],
@@ -519,15 +520,15 @@ fn looking(run: &mut Run<'_>) {
     run.world.pass();
     // A directory in the place of an inbox can't be written into, so a copy stays undelivered.
     let inbox = run.world.room("inbox/zed");
-    std::fs::rename(&inbox, run.world.room("inbox-of-zed")).expect("an inbox");
-    std::fs::write(&inbox, "in the way").expect("a file");
+    files::rename(&inbox, run.world.room("inbox-of-zed"));
+    files::write(&inbox, "in the way");
     run.world
         .drop_file("alice", "late.json", r#"{"to": "zed", "body": "late"}"#);
     run.world.run(&["run", "--once"]);
     run.ok("status", &[]);
     run.code(1, "doctor", &[]);
-    std::fs::remove_file(&inbox).expect("what was in the way");
-    std::fs::rename(run.world.room("inbox-of-zed"), &inbox).expect("the inbox");
+    files::remove_file(&inbox);
+    files::rename(run.world.room("inbox-of-zed"), &inbox);
     run.code(1, "doctor", &["--fix"]);
     let router = run.world.router(&[]);
     run.ok("status", &[]);
@@ -602,13 +603,13 @@ fn losing(run: &mut Run<'_>) {
         .map(|entry| entry.path())
         .max()
         .expect("a segment");
-    let text = std::fs::read_to_string(&log).expect("the log");
+    let text = files::read_text(&log);
     let batch = text
         .rfind("\"count\":")
         .and_then(|at| text[..at].rfind('\n'))
         .expect("two batches")
         + 1;
-    std::fs::write(&log, &text[..batch]).expect("written");
+    files::write(&log, &text[..batch]);
     let words = ["log", "accept-gap", "--yes", "--json"];
     let ran = run.world.run_env(&words, "MAILBAG_TEST_ANCESTRY", "person");
     run.judged.judge(

@@ -21,10 +21,7 @@ fn choosing() -> World {
 fn any_role_chooses_a_recently_active_agent_despite_more_unread_mail() {
     let world = choosing();
     let why = run_at(&world, "10:30", &["send", "--dry-run", "any_engineer", ""]);
-    assert!(
-        why.contains("was not active within the last hour, and e2 was"),
-        "{why}"
-    );
+    assert_contains!(why, "was not active within the last hour, and e2 was");
     run_at(
         &world,
         "10:30",

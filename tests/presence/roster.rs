@@ -1,6 +1,7 @@
 //! `roster.json`, as a router keeps it.
 
 use super::{alerts, in_roster};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ fn the_roster_shows_unread_mail_and_presence() {
         alice["presence"] == "online" && alice["report"]["text"] == "on it" && bob["unread"] == 1
     });
     let mail = town.names("inbox/bob").remove(0);
-    fs::remove_file(town.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
+    files::remove_file(town.room(&format!("inbox/bob/{mail}")));
     town.wait("bob is online, and has read it", || {
         let bob = in_roster(&roster(&town), "bob");
         bob["presence"] == "online" && bob["unread"] == 0
@@ -58,12 +59,12 @@ fn a_deleted_or_overwritten_roster_is_made_again() {
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
     let is_right = || in_roster(&roster(&town), "bob")["unread"] == 1;
     town.wait("it stands there", is_right);
-    fs::remove_file(town.room("roster.json")).expect("it is there");
+    files::remove_file(town.room("roster.json"));
     town.wait("it stands there again", is_right);
-    fs::write(town.room("roster.json"), "{}").expect("it is there");
+    files::write(town.room("roster.json"), "{}");
     town.wait("it says again what is so", is_right);
     town.stop();
-    fs::remove_file(town.room("roster.json")).expect("it is there");
+    files::remove_file(town.room("roster.json"));
     town.pass();
     assert_eq!(in_roster(&roster(&town), "bob")["unread"], 1);
 }
@@ -106,7 +107,7 @@ fn each_conversation_has_a_link_to_the_roster() {
     town.wait("it stands beside both", || {
         is_same("main") && is_same("design")
     });
-    fs::remove_file(town.room("channels/main/roster.json")).expect("it is there");
+    files::remove_file(town.room("channels/main/roster.json"));
     town.place("channels/design/roster.json", b"not a link");
     town.mail("bob", "1.json", json!({"to": "alice", "body": "hi"}));
     town.wait("it stands beside both again", || {
@@ -117,8 +118,8 @@ fn each_conversation_has_a_link_to_the_roster() {
 #[test]
 fn a_directory_in_place_of_the_roster_delays_no_mail() {
     let mut town = Town::alice_and_bob();
-    fs::create_dir_all(town.room("roster.json/x")).expect("room for a directory");
-    fs::create_dir_all(town.room("channels/main/roster.json/x")).expect("room for a directory");
+    files::make_dir(town.room("roster.json/x"));
+    files::make_dir(town.room("channels/main/roster.json/x"));
     town.start(&[]);
     town.is_alive("alice", "bob");
     assert_eq!(

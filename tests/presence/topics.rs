@@ -46,21 +46,18 @@ fn an_agent_that_unsubscribed_gets_no_further_messages() {
         json!({"type": "unsubscribe", "topic": "ports"}),
     );
     world.pass();
-    assert!(
-        world
-            .fails(3, &["send", "#ports", "8080 is taken", "--as", "alice"])
-            .contains("no agent subscribes to #ports")
+    assert_contains!(
+        world.fails(3, &["send", "#ports", "8080 is taken", "--as", "alice"]),
+        "no agent subscribes to #ports"
     );
     assert_eq!(
         (world.inbox("bob").len(), world.inbox("carol").len()),
         (0, 0)
     );
     assert_eq!(world.items(&["topic", "list"]), json!([]));
-    assert!(
-        world
-            .run(&["topic", "list"])
-            .err
-            .contains("no topics with subscribers")
+    assert_contains!(
+        world.run(&["topic", "list"]).err,
+        "no topics with subscribers"
     );
 }
 
@@ -78,25 +75,18 @@ fn following_it_twice_or_leaving_what_one_does_not_follow_is_fine() {
 fn topic_rejects_a_bad_name_the_human_and_a_stranger_and_writes_nothing() {
     let world = world();
     let before = world.everything();
-    assert!(
-        world
-            .fails(2, &["topic", "subscribe", "ports", "../x", "--as", "bob"])
-            .contains("is not a valid topic name")
+    assert_contains!(
+        world.fails(2, &["topic", "subscribe", "ports", "../x", "--as", "bob"]),
+        "is not a valid topic name"
     );
-    assert!(
-        world
-            .fails(2, &["topic", "subscribe", "ports", "--as", "human"])
-            .contains("mailbag watch")
+    assert_contains!(
+        world.fails(2, &["topic", "subscribe", "ports", "--as", "human"]),
+        "mailbag watch"
     );
-    assert!(
-        world
-            .fails(2, &["topic", "subscribe", "ports"])
-            .contains("--as")
-    );
-    assert!(
-        world
-            .fails(3, &["topic", "subscribe", "ports", "--as", "nobody"])
-            .contains("mailbag agent add nobody")
+    assert_contains!(world.fails(2, &["topic", "subscribe", "ports"]), "--as");
+    assert_contains!(
+        world.fails(3, &["topic", "subscribe", "ports", "--as", "nobody"]),
+        "mailbag agent add nobody"
     );
     assert_eq!(world.everything(), before);
 }

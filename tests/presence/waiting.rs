@@ -112,14 +112,8 @@ fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
             world.pass();
         }
         let told = world.ok(command);
-        assert!(
-            told.contains("2 unread messages: `mailbag inbox --as bob`"),
-            "{told}"
-        );
-        assert!(
-            told.contains("open question #2: alice asks bob: which port?"),
-            "{told}"
-        );
+        assert_contains!(told, "2 unread messages: `mailbag inbox --as bob`");
+        assert_contains!(told, "open question #2: alice asks bob: which port?");
         assert!(
             told.contains("open question #3: bob asks carol: which host?")
                 && !told.contains("who?"),

@@ -1,6 +1,7 @@
 //! `mailbag who`: the observed activity, with the clock at a fixed time.
 
 use super::{alerts, in_roster, run_at, seen_at};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -63,10 +64,7 @@ fn who_and_the_roster_show_capabilities_and_the_last_activity() {
         .lines()
         .find(|line| line.contains("alice"))
         .unwrap_or_default();
-    assert!(
-        line.contains("can has-telegram, rust") && line.contains("seen "),
-        "{text}"
-    );
+    assert_contains!(line, "can has-telegram, rust", "seen "; "{text}");
 }
 
 /// P424: a session with a killed client is offline, even if it has just called.
@@ -102,7 +100,7 @@ fn an_agent_that_takes_mail_out_of_its_inbox_is_active() {
         &["send", "bob", "carol", "hi", "--as", "alice"],
     );
     let mail = world.names("inbox/bob").remove(0);
-    std::fs::remove_file(world.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
+    files::remove_file(world.room(&format!("inbox/bob/{mail}")));
     let bob = seen_at(&world, "12:00", "bob");
     assert_eq!(
         (&bob["presence"], &bob["unread"], bob.get("oldest_unread")),
@@ -170,14 +168,14 @@ fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert
     run_at(&world, "16:40", &["run", "--once"]);
     let told = alerts(&world);
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(
-        run_at(&world, "16:40", &["status"])
-            .contains("bob has 2 unread, seen 2026-01-05T01:00:00Z")
+    assert_contains!(
+        run_at(&world, "16:40", &["status"]),
+        "bob has 2 unread, seen 2026-01-05T01:00:00Z"
     );
     let body = told[0]["body"].as_str().unwrap_or_default();
-    assert!(
-        body.contains("2 unread messages, the oldest since 2026-01-05T10:00:00"),
-        "{body}"
+    assert_contains!(
+        body,
+        "2 unread messages, the oldest since 2026-01-05T10:00:00"
     );
     assert!(
         told[0]["subject"]
@@ -205,7 +203,7 @@ fn a_router_records_earlier_reading_before_it_calls_an_agent_stale() {
     let world = World::alice_and_bob();
     run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
     let mail = world.names("inbox/bob").remove(0);
-    std::fs::remove_file(world.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
+    files::remove_file(world.room(&format!("inbox/bob/{mail}")));
     run_at(
         &world,
         "18:00",
@@ -266,15 +264,15 @@ fn who_shows_the_registry_s_status_beside_the_observed_activity() {
         .iter()
         .map(|mail| mail["body"].to_string())
         .collect::<String>();
-    assert!(
-        told.contains("dave has no unread mail, and the registry says that it is online"),
-        "{told}"
+    assert_contains!(
+        told,
+        "dave has no unread mail, and the registry says that it is online"
     );
     assert!(
         !told.contains("bob has"),
         "who is said to be away is not missed: {told}"
     );
-    assert!(run_at(&world, "17:00", &["who"]).contains("stale (busy)"));
+    assert_contains!(run_at(&world, "17:00", &["who"]), "stale (busy)");
 }
 
 #[test]
@@ -286,7 +284,7 @@ fn stale_after_sets_the_time_until_an_agent_is_stale() {
     let world = world.settings("stale_after = \"0\"\n");
     assert_eq!(seen_at(&world, "23:00", "bob")["presence"], "offline");
     let world = world.settings("stale_after = 6\n");
-    assert!(world.fails(65, &["settings"]).contains("6h"));
+    assert_contains!(world.fails(65, &["settings"]), "6h");
 }
 
 /// P78: the work of an agent comes from its last message of such a type.

@@ -1,5 +1,6 @@
 //! The clauses about the log, and about what stops a router or keeps a message waiting.
 
+use crate::files;
 use crate::world::{World, sha256};
 use serde_json::Value;
 use std::fs;
@@ -12,10 +13,7 @@ fn log(world: &World) -> Vec<(String, Value)> {
         .map(|e| e.path())
         .collect();
     segments.sort();
-    let text: String = segments
-        .iter()
-        .map(|path| fs::read_to_string(path).expect("a segment"))
-        .collect();
+    let text: String = segments.iter().map(|path| files::read_text(path)).collect();
     text.split_inclusive('\n')
         .map(|line| {
             (
@@ -64,18 +62,17 @@ fn the_log_can_be_checked_by_reading_it() {
     assert!(check_log(&world) > 10);
     // A field of a later version, in the last line, which nothing is chained to yet.
     let path = world.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&path).expect("the log");
-    fs::write(
+    let text = files::read_text(&path);
+    files::write(
         &path,
         text.trim_end()
             .strip_suffix('}')
             .expect("a record")
             .to_owned()
             + ",\"later\":1}\n",
-    )
-    .expect("written");
+    );
     // The note of this version names the line as it was.
-    fs::remove_file(world.room("spool/committed")).expect("a note");
+    files::remove_file(world.room("spool/committed"));
     world.verify();
     world.send("alice", "bob", "after it");
     check_log(&world);
@@ -103,13 +100,13 @@ fn a_segment_that_has_grown_is_followed_by_another() {
 fn a_copy_that_cannot_be_delivered_waits_and_others_go_on() {
     // P45
     let world = World::with(&["alice", "bob", "carol"]);
-    fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
+    files::remove_dir(world.room("inbox/bob"));
     world.write("inbox/bob", "in the way");
     world.drop_file("alice", "x.json", r#"{"to":["bob","carol"],"body":"hi"}"#);
     world.pass();
     assert_eq!(world.bodies("carol"), ["hi"]);
-    assert!(world.ok(&["status"]).contains("inbox/bob"));
-    fs::remove_file(world.room("inbox/bob")).expect("out of the way");
+    assert_contains!(world.ok(&["status"]), "inbox/bob");
+    files::remove_file(world.room("inbox/bob"));
     world.pass();
     assert_eq!(
         (world.bodies("bob"), world.inbox("carol").len()),
@@ -125,17 +122,15 @@ fn damage_before_the_last_batch_stops_the_router() {
         world.send("alice", "bob", &format!("number {n}"));
     }
     let path = world.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&path)
-        .expect("the log")
-        .replace("number 0", "number 9");
-    fs::write(&path, &text).expect("written");
+    let text = files::read_text(&path).replace("number 0", "number 9");
+    files::write(&path, &text);
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     let complaint = world.run(&["run", "--once"]);
     assert!(
         complaint.code != 0 && complaint.err.contains("00000001.ndjson"),
         "{complaint:?}"
     );
-    assert_eq!(fs::read_to_string(&path).expect("the log"), text);
+    assert_eq!(files::read_text(&path), text);
 }
 
 #[test]
@@ -144,8 +139,8 @@ fn a_record_without_a_field_of_its_event_is_damage() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     let path = world.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&path).expect("the log");
-    fs::write(&path, text.replace("\"digest\":", "\"later\":")).expect("written");
+    let text = files::read_text(&path);
+    files::write(&path, text.replace("\"digest\":", "\"later\":"));
     let _ = fs::remove_file(world.room("spool/committed"));
     let verified = world.run(&["log", "verify"]);
     assert!(
@@ -170,13 +165,9 @@ fn without_a_router_whoever_reads_routes() {
     // P50
     let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"by hand"}"#);
-    assert!(world.ok(&["inbox", "bob"]).contains("by hand"));
+    assert_contains!(world.ok(&["inbox", "bob"]), "by hand");
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"again"}"#);
-    assert!(
-        world
-            .ok(&["read", "--all", "--as", "bob"])
-            .contains("again")
-    );
+    assert_contains!(world.ok(&["read", "--all", "--as", "bob"]), "again");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! status.
 
 use super::{from_mailbag, statuses, wait_for_status};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -30,10 +31,9 @@ fn a_dropped_ack_and_the_command_say_the_same() {
         statuses(&world, &id, "bob"),
         ["accepted", "delivered", "acknowledged", "actioned"]
     );
-    assert!(
-        world
-            .ok(&["trace", &id, "--as", "alice"])
-            .contains("actioned: merged")
+    assert_contains!(
+        world.ok(&["trace", &id, "--as", "alice"]),
+        "actioned: merged"
     );
     assert_eq!(world.inbox("alice").len(), 0, "an ack wakes nobody");
 }
@@ -80,10 +80,9 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
         );
     }
     world.fails(65, &["ack", &id, "--as", "carol"]);
-    assert!(
-        world
-            .fails(65, &["ack", &id, "--as", "alice"])
-            .contains("only its recipients")
+    assert_contains!(
+        world.fails(65, &["ack", &id, "--as", "alice"]),
+        "only its recipients"
     );
 }
 
@@ -99,10 +98,9 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
     let listed = world.ok(&["list", "--type", "ack"]);
     assert!(listed.trim_end().ends_with("#2 · resolved"), "{listed}");
     for state in ["acknowledged", "actioned", "abandoned"] {
-        assert!(
-            world
-                .fails(65, &["ack", &id, "--status", state, "--as", "bob"])
-                .contains("a step back")
+        assert_contains!(
+            world.fails(65, &["ack", &id, "--status", state, "--as", "bob"]),
+            "a step back"
         );
     }
     world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]);
@@ -165,7 +163,7 @@ fn a_withdrawal_that_was_committed_is_carried_out_after_a_kill() {
     world.write("inbox/bob/expired", "in the way");
     world.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
     assert_eq!(world.inbox("bob").len(), 1);
-    std::fs::remove_file(world.room("inbox/bob/expired")).expect("the file in the way");
+    files::remove_file(world.room("inbox/bob/expired"));
     world.pass();
     assert_eq!(
         (
@@ -188,10 +186,7 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
     }
     world.pass();
     let said = world.fails(65, &["ack", "msg_1", "--as", "bob"]);
-    assert!(
-        said.contains("alice/msg_1") && said.contains("carol/msg_1"),
-        "{said}"
-    );
+    assert_contains!(said, "alice/msg_1", "carol/msg_1");
     world.ok(&["ack", "carol/msg_1", "--as", "bob"]);
     assert_eq!(
         statuses(&world, "alice/msg_1", "bob"),

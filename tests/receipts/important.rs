@@ -2,6 +2,7 @@
 
 use super::from_mailbag;
 use crate::approvals::{drop_at, pass, run_at, say, time};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -28,11 +29,8 @@ fn all_know(world: &World, name: &str) {
     for agent in ["boss", "human"] {
         assert_eq!(escalated(world, agent), [name], "{agent}");
     }
-    let worklog = std::fs::read_to_string(world.path().join("WORKLOG.md")).expect("a worklog");
-    assert!(
-        worklog.contains("mailbag · escalation · unacknowledged: \"fire\""),
-        "{worklog}"
-    );
+    let worklog = files::read_text(world.path().join("WORKLOG.md"));
+    assert_contains!(worklog, "mailbag · escalation · unacknowledged: \"fire\"");
     world.verify();
 }
 

@@ -101,7 +101,7 @@ fn a_receipt_is_recorded_with_the_next_message_and_has_no_author() {
         (1, &Value::from("accepted")),
         "{seen:?}"
     );
-    assert!(world.ok(&["log"]).contains("bob seen: 2"));
+    assert_contains!(world.ok(&["log"]), "bob seen: 2");
     let who = world.json(&["who"]);
     let bob = who["agents"]
         .as_array()

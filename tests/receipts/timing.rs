@@ -213,7 +213,7 @@ fn an_escalation_survives_a_restart_and_a_lost_checkpoint() {
 #[test]
 fn a_wrong_duration_in_the_settings_gets_an_error_with_an_example() {
     let world = World::new().settings("answer_within = \"soon\"\n");
-    assert!(world.fails(65, &["settings"]).contains("30m"));
+    assert_contains!(world.fails(65, &["settings"]), "30m");
     let world = World::new().settings("answer_within = { urgent = \"5m\" }\n");
-    assert!(world.ok(&["settings"]).contains("urgent = \"5m\""));
+    assert_contains!(world.ok(&["settings"]), "urgent = \"5m\"");
 }

@@ -1,11 +1,11 @@
 //! Many agents, many files, many writers and readers at the same time.
 
+use crate::files;
 use crate::town::Town;
 use crate::world::{World, wait};
 use mailbag::room::Room;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -41,15 +41,15 @@ fn outboxes_that_were_empty_are_listed_again_after_a_change() {
     let room = Room::open(&world.room("")).expect("a room");
     let waiting = || room.waiting_files(9).expect("a number");
     for case in ["whole", "damaged", "cut off", "missing"] {
-        let mut bytes = fs::read(&note).expect("a note");
+        let mut bytes = files::read(&note);
         match case {
             "damaged" => *bytes.last_mut().expect("a byte") ^= 1,
             "cut off" => bytes.truncate(40),
             _ => {}
         }
-        fs::write(&note, &bytes).expect("it is written");
+        files::write(&note, &bytes);
         if case == "missing" {
-            fs::remove_file(&note).expect("a note");
+            files::remove_file(&note);
         }
         assert_eq!(waiting(), 0, "{case}");
         let message = json!({"to": "a8", "body": case});
@@ -69,9 +69,8 @@ type Taken = BTreeMap<String, usize>;
 fn take(town: &Town, agent: &str, taken: &mut Taken) {
     for name in town.names(&format!("inbox/{agent}")) {
         let path = town.room(&format!("inbox/{agent}/{name}"));
-        let copy: Value =
-            serde_json::from_slice(&fs::read(&path).expect("its own inbox")).expect("whole");
-        fs::remove_file(path).expect("its own inbox");
+        let copy: Value = serde_json::from_slice(&files::read(&path)).expect("whole");
+        files::remove_file(path);
         *taken
             .entry(copy["body"].as_str().unwrap_or_default().to_owned())
             .or_default() += 1;
@@ -144,7 +143,7 @@ fn write_to_neighbours(town: &Town, n: usize, writers: usize, each: usize) {
         };
         let path = town.drop_file(&format!("a{n}"), &name, text);
         if m % 2 == 1 {
-            fs::rename(&path, path.with_file_name(format!("{m}.json"))).expect("its own outbox");
+            files::rename(&path, path.with_file_name(format!("{m}.json")));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The router's life: reloading, its end, and other routers.
 
+use crate::files;
 use crate::town::Town;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ fn a_registry_edited_by_hand_takes_effect_and_an_invalid_one_leaves_the_last_goo
         town.is_alive("alice", "carol");
         town.wait("the human hears of it", || town.count("human") > alerts);
         assert_eq!(
-            fs::read(town.room("registry.json")).expect("it is there"),
+            files::read(town.room("registry.json")),
             bad.as_bytes(),
             "it is not replaced"
         );
@@ -51,7 +52,7 @@ fn a_registry_edited_by_hand_takes_effect_and_an_invalid_one_leaves_the_last_goo
 #[test]
 fn a_registry_that_is_removed_leaves_the_last_good_one() {
     let town = Town::alice_and_bob().run();
-    fs::remove_file(town.room("registry.json")).expect("it is there");
+    files::remove_file(town.room("registry.json"));
     town.wait_for_reason("is missing");
     town.is_alive("alice", "bob");
     assert!(!town.room("registry.json").exists());
@@ -139,12 +140,11 @@ fn a_killed_router_s_lock_blocks_no_router() {
 #[test]
 fn polling_needs_no_file_events() {
     let mut town = Town::alice_and_bob();
-    town.start(&["--poll"]);
-    assert!(
-        town.words().contains("every two seconds"),
-        "{}",
-        town.words()
-    );
+    town.start(&["--poll", "--log-format", "json"]);
+    let words = town.words();
+    assert_contains!(words, "every two seconds");
+    let is_json = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    assert!(words.lines().all(is_json), "{words}");
     town.mail("alice", "1.json", json!({"to": "bob", "body": "one"}));
     town.wait_for_bodies("bob", &["one"]);
     town.mail("alice", "2.json", json!({"to": "bob", "body": "two"}));
@@ -156,10 +156,11 @@ fn polling_needs_no_file_events() {
 
 #[test]
 fn an_open_room_registers_whoever_makes_an_outbox() {
+    // P10
     let town = Town::of(&["alice"])
         .settings("admission = \"open\"\n")
         .run();
-    fs::create_dir(town.room("outbox/agent_engineer_7_xyz")).expect("its parent is there");
+    files::make_dir(town.room("outbox/agent_engineer_7_xyz"));
     town.mail(
         "agent_engineer_7_xyz",
         "x.json",
@@ -177,8 +178,9 @@ fn an_open_room_registers_whoever_makes_an_outbox() {
 
 #[test]
 fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
+    // P10
     let mut town = Town::of(&["alice"]).run();
-    fs::create_dir(town.room("outbox/stranger")).expect("its parent is there");
+    files::make_dir(town.room("outbox/stranger"));
     for n in 0..3 {
         town.mail(
             "stranger",
@@ -218,7 +220,7 @@ fn mail_dropped_beside_the_outboxes_is_said() {
 #[test]
 fn a_router_watches_outboxes_again_after_all_were_moved_away() {
     let town = Town::alice_and_bob().run();
-    fs::rename(town.room("outbox"), town.path().join("moved")).expect("the same file system");
+    files::rename(town.room("outbox"), town.path().join("moved"));
     town.wait("they are made anew", || town.room("outbox/alice").is_dir());
     town.is_alive("alice", "bob");
     town.is_alive("bob", "alice");
@@ -228,9 +230,9 @@ fn a_router_watches_outboxes_again_after_all_were_moved_away() {
 fn a_room_that_is_moved_while_a_router_runs_still_has_its_mail_delivered() {
     let town = Town::alice_and_bob().run();
     let moved = town.path().join("moved");
-    fs::rename(town.room(""), &moved).expect("the same file system");
+    files::rename(town.room(""), &moved);
     let message = |body: &str| json!({"to": "bob", "body": body}).to_string();
-    fs::write(moved.join("outbox/alice/x.json"), message("known")).expect("an outbox");
+    files::write(moved.join("outbox/alice/x.json"), message("known"));
     let has = |body: &str| {
         let mails = fs::read_dir(moved.join("inbox/bob"))
             .into_iter()
@@ -255,13 +257,9 @@ fn a_room_that_is_moved_while_a_router_runs_still_has_its_mail_delivered() {
     town.wait("an outbox that is new", || {
         moved.join("outbox/carol").is_dir()
     });
-    fs::write(moved.join("outbox/carol/x.json"), message("new")).expect("an outbox");
+    files::write(moved.join("outbox/carol/x.json"), message("new"));
     town.wait("mail from there", || has("new"));
-    assert!(
-        town.words().contains("the room was moved"),
-        "{}",
-        town.words()
-    );
+    assert_contains!(town.words(), "the room was moved");
 }
 
 #[test]
@@ -278,8 +276,8 @@ fn more_events_than_the_system_keeps_lose_no_mail() {
     // Making, closing and removing a file are three events.
     let draft = town.room("outbox/alice/.draft");
     for _ in 0..=most / 3 {
-        fs::write(&draft, "").expect("an outbox");
-        fs::remove_file(&draft).expect("a draft");
+        files::write(&draft, "");
+        files::remove_file(&draft);
     }
     town.drop_file(
         "alice",
@@ -296,7 +294,7 @@ fn more_events_than_the_system_keeps_lose_no_mail() {
 fn a_router_stops_when_its_lock_file_is_removed() {
     let mut town = Town::alice_and_bob().run();
     town.is_alive("alice", "bob");
-    fs::remove_file(town.room("spool/lock")).expect("it is there");
+    files::remove_file(town.room("spool/lock"));
     town.mail(
         "alice",
         "x.json",
@@ -304,7 +302,7 @@ fn a_router_stops_when_its_lock_file_is_removed() {
     );
     let (status, words) = town.ended();
     assert_eq!(status, 1, "{words}");
-    assert!(words.contains("spool/lock"), "{words}");
+    assert_contains!(words, "spool/lock");
     town.start(&[]);
     town.wait_for_bodies("bob", &["after the cleaning"]);
     town.verify();

@@ -1,6 +1,7 @@
 //! Temporary obstacles: the message waits, other mail is delivered, `status` shows the reason, and
 //! the message arrives once the cause is removed.
 
+use crate::files;
 use crate::town::{PATIENCE, Town, is_root, so_within, tool};
 use crate::world::{World, skip};
 use serde_json::json;
@@ -41,11 +42,11 @@ fn mail_waits_for(obstacle: impl FnOnce(&Town), reason: &str, removed: impl FnOn
 fn an_inbox_that_is_a_file_is_waited_for() {
     let make = |town: &Town| {
         fs::remove_dir(town.room("inbox/bob")).expect("it is empty");
-        fs::write(town.room("inbox/bob"), "mine").expect("its parent is there");
+        files::write(town.room("inbox/bob"), "mine");
     };
     mail_waits_for(make, "inbox/bob", |town| {
         assert_eq!(town.text("inbox/bob"), "mine");
-        fs::remove_file(town.room("inbox/bob")).expect("it is there");
+        files::remove_file(town.room("inbox/bob"));
     });
 }
 
@@ -53,13 +54,13 @@ fn an_inbox_that_is_a_file_is_waited_for() {
 fn mail_waits_while_an_inbox_is_a_symlink_and_its_target_is_not_touched() {
     let elsewhere = |town: &Town| town.path().join("elsewhere");
     let make = |town: &Town| {
-        fs::create_dir(elsewhere(town)).expect("the world");
+        files::make_dir(elsewhere(town));
         fs::remove_dir(town.room("inbox/bob")).expect("it is empty");
         symlink(elsewhere(town), town.room("inbox/bob")).expect("its parent is there");
     };
     mail_waits_for(make, "inbox/bob", |town| {
         assert_eq!(fs::read_dir(elsewhere(town)).expect("it stays").count(), 0);
-        fs::remove_file(town.room("inbox/bob")).expect("it is there");
+        files::remove_file(town.room("inbox/bob"));
     });
 }
 
@@ -115,7 +116,7 @@ struct Mounted(PathBuf);
 
 impl Mounted {
     fn tmpfs(place: PathBuf, options: &str) -> Mounted {
-        fs::create_dir_all(&place).expect("a directory to mount on");
+        files::make_dir(&place);
         let words = ["-t", "tmpfs", "-o", options, "mailbag-test"].map(OsStr::new);
         tool("mount", words.into_iter().chain([place.as_os_str()]));
         Mounted(place)
@@ -148,11 +149,11 @@ fn an_inbox_on_another_file_system_is_waited_for() {
 fn an_unreadable_outbox_delays_no_other_agent() {
     let town = Town::of(&["alice", "bob", "carol"]);
     fs::remove_dir(town.room("outbox/alice")).expect("it is empty");
-    fs::write(town.room("outbox/alice"), "mine").expect("its parent is there");
+    files::write(town.room("outbox/alice"), "mine");
     let town = town.run();
     town.is_alive("carol", "bob");
     town.wait_for_reason("outbox/alice");
-    fs::remove_file(town.room("outbox/alice")).expect("it is there");
+    files::remove_file(town.room("outbox/alice"));
     town.mail("alice", "x.json", json!({"to": "bob", "body": "at last"}));
     town.wait_for_bodies("bob", &["at last"]);
 }
@@ -185,12 +186,11 @@ fn a_full_disk_is_waited_out_and_status_says_so() {
     }
     for n in 0..3 {
         let waits = town.room(&format!("outbox/alice/.waits-{n}"));
-        fs::rename(&waits, waits.with_file_name(format!("{n}.json")))
-            .expect("a rename needs no space");
+        files::rename(&waits, waits.with_file_name(format!("{n}.json")));
     }
     town.wait_for_reason("No space left");
     assert_eq!((town.count("bob"), town.count("carol")), (0, 0));
-    fs::remove_dir_all(&filler).expect("it is there");
+    files::remove_dir(&filler);
     town.wait("both have both", || {
         (town.count("bob"), town.count("carol")) == (2, 2)
     });
@@ -243,7 +243,7 @@ fn without_descriptors_mail_waits_and_the_router_lives() {
         json!({"to": "bob", "body": "no descriptors"}),
     );
     // Whatever makes it look around must not end it.
-    fs::create_dir(town.room("outbox/nobody-s")).expect("its parent is there");
+    files::make_dir(town.room("outbox/nobody-s"));
     town.router().signal(rustix::process::Signal::HUP);
     town.wait("it says so", || {
         town.words().contains("Too many open files")

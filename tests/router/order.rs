@@ -1,5 +1,6 @@
 //! The order of acceptance of one sender's files.
 
+use crate::files;
 use crate::sweep::letters::Random;
 use crate::town::{Town, listing, so_within};
 use crate::world::World;
@@ -7,7 +8,6 @@ use mailbag::disk::Dir;
 use mailbag::room::outbox::{Outboxes, SenderTurn};
 use rustix::process::Signal;
 use serde_json::json;
-use std::fs;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn drop_numbered(town: &Town, numbers: std::ops::Range<u32>) {
             &format!(".{n:05}"),
             json!({"to": "bob", "body": n.to_string()}),
         );
-        fs::rename(draft, town.room(&format!("outbox/alice/{n:05}.json"))).expect("a message");
+        files::rename(draft, town.room(&format!("outbox/alice/{n:05}.json")));
     }
 }
 
@@ -50,11 +50,11 @@ fn the_router_takes_the_first_names_of_very_many_files_first() {
     // P234
     let home = tempfile::TempDir::new().expect("a directory");
     let outbox = home.path().join("outbox/alice");
-    fs::create_dir_all(&outbox).expect("an outbox");
+    files::make_dir(&outbox);
     let name = |n: u32| format!("{n:06}.json");
     (0..70_000)
         .rev()
-        .for_each(|n| fs::write(outbox.join(name(n)), "").expect("a file"));
+        .for_each(|n| files::write(outbox.join(name(n)), ""));
     let (room, alice) = (Dir::open(home.path()).expect("a room"), Arc::from("alice"));
     // All stay at first, because they are empty; then they are taken.
     for stays in [true, false] {
@@ -68,7 +68,7 @@ fn the_router_takes_the_first_names_of_very_many_files_first() {
                 .names
                 .iter()
                 .filter(|_| !stays)
-                .for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
+                .for_each(|name| files::remove_file(outbox.join(name)));
             shown.extend(files.names);
         }
         assert_eq!(shown.len(), 70_000, "each of them once");
@@ -81,9 +81,9 @@ fn files_that_come_while_an_outbox_is_read_are_taken_in_their_order() {
     // P234
     let home = tempfile::TempDir::new().expect("a directory");
     let outbox = home.path().join("outbox/alice");
-    fs::create_dir_all(&outbox).expect("an outbox");
+    files::make_dir(&outbox);
     let drop_files = |numbers: std::ops::Range<u32>| {
-        numbers.for_each(|n| fs::write(outbox.join(format!("{n:06}.json")), "").expect("a file"));
+        numbers.for_each(|n| files::write(outbox.join(format!("{n:06}.json")), ""));
     };
     drop_files(0..20_000);
     let (room, alice) = (Dir::open(home.path()).expect("a room"), Arc::from("alice"));
@@ -106,7 +106,7 @@ fn files_that_come_while_an_outbox_is_read_are_taken_in_their_order() {
                     .collect();
                 there
                     .iter()
-                    .for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
+                    .for_each(|name| files::remove_file(outbox.join(name)));
                 shown.extend(there);
             }
             _ => {}
@@ -163,11 +163,10 @@ fn a_file_that_a_killed_router_picked_up_behind_a_file_of_lines_waits_for_the_la
         "spool/claim/9~alice~b.json",
         r#"{"to":"bob","body":"behind"}"#,
     );
-    fs::rename(
+    files::rename(
         world.room("outbox/alice/a.ndjson"),
         world.room("spool/claim/8~alice~a.ndjson"),
-    )
-    .expect("a claim");
+    );
     for came in [2, 4] {
         world.pass();
         let claims = listing(&world.room("spool/claim"));
@@ -191,7 +190,7 @@ fn drop_for_one_or_two(world: &World, sender: &str, files: usize) {
         };
         let text = json!({"to": to, "body": format!("{sender} {n}")}).to_string();
         let draft = world.drop_file(sender, &format!(".{n:06}"), text);
-        fs::rename(draft, world.room(&format!("outbox/{sender}/{n:06}.json"))).expect("a message");
+        files::rename(draft, world.room(&format!("outbox/{sender}/{n:06}.json")));
     }
 }
 

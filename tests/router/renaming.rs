@@ -1,5 +1,6 @@
 //! A renamed agent: its former name becomes an alias, and its mail and claims move to the new name.
 
+use crate::files;
 use crate::town::{Town, so_within};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -88,8 +89,8 @@ fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
     assert_eq!(recipient(&world, "5")["status"], "seen");
     assert_eq!(recipient(&world, "2")["status"], "announced");
     let shown = world.ok(&["trace", "4", "--as", "alice"]);
-    assert!(shown.contains("kiwi (now bob): delivered"), "{shown}");
-    assert!(world.ok(&["read", "#4", "--as", "bob"]).contains("third"));
+    assert_contains!(shown, "kiwi (now bob): delivered");
+    assert_contains!(world.ok(&["read", "#4", "--as", "bob"]), "third");
     world.pass();
     assert_eq!(recipient(&world, "4")["status"], "seen");
     world.send("alice", "kiwi", "later");
@@ -155,7 +156,7 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     world.ok(&["ack", "3", "--status", "resolved", "--as", "bob"]);
     assert_eq!(recipient(&world, "3")["status"], "resolved");
     let pending = world.json(&["pending", "--as", "bob"]);
-    assert!(pending.to_string().contains("which port?"), "{pending}");
+    assert_contains!(pending.to_string(), "which port?"; "{pending}");
     world.ok(&["reply", "2", "8080", "--as", "bob"]);
     world.mail(
         "bob",
@@ -172,11 +173,8 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
         world.json(&["pending", "--as", "bob"])
     );
     let thread = world.ok(&["thread", "bare", "--as", "alice"]);
-    assert!(thread.contains("and?") && thread.contains("so"), "{thread}");
-    assert!(
-        world.ok(&["list", "--as", "bob"]).contains("do this"),
-        "it sees the mail of its first name"
-    );
+    assert_contains!(thread, "and?", "so");
+    assert_contains!(world.ok(&["list", "--as", "bob"]), "do this"; "it sees the mail of its first name");
     world.ok(&["ack", &own, "--status", "withdrawn", "--as", "bob"]);
     world.pass();
     assert!(
@@ -399,8 +397,8 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
         "a.json",
         json!({"id": "a", "to": "kiwi", "body": "staged"}),
     );
-    fs::remove_dir_all(world.room("inbox/kiwi")).expect("it is there");
-    fs::write(world.room("inbox/kiwi"), "in the way").expect("a file");
+    files::remove_dir(world.room("inbox/kiwi"));
+    files::write(world.room("inbox/kiwi"), "in the way");
     world.pass();
     let staged = || {
         fs::read_dir(world.room("spool/stage"))
@@ -453,11 +451,7 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
     rename(&world, "kiwi", "bob");
     world.pass();
     assert_eq!(world.bodies("bob"), ["two.json"]);
-    assert!(
-        world
-            .ok(&["list", "--as", "bob", "--unread"])
-            .contains("two.json")
-    );
+    assert_contains!(world.ok(&["list", "--as", "bob", "--unread"]), "two.json");
     world.ok(&["read", "--as", "bob"]);
     world.pass();
     let trace = world.json(&["trace", "2", "--as", "alice"]);
@@ -485,10 +479,10 @@ fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
         "kiwi"
     );
     let corrected = world.path().join("corrected.json");
-    fs::write(&corrected, r#"{"to": "carol", "body": "hello"}"#).expect("a file");
+    files::write(&corrected, r#"{"to": "carol", "body": "hello"}"#);
     let corrected = corrected.to_str().expect("UTF-8");
     let again = world.ok(&["rejected", "retry", "2", corrected]);
-    assert!(again.contains("accepted"), "{again}");
+    assert_contains!(again, "accepted");
     assert_eq!(world.inbox("carol")[0]["from"], "bob");
     // The second retry of a file that a sync tool restored.
     for body in ["hello", "other"] {
@@ -516,7 +510,7 @@ fn an_approval_between_two_names_of_one_agent_is_left_to_the_human() {
     assert_eq!(pending("human")[0]["kind"], "approval");
     let notice = world.inbox("human").pop().expect("an escalation");
     let body = notice["body"].as_str().unwrap_or_default();
-    assert!(body.contains("is the sender now"), "{body}");
+    assert_contains!(body, "is the sender now");
     world.decide("human", "kiwi/d", "yes", &[]).ok(&["decide"]);
     assert_eq!(pending("human").as_array().map(Vec::len), Some(0));
     let outcome = world.inbox("bob").pop().expect("the decision");

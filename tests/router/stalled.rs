@@ -18,9 +18,9 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
         world.json(&["status"])["stalled"]["stopped"] == true
     });
     let fix = format!("kill -CONT {}", world.json(&["status"])["stalled"]["pid"]);
-    assert!(world.ok(&["status"]).contains("0 files wait"));
+    assert_contains!(world.ok(&["status"]), "0 files wait");
     world.drop_file("alice", "two.json", r#"{"to": "bob", "body": "two"}"#);
-    assert!(world.ok(&["status"]).contains("1 file waits"));
+    assert_contains!(world.ok(&["status"]), "1 file waits");
     for args in [
         &["status"][..],
         &["doctor"],
@@ -67,16 +67,8 @@ fn a_router_that_hangs_is_reported_after_a_minute_without_a_step() {
     assert!(world.json(&["status"])["stalled"].is_null());
     step(90);
     let said = world.ok(&["status"]);
-    assert!(
-        said.contains("does not respond") && said.contains("1 file waits"),
-        "{said}"
-    );
-    assert!(
-        world
-            .run(&["inbox", "bob"])
-            .err
-            .contains("does not respond")
-    );
+    assert_contains!(said, "does not respond", "1 file waits");
+    assert_contains!(world.run(&["inbox", "bob"]).err, "does not respond");
     // A backup makes a router wait on purpose.
     let paused =
         std::fs::File::create(world.room("spool/turn.wanted")).expect("the lock of a backup");

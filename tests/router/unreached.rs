@@ -150,10 +150,7 @@ fn a_misspelled_mention_beside_a_correct_one_is_reported() {
     let notices = notices(&world);
     assert_eq!(notices.len(), 1, "{notices:?}");
     let body = notices[0]["body"].as_str().unwrap_or_default();
-    assert!(
-        body.contains("no agent is called \"@carlo\"") && body.contains("did you mean carol?"),
-        "{body}"
-    );
+    assert_contains!(body, "no agent is called \"@carlo\"", "did you mean carol?");
 }
 
 #[test]
@@ -243,11 +240,7 @@ fn send_says_that_no_agent_received_the_message() {
         (3, "sent #2, but no agent received it\n"),
         "{ran:?}"
     );
-    assert!(
-        ran.err
-            .contains("no agent subscribes to #auth-modul; did you mean #auth-module?"),
-        "{ran:?}"
-    );
+    assert_contains!(ran.err, "no agent subscribes to #auth-modul; did you mean #auth-module?"; "{ran:?}");
     assert_eq!(
         notices(&world),
         Vec::<Value>::new(),
@@ -309,10 +302,10 @@ fn a_question_that_reaches_no_agent_fails_immediately() {
     // P401
     let world = room();
     let complaint = world.fails(3, &["ask", "#auth-modul", "which port?", "--as", "alice"]);
-    assert!(
-        complaint.contains("no agent received question")
-            && complaint.contains("did you mean #auth-module?"),
-        "{complaint}"
+    assert_contains!(
+        complaint,
+        "no agent received question",
+        "did you mean #auth-module?"
     );
 }
 

@@ -2,6 +2,7 @@
 
 use super::ledger::{Ledger, bounce};
 use super::{AGENTS, Bell, name, role};
+use crate::files;
 use crate::sweep::letters::Random;
 use crate::town::Town;
 use crate::world::World;
@@ -253,10 +254,10 @@ impl<'a> Agent<'a> {
         let to = match self.random.below(5) {
             0 => "seen",
             1 => "done",
-            _ => return fs::remove_file(path).expect("its own inbox"),
+            _ => return files::remove_file(path),
         };
         let directory = self.town.room(&format!("{inbox}/{to}"));
-        fs::create_dir_all(&directory).expect("its own inbox");
-        fs::rename(path, directory.join(name)).expect("its own inbox");
+        files::make_dir(&directory);
+        files::rename(path, directory.join(name));
     }
 }

@@ -1,7 +1,8 @@
 //! The sent and the taken messages of each agent: each message once.
 
+use crate::files;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ impl Verdict {
 impl Ledger {
     /// A reader's ledger; each taken message is recorded in this directory before it is touched.
     pub(super) fn of(reader: &str, directory: &Path) -> Ledger {
-        fs::create_dir_all(directory).expect("the world");
+        files::make_dir(directory);
         let record = directory.join(reader);
         let writer = File::options()
             .create(true)
@@ -80,7 +81,7 @@ impl Ledger {
     /// Reads the record back.
     pub(super) fn close(mut self) -> Ledger {
         self.writer = None;
-        let lines = fs::read_to_string(&self.record).expect("it was written");
+        let lines = files::read_text(&self.record);
         self.taken = lines
             .lines()
             .map(|key| (self.reader.clone(), key.to_owned()))

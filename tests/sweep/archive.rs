@@ -1,6 +1,7 @@
 //! The archiver, killed at every step, unplugged, refused its calls, and beside a router that is killed: every original
 //! is in its place or in the archive, once in the end, and the log stays whole.
 
+use crate::files;
 use super::ledger::Figures;
 use super::letters::Random;
 use super::scenario::{PROGRAM, Setting, World};
@@ -306,7 +307,7 @@ fn a_file_that_changes_while_it_is_packed_stays() -> Done {
                 let to = call.paths.last().expect("a path");
                 let is_now = call.name == moment && (*to == file || to.to_string_lossy().contains("/sent-"));
                 if is_now && !changed.replace(true) {
-                    fs::write(&file, content).expect("written");
+                    files::write(&file, content);
                 }
             })
             .run(archiver(&room), Plan::Count)?;

@@ -40,11 +40,11 @@ fn a_router_that_starts_on_a_full_disk_says_what_waits() -> Done {
     let status = || world.json(&["--room", &room, "status"]);
     wait("all files are reported", || status()["blocked"].as_array().is_some_and(|blocked| blocked.len() == 6));
     let said = world.ok(&["--room", &room, "status"]);
-    assert!(said.contains("6 picked up") && said.contains("No space left"), "{said}");
+    assert_contains!(said, "6 picked up", "No space left");
     assert!(status()["router"]["since"].as_str().is_some_and(|since| since.starts_with("20")), "{said}");
     router.signal(rustix::process::Signal::STOP);
     wait("the stop", || status()["stalled"]["stopped"] == true);
-    assert!(world.ok(&["--room", &room, "status"]).contains("6 files wait"));
+    assert_contains!(world.ok(&["--room", &room, "status"]), "6 files wait");
     router.signal(rustix::process::Signal::CONT);
     for n in 0..4 {
         fs::remove_file(device.path().join(format!("fill-{n}")))?;

@@ -1,5 +1,6 @@
 //! Tests of the tracer with small programs. Their files show exactly the calls that happened.
 
+use crate::files;
 use super::tracer::{End, Moment, Outcome, Plan, Tracer};
 use crate::world::skip;
 use std::cell::Cell;
@@ -140,7 +141,7 @@ fn makes_a_call_fail_once_or_from_then_on() -> Done {
         let outcome = run(&room, "mkdir 1 2 3 4", plan)?;
         assert_eq!(names(&room)?, left);
         assert_eq!(outcome.failed, failed);
-        assert!(outcome.stderr.contains("No space left on device"), "{}", outcome.stderr);
+        assert_contains!(outcome.stderr, "No space left on device");
         assert_eq!(outcome.end, End::Exited(1));
     }
     Ok(())
@@ -161,7 +162,7 @@ fn a_stopped_program_stays_stopped_until_it_is_continued() -> Done {
     let stopped = shell(room.path(), "kill -STOP $$; mkdir on");
     let outcome = Tracer::new(room.path())?.deadline(Duration::from_millis(300)).run(stopped, Plan::Count)?;
     assert_eq!((outcome.end, names(&room)?.len()), (End::Hung, 0));
-    assert!(outcome.stderr.contains("thread: Name:"), "what each thread was doing: {}", outcome.stderr);
+    assert_contains!(outcome.stderr, "thread: Name:"; "what each thread was doing");
 
     let continued = "(until [ -d on ]; do kill -CONT $$; done) & kill -STOP $$; mkdir on; wait";
     assert_eq!(run(&room, continued, Plan::Count)?.end, End::Exited(0));
@@ -186,12 +187,12 @@ fn others_can_act_at_the_very_moment_of_a_call() -> Done {
     let outcome = Tracer::new(room.path())?
         .at_call(|call| {
             if call.number == Some(2) {
-                fs::create_dir(room.path().join("2")).expect("the directory is not there yet");
+                files::make_dir(room.path().join("2"));
             }
         })
         .before_kill(|| cut.set(names(&room).map_or(0, |names| names.len())))
         .run(shell(room.path(), "mkdir 1 2 3 4"), Plan::Kill { call: 4, moment: Moment::Before })?;
-    assert!(outcome.stderr.contains("File exists"), "{}", outcome.stderr);
+    assert_contains!(outcome.stderr, "File exists");
     assert_eq!((cut.get(), outcome.end), (3, End::Killed));
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! import cycles.
 
 use super::{Source, sources};
+use crate::files;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A module's path below the crate.
@@ -108,8 +109,7 @@ fn reaches(edges: &BTreeMap<&Module, BTreeSet<Module>>, from: &Module, to: &Modu
 #[test]
 fn each_floor_says_what_it_is_for_and_what_does_not_belong_there() {
     for floor in floors() {
-        let text =
-            std::fs::read_to_string(format!("src/{floor}/mod.rs")).expect("a floor is a folder");
+        let text = files::read_text(format!("src/{floor}/mod.rs"));
         let said: Vec<&str> = text
             .lines()
             .take_while(|line| line.starts_with("//!"))
@@ -129,7 +129,7 @@ fn each_floor_says_what_it_is_for_and_what_does_not_belong_there() {
 
 /// The floors in `lib.rs`, from the ground up.
 fn floors() -> Vec<String> {
-    let text = std::fs::read_to_string("src/lib.rs").expect("lib.rs");
+    let text = files::read_text("src/lib.rs");
     text.lines()
         .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
         .map(str::to_owned)

@@ -4,9 +4,9 @@
 //! it is, such as a quotation, ends with `prose-ok`.
 
 use super::all;
+use crate::files;
 use regex::{Regex, RegexSet};
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::LazyLock;
 
 /// The most places in each folder; zero without an entry.
@@ -177,7 +177,7 @@ fn no_folder_exceeds_its_budget_of_hard_sentences() {
             .iter()
             .any(|end| path.ends_with(end));
         if is_prose && !path.starts_with("docs/man/") && path != "docs/changelog.md" {
-            let text = fs::read_to_string(&*path).expect("UTF-8");
+            let text = files::read_text(&*path);
             places
                 .entry(folder_of(&path).to_owned())
                 .or_default()

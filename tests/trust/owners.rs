@@ -1,6 +1,7 @@
 //! A room that belongs to another user is used only once the person agreed. Needs root, who can be other users.
 
 use super::{bell, rung};
+use crate::files;
 use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::World;
 use serde_json::{Value, json};
@@ -70,10 +71,7 @@ fn trust_of_a_foreign_room_can_be_given_and_revoked() {
         return;
     };
     let shown = town.ok(&["trust", "--yes"]);
-    assert!(
-        shown.contains("user 65534") && shown.contains("not you"),
-        "{shown}"
-    );
+    assert_contains!(shown, "user 65534", "not you");
     town.send("alice", "bob", "hello");
     town.ok(&["trust", "--revoke"]);
     town.fails(1, &["send", "bob", "hello", "--as", "alice"]);
@@ -139,10 +137,7 @@ fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
     ];
     let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
     let said = town.pipe(&["mcp"], input).out;
-    assert!(
-        said.contains("belongs to user 65534") && said.contains("a person can run"),
-        "{said}"
-    );
+    assert_contains!(said, "belongs to user 65534", "a person can run");
 }
 
 #[test]
@@ -153,7 +148,7 @@ fn a_link_to_a_foreign_room_is_rejected_like_its_path() {
     };
     symlink(town.room(""), town.path().join("link")).expect("a link");
     let said = town.fails(1, &["--room", "link", "inbox", "bob"]);
-    assert!(said.contains("belongs to user 65534"), "{said}");
+    assert_contains!(said, "belongs to user 65534");
 }
 
 #[test]
@@ -163,7 +158,7 @@ fn another_room_in_the_place_of_a_trusted_one_is_not_trusted() {
         return;
     };
     town.ok(&["trust", "--yes"]);
-    fs::write(town.room("spool/room"), "another-room\n").expect("a file");
+    files::write(town.room("spool/room"), "another-room\n");
     town.fails(1, &["inbox", "bob"]);
     town.ok(&["trust", "--yes"]);
     give(&town, "65533:65533");
@@ -185,7 +180,7 @@ fn another_user_below_a_room_of_root_is_rejected_and_may_trust_it() {
     let program = town.path().join("mailbag");
     copy_program(town.bare(&[]).get_program(), &program);
     let home = town.path().join("home");
-    fs::create_dir(&home).expect("a directory");
+    files::make_dir(&home);
     tool("chown", [NOBODY.as_ref(), home.as_os_str()]);
     let as_nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");
@@ -275,7 +270,7 @@ fn a_session_attaches_nothing_through_a_link_in_the_place_of_the_context() {
     // P300
     let outside = tempfile::tempdir().expect("a directory");
     let secret = outside.path().join("secret.txt");
-    fs::write(&secret, "secret").expect("a file");
+    files::write(&secret, "secret");
     let world = World::alice_and_bob();
     fs::remove_dir(world.room("context")).expect("the empty context");
     symlink(outside.path(), world.room("context")).expect("a link");

@@ -1,6 +1,7 @@
 //! A program that a registry names is started only if the person agreed to exactly that program.
 
 use super::{bell, rung};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -35,10 +36,7 @@ fn a_program_of_a_registry_that_arrived_is_not_started_before_the_person_agreed(
     });
     assert_eq!(rung(&town), [""; 0]);
     let shown = town.ok(&["trust", "--yes"]);
-    assert!(
-        shown.contains("for bob: not trusted") && shown.contains("echo"),
-        "{shown}"
-    );
+    assert_contains!(shown, "for bob: not trusted", "echo");
     mail(&town, "two");
     town.wait("it is started once that is agreed", || {
         rung(&town) == ["first"]
@@ -81,14 +79,11 @@ fn status_doctor_and_agent_show_say_what_is_not_agreed_to() {
     let town = brought("first");
     let status = town.json(&["status"]);
     assert_eq!(status["not_trusted"][0]["agent"], "bob", "{status:#}");
-    assert!(town.ok(&["status"]).contains("you have not trusted"));
+    assert_contains!(town.ok(&["status"]), "you have not trusted");
     let report = town.pipe(&["doctor", "--json"], "").out;
-    assert!(report.contains("program_not_trusted"), "{report}");
+    assert_contains!(report, "program_not_trusted");
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
-    assert!(
-        town.ok(&["agent", "show", "bob"])
-            .contains("wake_trusted  false")
-    );
+    assert_contains!(town.ok(&["agent", "show", "bob"]), "wake_trusted  false");
     assert_eq!(
         town.json(&["agent", "show", "alice"]).get("wake_trusted"),
         None
@@ -101,16 +96,10 @@ fn an_agent_can_not_agree_in_place_of_the_person() {
     let town = brought("first");
     let in_session = |args: &[&str]| town.run_env(args, "CLAUDE_CODE_SESSION_ID", "s1");
     let refused = in_session(&["trust", "--yes"]).fails(2, &["trust"]);
-    assert!(
-        refused.contains("only a person can change consent"),
-        "{refused}"
-    );
+    assert_contains!(refused, "only a person can change consent");
     let set = in_session(&["agent", "set", "bob", "--wake", &bell("second").to_string()])
         .fails(2, &["agent", "set"]);
-    assert!(
-        set.contains("only a person can set a program that wakes an agent"),
-        "{set}"
-    );
+    assert_contains!(set, "only a person can set a program that wakes an agent");
     assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
 }
 
@@ -119,10 +108,7 @@ fn without_a_terminal_and_without_yes_nothing_is_agreed_to() {
     // P108
     let town = brought("first");
     let refused = town.fails(2, &["trust"]);
-    assert!(
-        refused.contains("cannot ask for consent without a terminal"),
-        "{refused}"
-    );
+    assert_contains!(refused, "cannot ask for consent without a terminal");
     assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
 }
 
@@ -172,12 +158,9 @@ fn consent_can_be_listed_and_revoked() {
     let town = brought("first");
     town.ok(&["trust", "--yes"]);
     let listed = town.ok(&["trust", "--list"]);
-    assert!(
-        listed.contains(".mailbag") && listed.contains("start [\"sh\""),
-        "{listed}"
-    );
+    assert_contains!(listed, ".mailbag", "start [\"sh\"");
     let revoked = town.ok(&["trust", "--revoke"]);
-    assert!(revoked.contains("revoked for"), "{revoked}");
+    assert_contains!(revoked, "revoked for");
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
     town.fails(3, &["trust", "--revoke"]);
 }
@@ -201,7 +184,7 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
         town.json(&["--room", &room, "agent", "show", "bob"])["wake_trusted"],
         false
     );
-    std::fs::write(town.room("spool/room"), "another-room\n").expect("a file");
+    files::write(town.room("spool/room"), "another-room\n");
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
 }
 

@@ -1,6 +1,7 @@
 //! The record of a person's consent: outside the room, complete, and written only by its owner.
 
 use super::bell;
+use crate::files;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Moment, Plan, Tracer};
 use crate::world::{World, mode};
@@ -14,8 +15,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 fn record(world: &World) -> Value {
-    serde_json::from_slice(&fs::read(world.trust().join("trust.json")).expect("a file"))
-        .expect("JSON")
+    serde_json::from_slice(&files::read(world.trust().join("trust.json"))).expect("JSON")
 }
 
 /// bob, with a program that was agreed to.
@@ -48,7 +48,7 @@ fn the_consent_record_is_private_and_names_path_room_owner_and_program() {
         (mode(&directory), mode(&directory.join("trust.json"))),
         (0o700, 0o600)
     );
-    let text = fs::read(directory.join("trust.json")).expect("a file");
+    let text = files::read(directory.join("trust.json"));
     let record: Value = serde_json::from_slice(&text).expect("JSON");
     let room = &record["rooms"][0];
     assert_eq!(
@@ -88,18 +88,15 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
             "{shown:?}"
         );
         let refused = world.fails(1, &["trust", "--yes"]);
-        assert!(refused.contains("chmod"), "{refused}");
+        assert_contains!(refused, "chmod");
         set_mode(path, right);
     }
     assert_eq!(world.json(&["agent", "show", "bob"])["wake_trusted"], true);
-    fs::write(&file, "{\"version\": 1, \"rooms\": [").expect("a file");
+    files::write(&file, "{\"version\": 1, \"rooms\": [");
     let refused = world.fails(1, &["agent", "set", "bob", "--wake", r#"["true"]"#]);
-    assert!(
-        refused.contains("trust.json") && refused.contains("cannot be read"),
-        "{refused}"
-    );
+    assert_contains!(refused, "trust.json", "cannot be read");
     assert_eq!(
-        fs::read_to_string(&file).expect("a file"),
+        files::read_text(&file),
         "{\"version\": 1, \"rooms\": [",
         "it is never replaced"
     );
@@ -116,7 +113,7 @@ fn the_consent_record_is_found_by_variables_and_never_relative_to_a_repository()
     let world = World::with(&["alice"]);
     let home = world.trust().join("home");
     let set = |variables: &[(&str, &str)]| {
-        fs::create_dir_all(&home).expect("a directory");
+        files::make_dir(&home);
         let ran = world.run_with(
             &["agent", "set", "alice", "--wake", r#"["true"]"#],
             |command| {
@@ -187,7 +184,7 @@ fn simultaneous_consents_are_all_recorded() {
 fn killed_at_any_call_while_it_is_recorded_it_is_the_old_record_or_the_new() {
     // P109
     let world = agreed();
-    let before = fs::read(world.trust().join("trust.json")).expect("a file");
+    let before = files::read(world.trust().join("trust.json"));
     let args = ["agent", "set", "bob", "--wake", r#"["other"]"#];
     let run = |plan| {
         Tracer::new(world.trust())
@@ -209,7 +206,7 @@ fn killed_at_any_call_while_it_is_recorded_it_is_the_old_record_or_the_new() {
         .collect();
     assert!(points.len() > 8, "{points:?}");
     for (call, moment) in points {
-        fs::write(world.trust().join("trust.json"), &before).expect("a file");
+        files::write(world.trust().join("trust.json"), &before);
         assert_eq!(run(Plan::Kill { call, moment }).end, End::Killed);
         let programs = record(&world)["rooms"][0]["programs"]
             .as_array()

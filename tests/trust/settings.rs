@@ -1,13 +1,13 @@
 //! Settings that lead out of a room: without a question in a room that its user created, and with consent in any other.
 
+use crate::files;
 use crate::links::{Rooms, copy_all};
 use crate::world::World;
 use serde_json::json;
-use std::fs;
 
 /// Turns the room into a foreign one: its user did not create it on this machine.
 fn arrive(world: &World) {
-    fs::remove_file(world.trust().join("rooms.json")).expect("the record of created rooms");
+    files::remove_file(world.trust().join("rooms.json"));
 }
 
 fn value(world: &World, key: &str) -> String {
@@ -39,7 +39,7 @@ fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_pe
         assert_ne!(value(&world, key), wanted, "{text}");
         assert_eq!(world.json(&["trust", "--list"]), json!({"rooms": []}));
         let doctor = world.pipe(&["doctor", "--json"], "").out;
-        assert!(doctor.contains("setting_not_trusted"), "{text}: {doctor}");
+        assert_contains!(doctor, "setting_not_trusted"; "{text}");
         world.send("alice", "bob", "hello");
         assert_eq!(world.bodies("bob"), ["hello"], "mail within the room");
         let shown = world.json(&["trust", "--yes"]);
@@ -52,10 +52,7 @@ fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_pe
             .replace("README", "OTHER");
         world.write("settings.toml", other);
         assert_ne!(value(&world, key), wanted, "{text}");
-        assert!(
-            world.fails(2, &["trust"]).contains("without a terminal"),
-            "{text}"
-        );
+        assert_contains!(world.fails(2, &["trust"]), "without a terminal"; "{text}");
     }
 }
 
@@ -74,22 +71,19 @@ fn a_link_of_a_room_from_elsewhere_writes_into_no_other_room_before_the_person_a
     let withheld = &rooms.fit.json(&["status"])["withheld"];
     assert_eq!(withheld[0]["key"], "links.po", "{withheld}");
     for command in ["status", "doctor", "trust"] {
-        assert!(
-            rooms.fit.run(&[command]).out.contains("links.po"),
-            "{command}"
-        );
+        assert_contains!(rooms.fit.run(&[command]).out, "links.po"; "{command}");
     }
     let problem = rooms.fit.run(&["link", "status", "po"]).out;
-    assert!(
-        problem.contains("you have not agreed to the link po") && problem.contains("mailbag trust"),
-        "{problem}"
+    assert_contains!(
+        problem,
+        "you have not agreed to the link po",
+        "mailbag trust"
     );
     rooms.fit.ok(&["trust", "--yes"]);
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["hello"]);
     // Consent is for exactly this link.
-    let other = fs::read_to_string(rooms.fit.room("settings.toml"))
-        .expect("settings")
+    let other = files::read_text(rooms.fit.room("settings.toml"))
         .replace("accept = ", "as = \"x\"\naccept = ");
     rooms.fit.write("settings.toml", other);
     rooms.alice_says(json!({"to": "po:Sintra", "body": "again"}));
@@ -108,7 +102,7 @@ fn a_room_that_its_user_created_needs_no_question_and_its_copy_does() {
         let wanted = value(&world, key);
         assert_eq!(world.json(&["trust"])["settings"], json!([]), "{text}");
         let copy = world.path().join("copy/.mailbag");
-        fs::create_dir_all(&copy).expect("a directory");
+        files::make_dir(&copy);
         copy_all(&world.room(""), &copy);
         let copied = world.ok(&["--room", "copy/.mailbag", "settings"]);
         assert!(
@@ -125,7 +119,7 @@ fn a_room_that_its_user_created_needs_no_question_and_its_copy_does() {
 fn init_over_existing_settings_gives_no_consent() {
     // P301
     let world = World::empty();
-    fs::create_dir(world.room("")).expect("a directory");
+    files::make_dir(world.room(""));
     world.write("settings.toml", "attach_from = [\"/etc\"]\n");
     world.ok(&["init"]);
     assert_eq!(value(&world, "attach_from"), "[]");
@@ -136,7 +130,7 @@ fn a_session_attaches_nothing_by_a_setting_from_elsewhere() {
     // P301
     let outside = tempfile::tempdir().expect("a directory");
     let secret = outside.path().join("secret.txt");
-    fs::write(&secret, "secret").expect("a file");
+    files::write(&secret, "secret");
     let attach = |world: &World| {
         let args = [
             "send",

@@ -1,6 +1,7 @@
 //! A waiting command routes if no other process does.
 
 use super::{Beside, is_free, routes};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
@@ -101,7 +102,7 @@ fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
         json!({"to": "bob", "body": "by the router"}),
     );
     for one in waiting {
-        assert!(one.ends(&town, 0).contains("by the router"));
+        assert_contains!(one.ends(&town, 0), "by the router");
     }
     town.is_alive("alice", "bob");
 }
@@ -129,8 +130,8 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     world.send("alice", "bob", "one");
     world.ok(&["read", "--as", "bob"]);
     let log = world.room("log/00000001.ndjson");
-    let text = std::fs::read_to_string(&log).expect("the log");
-    std::fs::write(&log, text.replacen("\"seq\":1,", "\"seq\":7,", 1)).expect("it can be written");
+    let text = files::read_text(&log);
+    files::write(&log, text.replacen("\"seq\":1,", "\"seq\":7,", 1));
     std::fs::remove_file(world.room("spool/checkpoint")).ok();
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
     world.wait("it says so", || waiting.err().contains("cannot deliver"));
@@ -138,5 +139,5 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
         "inbox/bob/x.json",
         r#"{"from": "alice", "body": "by hand"}"#,
     );
-    assert!(waiting.ends(&world, 0).contains("by hand"));
+    assert_contains!(waiting.ends(&world, 0), "by hand");
 }

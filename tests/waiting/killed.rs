@@ -1,6 +1,7 @@
 //! Takers killed at each of their system calls that changes something in a shared inbox.
 
 use super::sharing::{places, shop};
+use crate::files;
 use crate::sweep::tracer::{Moment, Outcome, Plan, Tracer};
 use crate::world::World;
 
@@ -60,8 +61,7 @@ fn a_done_killed_at_any_call_leaves_the_message_in_one_place() {
     let seen = town.room("inbox/builders/seen");
     let again = || {
         for name in town.names("inbox/builders/seen") {
-            std::fs::rename(seen.join(&name), town.room("inbox/builders").join(&name))
-                .expect("a file");
+            files::rename(seen.join(&name), town.room("inbox/builders").join(&name));
         }
         if !town.names("inbox/builders").is_empty() {
             town.ok(&["take", "--as", "builders", "--holder", "h", "--lease", "1h"]);

@@ -1,6 +1,7 @@
 //! `mailbag take` and `mailbag take --done`: one consumer after the other.
 
 use super::{Beside, routes};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -47,15 +48,13 @@ fn the_most_urgent_comes_first_and_then_the_oldest() {
             "{taken}"
         );
     }
-    assert!(
-        world
-            .fails(3, &["take", "--as", "builders"])
-            .contains("no message to lease")
+    assert_contains!(
+        world.fails(3, &["take", "--as", "builders"]),
+        "no message to lease"
     );
-    assert!(
-        world
-            .fails(4, &["take", "--as", "builders", "--wait", "50ms"])
-            .contains("50ms")
+    assert_contains!(
+        world.fails(4, &["take", "--as", "builders", "--wait", "50ms"]),
+        "50ms"
     );
     assert_eq!(
         (
@@ -82,10 +81,9 @@ fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
     ))["id"]
         .clone();
     let id = id.as_str().expect("an id");
-    assert!(
-        world
-            .ok(&["take", "--give-back", id, "--as", "builders"])
-            .contains("released")
+    assert_contains!(
+        world.ok(&["take", "--give-back", id, "--as", "builders"]),
+        "released"
     );
     assert_eq!(world.names("inbox/builders").len(), 1);
     let again = take(&world, &[]);
@@ -125,20 +123,14 @@ fn a_taken_message_returns_after_its_lease_and_a_late_done_names_the_new_holder(
         second.as_ref().is_some_and(|ran| ran.code == 0)
     });
     let second = second.expect("it was taken again");
-    assert!(
-        second.err.contains("returned ") && second.err.contains("first"),
-        "{second:?}"
-    );
+    assert_contains!(second.err, "returned ", "first"; "{second:?}");
     for args in [
         &["take", "--done", &seq][..],
         &["take", "--done", &seq, "--holder", "first"],
         &["take", "--renew", &seq],
     ] {
         let said = world.fails(65, &[args, &["--as", "builders"]].concat());
-        assert!(
-            said.contains("is leased to second") && said.contains("until"),
-            "{said}"
-        );
+        assert_contains!(said, "is leased to second", "until");
     }
     assert_eq!(world.names("inbox/builders/taken").len(), 1);
     world.ok(&[
@@ -237,9 +229,9 @@ fn a_message_taken_by_hand_has_a_lease_of_ten_minutes() {
     // P64 and P65
     let world = shop_with("one");
     let name = world.names("inbox/builders")[0].clone();
-    std::fs::create_dir_all(world.room("inbox/builders/taken")).expect("a directory");
+    files::make_dir(world.room("inbox/builders/taken"));
     let taken = world.room(&format!("inbox/builders/taken/{name}"));
-    std::fs::rename(world.room(&format!("inbox/builders/{name}")), &taken).expect("a file");
+    files::rename(world.room(&format!("inbox/builders/{name}")), &taken);
     world.fails(3, &["take", "--as", "builders"]);
     let later = (chrono::Utc::now() + chrono::Duration::minutes(11)).to_rfc3339();
     let mut take = world.program(&["take", "--as", "builders"]);
@@ -282,10 +274,7 @@ fn a_file_with_the_longest_name_can_be_taken() {
         r#"{"id": "long", "from": "alice", "body": "by hand"}"#,
     );
     let taken = take(&world, &["--lease", "1h"])["message"].to_string();
-    assert!(
-        taken.contains("by hand") && taken.contains("sender unknown"),
-        "{taken}"
-    );
+    assert_contains!(taken, "by hand", "sender unknown");
     world.ok(&["take", "--done", &name, "--as", "builders"]);
     assert_eq!(world.names("inbox/builders/seen"), [name]);
 }
@@ -362,7 +351,7 @@ fn a_message_moves_under_another_name_if_its_name_is_occupied() {
     );
     let id = handed("given back");
     let name = world.names("inbox/bob/taken").remove(0);
-    let bytes = std::fs::read(world.room(&format!("inbox/bob/taken/{name}"))).expect("the message");
+    let bytes = files::read(world.room(&format!("inbox/bob/taken/{name}")));
     world.write(&format!("inbox/bob/{name}"), &bytes);
     assert!(
         world.run(&["take", "--as", "bob"]).out.is_empty(),

@@ -1,6 +1,7 @@
 //! `mailbag wait`
 
 use super::{Beside, is_free, routes};
+use crate::files;
 use crate::town::Town;
 use crate::world::{World, skip};
 use rustix::process::Signal;
@@ -52,10 +53,9 @@ fn wait_ends_with_its_own_status_at_the_timeout() {
         (&error["error"]["code"], &error["error"]["exit"]),
         (&json!("timeout"), &json!(4))
     );
-    assert!(
-        world
-            .fails(2, &["wait", "--as", "bob", "--timeout", "soon"])
-            .contains("30s")
+    assert_contains!(
+        world.fails(2, &["wait", "--as", "bob", "--timeout", "soon"]),
+        "30s"
     );
 }
 
@@ -118,10 +118,7 @@ fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
         r#"{"from": "alice", "body": "by hand"}"#,
     );
     let shown = waiting.ends(&world, 0);
-    assert!(
-        shown.contains("by hand") && shown.contains("sender unknown"),
-        "{shown}"
-    );
+    assert_contains!(shown, "by hand", "sender unknown");
     let garbage = world.write("inbox/bob/a.json", "{");
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     let file = std::fs::File::options()
@@ -129,25 +126,22 @@ fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
         .open(garbage)
         .expect("a file");
     file.set_modified(long_ago).expect("its time can be set");
-    assert!(
-        world
-            .ok(&["wait", "--as", "bob", "--timeout", "0"])
-            .contains("not a message")
+    assert_contains!(
+        world.ok(&["wait", "--as", "bob", "--timeout", "0"]),
+        "not a message"
     );
 }
 
 #[test]
 fn wait_rejects_an_impossible_filter_immediately() {
     let world = World::alice_and_bob();
-    assert!(
-        world
-            .fails(3, &["wait", "--as", "bob", "--from", "alcie"])
-            .contains("alice")
+    assert_contains!(
+        world.fails(3, &["wait", "--as", "bob", "--from", "alcie"]),
+        "alice"
     );
-    assert!(
-        world
-            .fails(2, &["wait", "--as", "bob", "--type", "anwser"])
-            .contains("answer")
+    assert_contains!(
+        world.fails(2, &["wait", "--as", "bob", "--type", "anwser"]),
+        "answer"
     );
     world.fails(
         4,
@@ -180,7 +174,7 @@ fn an_inbox_that_is_replaced_is_watched_again() {
     let mut waiting = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "before"}));
     town.wait("it follows", || waiting.out().contains("before"));
-    std::fs::rename(town.room("inbox/bob"), town.room("inbox/.old")).expect("it is there");
+    files::rename(town.room("inbox/bob"), town.room("inbox/.old"));
     town.mail("alice", "2.json", json!({"to": "bob", "body": "after"}));
     town.wait("it follows the new one", || waiting.out().contains("after"));
     waiting.signal(Signal::TERM);

@@ -53,10 +53,7 @@ fn the_sender_sees_that_a_wake_was_requested_started_and_succeeded() {
         steps(&town, "alice/m1") == ["requested", "started", "succeeded"]
     });
     let trace = town.ok(&["trace", "alice/m1"]);
-    assert!(
-        trace.contains("bob: delivered") && trace.contains("  wake succeeded\n"),
-        "{trace}"
-    );
+    assert_contains!(trace, "bob: delivered", "  wake succeeded\n");
     assert_eq!(failed(&town), (0, 0));
     town.verify();
 }
@@ -77,9 +74,9 @@ fn a_wake_that_failed_needs_the_human_until_another_one_succeeds() {
         (&failure["step"], &failure["reason"]),
         (&json!("failed"), &json!("sh: exit status: 3 no such bell"))
     );
-    assert!(
-        town.ok(&["who"])
-            .contains("wake failed just now: sh: exit status: 3 no such bell")
+    assert_contains!(
+        town.ok(&["who"]),
+        "wake failed just now: sh: exit status: 3 no such bell"
     );
     town.write("../repaired", "");
     town.mail(
@@ -126,10 +123,7 @@ fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_liste
     assert_eq!(failed(&town), (1, 1));
     town.ok(&["dismiss", &number, "--as", "human"]);
     town.wait("the list is empty", || failed(&town) == (0, 0));
-    assert!(
-        town.ok(&["trace", "alice/m1"]).contains("bob: delivered"),
-        "it is bob's to close"
-    );
+    assert_contains!(town.ok(&["trace", "alice/m1"]), "bob: delivered"; "it is bob's to close");
     let again = World::run(&town, &["dismiss", &number, "--as", "human"]);
     assert!(
         again.code != 0,
@@ -233,7 +227,10 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         json!({"id": "m1", "to": "bob", "body": "anybody there?"}),
     );
     at(&world, "10:00", &["run", "--once"]);
-    assert!(hook_at(&world, "10:01", "UserPromptSubmit").contains("anybody there?"));
+    assert_contains!(
+        hook_at(&world, "10:01", "UserPromptSubmit"),
+        "anybody there?"
+    );
     hook_at(&world, "10:02", "Stop");
     at(&world, "16:01", &["run", "--once"]);
     assert_eq!(
@@ -252,7 +249,7 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         ),
         (0, 0)
     );
-    assert!(at(&world, "16:03", &["trace", "alice/m1"]).contains("wake again\n"));
+    assert_contains!(at(&world, "16:03", &["trace", "alice/m1"]), "wake again\n");
     for time in ["16:04", "16:12"] {
         at(&world, time, &["run", "--once"]);
         assert_eq!(alerts(&world).len(), 0, "the session has ten minutes");
@@ -265,16 +262,10 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    assert!(
-        body.contains("It was woken again at 2026-01-05T16:03:00"),
-        "{body}"
-    );
+    assert_contains!(body, "It was woken again at 2026-01-05T16:03:00");
     assert_eq!(log(&world).matches("\"step\":\"again\"").count(), 1);
     let trace = at(&world, "23:00", &["trace", "alice/m1"]);
-    assert!(
-        trace.contains("announced\n") && trace.contains("wake again\n"),
-        "{trace}"
-    );
+    assert_contains!(trace, "announced\n", "wake again\n");
 }
 
 #[test]
@@ -290,10 +281,7 @@ fn a_session_that_answers_to_the_second_wake_is_not_reported() {
     hook_at(&world, "10:01", "UserPromptSubmit");
     hook_at(&world, "10:02", "Stop");
     at(&world, "16:03", &["run", "--once"]);
-    assert!(
-        hook_at(&world, "16:05", "UserPromptSubmit").contains("anybody there?"),
-        "it is announced once more"
-    );
+    assert_contains!(hook_at(&world, "16:05", "UserPromptSubmit"), "anybody there?"; "it is announced once more");
     hook_at(&world, "16:06", "Stop");
     for time in ["16:20", "22:00"] {
         at(&world, time, &["run", "--once"]);

@@ -405,7 +405,7 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     answer(number("rejection", "editor"), "s", " again as #");
     terminal.wait("nothing is left", |screen| !screen.contains("you, oldest"));
     assert_eq!(world.bodies("editor"), ["welcome"]);
-    assert!(world.json(&["claims"]).to_string().contains("\"human\""));
+    assert_contains!(world.json(&["claims"]).to_string(), "\"human\"");
     tell(
         &world,
         "planner",

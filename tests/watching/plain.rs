@@ -1,6 +1,7 @@
 //! `mailbag watch` in a pipe: one line for each entry, printed immediately.
 
 use crate::beside::Beside;
+use crate::files;
 use crate::world::World;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -63,11 +64,7 @@ fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepte
         lines[1].ends_with("  bob → alice  message  high  s: two\\nlines\\u{1b}[31m"),
         "{lines:?}"
     );
-    assert!(
-        lines[2].contains("  bob  rejected  y.json: to: ")
-            && lines[2].contains("did you mean alice"),
-        "{lines:?}"
-    );
+    assert_contains!(lines[2], "  bob  rejected  y.json: to: ", "did you mean alice"; "{lines:?}");
     assert!(
         lines.iter().all(|line| !line.contains(char::is_control)),
         "{lines:?}"
@@ -124,10 +121,9 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         last["seq"].is_u64() && last["accepted_at"].is_string() && last["id"].is_string(),
         "{last}"
     );
-    assert!(
-        world
-            .fails(2, &["watch", "no channel"])
-            .contains("not a valid channel name")
+    assert_contains!(
+        world.fails(2, &["watch", "no channel"]),
+        "not a valid channel name"
     );
 }
 
@@ -159,13 +155,13 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     // A later batch shows that this one was made durable.
     world.send("alice", "bob", "later");
     let path = world.room("log/00000001.ndjson");
-    let log = fs::read_to_string(&path).expect("the log");
+    let log = files::read_text(&path);
     let second = log.find("\"b1\"").expect("the second of the batch");
     // In a copy of the room, so that no router repairs the truncated file.
     let copy = World::alice_and_bob();
     let _holder = copy.router(&[]);
     let path = copy.room("log/00000001.ndjson");
-    fs::write(&path, &log[..second]).expect("half a batch");
+    files::write(&path, &log[..second]);
     let watching = watch(&copy, &["--json"]);
     wait(&watching, &copy, "the whole batch before it", |lines| {
         lines.len() == 1

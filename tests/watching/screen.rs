@@ -1,6 +1,7 @@
 //! `mailbag watch` at a terminal, as a person uses it.
 
 use super::terminal::Terminal;
+use crate::files;
 use crate::world::World;
 use rustix::process::{Signal, kill_process};
 
@@ -358,10 +359,10 @@ fn a_room_that_is_moved_away_is_reported_until_it_is_back() {
     terminal.wait("the end of the hint", |screen| screen.contains("here."));
     terminal.resize(200, 24);
     let (room, away) = (world.path().join(".mailbag"), world.path().join("away"));
-    std::fs::rename(&room, &away).expect("it is moved");
+    files::rename(&room, &away);
     let is_reported = |screen: &str| screen.contains("cannot find ");
     terminal.wait("the report", is_reported);
-    std::fs::rename(&away, &room).expect("it is back");
+    files::rename(&away, &room);
     terminal.wait("no report", |screen| !is_reported(screen));
     world.send("alice", "bob", "it is back");
     terminal.wait("the message", |screen| screen.contains("it is back"));

@@ -1,5 +1,6 @@
 //! A terminal of a given size that a test can type into and look at: tmux.
 
+use crate::files;
 use crate::world::{World, skip};
 use std::process::{Command, Output};
 
@@ -166,8 +167,7 @@ impl Terminal<'_> {
 
     /// The process of the view.
     pub(super) fn pid(&self) -> rustix::process::Pid {
-        let text =
-            std::fs::read_to_string(self.world.path().join("pid")).expect("the view's number");
+        let text = files::read_text(self.world.path().join("pid"));
         rustix::process::Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
     }
 

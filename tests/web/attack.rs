@@ -2,6 +2,7 @@
 
 use super::stream::Stream;
 use super::{FORM, Page};
+use crate::files;
 use crate::town::so_within;
 use crate::world::World;
 use serde_json::json;
@@ -165,7 +166,7 @@ fn slow_readers_of_events_share_a_bounded_memory() {
 }
 
 fn with_password(world: &World) -> Page {
-    std::fs::write(world.path().join("password"), "correct horse battery\n").expect("a file");
+    files::write(world.path().join("password"), "correct horse battery\n");
     Page::with(world, &["--password-file", "password"])
 }
 
@@ -173,7 +174,7 @@ fn with_password(world: &World) -> Page {
 fn a_password_that_others_could_have_written_is_rejected() {
     let world = World::with(&["alice"]);
     let path = world.path().join("password");
-    std::fs::write(&path, "correct horse battery\n").expect("a file");
+    files::write(&path, "correct horse battery\n");
     let set = |mode| {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("a mode")
     };
@@ -262,6 +263,6 @@ fn heads_and_forms_that_are_too_large_are_rejected() {
     stream.write_all(head.as_bytes()).expect("it is sent");
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
-    assert!(answer.contains(" 413 "), "{answer}");
+    assert_contains!(answer, " 413 ");
     assert_eq!(page.get("/").status, 200);
 }

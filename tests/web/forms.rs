@@ -62,11 +62,11 @@ fn an_approval_is_decided_with_a_reason_and_the_next_click_learns_the_outcome() 
         "approval",
         &[("option", "no"), ("text", "not on a Friday")],
     );
-    assert!(next.body.contains("decided #2: no"), "{}", next.body);
+    assert_contains!(next.body, "decided #2: no");
     let list = page.get("/part/needs").body;
-    assert!(list.contains("Nothing. An agent asks with"), "{list}");
+    assert_contains!(list, "Nothing. An agent asks with");
     let answered = world.ok(&["read", "--as", "alice"]);
-    assert!(answered.contains("not on a Friday"), "{answered}");
+    assert_contains!(answered, "not on a Friday");
     let fields = fields(item(&open, "approval"));
     let mut again: Vec<(&str, &str)> = fields
         .iter()
@@ -138,10 +138,7 @@ fn an_approval_that_is_too_long_for_the_page_has_no_buttons() {
     world.drop_file("alice", "long.json", message.to_string());
     world.pass();
     let list = Page::of(&world).get("/part/needs").body;
-    assert!(
-        list.contains("Decide in a terminal") && list.contains("mailbag decide 2 OPTION"),
-        "{list}"
-    );
+    assert_contains!(list, "Decide in a terminal", "mailbag decide 2 OPTION");
     assert!(!list.contains("<button name=\"option\""), "{list}");
 }
 
@@ -167,7 +164,7 @@ fn a_reply_of_yes_to_an_open_approval_asks_whether_to_decide() {
     assert_eq!(world.ok(&["inbox", "alice"]), "", "nothing was sent");
     let sent = page.submit("/write", &[form[0], form[1], ("confirmed", "true")]);
     assert_eq!(sent["failed"], false, "{sent}");
-    assert!(world.ok(&["read", "--as", "alice"]).contains("Yes."));
+    assert_contains!(world.ok(&["read", "--as", "alice"]), "Yes.");
     let other = page.submit("/write", &[form[0], ("body", "yes, but why?")]);
     assert_eq!(
         other["failed"], false,
@@ -189,13 +186,9 @@ fn a_question_is_replied_to_and_dismissed() {
     ]);
     let page = Page::of(&world);
     let empty = answer(&page, "question", &[("action", "reply"), ("text", "  ")]);
-    assert!(empty.body.contains("the reply is empty"), "{}", empty.body);
+    assert_contains!(empty.body, "the reply is empty");
     let next = answer(&page, "question", &[("action", "reply"), ("text", "8080")]);
-    assert!(
-        next.body.contains("replied to #2 of alice"),
-        "{}",
-        next.body
-    );
+    assert_contains!(next.body, "replied to #2 of alice");
     wait("the reply is there", || {
         world.ok(&["inbox", "alice"]).contains("8080")
     });
@@ -212,7 +205,7 @@ fn a_question_is_replied_to_and_dismissed() {
         page.get("/api/pending").json()["items"][0]["title"] == "And the host?"
     });
     let next = answer(&page, "question", &[("action", "dismiss")]);
-    assert!(next.body.contains("dismissed #"), "{}", next.body);
+    assert_contains!(next.body, "dismissed #");
 }
 
 #[test]
@@ -228,10 +221,7 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
     let page = Page::of(&world);
     let pending = page.get("/api/pending").json();
     let shown = page.get("/").body;
-    assert!(
-        shown.contains("Release src/** of bob") && shown.contains("href=\"/write?to=bob\""),
-        "{shown}"
-    );
+    assert_contains!(shown, "Release src/** of bob", "href=\"/write?to=bob\"");
     let mut other = fields(item(&pending, "claim"));
     other
         .iter_mut()
@@ -243,17 +233,16 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
         .collect();
     form.push(("action", "release"));
     let stale = page.post("/answer", &form);
-    assert!(stale.body.contains("is no longer open"), "{}", stale.body);
+    assert_contains!(stale.body, "is no longer open");
     let next = answer(
         &page,
         "claim",
         &[("action", "release"), ("text", "bob is on holiday")],
     );
-    assert!(next.body.contains("released: src/**"), "{}", next.body);
-    assert!(
-        world
-            .ok(&["read", "--all", "--as", "bob"])
-            .contains("bob is on holiday")
+    assert_contains!(next.body, "released: src/**");
+    assert_contains!(
+        world.ok(&["read", "--all", "--as", "bob"]),
+        "bob is on holiday"
     );
     assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
 }
@@ -271,7 +260,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
         ],
     );
     assert_eq!(wrong.status, 422, "{wrong:?}");
-    assert!(wrong.body.contains("did you mean alice"), "{}", wrong.body);
+    assert_contains!(wrong.body, "did you mean alice");
     let next = page.submit(
         "/write",
         &[
@@ -316,10 +305,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
         .expect("the page with the new reasons")
         .to_owned();
     let shown = page.get(&place).body;
-    assert!(
-        shown.contains("did you mean bob?") && shown.contains("fixed"),
-        "{shown}"
-    );
+    assert_contains!(shown, "did you mean bob?", "fixed");
     let next = page.submit(&place, &[("text", r#"{"to": "bob", "body": "fixed"}"#)]);
     assert!(
         next["message"]
@@ -327,7 +313,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
             .is_some_and(|said| said.contains("to bob")),
         "{next}"
     );
-    assert!(world.ok(&["read", "--as", "bob"]).contains("fixed"));
+    assert_contains!(world.ok(&["read", "--as", "bob"]), "fixed");
     assert_eq!(
         page.get("/api/rejected").json()["rejected"],
         serde_json::json!([])
@@ -393,10 +379,7 @@ fn the_page_can_be_killed_at_any_time() {
         );
         assert!(copies <= round + 1, "round {round}");
     }
-    assert!(
-        Page::of(&world).get("/all").body.contains("round 4"),
-        "what was answered is sent"
-    );
+    assert_contains!(Page::of(&world).get("/all").body, "round 4"; "what was answered is sent");
     assert!(
         world.json(&["log", "verify"])["problems"]
             .as_array()

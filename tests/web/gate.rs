@@ -1,6 +1,7 @@
 //! Access to the page: names, origins, tokens and secrets.
 
 use super::{Answer, FORM, Page};
+use crate::files;
 use crate::world::{World, wait};
 use std::os::unix::fs::PermissionsExt;
 
@@ -103,7 +104,7 @@ fn only_requests_of_the_page_itself_can_change_the_room() {
     }
     assert_eq!(world.ok(&["inbox", "alice"]), "");
     page.submit("/write", &[("to", "alice"), ("body", "meant")]);
-    assert!(world.ok(&["inbox", "alice"]).contains("meant"));
+    assert_contains!(world.ok(&["inbox", "alice"]), "meant");
 }
 
 #[test]
@@ -295,9 +296,7 @@ fn a_browser_stays_known_when_the_page_starts_again_and_until_it_is_signed_out()
             & 0o777;
         assert_eq!(mode, 0o600, "{}", path.display());
         assert!(
-            !std::fs::read_to_string(&path)
-                .expect("text")
-                .contains(&secret),
+            !files::read_text(&path).contains(&secret),
             "{}",
             path.display()
         );
@@ -318,11 +317,8 @@ fn a_page_that_finds_its_port_in_use_takes_another_one_and_warns() {
     command.stderr(log);
     let page = Page::by(command);
     assert_ne!(page.at, at);
-    let warning = std::fs::read_to_string(world.path().join("log")).expect("text");
-    assert!(
-        warning.contains(&format!("port {}", at.port())) && warning.contains("--sign-out"),
-        "{warning}"
-    );
+    let warning = files::read_text(world.path().join("log"));
+    assert_contains!(warning, &format!("port {}", at.port()), "--sign-out");
     drop((other, page));
     assert_eq!(Page::of(&world).at, at, "the port stays the room's one");
 }
@@ -340,14 +336,13 @@ fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
         .map(|entry| entry.path())
         .find(is_state)
         .expect("the state of the page");
-    let mut state: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(&path).expect("it")).expect("JSON");
+    let mut state: serde_json::Value = serde_json::from_slice(&files::read(&path)).expect("JSON");
     for (days, status) in [(29, 200), (31, 401)] {
         let since = chrono::Utc::now() - chrono::Duration::days(days);
         state["browsers"][0]["since"] = since
             .to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
             .into();
-        std::fs::write(&path, state.to_string()).expect("it is written");
+        files::write(&path, state.to_string());
         assert_eq!(
             page.plain("GET", "/api/pending", &headers, "").status,
             status,
@@ -360,10 +355,10 @@ fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
 fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
     let world = World::with(&["alice"]);
     let bin = world.path().join("bin");
-    std::fs::create_dir(&bin).expect("a directory");
+    files::make_dir(&bin);
     for name in ["xdg-open", "open"] {
         let script = "#!/bin/sh\nstat -c %a \"$1\" > mode\ncp \"$1\" opened\necho \"$@\" > words\n";
-        std::fs::write(bin.join(name), script).expect("a file");
+        files::write(bin.join(name), script);
         std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755))
             .expect("it can be run");
     }
@@ -393,7 +388,7 @@ fn every_answer_binds_the_browser() {
             policy.starts_with("default-src 'none'") && !policy.contains("unsafe"),
             "{path}: {policy}"
         );
-        assert!(policy.contains("frame-ancestors 'none'"), "{path}");
+        assert_contains!(policy, "frame-ancestors 'none'"; "{path}");
         assert_eq!(answer.header("x-frame-options"), "DENY", "{path}");
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
         assert_eq!(answer.header("cache-control"), "no-store", "{path}");
@@ -422,8 +417,8 @@ fn other_machines_need_a_password_or_a_proxy() {
     let world = World::with(&["alice"]);
     let refused = world.run(&["web", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.code, 2, "{refused:?}");
-    assert!(refused.err.contains("--password-file"), "{refused:?}");
-    std::fs::write(world.path().join("password"), "short\n").expect("a file");
+    assert_contains!(refused.err, "--password-file"; "{refused:?}");
+    files::write(world.path().join("password"), "short\n");
     let short = world.run(&[
         "web",
         "--listen",
@@ -431,8 +426,8 @@ fn other_machines_need_a_password_or_a_proxy() {
         "--password-file",
         "password",
     ]);
-    assert!(short.err.contains("fewer than 12 characters"), "{short:?}");
-    std::fs::write(world.path().join("password"), "correct horse battery\n").expect("a file");
+    assert_contains!(short.err, "fewer than 12 characters"; "{short:?}");
+    files::write(world.path().join("password"), "correct horse battery\n");
     let page = Page::with(
         &world,
         &[

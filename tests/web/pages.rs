@@ -64,8 +64,8 @@ fn each_page_shows_its_part_of_the_room() {
         .expect("a pattern")
         .replace_all(&agents, "")
         .into_owned();
-    assert!(text.contains("waits for human: May I deploy?"), "{text}");
-    assert!(text.contains("waits for alice: src/login.rs"), "{text}");
+    assert_contains!(text, "waits for human: May I deploy?");
+    assert_contains!(text, "waits for alice: src/login.rs");
     shows("/all?agent=bob", &["Which port?", "value=\"bob\""]);
     shows("/all?type=milestone", &["Login works"]);
     assert!(!page.get("/all?type=milestone").body.contains("Which port?"));
@@ -374,7 +374,7 @@ fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form()
     let listed = world.items(&["inbox", "human"]);
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
     assert_eq!(unread(&inbox()), 1);
-    assert!(inbox().contains("Inbox <span class=\"count\">1</span>"));
+    assert_contains!(inbox(), "Inbox <span class=\"count\">1</span>");
     page.submit(
         "/read",
         &[("at", "../../registry.json 2026-01-01T00:00:00Z")],
@@ -419,10 +419,7 @@ fn equal_reports_of_the_router_are_one_row_and_no_reply_to_the_router_is_offered
     world.pass();
     let page = Page::of(&world);
     let list = page.get("/part/needs").body;
-    assert!(
-        list.contains("4 rejections, oldest") && list.contains("Dismiss all"),
-        "{list}"
-    );
+    assert_contains!(list, "4 rejections, oldest", "Dismiss all");
     assert!(!list.contains("value=\"reply\""), "{list}");
     let seqs = regex::Regex::new("name=\"seqs\" value=\"([0-9 ]+)\"").expect("a pattern");
     let seqs = seqs.captures(&list).expect("numbers")[1].to_owned();

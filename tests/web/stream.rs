@@ -2,6 +2,7 @@
 //! a slow reader.
 
 use super::Page;
+use crate::files;
 use crate::town::so_within;
 use crate::world::World;
 use std::io::{BufRead, BufReader, Write};
@@ -183,7 +184,7 @@ fn streams_of_programs_leave_places_for_browsers() {
     let secret = format!("x-mailbag-secret: {}\r\n", page.secret());
     let mut line = String::new();
     let _ = Stream::open(&page, "", &secret).0.read_line(&mut line);
-    assert!(line.contains(" 200 "), "{line}");
+    assert_contains!(line, " 200 ");
     drop(of_programs);
 }
 
@@ -193,7 +194,7 @@ fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
     let page = Page::of(&world);
     let mut stream = Stream::open(&page, "?since=0", "");
     let (room, away) = (world.path().join(".mailbag"), world.path().join("away"));
-    std::fs::rename(&room, &away).expect("it moves");
+    files::rename(&room, &away);
     let (_, gone) = stream.next("gone");
     assert!(
         gone["what"]
@@ -201,7 +202,7 @@ fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
             .is_some_and(|what| what.contains(".mailbag")),
         "{gone}"
     );
-    std::fs::rename(&away, &room).expect("it moves back");
+    files::rename(&away, &room);
     // Readers get a notification although the room has no new record.
     stream.next("change");
     world.send("alice", "bob", "back");

@@ -158,6 +158,6 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
     let lines: Vec<&str> = part(&text, "Decisions").lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
     for (line, kind) in lines.iter().zip(wanted) {
-        assert!(line.contains(&format!(" · {kind} · ")), "{line}");
+        assert_contains!(line, &format!(" · {kind} · "));
     }
 }

@@ -160,12 +160,8 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         r#"{"id":"q2","type":"approval","to":"bob","body":"Merge?","deadline":"5m","on_deadline":"no"}"#,
     );
     let waits = worklog(&world);
-    assert!(waits.contains("| human: Deploy?; bob: Merge? |"), "{waits}");
-    assert!(
-        world
-            .ok(&["log", "digest"])
-            .contains("alice asks human: Deploy?")
-    );
+    assert_contains!(waits, "| human: Deploy?; bob: Merge? |");
+    assert_contains!(world.ok(&["log", "digest"]), "alice asks human: Deploy?");
     says(
         "human",
         r#"{"type":"decision","in_reply_to":"alice/q1","option":"yes","body":"Go on"}"#,
@@ -202,7 +198,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         .split_once("<!--")
         .expect("it")
         .0;
-    assert!(index.contains("Deploy?: yes") && index.contains("the deadline: no"));
+    assert_contains!(index, "Deploy?: yes", "the deadline: no");
     let alice = worklog
         .lines()
         .find(|line| line.starts_with("| alice |"))
@@ -225,9 +221,9 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         "approval.expired",
     ];
     assert_eq!(kinds, wanted.map(|kind| format!("{kind:?}")));
-    assert!(
-        events.contains(r#""approval":"alice/q1","option":"yes","title":"Deploy?""#),
-        "{events}"
+    assert_contains!(
+        events,
+        r#""approval":"alice/q1","option":"yes","title":"Deploy?""#
     );
 }
 

@@ -1,10 +1,11 @@
 //! Manual changes are set aside, and the human is notified.
 
 use super::{echo, entries_of, kept, room, worklog};
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 
 fn append(world: &World, text: &str) {
@@ -36,10 +37,10 @@ fn a_file_of_somebody_else_is_kept_before_the_first_entry_is_written() {
     let kept = kept(&world);
     assert_eq!(kept.len(), 1);
     assert_eq!(
-        fs::read_to_string(world.path().join(&kept[0])).expect("kept"),
+        files::read_text(world.path().join(&kept[0])),
         "# Our own worklog\n\n- by hand\n"
     );
-    assert!(worklog(&world).contains("· first\n"));
+    assert_contains!(worklog(&world), "· first\n");
     assert_eq!(
         notices(&world),
         ["another program or person wrote to WORKLOG.md"]
@@ -70,7 +71,7 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
         whole.replace("first", "first, by hand"),
     ];
     for (n, change) in changes.iter().enumerate() {
-        fs::write(world.path().join("WORKLOG.md"), change).expect("changed");
+        files::write(world.path().join("WORKLOG.md"), change);
         // One pass finds it, notifies the human, and makes the file again.
         world.pass();
         assert!(worklog(&world) == whole, "{n}: {}", worklog(&world));
@@ -78,14 +79,14 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
     }
     let texts: Vec<String> = kept(&world)
         .iter()
-        .map(|name| fs::read_to_string(world.path().join(name)).expect("kept"))
+        .map(|name| files::read_text(world.path().join(name)))
         .collect();
     assert!(
         changes.iter().all(|change| texts.contains(change)),
         "each is kept whole"
     );
     // The same change again is kept under another name.
-    fs::write(world.path().join("WORKLOG.md"), &changes[0]).expect("changed");
+    files::write(world.path().join("WORKLOG.md"), &changes[0]);
     world.pass();
     assert_eq!(
         (kept(&world).len(), worklog(&world) == whole),
@@ -112,6 +113,6 @@ fn a_running_router_finds_a_change_before_it_adds_an_entry() {
     town.wait("the second entry", || {
         worklog(&town).contains("· second\n") && !worklog(&town).contains("by hand")
     });
-    assert!(entries_of(&worklog(&town)).contains("· first\n"));
+    assert_contains!(entries_of(&worklog(&town)), "· first\n");
     assert_eq!((kept(&town).len(), notices(&town).len()), (1, 1));
 }

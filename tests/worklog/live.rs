@@ -1,6 +1,7 @@
 //! The worklog of a router that keeps running equals a worklog that is made again from the log, after random traffic.
 
 use super::{kept, room, worklog};
+use crate::files;
 use crate::world::World;
 use mailbag::commands::follow::ask_router;
 use mailbag::log::state;
@@ -9,7 +10,6 @@ use mailbag::router::daemon::alongside;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use std::fs;
 use std::time::Duration;
 
 /// Messages with an entry, messages without one, and messages that cause an entry of the router.
@@ -99,8 +99,8 @@ fn the_worklog_of_a_running_router_is_the_one_that_is_made_again_from_the_log() 
         let world = World::with(&["alice", "bob", "carol"]).settings(settings);
         live(&world, &acts);
         let before = worklog(&world);
-        fs::remove_file(world.path().join("WORKLOG.md")).expect("the worklog");
-        fs::remove_file(world.room("spool/worklog.json")).expect("its note");
+        files::remove_file(world.path().join("WORKLOG.md"));
+        files::remove_file(world.room("spool/worklog.json"));
         world.pass();
         prop_assert_eq!(before, worklog(&world));
         prop_assert!(kept(&world).is_empty());
@@ -114,9 +114,5 @@ fn an_escalation_that_a_running_router_writes_between_other_mail_is_an_entry() {
     // P362
     let world = room(&["alice", "bob"]).settings("worklog = true\nanswer_within = \"300ms\"\n");
     live(&world, &[3, 0]);
-    assert!(
-        worklog(&world).contains("mailbag · escalation · unacknowledged"),
-        "{}",
-        worklog(&world)
-    );
+    assert_contains!(worklog(&world), "mailbag · escalation · unacknowledged");
 }

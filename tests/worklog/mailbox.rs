@@ -1,6 +1,7 @@
 //! `MAILBOX.md` and `queue/to-<agent>.md`, for people who look with an editor.
 
 use super::echo;
+use crate::files;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -47,9 +48,9 @@ fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
             && text.contains("\n\n- As of #"),
         "{text}"
     );
-    assert!(
-        text.contains("- Unread: alice 1, carol 1\n- 0 claims, 0 open approvals\n"),
-        "{text}"
+    assert_contains!(
+        text,
+        "- Unread: alice 1, carol 1\n- 0 claims, 0 open approvals\n"
     );
     let lines: Vec<&str> = text
         .lines()
@@ -78,10 +79,7 @@ fn a_queue_has_the_unread_mail_of_one_agent_and_empties_with_its_inbox() {
         world.send("alice", "bob", &format!("number {n}"));
     }
     let text = read(&world, "queue/to-bob.md");
-    assert!(
-        text.contains("- 3 unread messages, the oldest of 20"),
-        "{text}"
-    );
+    assert_contains!(text, "- 3 unread messages, the oldest of 20");
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("- #"))
@@ -98,16 +96,8 @@ fn a_queue_has_the_unread_mail_of_one_agent_and_empties_with_its_inbox() {
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["read", "--as", "bob"]);
     world.send("bob", "alice", "done");
-    assert!(
-        read(&world, "queue/to-bob.md").contains("- 0 unread messages\n"),
-        "{}",
-        read(&world, "queue/to-bob.md")
-    );
-    assert!(
-        read(&world, "queue/to-alice.md").contains("- 1 unread message, "),
-        "{}",
-        read(&world, "queue/to-alice.md")
-    );
+    assert_contains!(read(&world, "queue/to-bob.md"), "- 0 unread messages\n");
+    assert_contains!(read(&world, "queue/to-alice.md"), "- 1 unread message, ");
 }
 
 #[test]
@@ -142,13 +132,9 @@ fn both_are_bounded_and_old_unread_mail_is_found_behind_much_newer_mail() {
             && bob.ends_with("\n300 more: `mailbag inbox --as bob`.\n"),
         "{bob}"
     );
-    fs::remove_dir_all(world.room("queue")).expect("it was there");
+    files::remove_dir(world.room("queue"));
     world.send("alice", "bob", "one more");
-    assert!(
-        read(&world, "queue/to-carol.md").contains("the old one"),
-        "{}",
-        read(&world, "queue/to-carol.md")
-    );
+    assert_contains!(read(&world, "queue/to-carol.md"), "the old one");
 }
 
 #[test]
@@ -161,7 +147,7 @@ fn a_running_router_keeps_them_and_makes_them_again() {
         read(&town, "MAILBOX.md").contains("first")
             && read(&town, "queue/to-bob.md").contains("first")
     });
-    fs::write(town.room("MAILBOX.md"), "by hand").expect("written");
+    files::write(town.room("MAILBOX.md"), "by hand");
     town.mail("alice", "2.json", json!({"to": "bob", "body": "second"}));
     town.wait("the next message", || {
         read(&town, "MAILBOX.md").contains("second")
@@ -219,21 +205,17 @@ fn hostile_text_begins_no_line_and_no_markup() {
 #[test]
 fn an_obstacle_in_place_of_the_mailbox_is_reported_and_delays_no_mail() {
     let world = room(&["alice", "bob"]);
-    fs::create_dir_all(world.room("MAILBOX.md/mine")).expect("a directory");
+    files::make_dir(world.room("MAILBOX.md/mine"));
     world.send("alice", "bob", "hi");
     assert_eq!(world.bodies("bob"), ["hi"]);
-    assert!(
-        world.ok(&["status"]).contains("MAILBOX.md"),
-        "{}",
-        world.ok(&["status"])
-    );
-    fs::remove_dir_all(world.room("MAILBOX.md")).expect("it was there");
+    assert_contains!(world.ok(&["status"]), "MAILBOX.md");
+    files::remove_dir(world.room("MAILBOX.md"));
     // A link is replaced, and nothing is written through it.
     let outside = tempfile::NamedTempFile::new().expect("a file");
     std::os::unix::fs::symlink(outside.path(), world.room("MAILBOX.md")).expect("a link");
     world.send("alice", "bob", "hi again");
-    assert!(read(&world, "MAILBOX.md").contains("hi again"));
-    assert_eq!(fs::read(outside.path()).expect("it is there"), b"");
+    assert_contains!(read(&world, "MAILBOX.md"), "hi again");
+    assert_eq!(files::read(outside.path()), b"");
 }
 
 #[test]
@@ -242,9 +224,9 @@ fn turned_off_they_go_and_a_file_of_somebody_else_stays() {
     let world = room(&["alice", "bob"]);
     world.send("alice", "bob", "hi");
     assert!(world.room("MAILBOX.md").exists() && world.room("queue/to-bob.md").exists());
-    fs::write(world.room("queue/notes.md"), "mine\n").expect("written");
-    fs::write(world.room("queue/to-alice.md"), "mine, too\n").expect("written");
-    fs::write(world.room("settings.toml"), "").expect("written");
+    files::write(world.room("queue/notes.md"), "mine\n");
+    files::write(world.room("queue/to-alice.md"), "mine, too\n");
+    files::write(world.room("settings.toml"), "");
     world.send("alice", "bob", "hi again");
     assert!(!world.room("MAILBOX.md").exists() && !world.room("queue/to-bob.md").exists());
     assert_eq!(

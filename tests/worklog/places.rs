@@ -1,6 +1,7 @@
 //! The allowed places of the worklog, and obstacles there.
 
 use super::{echo, entries_of, kept, room, shell, worklog};
+use crate::files;
 use crate::town::{Town, is_root};
 use crate::world::World;
 use serde_json::json;
@@ -24,19 +25,13 @@ fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
         "./x.md",
     ] {
         world.write("settings.toml", format!("worklog = {path:?}\n"));
-        assert!(
-            world
-                .run(&["status"])
-                .out
-                .contains("worklog has an invalid value"),
-            "{path}"
-        );
+        assert_contains!(world.run(&["status"]).out, "worklog has an invalid value"; "{path}");
     }
-    fs::create_dir(world.path().join("docs")).expect("a directory");
+    files::make_dir(world.path().join("docs"));
     world.write("settings.toml", "worklog = \"docs/What happened.md\"\n");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
     world.pass();
-    let text = fs::read_to_string(world.path().join("docs/What happened.md")).expect("the worklog");
+    let text = files::read_text(world.path().join("docs/What happened.md"));
     assert!(entries_of(&text).contains("· first\n") && worklog(&world).is_empty());
 }
 
@@ -45,11 +40,10 @@ fn the_room_itself_is_no_place_also_if_its_name_begins_with_no_dot() {
     // P166
     let world = World::empty();
     world.ok(&["init", "mail"]);
-    fs::write(
+    files::write(
         world.path().join("mail/settings.toml"),
         "worklog = \"mail/context/w.md\"\n",
-    )
-    .expect("it");
+    );
     let room = world.path().join("mail");
     let room = room.to_str().expect("text");
     world.ok(&[
@@ -62,10 +56,9 @@ fn the_room_itself_is_no_place_also_if_its_name_begins_with_no_dot() {
         "--room",
         room,
     ]);
-    assert!(
-        world
-            .ok(&["status", "--room", room])
-            .contains("cannot be in the room")
+    assert_contains!(
+        world.ok(&["status", "--room", room]),
+        "cannot be in the room"
     );
     assert!(!world.path().join("mail/context/w.md").exists());
 }
@@ -76,7 +69,7 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
     let world = room(&["alice", "bob"]);
     let outside = tempfile::tempdir().expect("a directory");
     let target = outside.path().join("precious");
-    fs::write(&target, "precious").expect("a file");
+    files::write(&target, "precious");
     let target = target.to_str().expect("text");
     let ways = [
         (format!("ln -s {target} WORKLOG.md"), "is a symbolic link"),
@@ -101,7 +94,7 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
         assert_eq!(world.inbox("bob").len(), n + 1, "{way}");
         let status = world.ok(&["status"]);
         assert!(status.contains(reason), "{way}: {status}");
-        assert_eq!(fs::read_to_string(target).expect("it is there"), "precious");
+        assert_eq!(files::read_text(target), "precious");
         shell(&world, "rm -rf WORKLOG.md");
     }
     world.pass();
@@ -119,7 +112,7 @@ fn the_worklog_of_another_room_is_left_alone() {
     // P166
     let world = room(&["alice"]);
     world.ok(&["init", "other"]);
-    fs::write(world.path().join("other/settings.toml"), "worklog = true\n").expect("settings");
+    files::write(world.path().join("other/settings.toml"), "worklog = true\n");
     let other = world.path().join("other");
     let other = other.to_str().expect("text");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
@@ -135,10 +128,9 @@ fn the_worklog_of_another_room_is_left_alone() {
         "--room",
         other,
     ]);
-    assert!(
-        world
-            .ok(&["status", "--room", other])
-            .contains("is the worklog of another room")
+    assert_contains!(
+        world.ok(&["status", "--room", other]),
+        "is the worklog of another room"
     );
     assert_eq!((worklog(&world), kept(&world).len()), (whole, 0));
 }
@@ -162,7 +154,7 @@ fn the_umask_and_the_owner_s_own_permissions_hold() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("changed");
         echo(&world, "alice", r#"{"type":"status","body":"busy"}"#);
         world.pass();
-        assert!(worklog(&world).contains("busy"));
+        assert_contains!(worklog(&world), "busy");
         assert_eq!(mode_of(), 0o640);
     }
 }
@@ -218,7 +210,7 @@ fn a_room_that_moves_or_is_copied_takes_its_worklog_along() {
         "--room",
         room.to_str().expect("text"),
     ]);
-    let copy = fs::read_to_string(there.join("WORKLOG.md")).expect("the copy");
+    let copy = files::read_text(there.join("WORKLOG.md"));
     assert!(
         entries_of(&copy).starts_with(entries_of(&worklog(&world)))
             && copy.contains("· in the copy\n")
@@ -285,14 +277,10 @@ fn on_a_full_disk_mail_goes_on_and_the_worklog_follows() {
     }
     assert!(status.status.success(), "{status:?}");
     assert_eq!(world.inbox("bob").len(), 3);
-    let read = |name: &str| fs::read_to_string(world.path().join(name)).expect("it was written");
-    assert!(
-        read("full.txt").contains("docs/w.md"),
-        "{}",
-        read("full.txt")
-    );
+    let read = |name: &str| files::read_text(world.path().join(name));
+    assert_contains!(read("full.txt"), "docs/w.md");
     let after = read("after.md");
     assert_eq!(entries_of(&after).lines().count(), 2, "{after}");
-    assert!(after.contains("status: busy"), "{after}");
+    assert_contains!(after, "status: busy");
     assert_eq!(read("names.txt"), "w.md\n", "no draft is left");
 }

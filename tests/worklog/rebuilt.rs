@@ -1,6 +1,7 @@
 //! The worklog follows from the log: an entry never changes, and the file is made again byte for byte.
 
 use super::{echo, entries_of, kept, room, worklog};
+use crate::files;
 use crate::town::Town;
 use serde_json::json;
 use std::fmt::Write;
@@ -61,15 +62,12 @@ fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_f
     town.stop();
     let last = worklog(&town);
     assert_eq!(entries_of(&last), before);
-    assert!(
-        last.contains(&format!("status: part {}", events / LINES - 1)),
-        "the status is current when the router has ended"
-    );
-    fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
+    assert_contains!(last, &format!("status: part {}", events / LINES - 1); "the status is current when the router has ended");
+    files::remove_file(town.path().join("WORKLOG.md"));
     town.pass();
     assert!(worklog(&town) == last, "without the file");
-    fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
-    fs::remove_file(town.room("spool/worklog.json")).expect("the note was there");
+    files::remove_file(town.path().join("WORKLOG.md"));
+    files::remove_file(town.room("spool/worklog.json"));
     town.ok(&["archive", "--older-than", "0"]);
     town.pass();
     assert!(
@@ -95,13 +93,13 @@ fn a_file_that_was_cut_off_anywhere_is_completed_and_nothing_is_kept() {
     let path = world.path().join("WORKLOG.md");
     let begin = whole.len() - entries_of(&whole).len();
     for end in [0, begin, begin + 1, begin + 40, whole.len() - 1] {
-        fs::write(&path, &whole[..end]).expect("cut");
+        files::write(&path, &whole[..end]);
         world.pass();
         assert!(worklog(&world) == whole, "cut at {end}");
         // As after a power cut, which can leave zero bytes.
         let mut blank = whole.as_bytes()[..end].to_vec();
         blank.resize(whole.len() + 100, 0);
-        fs::write(&path, blank).expect("blank");
+        files::write(&path, blank);
         world.pass();
         assert!(worklog(&world) == whole, "blank from {end}");
     }
@@ -123,7 +121,7 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
     }
     small(&["send", "--type", "milestone", "the newest", "--as", "alice"]);
     small(&["archive", "--older-than", "0"]);
-    fs::rename(town.room("archive"), town.path().join("moved")).expect("it is moved away");
+    files::rename(town.room("archive"), town.path().join("moved"));
     let first = fs::read_dir(town.room("log"))
         .expect("the log")
         .flatten()
@@ -136,18 +134,17 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
     );
     let whole = worklog(&town);
     // A change by hand makes the router build the file again.
-    fs::write(
+    files::write(
         town.path().join("WORKLOG.md"),
         whole.replace("the newest", "mine"),
-    )
-    .expect("changed");
+    );
     town.pass();
     assert!(
         worklog(&town) == whole,
         "the old entries are kept from the file"
     );
     assert_eq!(kept(&town).len(), 1);
-    fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
+    files::remove_file(town.path().join("WORKLOG.md"));
     town.pass();
     let text = worklog(&town);
     assert!(
@@ -167,8 +164,8 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
     town.pass();
     assert!(entries_of(&worklog(&town)).starts_with(entries_of(&again)));
     // The part is back.
-    fs::rename(town.path().join("moved"), town.room("archive")).expect("it is moved back");
-    fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
+    files::rename(town.path().join("moved"), town.room("archive"));
+    files::remove_file(town.path().join("WORKLOG.md"));
     town.pass();
     assert!(entries_of(&worklog(&town)).starts_with(entries_of(&whole)));
 }

@@ -2,6 +2,7 @@
 //! the digest.
 
 use super::echo;
+use crate::files;
 use crate::town::Town;
 use crate::world::{World, skip, wait};
 use std::fs;
@@ -14,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 /// The line of the recipes with this text.
 fn line(text: &str) -> String {
-    let recipes = fs::read_to_string("docs/recipes.md").expect("the recipes");
+    let recipes = files::read_text("docs/recipes.md");
     recipes
         .lines()
         .find(|line| line.contains(text))
@@ -25,14 +26,14 @@ fn line(text: &str) -> String {
 /// The `PATH` with the program, and with stand-ins that write down their arguments and their input.
 fn path(world: &World, stand_ins: &[&str]) -> String {
     let place = world.path().join("bin");
-    fs::create_dir_all(&place).expect("a directory");
+    files::make_dir(&place);
     for name in stand_ins {
         let note = world.path().join(format!("{name}.note"));
         let script = format!(
             "#!/bin/sh\nprintf '%s\\n' \"$@\" >> {0}\n[ -t 0 ] || cat >> {0}\n",
             note.display()
         );
-        fs::write(place.join(name), script).expect("a script");
+        files::write(place.join(name), script);
         fs::set_permissions(place.join(name), fs::Permissions::from_mode(0o755))
             .expect("it can be run");
     }
@@ -113,7 +114,7 @@ fn the_desktop_shows_mail_for_the_human() {
     town.wait("the notification", || {
         fs::read_to_string(&note).is_ok_and(|note| note.contains("Deploy"))
     });
-    let note = fs::read_to_string(&note).expect("it was written");
+    let note = files::read_text(&note);
     assert!(
         note.starts_with(
             "--app-name=mailbag\nhuman: 1 new\nmailbag: 1 unread: approval from alice, "
@@ -126,7 +127,7 @@ fn the_desktop_shows_mail_for_the_human() {
     );
     let off = line("--wake nobody");
     run(&town, &path(&town, &[]), &off);
-    assert!(town.ok(&["agent", "show", "human"]).contains("nobody"));
+    assert_contains!(town.ok(&["agent", "show", "human"]), "nobody");
 }
 
 #[test]

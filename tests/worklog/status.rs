@@ -29,16 +29,16 @@ fn the_status_block_shows_what_agents_do_own_and_wait_for() {
     );
     world.pass();
     let text = worklog(&world);
-    assert!(
-        text.contains("| agent | capabilities | last activity | does | owns | waits for |"),
-        "{text}"
+    assert_contains!(
+        text,
+        "| agent | capabilities | last activity | does | owns | waits for |"
     );
     let row = |agent: &str| {
         text.lines()
             .find(|line| line.starts_with(&format!("| {agent} |")))
             .unwrap_or_default()
     };
-    assert!(row("alice").contains(r"| src/auth/\*\* |"), "{text}");
+    assert_contains!(row("alice"), r"| src/auth/\*\* |"; "{text}");
     assert!(
         row("bob").contains("| progress 40 %: Parser (2026-")
             || row("bob").contains("| progress 40 %: Parser (")
@@ -51,10 +51,7 @@ fn the_status_block_shows_what_agents_do_own_and_wait_for() {
         row("carol").contains("| blocked: No schema (") && row("carol").ends_with("| bob |"),
         "{text}"
     );
-    assert!(
-        text.contains("2 more agents; `mailbag who` shows who is there."),
-        "{text}"
-    );
+    assert_contains!(text, "2 more agents; `mailbag who` shows who is there.");
 }
 
 #[test]
@@ -72,7 +69,7 @@ fn only_the_status_changes_and_the_entries_stay() {
         );
         world.pass();
         let now = worklog(&world);
-        assert!(now.contains(&format!("status: step {n} (")), "{now}");
+        assert_contains!(now, &format!("status: step {n} ("));
         assert_eq!(entries_of(&now), entries_of(&before));
     }
 }
@@ -119,8 +116,5 @@ fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
     world.ok(&["read", "--as", "bob"]);
     world.pass();
     let text = worklog(&world);
-    assert!(
-        text.contains("| bob | has-telegram; rust | 20"),
-        "reading mail is an activity: {text}"
-    );
+    assert_contains!(text, "| bob | has-telegram; rust | 20"; "reading mail is an activity");
 }

@@ -2,6 +2,7 @@
 //! is kept and reported. It is never overwritten.
 
 use super::echo;
+use crate::files;
 use crate::town::{Town, is_root};
 use crate::world::World;
 use serde_json::json;
@@ -38,8 +39,7 @@ fn kept(world: &World, name: &str) -> Vec<String> {
         .expect("a directory")
         .flatten();
     let kept = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
-    kept.map(|entry| fs::read_to_string(entry.path()).expect("a text"))
-        .collect()
+    kept.map(|entry| files::read_text(entry.path())).collect()
 }
 
 fn notices(world: &World) -> usize {
@@ -102,7 +102,7 @@ fn each_kind_of_change_is_kept() {
     for (n, change) in changes.into_iter().enumerate() {
         let world = room();
         let changed = change(&read(&world, "queue/to-bob.md"));
-        fs::write(world.room("queue/to-bob.md"), &changed).expect("it is written");
+        files::write(world.room("queue/to-bob.md"), &changed);
         world.pass();
         world.pass();
         assert_eq!(
@@ -124,7 +124,7 @@ fn a_file_that_is_there_when_the_setting_is_turned_on_is_kept() {
     world.pass();
     for name in ["MAILBOX.md", "queue/to-bob.md"] {
         assert_eq!(kept(&world, name), ["ours\n"], "{name}");
-        assert!(read(&world, name).contains("hi"), "{name}");
+        assert_contains!(read(&world, name), "hi"; "{name}");
     }
     assert_eq!(notices(&world), 2);
 }
@@ -255,22 +255,18 @@ fn a_changed_status_line_is_an_acknowledgement() {
     let text = read(&world, "queue/to-bob.md");
     let changed = text.replace("→ status:unread", "→ status:seen 10:40 · acked 10:41");
     assert_ne!(text, changed);
-    fs::write(world.room("queue/to-bob.md"), changed).expect("it is written");
+    files::write(world.room("queue/to-bob.md"), changed);
     world.pass();
     world.pass();
-    assert!(
-        world.ok(&["trace", "m1"]).contains("bob: acknowledged"),
-        "{}",
-        world.ok(&["trace", "m1"])
-    );
-    assert!(read(&world, "queue/to-bob.md").contains("→ status:acknowledged"));
+    assert_contains!(world.ok(&["trace", "m1"]), "bob: acknowledged");
+    assert_contains!(read(&world, "queue/to-bob.md"), "→ status:acknowledged");
     assert_eq!(
         (kept(&world, "queue/to-bob.md").len(), notices(&world)),
         (0, 0)
     );
     let changed =
         read(&world, "queue/to-bob.md").replace("→ status:acknowledged", "→ status:wonderful");
-    fs::write(world.room("queue/to-bob.md"), changed).expect("it is written");
+    files::write(world.room("queue/to-bob.md"), changed);
     world.pass();
     world.pass();
     assert_eq!(
@@ -325,7 +321,7 @@ fn changed_json_files_are_kept_and_reported() {
         let text = read(&world, name);
         let changed = text.replace("alice", "bobby");
         assert_ne!(text, changed, "{name}");
-        fs::write(world.room(name), &changed).expect("it is written");
+        files::write(world.room(name), &changed);
         world.ok(&["claim", &format!("docs/{name}"), "--as", "bob"]);
         world.ok(&["send", "bob", "And?", "--type", "question", "--as", "alice"]);
         world.wait("it is made again", || {
@@ -335,5 +331,5 @@ fn changed_json_files_are_kept_and_reported() {
         assert_eq!(kept(&world, name), [changed], "{name}");
     }
     assert_eq!(notices(&world), 2);
-    assert!(world.ok(&["claims"]).contains("alice"));
+    assert_contains!(world.ok(&["claims"]), "alice");
 }

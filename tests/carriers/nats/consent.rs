@@ -2,6 +2,7 @@
 
 use super::servers::Cluster;
 use super::{Rooms, drop_mail, once, run};
+use crate::files;
 use crate::world::{World, skip, wait};
 use serde_json::json;
 use std::fs;
@@ -28,7 +29,7 @@ authorization {
 /// Adds a line to the link of a room, with a file beside the room that it names.
 pub(super) fn give(world: &World, key: &str, content: &str) {
     let file = world.path().join(format!("{key}.file"));
-    fs::write(&file, content).expect("a file");
+    files::write(&file, content);
     let settings = world.text("settings.toml");
     let line = format!("{key} = \"{}\"\n", file.display());
     if !settings.contains(&line) {
@@ -45,7 +46,7 @@ fn a_room_says_who_it_is_and_the_servers_let_it_do_only_what_it_needs() {
     let rooms = Rooms::untrusted(&cluster.address(), "");
     rooms.trust();
     let told = once(&rooms.fit).fails(75, &["link run"]);
-    assert!(told.contains("authorization violation"), "{told}");
+    assert_contains!(told, "authorization violation");
     give(&rooms.fit, "credentials", "fit:fit-secret\n");
     give(&rooms.po, "credentials", "po:po-secret\n");
     rooms.trust();
@@ -60,14 +61,11 @@ fn a_room_says_who_it_is_and_the_servers_let_it_do_only_what_it_needs() {
     give(&rooms.po, "credentials", "fit:fit-secret\n");
     rooms.po.ok(&["trust", "--yes"]);
     let told = once(&rooms.po).fails(75, &["link run"]);
-    assert!(
-        told.to_lowercase().contains("permissions violation"),
-        "{told}"
-    );
+    assert_contains!(told.to_lowercase(), "permissions violation"; "{told}");
     give(&rooms.po, "credentials", "two\nlines\n");
     rooms.po.ok(&["trust", "--yes"]);
     let told = once(&rooms.po).fails(75, &["link run"]);
-    assert!(told.contains("one line with an NKey"), "{told}");
+    assert_contains!(told, "one line with an NKey");
     drop(cluster.talk(json!({"user": "po", "pass": "po-secret"})));
 }
 
@@ -78,10 +76,7 @@ fn consent_holds_for_exactly_these_servers_files_and_their_content() {
     give(&rooms.fit, "credentials", "fit:secret");
     give(&rooms.fit, "ca", "none");
     let told = once(&rooms.fit).fails(1, &["link run"]);
-    assert!(
-        told.contains("not agreed") && told.contains("mailbag trust"),
-        "{told}"
-    );
+    assert_contains!(told, "not agreed", "mailbag trust");
     let shown = rooms.fit.ok(&["trust", "--yes"]);
     for part in [
         "po by nats at nats://127.0.0.1:1, as fit",
@@ -95,7 +90,7 @@ fn consent_holds_for_exactly_these_servers_files_and_their_content() {
         told.code != 1
     };
     assert!(agreed(), "it fails only later");
-    let settings = fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
+    let settings = files::read_text(rooms.fit.room("settings.toml"));
     for (from, to) in [
         ("127.0.0.1:1", "127.0.0.1:2"),
         ("ca.file", "other.file"),
@@ -118,11 +113,11 @@ fn consent_holds_for_exactly_these_servers_files_and_their_content() {
         rooms.fit.ok(&["trust", "--yes"]);
         assert!(agreed());
     }
-    fs::remove_file(rooms.fit.path().join("ca.file")).expect("it was there");
+    files::remove_file(rooms.fit.path().join("ca.file"));
     assert!(!agreed());
     rooms.fit.ok(&["trust", "--yes"]);
     let told = once(&rooms.fit).fails(2, &["link run"]);
-    assert!(told.contains("ca.file is missing"), "{told}");
+    assert_contains!(told, "ca.file is missing");
 }
 
 #[test]
@@ -142,10 +137,7 @@ fn an_address_names_servers_and_nothing_else() {
             "settings.toml",
             format!("tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\n{line}\n"),
         );
-        assert!(
-            rooms.fit.fails(65, &["settings"]).contains("links"),
-            "{line}"
-        );
+        assert_contains!(rooms.fit.fails(65, &["settings"]), "links"; "{line}");
         assert_ne!(once(&rooms.fit).code, 0, "{line}");
     }
     rooms.fit.write(
@@ -159,7 +151,7 @@ fn an_address_names_servers_and_nothing_else() {
 fn a_link_over_nats_is_added_with_its_files_and_that_is_consent() {
     let rooms = Rooms::untrusted("nats://127.0.0.1:1", "");
     rooms.fit.write("settings.toml", "tag = \"fit\"\n");
-    fs::write(rooms.fit.path().join("fit.creds"), "fit:secret").expect("a file");
+    files::write(rooms.fit.path().join("fit.creds"), "fit:secret");
     let add = [
         "link",
         "add",
@@ -170,7 +162,7 @@ fn a_link_over_nats_is_added_with_its_files_and_that_is_consent() {
     ];
     let with = [&add[..], &["--credentials", "fit.creds", "--replicas", "1"]].concat();
     rooms.fit.ok(&with);
-    let settings = fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
+    let settings = files::read_text(rooms.fit.room("settings.toml"));
     let file = rooms.fit.path().join("fit.creds").display().to_string();
     for part in [
         "carrier = \"nats\"",
@@ -180,30 +172,18 @@ fn a_link_over_nats_is_added_with_its_files_and_that_is_consent() {
     ] {
         assert!(settings.contains(part), "{part}: {settings}");
     }
-    assert!(rooms.fit.ok(&["trust"]).contains(": trusted"));
+    assert_contains!(rooms.fit.ok(&["trust"]), ": trusted");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("its permissions");
-    assert!(
-        rooms
-            .fit
-            .run(&["doctor"])
-            .out
-            .contains("other users can read the credentials of the link po")
+    assert_contains!(
+        rooms.fit.run(&["doctor"]).out,
+        "other users can read the credentials of the link po"
     );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("its permissions");
     assert!(!rooms.fit.run(&["doctor"]).out.contains("credentials"));
-    fs::rename(&file, rooms.fit.path().join("away")).expect("it was there");
-    assert!(
-        rooms
-            .fit
-            .run(&["doctor"])
-            .out
-            .contains("the link po needs the file")
-    );
-    fs::rename(rooms.fit.path().join("away"), &file).expect("it was there");
-    assert!(
-        rooms.fit.ok(&add).contains("unchanged"),
-        "what was set stays"
-    );
+    files::rename(&file, rooms.fit.path().join("away"));
+    assert_contains!(rooms.fit.run(&["doctor"]).out, "the link po needs the file");
+    files::rename(rooms.fit.path().join("away"), &file);
+    assert_contains!(rooms.fit.ok(&add), "unchanged"; "what was set stays");
     let other = rooms.fit.ok(&[
         "link",
         "add",
@@ -212,10 +192,7 @@ fn a_link_over_nats_is_added_with_its_files_and_that_is_consent() {
         "--carrier",
         "nats",
     ]);
-    assert!(
-        other.contains("added"),
-        "the same servers serve many rooms: {other}"
-    );
+    assert_contains!(other, "added"; "the same servers serve many rooms");
     rooms.fit.fails(
         2,
         &[
@@ -263,7 +240,7 @@ fn a_server_is_who_its_certificate_says_or_nothing_is_said_to_it() {
             .output()
             .is_ok_and(|output| output.status.success())
     };
-    fs::write(at("names"), "subjectAltName=IP:127.0.0.1\n").expect("a file");
+    files::write(at("names"), "subjectAltName=IP:127.0.0.1\n");
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     let made = ["ca", "other"].iter().all(|ca| {
         openssl(&format!(
@@ -291,25 +268,11 @@ fn a_server_is_who_its_certificate_says_or_nothing_is_said_to_it() {
     let rooms = Rooms::untrusted(&cluster.address().replace("nats://", "tls://"), "");
     rooms.trust();
     rooms.fit.send("alice", "po:sintra", "hello");
-    assert!(
-        once(&rooms.fit)
-            .fails(75, &["link run"])
-            .contains("certificate"),
-        "the system does not know this one"
-    );
-    give(
-        &rooms.fit,
-        "ca",
-        &fs::read_to_string(at("other.pem")).expect("a file"),
-    );
+    assert_contains!(once(&rooms.fit).fails(75, &["link run"]), "certificate"; "the system does not know this one");
+    give(&rooms.fit, "ca", &files::read_text(at("other.pem")));
     rooms.trust();
-    assert!(
-        once(&rooms.fit)
-            .fails(75, &["link run"])
-            .contains("certificate"),
-        "nor does this authority"
-    );
-    let ca = fs::read_to_string(at("ca.pem")).expect("a file");
+    assert_contains!(once(&rooms.fit).fails(75, &["link run"]), "certificate"; "nor does this authority");
+    let ca = files::read_text(at("ca.pem"));
     [&rooms.fit, &rooms.po]
         .iter()
         .for_each(|world| give(world, "ca", &ca));
@@ -320,7 +283,7 @@ fn a_server_is_who_its_certificate_says_or_nothing_is_said_to_it() {
     let Some(plain) = Cluster::start(1, "") else {
         return;
     };
-    let settings = fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
+    let settings = files::read_text(rooms.fit.room("settings.toml"));
     rooms.fit.write(
         "settings.toml",
         settings.replace(&cluster.address().replace("nats", "tls"), &plain.address()),

@@ -2,10 +2,10 @@
 //! them.
 
 use super::super::Running;
+use crate::files;
 use crate::venv::{self, VenvProgram};
 use crate::world::wait;
 use serde_json::{Value, json};
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ impl Cluster {
                 ports[n],
                 store.display()
             );
-            fs::write(dir.path().join(format!("{n}.conf")), config).expect("a file");
+            files::write(dir.path().join(format!("{n}.conf")), config);
         }
         let mut cluster = Cluster {
             program,

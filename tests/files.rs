@@ -1,0 +1,58 @@
+//! File calls that fail the test with the path and the reason.
+
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
+#[track_caller]
+fn done<T>(path: impl AsRef<Path>, result: Result<T>) -> T {
+    result.unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()))
+}
+
+/// Writes a file; its directory exists.
+#[track_caller]
+pub(crate) fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+    done(&path, fs::write(&path, content));
+}
+
+/// Reads a file.
+#[track_caller]
+pub(crate) fn read(path: impl AsRef<Path>) -> Vec<u8> {
+    done(&path, fs::read(&path))
+}
+
+/// Reads a file of text.
+#[track_caller]
+pub(crate) fn read_text(path: impl AsRef<Path>) -> String {
+    done(&path, fs::read_to_string(&path))
+}
+
+/// Creates a directory and its parents.
+#[track_caller]
+pub(crate) fn make_dir(path: impl AsRef<Path>) {
+    done(&path, fs::create_dir_all(&path));
+}
+
+/// Removes a file.
+#[track_caller]
+pub(crate) fn remove_file(path: impl AsRef<Path>) {
+    done(&path, fs::remove_file(&path));
+}
+
+/// Removes a directory and its content.
+#[track_caller]
+pub(crate) fn remove_dir(path: impl AsRef<Path>) {
+    done(&path, fs::remove_dir_all(&path));
+}
+
+/// Renames a file or a directory.
+#[track_caller]
+pub(crate) fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    done(&to, fs::rename(&from, &to));
+}
+
+/// Copies a file.
+#[track_caller]
+pub(crate) fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    done(&to, fs::copy(&from, &to));
+}
