@@ -1,48 +1,49 @@
 //! How messages were closed by their senders, for programs that show them again.
 
+use crate::disk::Dir;
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::{self, Relation, Relations, RoomState};
 use crate::message::status::CopyStatus;
-use crate::room::Room;
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 /// The messages of a room that were withdrawn or superseded.
-pub struct ClosedMessages<'a> {
-    room: &'a Room,
-    state: &'a RoomState,
-    /// Opened for the first superseded message.
-    relations: OnceCell<Option<Relations<'a>>>,
+pub struct ClosedMessages {
+    room: Dir,
+    /// `None` if the log is damaged. Then no message is shown as closed.
+    state: Option<RoomState>,
+    relations: OnceLock<Option<Relations>>,
 }
 
-/// The state for [`ClosedMessages`]. If the log cannot be read, there is none, and no message is shown as closed.
-pub fn readable_state(room: &Room) -> Option<RoomState> {
-    state::committed(&room.dir).ok()
-}
-
-impl<'a> ClosedMessages<'a> {
-    /// The closed messages of a state of the room.
-    pub fn new(room: &'a Room, state: &'a RoomState) -> ClosedMessages<'a> {
+impl ClosedMessages {
+    /// Reads the committed state of the room.
+    pub fn read(room: &Dir) -> ClosedMessages {
         ClosedMessages {
-            room,
-            state,
-            relations: OnceCell::new(),
+            room: room.clone(),
+            state: state::committed(room).ok(),
+            relations: OnceLock::new(),
         }
+    }
+
+    /// The index of relations, if it is usable. Opened once.
+    pub fn relations(&self) -> Option<&Relations> {
+        let open = || Relations::open(&self.room, self.state.as_ref()?);
+        self.relations.get_or_init(open).as_ref()
     }
 
     /// Notes in a message how it was closed.
     pub fn note(&self, past: &mut LoggedMessage) {
-        let recipients = past.recipients.iter();
-        let statuses = recipients.filter_map(|agent| {
-            let agent = self.state.holder(agent);
-            self.state.mailboxes.status(agent, past.seq)
-        });
-        past.closed = self.closed(past.seq, statuses);
+        if let Some(state) = &self.state {
+            let recipients = past.recipients.iter();
+            let statuses = recipients
+                .filter_map(|agent| state.mailboxes.status(state.holder(agent), past.seq));
+            past.closed = self.closed(past.seq, statuses);
+        }
     }
 
     /// How the message with this number was closed. Looks at all agents.
     pub fn by_number(&self, seq: u64) -> Option<String> {
-        self.closed(seq, self.state.mailboxes.statuses(seq))
+        self.closed(seq, self.state.as_ref()?.mailboxes.statuses(seq))
     }
 
     fn closed(&self, seq: u64, mut statuses: impl Iterator<Item = CopyStatus>) -> Option<String> {
@@ -57,12 +58,8 @@ impl<'a> ClosedMessages<'a> {
 
     /// The record of the message that supersedes this one, if its ack names one.
     fn replacement(&self, seq: u64) -> Option<u64> {
-        let room = &self.room.dir;
-        let relations = self
-            .relations
-            .get_or_init(|| Relations::open(room, self.state));
-        let places = relations.as_ref()?.places(&[Relation::Concerned(seq)])?;
-        let mut records = RecordReader::of(room);
+        let places = self.relations()?.places(&[Relation::Concerned(seq)])?;
+        let mut records = RecordReader::of(&self.room);
         for place in places {
             let Ok(Some(record)) = records.at(place) else {
                 continue;

@@ -1,6 +1,6 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
-use super::closed::{self, ClosedMessages};
+use super::closed::ClosedMessages;
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::Result;
@@ -40,12 +40,10 @@ pub fn list(
 ) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
     let (begin, end) = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
-    let (place, state) = (room.clone(), closed::readable_state(room));
+    let closed = ClosedMessages::read(&room.dir);
     let with_closed = move |message: Result<LoggedMessage>| {
         let mut message = message?;
-        if let Some(state) = &state {
-            ClosedMessages::new(&place, state).note(&mut message);
-        }
+        closed.note(&mut message);
         Ok(message)
     };
     let Some(last) = last else {

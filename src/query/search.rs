@@ -1,6 +1,6 @@
 //! Searches all text of all messages in the log, for words or with a regular expression.
 
-use super::closed::{self, ClosedMessages};
+use super::closed::ClosedMessages;
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::{Error, Result};
@@ -216,16 +216,14 @@ pub fn search(
 ) -> Result<LogScan<SearchHit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
-    let (place, state) = (room.clone(), closed::readable_state(room));
+    let closed = ClosedMessages::read(&room.dir);
     find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
         if matches.is_empty() {
             return None;
         }
-        if let Some(state) = &state {
-            ClosedMessages::new(&place, state).note(&mut past);
-        }
+        closed.note(&mut past);
         Some(SearchHit { past, matches })
     })
 }

@@ -8,7 +8,7 @@ use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
 use crate::query::channel::{self, ConversationLine};
-use crate::query::closed::{self, ClosedMessages};
+use crate::query::closed::ClosedMessages;
 use crate::room::Room;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -95,12 +95,9 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         ChannelCommand::List => list(&room, cx)?,
         ChannelCommand::Show { channel, last } => {
             let mut conversation = channel::find(&room, &channel)?;
-            let state = closed::readable_state(&room);
-            let closed = state
-                .as_ref()
-                .map(|state| ClosedMessages::new(&room, state));
+            let closed = ClosedMessages::read(&room.dir);
             cx.out.page();
-            let mut show = |line: &str| show(line, closed.as_ref(), cx);
+            let mut show = |line: &str| show(line, &closed, cx);
             match last {
                 Some(last) => conversation.last(last, &mut show)?,
                 None => conversation.each_new(&mut show)?,
@@ -137,11 +134,10 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
     if !is_there {
         cx.out.note(&format!("no messages in {channel} yet"));
     }
-    let state = closed::readable_state(room);
-    let closed = state.as_ref().map(|state| ClosedMessages::new(room, state));
-    conversation.last(last, &mut |line| show(line, closed.as_ref(), cx))?;
+    let closed = ClosedMessages::read(&room.dir);
+    conversation.last(last, &mut |line| show(line, &closed, cx))?;
     until_end(room, &ends, cx, |cx| {
-        conversation.each_new(&mut |line| show(line, None, cx))
+        conversation.each_new(&mut |line| show(line, &closed, cx))
     })
 }
 
@@ -192,13 +188,13 @@ pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     Ok(ends)
 }
 
-fn show(line: &str, closed: Option<&ClosedMessages<'_>>, cx: &mut CommandContext) -> Result<()> {
+fn show(line: &str, closed: &ClosedMessages, cx: &mut CommandContext) -> Result<()> {
     if cx.out.json {
         return cx.out.json_text(line);
     }
     let said = channel::parse_line(line);
     let mut head = head(&said, cx);
-    if let Some(closed) = said.seq().and_then(|seq| closed?.by_number(seq)) {
+    if let Some(closed) = said.seq().and_then(|seq| closed.by_number(seq)) {
         head += &format!(" ({closed})");
     }
     cx.out.line(head)?;

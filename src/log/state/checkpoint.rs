@@ -8,7 +8,7 @@ use super::mailboxes::{MailboxSizes, Mailboxes};
 use super::{
     AcceptedGaps, Approvals, ChannelCounts, Claims, Disputes, LinkStates, LoopDetector,
     MessageCounts, MessageDeadline, MessageDeadlines, MessageIndex, OpenItems, OpenRecord,
-    PartialPickup, RecentRelations, RoomActivity, RoomState, WakeStates,
+    PartialPickup, RoomActivity, RoomState, WakeStates,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -66,7 +66,7 @@ impl RoomState {
     /// Writes the checkpoint, and returns its size in bytes. After a kill, either the old or the new checkpoint exists.
     pub fn save(&mut self, room: &Dir) -> Result<u64> {
         self.compact_ids(room)?;
-        self.relations.save(room, self.end);
+        Arc::make_mut(&mut self.relations).save(room, self.end);
         let bytes = self.checkpoint();
         room.replace(layout::CHECKPOINT, &bytes)?;
         Ok(bytes.len() as u64)
@@ -170,7 +170,7 @@ fn read(file: &[u8]) -> Option<RoomState> {
         channels: head.channels,
         counts: head.counts,
         ids: MessageIndex::from_bytes(ids, head.indexed),
-        relations: RecentRelations::default(),
+        relations: Arc::default(),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
         timers: MessageDeadlines::of(head.timers),
         claims: head.claims,

@@ -116,7 +116,7 @@ pub struct RoomState {
     /// The index of (sender, id).
     pub ids: MessageIndex,
     /// The newest relations between records.
-    pub relations: RecentRelations,
+    pub relations: Arc<RecentRelations>,
     /// The status of all copies.
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
@@ -191,7 +191,7 @@ impl Default for RoomState {
             channels: BTreeMap::new(),
             counts: MessageCounts::default(),
             ids: MessageIndex::default(),
-            relations: RecentRelations::default(),
+            relations: Arc::default(),
             mailboxes: Mailboxes::default(),
             timers: MessageDeadlines::default(),
             claims: Claims::default(),
@@ -243,7 +243,7 @@ impl RoomState {
         }
         let head = message.map(MessageHead::of).or_else(|| record.head());
         let line = self.tip();
-        self.relations.add(&record, head.as_ref(), &line);
+        Arc::make_mut(&mut self.relations).add(&record, head.as_ref(), &line);
         if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
             self.last_entry = record.seq;
             self.counts.decisions += u64::from(event.is_decision());

@@ -17,6 +17,7 @@ use crate::message::reference::bare;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The index finds ids by this number of bytes at their beginning.
 const BEGINNING_BYTES: usize = 8;
@@ -182,23 +183,23 @@ impl RelationRun {
 
 /// All relations of the log up to a state.
 #[derive(Debug)]
-pub struct Relations<'a> {
-    room: &'a Dir,
-    recent: &'a RecentRelations,
+pub struct Relations {
+    room: Dir,
+    recent: Arc<RecentRelations>,
     runs: Vec<RelationRun>,
     end: LogPosition,
 }
 
-impl<'a> Relations<'a> {
+impl Relations {
     /// Opens the runs. `None` if a part of the log before this state has no run that can be read.
-    pub fn open(room: &'a Dir, state: &'a RoomState) -> Option<Relations<'a>> {
+    pub fn open(room: &Dir, state: &RoomState) -> Option<Relations> {
         let begin = state.relations.begin(state.end);
         let (runs, gaps) = chained(room, begin)
             .inspect_err(|e| tracing::debug!("{e}; the log is searched instead"))
             .ok()?;
         gaps.is_empty().then_some(Relations {
-            room,
-            recent: &state.relations,
+            room: room.clone(),
+            recent: state.relations.clone(),
             runs,
             end: state.end,
         })

@@ -10,7 +10,7 @@ pub use threads::{MessageSummary, OpenThread};
 use super::candidates::UnknownAvailability;
 use super::charter;
 use super::claims::{self, blocked_by};
-use super::closed::{self, ClosedMessages};
+use super::closed::ClosedMessages;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::log::lookup::Viewer;
@@ -102,10 +102,15 @@ impl AgentContext {
 pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
-    let state = closed::readable_state(room);
-    let closed = state.as_ref().map(|state| ClosedMessages::new(room, state));
+    let closed = ClosedMessages::read(&room.dir);
     let viewer = Viewer::only(agent).formerly(registry.former(agent));
-    let (conversation, decisions) = threads::of(room, &viewer, closed.as_ref())?;
+    let (mut conversation, decisions) = threads::of(room, &viewer)?;
+    for message in conversation
+        .iter_mut()
+        .flat_map(|thread| &mut thread.messages)
+    {
+        message.closed = closed.by_number(message.seq);
+    }
     let (claims, waiting) = owned(room, agent)?;
     let lanes = lanes(&registry, &charter, agent);
     let Charter {
@@ -134,7 +139,7 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
 
 /// Does the agent take part in a thread that is open? Reads the end of the log.
 pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
-    Ok(!threads::of(room, &Viewer::only(agent), None)?.0.is_empty())
+    Ok(!threads::of(room, &Viewer::only(agent))?.0.is_empty())
 }
 
 fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<AwaitedSubjects>)> {

@@ -13,7 +13,6 @@ use crate::message::reference::bare;
 use crate::message::status::CopyStatus;
 use crate::message::title::first_line;
 use crate::message::{APPROVAL, QUESTION, id};
-use crate::query::closed::ClosedMessages;
 use crate::query::view::MessageView;
 use crate::room::Room;
 use crate::room::resolve::RecipientRule;
@@ -115,11 +114,7 @@ struct ThreadCollector {
 }
 
 /// The open threads, with unanswered threads first and then the newest first, and the newest decisions.
-pub(super) fn of(
-    room: &Room,
-    viewer: &Viewer,
-    closed_messages: Option<&ClosedMessages<'_>>,
-) -> Result<(Vec<OpenThread>, Vec<MessageSummary>)> {
+pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<MessageSummary>)> {
     let mut found = ThreadCollector::default();
     let names: Vec<String> = viewer
         .names()
@@ -171,11 +166,6 @@ pub(super) fn of(
         ))
     });
     threads.truncate(limits::CONTEXT_THREADS);
-    if let Some(closed) = closed_messages {
-        for past in threads.iter_mut().flat_map(|thread| &mut thread.messages) {
-            closed.note(past);
-        }
-    }
     decisions.reverse();
     decisions.truncate(CONTEXT_DECISIONS);
     Ok((
@@ -359,7 +349,7 @@ fn said(past: &LoggedMessage) -> MessageSummary {
         from: past.from.to_string(),
         kind: past.kind.clone(),
         about: start(&view.about()),
-        closed: past.closed.clone(),
+        closed: None,
         text: text.map(start).filter(|text| !text.is_empty()),
     }
 }

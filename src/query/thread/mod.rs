@@ -5,7 +5,6 @@ mod passes;
 use crate::base::error::{Error, Result};
 use crate::log::find;
 use crate::log::lookup::{self, LoggedMessage, UnresolvedReference, Viewer};
-use crate::log::state::{self, Relations};
 use crate::message::address::quoted;
 use crate::message::reference::{Reference, ReferenceMatch, bare};
 use crate::query::closed::ClosedMessages;
@@ -24,13 +23,10 @@ pub fn thread(
     name: &str,
     last: Option<usize>,
 ) -> Result<Vec<LoggedMessage>> {
-    // A damaged line hides no thread in the rest of the log.
-    let state = state::committed(&room.dir).ok();
+    let closed = ClosedMessages::read(&room.dir);
     let source = ThreadSource {
         room,
-        relations: state
-            .as_ref()
-            .and_then(|state| Relations::open(&room.dir, state)),
+        relations: closed.relations(),
     };
     let mut collector = begin(&source, viewer, name)?;
     while collector.grow(&source)? {}
@@ -41,11 +37,8 @@ pub fn thread(
         .collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
     let mut shown = all.split_off(first);
-    if let Some(state) = &state {
-        let closed = ClosedMessages::new(room, state);
-        for past in &mut shown {
-            closed.note(past);
-        }
+    for past in &mut shown {
+        closed.note(past);
     }
     Ok(shown)
 }

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 /// The log, and its index if it is usable.
 pub(super) struct ThreadSource<'a> {
     pub(super) room: &'a Room,
-    pub(super) relations: Option<Relations<'a>>,
+    pub(super) relations: Option<&'a Relations>,
 }
 
 impl ThreadSource<'_> {
@@ -72,7 +72,7 @@ impl ThreadSource<'_> {
     }
 
     fn places(&self, relations: &[Relation<'_>]) -> Option<Vec<LogPosition>> {
-        self.relations.as_ref()?.places(relations)
+        self.relations?.places(relations)
     }
 
     fn lines(&self, places: Vec<LogPosition>) -> Result<Vec<log::RawLogLine>> {
