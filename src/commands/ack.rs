@@ -79,23 +79,15 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let registry = room.registry()?;
     let agent = who.in_registry(&registry)?.id.clone();
     let state = state::committed(&room.dir)?;
-    let (messages, others, refs) = look_up(room, &state, &agent, ack.status, ack.refs)?;
     let status = ack.status;
-    let mut fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs,
-        "status": status.as_str()});
-    let metadata: Vec<(String, String)> = ack
-        .superseded_by
-        .map(|by| (SUPERSEDED_BY.to_owned(), by))
-        .into_iter()
-        .collect();
-    if !metadata.is_empty() {
-        fields["metadata"] = metadata
-            .iter()
-            .map(|(name, by)| (name.clone(), json!(by)))
-            .collect();
+    let items = find_items(room, &state, &agent, status, ack.refs)?;
+    let mut metadata = Map::new();
+    if let Some(by) = ack.superseded_by {
+        metadata.insert(SUPERSEDED_BY.to_owned(), by.into());
     }
-    let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
-    if let Some(message) = judged {
+    let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": items.refs,
+        "status": status.as_str(), "metadata": metadata});
+    if let Some(message) = fields.as_object().cloned().and_then(Message::from_fields) {
         let (mut before, mut searches) = (AckedStatuses::new(), SearchLimiter::default());
         let acks = AckRoom {
             dir: &room.dir,
@@ -108,28 +100,37 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let draft = MessageDraft {
         kind: Some("ack".into()),
         body: ack.note,
-        raw_refs: refs,
+        raw_refs: items.refs,
         status: Some(status.as_str().into()),
-        metadata,
+        raw_metadata: metadata,
         ..MessageDraft::default()
     };
     Ok(SentAck {
         sent: send::send(room, who, draft)?,
         status,
-        messages,
-        others,
+        messages: items.messages,
+        others: items.others,
     })
 }
 
-/// The messages, the references to other items, and all references as the router finds them quickly: as given if they are complete,
-/// else as a number. All missing and ambiguous references are reported together.
-fn look_up(
+/// The items that an ack names.
+#[derive(Default)]
+struct AckedItems {
+    messages: Vec<LoggedMessage>,
+    /// References to other items.
+    others: Vec<String>,
+    /// All references as the router finds them quickly: as given if they are complete, else as a number.
+    refs: Vec<String>,
+}
+
+/// Finds the items. All missing and ambiguous references are reported together.
+fn find_items(
     room: &Room,
     state: &RoomState,
     agent: &str,
     status: CopyStatus,
     refs: Vec<String>,
-) -> Result<(Vec<LoggedMessage>, Vec<String>, Vec<String>)> {
+) -> Result<AckedItems> {
     let viewer = identity::own_viewer(room, agent)?;
     let live = log::live(&room.dir)?;
     let found = lookup::find(
@@ -139,20 +140,19 @@ fn look_up(
         &refs,
         &mut SearchLimiter::default(),
     )?;
-    let (mut messages, mut others) = (Vec::new(), Vec::new());
-    let (mut names, mut problems) = (Vec::new(), Vec::new());
+    let (mut items, mut problems) = (AckedItems::default(), Vec::new());
     for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
         match found {
             Ok((past, place)) => {
                 let fit =
                     Reference::parse(&text).and_then(|one| one.fit(&past.from, &past.id, None));
                 let is_enough = fit == Some(ReferenceMatch::Whole) && live.contains(&place.segment);
-                names.push(if is_enough {
+                items.refs.push(if is_enough {
                     text
                 } else {
                     format!("#{}", past.seq)
                 });
-                messages.push(past);
+                items.messages.push(past);
             }
             // A failed wake has the number of a message that the human need not have got, and an approval can be passed on
             // to an agent that did not get it.
@@ -160,14 +160,14 @@ fn look_up(
                 if failed_wakes(state, agent, status, &text).next().is_some()
                     || passed_on_approval(state, agent, status, &text).is_some() =>
             {
-                others.push(text.clone());
-                names.push(text);
+                items.others.push(text.clone());
+                items.refs.push(text);
             }
             Err(unclear) => problems.push(unclear.problem(&viewer, &text).at(format!("/refs/{n}"))),
         }
     }
     if problems.is_empty() {
-        Ok((messages, others, names))
+        Ok(items)
     } else {
         Err(Error::Rejected(problems))
     }
