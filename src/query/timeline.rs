@@ -19,22 +19,33 @@ use std::sync::{Mutex, PoisonError};
 const PAGE_RECORDS: u64 = 20_000;
 
 /// One entry of the timeline.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone)]
 pub struct TimelineEntry {
     /// The message; for a rejection, the router's message to the sender.
-    #[serde(flatten)]
     pub message: LoggedMessage,
     /// `accepted`, `rejected` or `notice`.
     pub event: EventKind,
+    /// The rejected file.
+    pub rejected: Option<RejectedFile>,
+}
+
+/// One entry as `mailbag watch --json` prints it.
+#[derive(Serialize, JsonSchema)]
+pub struct TimelineLine<'a> {
+    /// The message; for a rejection, the router's message to the sender.
+    #[serde(flatten)]
+    message: &'a LoggedMessage,
+    /// `accepted`, `rejected` or `notice`.
+    event: EventKind,
     /// Its body.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
+    body: Option<&'a str>,
     /// Addresses as the sender wrote them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub addressed_to: Vec<String>,
+    addressed_to: Vec<&'a str>,
     /// The rejected file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rejected: Option<RejectedFile>,
+    rejected: &'a Option<RejectedFile>,
 }
 
 /// A rejected file of the timeline.
@@ -104,11 +115,8 @@ impl Timeline {
 
     /// The entries added since the last call.
     pub fn read(&mut self) -> Result<Vec<TimelineEntry>> {
-        let records = self.follower.read()?;
-        Ok(records
-            .into_iter()
-            .filter_map(|record| entry(record, &self.channels))
-            .collect())
+        let part = self.read_some(usize::MAX)?;
+        Ok(part.map(|(_, entries)| entries).unwrap_or_default())
     }
 
     /// The entries of at most `most` records added since the last call, and the number of the last record. `None` without
@@ -236,18 +244,26 @@ fn entry(record: Record, channels: &ChannelSelection) -> Option<TimelineEntry> {
         name: claim.map_or("", |claim| claim.original).to_owned(),
         problems,
     });
-    let view = MessageView::from(&message);
-    let entry = TimelineEntry {
-        event,
-        body: view.body.map(str::to_owned),
-        addressed_to: view.addressed.into_iter().map(str::to_owned).collect(),
+    channels.has(&message.channel).then_some(TimelineEntry {
         message,
+        event,
         rejected,
-    };
-    channels.has(&entry.message.channel).then_some(entry)
+    })
 }
 
 impl TimelineEntry {
+    /// The entry as JSON.
+    pub fn line(&self) -> TimelineLine<'_> {
+        let view = MessageView::from(&self.message);
+        TimelineLine {
+            message: &self.message,
+            event: self.event,
+            body: view.body,
+            addressed_to: view.addressed,
+            rejected: &self.rejected,
+        }
+    }
+
     /// The sender of the message or of the rejected file.
     pub fn sender(&self) -> &str {
         self.rejected

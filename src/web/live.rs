@@ -209,7 +209,7 @@ impl EventFeed {
 struct ClientDisconnected;
 
 fn text(entry: &crate::query::timeline::TimelineEntry) -> String {
-    serde_json::to_string(entry).unwrap_or_default()
+    serde_json::to_string(&entry.line()).unwrap_or_default()
 }
 
 /// One event. JSON text has no line breaks.

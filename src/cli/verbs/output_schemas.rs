@@ -170,7 +170,7 @@ fn output_schemas_are_generated_from_their_types() {
         "trust" => TrustOutput<'static>,
         "uninstall" => install::InstallChanges<'static>,
         "up" => up::UpOutput<'static>,
-        "watch" => timeline::TimelineEntry,
+        "watch" => timeline::TimelineLine,
         "web" => WebOutput<'static>,
         "who" => who::KnownAgents,
     };

@@ -105,7 +105,7 @@ pub(super) fn entry(entry: &TimelineEntry, width: usize, palette: Palette) -> Ve
     lines.push(&view.number(), DIM);
     let mut lines = lines.done();
     let aside = entry.is_aside() || entry.event == EventKind::Notice;
-    for (text, style) in text(entry) {
+    for (text, style) in text(entry, view.body) {
         let style = if aside { style.patch(DIM) } else { style };
         let folded = fold(&text, width.saturating_sub(INDENT.len()));
         lines.extend(folded.into_iter().map(|line| {
@@ -119,7 +119,7 @@ pub(super) fn entry(entry: &TimelineEntry, width: usize, palette: Palette) -> Ve
 }
 
 /// The text of an entry in pieces.
-fn text(entry: &TimelineEntry) -> Vec<(String, Style)> {
+fn text(entry: &TimelineEntry, body: Option<&str>) -> Vec<(String, Style)> {
     if let Some(rejected) = &entry.rejected {
         let problems = rejected.problems.iter().take(3);
         let show = format!("mailbag rejected show {}", entry.message.seq);
@@ -134,7 +134,7 @@ fn text(entry: &TimelineEntry) -> Vec<(String, Style)> {
     [
         (change, Style::new()),
         (subject, bold),
-        (entry.body.clone(), Style::new()),
+        (body.map(str::to_owned), Style::new()),
     ]
     .into_iter()
     .filter_map(|(text, style)| Some((text?, style)))

@@ -178,7 +178,7 @@ fn follow(
     loop {
         for entry in &entries {
             cx.out.item(
-                || serde_json::to_string(entry).expect("an entry has only text keys"),
+                || serde_json::to_string(&entry.line()).expect("an entry has only text keys"),
                 |_| lines::plain(entry),
             )?;
             cx.out.flush()?;
