@@ -195,12 +195,10 @@ fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
 
 fn wrong_kind(kind: &str) -> Problem {
     let near = nearest(kind, TYPES.iter().copied());
-    let hint = if near.is_empty() {
-        String::new()
-    } else {
-        format!("did you mean {}? ", near.join(" or "))
-    };
-    let fix = format!("{hint}a custom type begins with x-; the default type is message");
+    let mut fix = "a custom type begins with x-; the default type is message".to_owned();
+    if let Some(hint) = did_you_mean(kind, near.iter().copied()) {
+        fix = format!("{hint} {fix}");
+    }
     let problem = Problem::new("unknown_type", format!("unknown type {}", quoted(kind))).fix(fix);
     problem.example(json!(near.first().copied().unwrap_or("message")))
 }

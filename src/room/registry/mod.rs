@@ -14,7 +14,7 @@ mod wake;
 
 pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings};
 
-use crate::base::error::{Problem, nearest};
+use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::message::id;
 use crate::message::schema::registry_schema;
 use crate::room::charter::Lane;
@@ -269,10 +269,8 @@ impl Registry {
 
     /// A hint for an unknown name: the most similar names, or the command that lists all.
     pub fn did_you_mean(&self, word: &str) -> String {
-        match self.similar_names(word).as_slice() {
-            [] => "run `mailbag agent list` to list the registered agents".to_owned(),
-            near => format!("did you mean {}?", near.join(", ")),
-        }
+        did_you_mean(word, self.similar_names(word))
+            .unwrap_or_else(|| "run `mailbag agent list` to list the registered agents".to_owned())
     }
 
     /// The names that are most similar to an unknown name, best first.
