@@ -76,11 +76,6 @@ const FILES: &[TidyException] = &[
         ],
     ),
     (
-        "use std::fs::File;",
-        "reads the packs that disk opened",
-        &["src/room/archive/mod.rs"],
-    ),
-    (
         "use std::fs::{File, TryLockError};",
         "holds and reads the lock that disk opened",
         &["src/room/lock.rs"],

@@ -44,7 +44,7 @@ pub struct ArchiveReport {
 }
 
 /// Packed data of one kind.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct PackedKind {
     /// `log`, `sent`, `seen`, `expired`, `rejected` or `context`.
     pub kind: &'static str,
@@ -148,30 +148,13 @@ impl ArchiveRun<'_> {
                 .is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
         };
         archive::artifacts(&context, self.bound, &mut is_shared, &mut |artifact| {
-            let ArchiveRun {
-                archive,
-                progress,
-                read,
-                ..
-            } = self;
-            let mut tell = |bytes| {
-                *read += bytes;
-                progress(ArchiveProgress {
-                    kind: CONTEXT,
-                    bytes: *read,
-                });
-            };
-            let packed = match artifact {
-                Err(skipped) => PackResult {
-                    skipped: vec![skipped],
-                    ..PackResult::default()
-                },
-                Ok(artifact) => match archive {
-                    Some(archive) => archive.artifact(&artifact, &mut tell)?,
-                    None => archive::weigh_artifact(&artifact, &mut tell)?,
-                },
-            };
-            self.add(CONTEXT, packed);
+            match artifact {
+                Err(skipped) => self.skip(skipped),
+                Ok(artifact) => self.pack(CONTEXT, |writer, count| match writer {
+                    Some(writer) => writer.artifact(&artifact, count),
+                    None => archive::weigh_artifact(&artifact, count),
+                })?,
+            }
             Ok(())
         })
     }
@@ -234,26 +217,11 @@ impl ArchiveRun<'_> {
     }
 
     fn segment(&mut self, number: u32, first: &Record) -> Result<()> {
-        let ArchiveRun {
-            room,
-            archive,
-            progress,
-            read,
-            ..
-        } = self;
-        let mut tell = |bytes| {
-            *read += bytes;
-            progress(ArchiveProgress {
-                kind: layout::LOG,
-                bytes: *read,
-            });
-        };
-        let packed = match archive {
-            Some(archive) => archive.segment(number, &first.stamp().month(), &mut tell)?,
-            None => archive::weigh_segment(&room.dir, number, &mut tell)?,
-        };
-        self.add(layout::LOG, packed);
-        Ok(())
+        let room = self.room;
+        self.pack(layout::LOG, |writer, count| match writer {
+            Some(writer) => writer.segment(number, &first.stamp().month(), count),
+            None => archive::weigh_segment(&room.dir, number, count),
+        })
     }
 
     fn files(&mut self, kind: ArchiveKind) -> Result<()> {
@@ -265,38 +233,42 @@ impl ArchiveRun<'_> {
                 Err(skipped) => self.skip(skipped),
             }
             if chunk.len() >= most {
-                self.pack(kind, std::mem::take(&mut chunk))
+                self.pack_files(kind, std::mem::take(&mut chunk))
             } else {
                 Ok(())
             }
         })?;
-        self.pack(kind, chunk)
+        self.pack_files(kind, chunk)
     }
 
-    fn pack(&mut self, kind: ArchiveKind, mut chunk: Vec<PackSource>) -> Result<()> {
+    fn pack_files(&mut self, kind: ArchiveKind, mut chunk: Vec<PackSource>) -> Result<()> {
+        let room = self.room;
         chunk.sort_by(|a, b| (&a.month, &a.agent, &a.name).cmp(&(&b.month, &b.agent, &b.name)));
         for month in chunk.chunk_by(|a, b| a.month == b.month) {
             let sources: Vec<&PackSource> = month.iter().collect();
-            let ArchiveRun {
-                room,
-                archive,
-                progress,
-                read,
-                ..
-            } = self;
-            let mut tell = |bytes| {
-                *read += bytes;
-                progress(ArchiveProgress {
-                    kind: kind.as_str(),
-                    bytes: *read,
-                });
-            };
-            let packed = match archive {
-                Some(archive) => archive.files(kind, &sources, &mut tell)?,
-                None => archive::weigh_files(&room.dir, kind, &sources, &mut tell)?,
-            };
-            self.add(kind.as_str(), packed);
+            self.pack(kind.as_str(), |writer, count| match writer {
+                Some(writer) => writer.files(kind, &sources, count),
+                None => archive::weigh_files(&room.dir, kind, &sources, count),
+            })?;
         }
+        Ok(())
+    }
+
+    /// Packs with the writer, or without one only measures, and adds the result to the report.
+    fn pack(
+        &mut self,
+        kind: &'static str,
+        pack: impl FnOnce(Option<&mut ArchiveWriter>, &mut dyn FnMut(u64)) -> Result<PackResult>,
+    ) -> Result<()> {
+        let mut count = |bytes| {
+            self.read += bytes;
+            (self.progress)(ArchiveProgress {
+                kind,
+                bytes: self.read,
+            });
+        };
+        let packed = pack(self.archive.as_mut(), &mut count)?;
+        self.add(kind, packed);
         Ok(())
     }
 
@@ -315,10 +287,7 @@ impl ArchiveRun<'_> {
         {
             self.report.packed.push(PackedKind {
                 kind,
-                files: 0,
-                bytes: 0,
-                packed_bytes: 0,
-                packs: Vec::new(),
+                ..PackedKind::default()
             });
         }
         if let Some(sum) = self.report.packed.last_mut() {

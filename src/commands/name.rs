@@ -437,9 +437,9 @@ pub(super) fn has_mail(room: &Room, agent: &str) -> Result<bool> {
 }
 
 fn is_empty(room: &Dir, directory: PathBuf) -> Result<bool> {
-    match room.sub(directory) {
-        Err(e) if e.is_missing() => Ok(true),
-        dir => Ok(dir?.list()?.next().transpose()?.is_none()),
+    match room.sub_if_exists(directory)? {
+        Some(dir) => Ok(dir.list()?.next().transpose()?.is_none()),
+        None => Ok(true),
     }
 }
 

@@ -35,9 +35,8 @@ pub(super) fn check(room: &Room, was: &str) -> Result<()> {
 }
 
 fn unsent(room: &Room, agent: &str) -> Result<usize> {
-    let outbox = match room.dir.sub(layout::outbox(agent)) {
-        Err(e) if e.is_missing() => return Ok(0),
-        outbox => outbox?,
+    let Some(outbox) = room.dir.sub_if_exists(layout::outbox(agent))? else {
+        return Ok(0);
     };
     let names = outbox.list()?.collect::<Result<Vec<_>>>()?;
     Ok(names

@@ -197,12 +197,21 @@ impl Dir {
         Ok(fd.into())
     }
 
+    /// As [`Dir::sub`]. `None` if the directory does not exist.
+    pub fn sub_if_exists(&self, below: impl AsRef<Path>) -> Result<Option<Dir>> {
+        none_if_missing(self.sub(below))
+    }
+
+    /// As [`Dir::look`]. `None` if the file does not exist.
+    pub fn look_if_exists(&self, name: impl AsRef<Path>) -> Result<Option<File>> {
+        none_if_missing(self.look(name))
+    }
+
     /// The whole content of a regular file of at most `most` bytes. `None` if the file does not exist.
     pub fn read(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<Vec<u8>>> {
         let name = name.as_ref();
-        let file = match self.look(name) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
-            file => file?,
+        let Some(file) = self.look_if_exists(name)? else {
+            return Ok(None);
         };
         let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile || meta.size > most {
@@ -455,6 +464,13 @@ impl Dir {
 impl AsFd for Dir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+fn none_if_missing<T>(opened: Result<T>) -> Result<Option<T>> {
+    match opened {
+        Err(e) if e.is_missing() => Ok(None),
+        opened => opened.map(Some),
     }
 }
 

@@ -10,9 +10,8 @@ impl Dir {
     /// The first `most` bytes of a regular file, and whether they are the whole file. `None` if it does not exist.
     pub fn read_head(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<(Vec<u8>, bool)>> {
         let name = name.as_ref();
-        let file = match self.look(name) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
-            file => file?,
+        let Some(file) = self.look_if_exists(name)? else {
+            return Ok(None);
         };
         let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile {

@@ -91,9 +91,8 @@ impl UserDirectory {
 
     /// The content of a file of at most `most` bytes, or `None` if it does not exist.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
-        let file = match self.dir.look(name) {
-            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
-            file => file?,
+        let Some(file) = self.dir.look_if_exists(name)? else {
+            return Ok(None);
         };
         let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
         check(&meta, self.owner, &self.dir.at(name), "600", OWN)?;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The numbers of the segments in `log/`, in order.
 pub fn live(room: &Dir) -> Result<Vec<u32>> {
     let mut numbers = Vec::new();
-    if let Some(dir) = open_dir(room, Path::new(layout::LOG))? {
+    if let Some(dir) = room.sub_if_exists(layout::LOG)? {
         for entry in dir.list()? {
             numbers.extend(entry?.name.to_str().and_then(layout::segment_number));
         }
@@ -19,20 +19,25 @@ pub fn live(room: &Dir) -> Result<Vec<u32>> {
     Ok(numbers)
 }
 
+/// The directories in the archive, with their names. A directory that cannot be opened is ignored.
+pub fn archive_months(room: &Dir) -> Result<Vec<(String, Dir)>> {
+    let mut months = Vec::new();
+    if let Some(archive) = room.sub_if_exists(layout::ARCHIVE)? {
+        for entry in archive.list()? {
+            if let Ok(month) = entry?.name.into_string()
+                && let Ok(dir) = archive.sub(&month)
+            {
+                months.push((month, dir));
+            }
+        }
+    }
+    Ok(months)
+}
+
 /// The archived segments, each with its path in the room.
 pub fn archived(room: &Dir) -> Result<BTreeMap<u32, PathBuf>> {
     let mut segments = BTreeMap::new();
-    let Some(archive) = open_dir(room, Path::new(layout::ARCHIVE))? else {
-        return Ok(segments);
-    };
-    for month in archive.list()? {
-        let Ok(month) = month?.name.into_string() else {
-            continue;
-        };
-        // Other directories of the owner in the archive are ignored.
-        let Ok(dir) = archive.sub(&month) else {
-            continue;
-        };
+    for (month, dir) in archive_months(room)? {
         for entry in dir.list()? {
             let name = entry?.name;
             if let Some(number) = name.to_str().and_then(layout::archived_segment_number) {
@@ -106,18 +111,15 @@ impl LogSegment {
 
     /// Opens a segment in `log/`. `None` if it is not there.
     pub(super) fn open_live(room: &Dir, number: u32) -> Result<Option<LogSegment>> {
-        let Some(dir) = open_dir(room, Path::new(layout::LOG))? else {
+        let Some(dir) = room.sub_if_exists(layout::LOG)? else {
             return Ok(None);
         };
         let name = layout::segment(number);
-        match dir.look(&name) {
-            Ok(file) => Ok(Some(LogSegment {
-                from: SegmentSource::Live(file),
-                path: dir.at(name),
-            })),
-            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
-            Err(e) => Err(e),
-        }
+        let file = dir.look_if_exists(&name)?;
+        Ok(file.map(|file| LogSegment {
+            from: SegmentSource::Live(file),
+            path: dir.at(name),
+        }))
     }
 
     /// Returns true if it is in `log/`.
@@ -180,11 +182,4 @@ pub(super) fn missing(room: &Dir, number: u32) -> Error {
         "is missing, and it is not in archive/",
         "restore it, or the part of archive/ that contains it; nothing was changed",
     )
-}
-
-fn open_dir(room: &Dir, below: &Path) -> Result<Option<Dir>> {
-    match room.sub(below) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
-        dir => dir.map(Some),
-    }
 }

@@ -88,9 +88,8 @@ pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(ConversationReader<'
 }
 
 fn names(room: &Room) -> Result<Vec<String>> {
-    let dir = match room.dir.sub(layout::CHANNELS) {
-        Err(e) if e.is_missing() => return Ok(Vec::new()),
-        dir => dir?,
+    let Some(dir) = room.dir.sub_if_exists(layout::CHANNELS)? else {
+        return Ok(Vec::new());
     };
     let mut names = Vec::new();
     for entry in dir.list()? {
@@ -228,10 +227,7 @@ impl<'a> ConversationReader<'a> {
     }
 
     fn directory(&self) -> Result<Option<Dir>> {
-        match self.room.dir.sub(layout::channel(&self.channel)) {
-            Err(e) if e.is_missing() => Ok(None),
-            dir => dir.map(Some),
-        }
+        self.room.dir.sub_if_exists(layout::channel(&self.channel))
     }
 
     // A last line without a newline is still being written.

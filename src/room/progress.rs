@@ -137,9 +137,9 @@ impl Room {
     }
 
     fn count_names(&self, directory: &str, most: usize) -> Result<usize> {
-        match self.dir.sub(directory) {
-            Err(e) if e.is_missing() => Ok(0),
-            dir => Ok(dir?.list()?.take(most).count()),
+        match self.dir.sub_if_exists(directory)? {
+            Some(dir) => Ok(dir.list()?.take(most).count()),
+            None => Ok(0),
         }
     }
 

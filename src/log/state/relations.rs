@@ -300,9 +300,8 @@ fn hash_before(room: &Dir, segment: Option<u32>) -> Result<Option<Hash>> {
 /// All runs, or the runs of one segment, by their beginning, longer ones first.
 fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<RelationRun>> {
     let mut runs = Vec::new();
-    let dir = match room.sub(layout::RUNS) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(runs),
-        dir => dir?,
+    let Some(dir) = room.sub_if_exists(layout::RUNS)? else {
+        return Ok(runs);
     };
     let prefix = segment.map_or_else(String::new, layout::runs_of);
     for entry in dir.list()? {

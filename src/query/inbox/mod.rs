@@ -339,14 +339,12 @@ struct MailDirectory<'r> {
 impl MailDirectory<'_> {
     /// `None` if the directory does not exist.
     fn open(room: &Room, directory: PathBuf) -> Result<Option<MailDirectory<'_>>> {
-        match room.dir.sub(&directory) {
-            Err(e) if e.is_missing() => Ok(None),
-            dir => Ok(Some(MailDirectory {
-                dir: dir?,
-                directory,
-                origins: AuthorChecker::new(room),
-            })),
-        }
+        let dir = room.dir.sub_if_exists(&directory)?;
+        Ok(dir.map(|dir| MailDirectory {
+            dir,
+            directory,
+            origins: AuthorChecker::new(room),
+        }))
     }
 
     /// Reads the head of a message from a bounded part of the file. `None` if the file no longer exists.

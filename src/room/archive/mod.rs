@@ -24,7 +24,6 @@ use crate::room::Room;
 use frames::{PackEntry, PackReader, PackWriter};
 use pack::{ByteCounter, wrong};
 use rustix::fs::FileType;
-use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -277,17 +276,7 @@ impl ArchiveWriter {
 
     fn remove_drafts(&mut self) -> Result<()> {
         self.room.remove(layout::CHECKPOINT_DRAFT)?;
-        let archive = match self.room.sub(layout::ARCHIVE) {
-            Err(e) if e.is_missing() => return Ok(()),
-            archive => archive?,
-        };
-        for entry in archive.list()? {
-            let Ok(month) = entry?.name.into_string() else {
-                continue;
-            };
-            let Ok(dir) = archive.sub(&month) else {
-                continue;
-            };
+        for (month, dir) in log::archive_months(&self.room)? {
             for entry in dir.list()? {
                 let name = entry?.name;
                 if name.to_str().is_some_and(layout::is_draft) {
@@ -295,7 +284,7 @@ impl ArchiveWriter {
                 }
             }
             if layout::is_month(&month) {
-                archive.remove_empty(&month)?;
+                self.room.sub(layout::ARCHIVE)?.remove_empty(&month)?;
             }
         }
         Ok(())
@@ -312,7 +301,8 @@ impl ArchiveWriter {
         let text = String::from_utf8_lossy(&text);
         let mut removed = 0;
         if let Some((month, name)) = text.strip_suffix('\n').and_then(layout::read_pack)
-            && let Some(pack) = self.look(&layout::archive(month), name)?
+            && let Some(dir) = self.room.sub_if_exists(layout::archive(month))?
+            && let Some(pack) = dir.look_if_exists(name)?
         {
             let below = layout::archived(month, name);
             self.make_name_durable(&below)?;
@@ -326,13 +316,6 @@ impl ArchiveWriter {
             self.forget()?;
         }
         Ok(removed)
-    }
-
-    fn look(&self, directory: &Path, name: &str) -> Result<Option<File>> {
-        match self.room.sub(directory).and_then(|dir| dir.look(name)) {
-            Err(e) if e.is_missing() => Ok(None),
-            file => file.map(Some),
-        }
     }
 }
 
@@ -367,17 +350,7 @@ pub fn each_packed(
     after: Stamp,
     take: &mut dyn FnMut(&Path, &PackedFile),
 ) -> Result<()> {
-    let archive = match room.sub(layout::ARCHIVE) {
-        Err(e) if e.is_missing() => return Ok(()),
-        archive => archive?,
-    };
-    for entry in archive.list()? {
-        let Ok(month) = entry?.name.into_string() else {
-            continue;
-        };
-        let Ok(dir) = archive.sub(&month) else {
-            continue;
-        };
+    for (month, dir) in log::archive_months(room)? {
         for entry in dir.list()? {
             let Ok(name) = entry?.name.into_string() else {
                 continue;

@@ -119,7 +119,7 @@ pub fn each(
     bound: Stamp,
     take: &mut dyn FnMut(Result<PackSource, SkippedFile>) -> Result<()>,
 ) -> Result<()> {
-    let Some(parent) = open(room, kind.parent().as_ref())? else {
+    let Some(parent) = room.sub_if_exists(kind.parent())? else {
         return Ok(());
     };
     let mut agents: Vec<String> = parent
@@ -200,13 +200,6 @@ fn owners(room: &Dir, agent: &str) -> Result<Vec<u32>> {
     let agent = room.stat(layout::outbox(agent))?.map(|outbox| outbox.uid);
     let own = [room.meta()?.uid, rustix::process::geteuid().as_raw()];
     Ok(own.into_iter().chain(agent).collect())
-}
-
-fn open(room: &Dir, below: &std::path::Path) -> Result<Option<Dir>> {
-    match room.sub(below) {
-        Err(e) if e.is_missing() => Ok(None),
-        dir => dir.map(Some),
-    }
 }
 
 #[cfg(test)]

@@ -78,9 +78,8 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
 /// names.
 pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, usize)> {
     let (mut newest, mut count) = (BinaryHeap::new(), 0);
-    let dir = match room.sub(layout::inbox(agent)) {
-        Err(e) if e.is_missing() => return Ok((Vec::new(), 0)),
-        dir => dir?,
+    let Some(dir) = room.sub_if_exists(layout::inbox(agent))? else {
+        return Ok((Vec::new(), 0));
     };
     for entry in dir.list()? {
         let entry = entry?;
@@ -209,9 +208,8 @@ pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
 
 /// The accept times of the messages with a marker.
 pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeSet<Stamp>> {
-    let markers = match room.sub(layout::announced(agent)) {
-        Err(e) if e.is_missing() => return Ok(BTreeSet::new()),
-        markers => markers?,
+    let Some(markers) = room.sub_if_exists(layout::announced(agent))? else {
+        return Ok(BTreeSet::new());
     };
     let names = markers.list()?.collect::<Result<Vec<_>>>()?;
     Ok(names
@@ -222,9 +220,8 @@ pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeSet<Stamp>> {
 
 /// Removes the markers of the messages with these accept times, so that they are announced again.
 pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result<()> {
-    let markers = match room.sub(layout::announced(agent)) {
-        Err(e) if e.is_missing() => return Ok(()),
-        markers => markers?,
+    let Some(markers) = room.sub_if_exists(layout::announced(agent))? else {
+        return Ok(());
     };
     let names = markers.list()?.collect::<Result<Vec<_>>>()?;
     let ours = names.iter().filter(|entry| {
@@ -236,17 +233,16 @@ pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result
 
 /// Returns true if the message was announced to the agent, or an announcement is in progress.
 pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
-    match room.sub(layout::announced(agent)) {
-        Err(e) if e.is_missing() => Ok(false),
-        markers => Ok(markers?.stat(name)?.is_some()),
+    match room.sub_if_exists(layout::announced(agent))? {
+        Some(markers) => Ok(markers.stat(name)?.is_some()),
+        None => Ok(false),
     }
 }
 
 /// Selects the messages with a complete or unfinished announcement to the agent.
 pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<OsString>> {
-    let markers = match room.sub(layout::announced(agent)) {
-        Err(e) if e.is_missing() => return Ok(HashSet::new()),
-        markers => markers?,
+    let Some(markers) = room.sub_if_exists(layout::announced(agent))? else {
+        return Ok(HashSet::new());
     };
     let asked: HashSet<&OsString> = names.iter().collect();
     let mut found = HashSet::new();
@@ -309,9 +305,8 @@ fn put(
     verb: &'static str,
     barrier: &mut Barrier,
 ) -> Result<()> {
-    let inbox = match room.sub(layout::inbox(agent)) {
-        Err(e) if e.is_missing() => return Ok(()),
-        inbox => inbox?,
+    let Some(inbox) = room.sub_if_exists(layout::inbox(agent))? else {
+        return Ok(());
     };
     let to = room.make_with(place, barrier)?;
     move_file(&inbox, name, &to, verb)?;

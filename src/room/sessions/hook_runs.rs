@@ -49,9 +49,8 @@ pub fn note(
 
 /// The last run of every hook, by client and event.
 pub fn fired(room: &Room) -> Result<Vec<HookRun>> {
-    let dir = match room.dir.sub(layout::FIRED) {
-        Err(e) if e.is_missing() => return Ok(Vec::new()),
-        dir => dir?,
+    let Some(dir) = room.dir.sub_if_exists(layout::FIRED)? else {
+        return Ok(Vec::new());
     };
     let names = dir.list()?.collect::<Result<Vec<_>>>()?;
     let mut fired: Vec<HookRun> = names

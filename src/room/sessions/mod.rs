@@ -252,17 +252,14 @@ impl LockedSessions {
 
 /// The leases of a room, in no order. Torn and foreign files are skipped.
 pub fn all(room: &Room) -> Result<Vec<SessionLease>> {
-    match room.dir.sub(layout::SESSIONS) {
-        Err(e) if e.is_missing() => Ok(Vec::new()),
-        Err(e) => Err(e),
-        Ok(dir) => {
-            let names = dir.list()?.collect::<Result<Vec<_>>>()?;
-            Ok(names
-                .iter()
-                .filter_map(|entry| read(&dir, layout::read_session(&entry.name)?))
-                .collect())
-        }
-    }
+    let Some(dir) = room.dir.sub_if_exists(layout::SESSIONS)? else {
+        return Ok(Vec::new());
+    };
+    let names = dir.list()?.collect::<Result<Vec<_>>>()?;
+    Ok(names
+        .iter()
+        .filter_map(|entry| read(&dir, layout::read_session(&entry.name)?))
+        .collect())
 }
 
 /// The lease on an agent, alive or not, but not of a session that has ended.
@@ -272,10 +269,8 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<SessionLease>> {
 
 /// As [`of`], even if the session has ended.
 pub fn last_of(room: &Room, agent: &str) -> Result<Option<SessionLease>> {
-    match room.dir.sub(layout::SESSIONS) {
-        Err(e) if e.is_missing() => Ok(None),
-        dir => Ok(read(&dir?, agent)),
-    }
+    let dir = room.dir.sub_if_exists(layout::SESSIONS)?;
+    Ok(dir.and_then(|dir| read(&dir, agent)))
 }
 
 /// The lease of the agent that a session speaks for, or spoke for before it ended: it may have been resumed.

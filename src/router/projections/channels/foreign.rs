@@ -40,9 +40,8 @@ pub(super) struct RemovedLines {
 
 /// Reads the notes about cuts. Their notices may not be in the log.
 pub(super) fn read_notes(room: &Dir) -> Result<Vec<RemovedLines>> {
-    let notes = match room.sub(layout::CUT) {
-        Err(e) if e.is_missing() => return Ok(Vec::new()),
-        notes => notes?,
+    let Some(notes) = room.sub_if_exists(layout::CUT)? else {
+        return Ok(Vec::new());
     };
     let mut cuts = Vec::new();
     for entry in notes.list()? {

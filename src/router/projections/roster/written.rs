@@ -153,9 +153,9 @@ impl RosterProjection {
 }
 
 fn link(room: &Dir, channel: &str) -> Result<()> {
-    match room.sub(layout::channel(channel)) {
+    match room.sub_if_exists(layout::channel(channel))? {
+        Some(dir) => dir.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
         // The conversation could not be made yet; the next check makes the link.
-        Err(e) if e.is_missing() => Ok(()),
-        dir => dir?.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
+        None => Ok(()),
     }
 }
