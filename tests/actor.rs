@@ -2,7 +2,7 @@
 
 use crate::approvals::{approval, steps};
 use crate::files;
-use crate::world::{World, skip};
+use crate::world::{World, parse_json, skip};
 use mailbag::disk::process_ancestry::ProcessAncestry;
 use mailbag::room::sessions::KNOWN;
 use serde_json::{Value, json};
@@ -48,12 +48,7 @@ print(open(ours).read())
 /// A world with an open approval `d`, and a directory `bin` with programs.
 fn asked() -> World {
     let world = World::alice_and_bob();
-    world.drop_file(
-        "alice",
-        "a.json",
-        approval("d", json!("human"), json!({})).to_string(),
-    );
-    world.pass();
+    world.route("alice", "a.json", approval("d", json!("human"), json!({})));
     world
 }
 
@@ -64,7 +59,7 @@ fn in_terminal(world: &World, name: &str, script: &str) -> Option<(i32, String)>
         skip(reason);
         return None;
     }
-    let program = world.bare(&[]);
+    let program = world.bare("");
     let path = std::env::var("PATH").unwrap_or_default();
     let trust = world.trust().display();
     let clean = format!("env -i PATH='{path}' MAILBAG_TRUST_DIR={trust} MAILBAG_TEST_KEEPS=all");
@@ -109,7 +104,7 @@ fn rejected(world: &World, script: &str, evidence: &str) {
 /// A program in the world's directory.
 fn script(world: &World, name: &str, text: &str) {
     let path = world.path().join(name);
-    let program = world.bare(&[]);
+    let program = world.bare("");
     let ours = format!(
         "{} --room {} ",
         program.get_program().to_string_lossy(),
@@ -149,10 +144,9 @@ fn each_variable_of_a_client_makes_the_caller_an_agent_even_if_it_is_empty() {
         .iter()
         .flat_map(mailbag::room::sessions::KnownClient::variables)
     {
-        let said = world.run_env(&["decide", "d", "yes", "--as", "human"], variable, "");
-        let said = said.fails(2, &["decide"]);
+        let said = world.run_env("decide d yes --as human", variable, "");
         assert_contains!(
-            said,
+            said.fails(2, &["decide"]),
             &format!("the environment has {variable}, which {client} sets")
         );
     }
@@ -333,10 +327,9 @@ fn ready() -> World {
     files::make_dir(world.path().join(".git"));
     let link = "tag = \"fit\"\n[links.far]\ncarrier = \"ssh\"\naddress = \"host:/srv/far\"\n";
     world.write("settings.toml", link);
-    world.drop_file("alice", "bad.json", r#"{"to": "bob", "body": 7}"#);
-    world.pass();
-    world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
-    world.ok(&["claim", "src/**", "--as", "bob"]);
+    world.route("alice", "bad.json", r#"{"to": "bob", "body": 7}"#);
+    world.ok("join bob --session s1 --client claude");
+    world.ok("claim src/** --as bob");
     world
 }
 
@@ -355,7 +348,7 @@ fn traces(world: &World) -> Vec<Value> {
         world.read("sessions/bob.json")["session"].clone(),
         world.read("registry.json"),
     ]);
-    traces.push(json!(world.ok(&["trust", "--list"])));
+    traces.push(json!(world.ok("trust --list")));
     traces
 }
 
@@ -428,7 +421,7 @@ fn an_unknown_caller_reads_and_sends_also_as_human() {
             .run_env(args, "MAILBAG_TEST_ANCESTRY", "unknown")
             .ok(args);
     }
-    let unnamed = world.run_env(&["inbox"], "MAILBAG_TEST_ANCESTRY", "unknown");
+    let unnamed = world.run_env("inbox", "MAILBAG_TEST_ANCESTRY", "unknown");
     assert_contains!(unnamed.fails(2, &["inbox"]), "unidentified session");
 }
 
@@ -446,8 +439,7 @@ fn exec_takes_its_ended_orphans_from_the_process_table() {
 
 #[test]
 fn no_tool_of_the_server_does_what_only_a_person_may() {
-    let tools: Value =
-        serde_json::from_str(include_str!("../src/clients/mcp/tools.json")).expect("JSON");
+    let tools = parse_json(include_str!("../src/clients/mcp/tools.json"));
     let names: Vec<&str> = tools
         .as_array()
         .expect("tools")

@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::is_root;
-use crate::world::{World, wait};
+use crate::world::{World, parse_json, wait};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -37,7 +37,7 @@ fn held(room: &Path, agent: &str) -> Vec<String> {
 fn a_room_is_copied_and_can_be_used() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "read");
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     world.send("alice", "bob", "unread");
     let to = world.path().join("copy");
     let report = world.json(&["backup", &to.display().to_string()]);
@@ -66,7 +66,7 @@ fn a_room_is_copied_and_can_be_used() {
 #[test]
 fn a_copy_of_a_room_in_use_lacks_nothing_and_repeats_nothing() {
     let world = World::alice_and_bob();
-    let _router = world.router(&[]);
+    let _router = world.router("");
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let _end = Over(&over);
@@ -145,7 +145,7 @@ fn body(room: &Path, name: &str) -> String {
         .iter()
         .find_map(|path| fs::read(path).ok())
         .expect("the message");
-    let mail: serde_json::Value = serde_json::from_slice(&bytes).expect("a message");
+    let mail = parse_json(&bytes);
     mail["body"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -154,9 +154,9 @@ fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
     let world = World::with(&["alice"]);
     files::make_dir(world.path().join("used"));
     files::write(world.path().join("used/file"), "mine");
-    assert_contains!(world.fails(2, &["backup", "used"]), "it is not empty");
+    assert_contains!(world.fails(2, "backup used"), "it is not empty");
     assert_contains!(
-        world.fails(2, &["backup", ".mailbag/context/copy"]),
+        world.fails(2, "backup .mailbag/context/copy"),
         "inside the room"
     );
     assert_eq!(files::read_text(world.path().join("used/file")), "mine");
@@ -177,7 +177,7 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
     let router = world.router(&["--room", &room]);
     assert_contains!(router.log(), "this room is a copy of");
     drop(router);
-    assert!(!world.ok(&["doctor"]).contains("copy of"));
+    assert!(!world.ok("doctor").contains("copy of"));
     world.ok(&["init", "--adopt", &room]);
     assert!(!says("room_copied"));
 }
@@ -213,8 +213,7 @@ fn an_incomplete_copy_is_rejected_with_the_reason() {
             );
         }
         for args in [&["init", "part"][..], &["run", "--once", "--room", "part"]] {
-            let said = world.fails(1, args);
-            assert_contains!(said, "is missing, but", "use a complete copy"; "{kept:?} {args:?}");
+            assert_contains!(world.fails(1, args), "is missing, but", "use a complete copy"; "{kept:?} {args:?}");
         }
         assert!(!part.join("spool/room").exists(), "{kept:?}");
     }
@@ -271,7 +270,7 @@ fn a_backup_omits_and_lists_open_files_and_links() {
         .open(half)
         .expect("a writer");
     std::os::unix::fs::symlink("/etc/hostname", world.room("context/link")).expect("a link");
-    let report = world.json(&["backup", "copy"]);
+    let report = world.json("backup copy");
     let left: Vec<&str> = report["skipped"]
         .as_array()
         .expect("a list")
@@ -288,7 +287,7 @@ fn a_backup_omits_and_lists_open_files_and_links() {
 #[test]
 fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
     let world = World::alice_and_bob();
-    let mut router = world.router(&[]);
+    let mut router = world.router("");
     let held = ["spool/turn.wanted", "spool/turn.lock"].map(|name| {
         let lock = fs::File::options()
             .append(true)
@@ -344,9 +343,9 @@ fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
     for entry in walkdir::WalkDir::new(world.room("")) {
         chown(entry.expect("an entry").path(), Some(65534), Some(65534)).expect("root may");
     }
-    assert_contains!(world.fails(1, &["backup", "copy"]), "belongs to");
+    assert_contains!(world.fails(1, "backup copy"), "belongs to");
     assert!(!world.path().join("copy").exists());
-    world.ok(&["trust", "--yes"]);
+    world.ok("trust --yes");
     let to = backup(&world, "copy");
     for entry in walkdir::WalkDir::new(to) {
         let entry = entry.expect("an entry");
@@ -359,8 +358,5 @@ fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
     let strange = world.path().join("strange");
     files::make_dir(&strange);
     chown(&strange, Some(65533), None).expect("root may");
-    assert_contains!(
-        world.fails(2, &["backup", "strange"]),
-        "belongs to another user"
-    );
+    assert_contains!(world.fails(2, "backup strange"), "belongs to another user");
 }

@@ -16,12 +16,12 @@ mod standing;
 mod terminal;
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 
 #[test]
 fn init_makes_a_room_and_again_changes_nothing() {
     let world = World::empty();
-    let first = world.run(&["init"]);
+    let first = world.run("init");
     assert_eq!(first.code, 0);
     assert!(
         first.out.contains("created the room") && first.err.contains("mailbag agent add"),
@@ -29,8 +29,8 @@ fn init_makes_a_room_and_again_changes_nothing() {
     );
     assert_eq!(world.text(".gitignore"), "*\n");
     let before = world.everything();
-    assert_contains!(world.ok(&["init"]), "already a room");
-    assert_eq!(world.json(&["init"])["created"], false);
+    assert_contains!(world.ok("init"), "already a room");
+    assert_eq!(world.json("init")["created"], false);
     assert_eq!(world.everything(), before);
 }
 
@@ -41,9 +41,9 @@ fn a_harness_keeps_what_it_made_before() {
     files::make_dir(team.join("outbox/alice"));
     files::make_dir(team.join("inbox/alice"));
     files::write(team.join("outbox/alice/x.json"), "{}");
-    world.ok(&["init", "team"]);
+    world.ok("init team");
     assert!(team.join("outbox/alice/x.json").exists());
-    let status: serde_json::Value = world.json(&["status", "--room", "team"]);
+    let status: serde_json::Value = world.json("status --room team");
     assert_eq!(status["unregistered"][0]["fix"], "mailbag agent add alice");
 }
 
@@ -53,20 +53,19 @@ fn a_room_is_found_from_a_subdirectory_and_a_missing_room_is_an_error() {
     let below = world.path().join("src/deep");
     files::make_dir(&below);
     world
-        .program(&["agent", "show", "alice"])
+        .program("agent show alice")
         .current_dir(below)
         .assert()
         .success();
     let nowhere = World::empty();
-    let said = nowhere.fails(3, &["status"]);
-    assert_contains!(said, "no room", "mailbag init");
+    assert_contains!(nowhere.fails(3, "status"), "no room", "mailbag init");
     nowhere
-        .program(&["status"])
+        .program("status")
         .env("MAILBAG_ROOM", world.room(""))
         .assert()
         .success();
     let named = |first: &str| {
-        let mut status = nowhere.program(&["status"]);
+        let mut status = nowhere.program("status");
         status
             .env("MAILBAG_ROOM", first)
             .env("MAOS_MESSAGE_DIR", world.room(""))
@@ -79,10 +78,10 @@ fn a_room_is_found_from_a_subdirectory_and_a_missing_room_is_an_error() {
 #[test]
 fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
     let world = World::new();
-    assert_contains!(world.fails(2, &["sned"]), "send");
-    assert_contains!(world.fails(2, &["inbox", "--jsn"]), "--json");
-    let error = world.fails(2, &["sned", "--json"]);
-    let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
+    assert_contains!(world.fails(2, "sned"), "send");
+    assert_contains!(world.fails(2, "inbox --jsn"), "--json");
+    let error = world.fails(2, "sned --json");
+    let error = parse_json(&error);
     assert_eq!(
         (
             error["error"]["code"].as_str(),
@@ -91,15 +90,15 @@ fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
         (Some("usage"), Some(2))
     );
     assert_eq!(error["error"]["fix"], "did you mean `mailbag send`?");
-    let error = world.fails(3, &["agent", "show", "bob", "--json"]);
-    let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
+    let error = world.fails(3, "agent show bob --json");
+    let error = parse_json(&error);
     assert_eq!(error["error"]["code"], "not_found");
 }
 
 #[test]
 fn the_man_pages_in_docs_are_up_to_date() {
     let world = World::empty();
-    world.ok(&["generate", "man", "man"]);
+    world.ok("generate man man");
     let read = |directory: &std::path::Path| {
         let entries = std::fs::read_dir(directory).expect("a directory").flatten();
         entries
@@ -126,11 +125,11 @@ fn the_man_pages_in_docs_are_up_to_date() {
 fn the_schemas_are_printed_as_they_are() {
     let world = World::empty();
     assert_eq!(
-        world.ok(&["generate", "schema"]).trim(),
+        world.ok("generate schema").trim(),
         mailbag::message::schema::message_schema().trim()
     );
     assert_eq!(
-        world.ok(&["generate", "schema", "registry"]).trim(),
+        world.ok("generate schema registry").trim(),
         mailbag::message::schema::registry_schema().trim()
     );
 }
@@ -138,7 +137,7 @@ fn the_schemas_are_printed_as_they_are() {
 #[test]
 fn settings_shows_the_source_of_each_value() {
     let world = World::new().settings("durability = \"process\"\n");
-    let settings = world.items(&["settings"]);
+    let settings = world.items("settings");
     let source = |key: &str| {
         let settings = settings.as_array().expect("a list");
         settings
@@ -149,9 +148,9 @@ fn settings_shows_the_source_of_each_value() {
     assert_eq!(source("durability"), Some("settings.toml".into()));
     assert_eq!(source("admission"), Some("default".into()));
     // The output is a valid settings.toml.
-    let text = world.ok(&["settings"]);
+    let text = world.ok("settings");
     let again = World::new().settings(&text);
-    assert_contains!(again.ok(&["settings"]), "durability = \"process\"");
+    assert_contains!(again.ok("settings"), "durability = \"process\"");
 }
 
 #[test]
@@ -166,14 +165,16 @@ fn the_demo_shows_everything_and_leaves_nothing() {
             .output()
             .expect("the demo runs")
     };
-    let shown = String::from_utf8(run(&["demo"]).stdout).expect("text");
-    assert_contains!(shown, "all_engineers", "did you mean engineer_1");
+    assert_contains!(
+        String::from_utf8(run(&["demo"]).stdout).expect("text"),
+        "all_engineers",
+        "did you mean engineer_1"
+    );
     assert_eq!(
         std::fs::read_dir(&temporary).expect("a directory").count(),
         0
     );
-    let kept: serde_json::Value =
-        serde_json::from_slice(&run(&["demo", "--keep", "--json"]).stdout).expect("JSON");
+    let kept = parse_json(&run(&["demo", "--keep", "--json"]).stdout);
     assert!(
         std::path::Path::new(kept["room"].as_str().expect("a path"))
             .join("registry.json")

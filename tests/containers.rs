@@ -5,7 +5,7 @@
 
 use crate::files;
 use crate::town::{Town, copy_program, is_root, tool};
-use crate::world::{Ran, World, skip, wait};
+use crate::world::{Ran, World, lossy, skip, wait};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -157,7 +157,7 @@ impl Container {
 #[track_caller]
 fn ran(command: &mut Command) -> Ran {
     let output = command.output().expect("the container starts");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &[u8]| lossy(bytes);
     Ran {
         code: output.status.code().unwrap_or(-1),
         out: text(&output.stdout),
@@ -196,7 +196,7 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
         .expect("it starts");
     town.send("bob", "alice", "from outside");
     let waited = waits.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&waited.stdout);
+    let said = lossy(&waited.stdout);
     assert!(
         waited.status.success() && said.contains("from outside"),
         "{waited:?}"
@@ -210,7 +210,7 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
     town.ended();
     // The kernel ends the processes inside shortly after their parent.
     town.wait("nobody is the router any more", || {
-        town.json(&["status"])["router"].is_null()
+        town.json("status")["router"].is_null()
     });
     town.send("alice", "bob", "after its death");
     town.wait_for_bodies("bob", &["from within", "again", "after its death"]);
@@ -257,11 +257,13 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
     let ack = json!({"type": "ack", "refs": [id], "status": "seen"}).to_string();
-    let said = container.sh(
-        "work",
-        &format!("cat .mailbag/inbox/bob/*.json; echo '{ack}' > .mailbag/outbox/bob/a.json"),
+    assert_contains!(
+        container.sh(
+            "work",
+            &format!("cat .mailbag/inbox/bob/*.json; echo '{ack}' > .mailbag/outbox/bob/a.json"),
+        ),
+        "hello"
     );
-    assert_contains!(said, "hello");
     town.wait("it is read", || {
         town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 1
     });
@@ -293,8 +295,11 @@ fn the_command_that_reads_tells_the_router_where_the_inbox_is_read_only() {
         .with(world.path(), "work")
         .read_only("work/.mailbag/inbox");
     let ids = ["one", "two"].map(|body| world.send("alice", "bob", body));
-    let shown = container.ok("work", &["read", "--all", "--as", "bob"]);
-    assert_contains!(shown, "one", "two");
+    assert_contains!(
+        container.ok("work", &["read", "--all", "--as", "bob"]),
+        "one",
+        "two"
+    );
     assert_eq!(
         world.bodies("bob"),
         ["one", "two"],
@@ -373,8 +378,8 @@ fn a_user_of_the_room_s_group_can_read_and_learns_why_it_cannot_send() {
     fs::set_permissions(world.path(), fs::Permissions::from_mode(0o2750))
         .expect("its own directory");
     tool("chown", ["0:65534".as_ref(), world.path().as_os_str()]);
-    world.ok(&["init", "--group"]);
-    world.ok(&["agent", "add", "alice", "bob"]);
+    world.ok("init --group");
+    world.ok("agent add alice bob");
     world.send("alice", "bob", "hello");
     tool(
         "chown",
@@ -457,9 +462,7 @@ fn rooms_that_two_containers_see_at_different_paths_are_linked_by_the_tag_of_eac
     );
     fit.send("alice", "po:sintra", "not yet");
     wait("it says so", || {
-        fit.run(&["link", "status"])
-            .out
-            .contains("has no link to this")
+        fit.run("link status").out.contains("has no link to this")
     });
     assert_eq!(po.bodies("sintra"), ["which port?"]);
 }

@@ -5,6 +5,7 @@
 //! including standard error. In this block, `…` matches any text in a line, and a line `…` matches
 //! any number of lines.
 
+use crate::world::{lossy, parse_json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -200,8 +201,7 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
     let protocol = read("docs/protocol.md");
     let named = |word: &str| protocol.contains(&format!("`{word}`"));
     let mut missing: Vec<String> = codes().into_iter().filter(|code| !named(code)).collect();
-    let schema: serde_json::Value =
-        serde_json::from_str(mailbag::message::schema::message_schema()).expect("JSON");
+    let schema = parse_json(mailbag::message::schema::message_schema());
     let fields = schema["properties"].as_object().expect("properties").keys();
     missing.extend(fields.filter(|field| !named(field)).cloned());
     let record = read("src/message/fields.rs");
@@ -386,7 +386,7 @@ fn shell(script: &str) -> String {
         .env_remove("MAOS_AGENT_ID")
         .output()
         .expect("bash runs");
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = lossy(&output.stdout);
     assert!(
         output.status.success(),
         "{script}\nended with {}:\n{printed}",

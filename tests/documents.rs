@@ -4,7 +4,7 @@
 
 use crate::files;
 use crate::links::records;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -18,7 +18,7 @@ fn the_messages_of_each_design_document_are_delivered_and_answered_as_they_are()
         .collect();
     files.sort_by_key(std::fs::DirEntry::file_name);
     for file in files {
-        let document: Value = serde_json::from_slice(&files::read(file.path())).expect("JSON");
+        let document = parse_json(files::read(file.path()));
         for end in ["json", "ndjson"] {
             count += play(&document, end);
         }
@@ -51,8 +51,7 @@ fn play(document: &Value, end: &str) -> usize {
             .iter()
             .map(|agent| world.inbox(agent).len())
             .collect();
-        world.drop_file(sender, &format!("{n}.{end}"), format!("{message}\n"));
-        world.pass();
+        world.route(sender, &format!("{n}.{end}"), format!("{message}\n"));
         let record = records(&world)
             .into_iter()
             .rev()

@@ -86,7 +86,7 @@ fn report(world: &World, agent: &str) -> Value {
 
 /// The entry of an agent in `mailbag who`.
 fn present(world: &World, agent: &str) -> Value {
-    let agents = world.json(&["who"])["agents"]
+    let agents = world.json("who")["agents"]
         .as_array()
         .cloned()
         .unwrap_or_default();

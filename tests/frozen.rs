@@ -24,7 +24,7 @@ fn its_log_verifies_and_its_unread_mail_is_read() {
     let unread = world.inbox("agent_engineer_2_def456");
     assert_eq!(unread[0]["n"].to_string(), "12345678901234567890");
     assert_contains!(
-        world.ok(&["read", "m-1", "--as", "agent_engineer_2_def456"]),
+        world.ok("read m-1 --as agent_engineer_2_def456"),
         "Which one?"
     );
 }
@@ -47,12 +47,11 @@ fn an_id_that_it_used_is_known_and_a_topic_has_its_subscribers() {
     let text =
         r##"{"id":"m-2","to":["human","#auth-module"],"body":"for the person and a topic"}"##;
     world.drop_file("planner", "again.json", text);
-    world.drop_file(
+    world.route(
         "planner",
         "new.json",
         r##"{"to":"#auth-module","body":"for both"}"##,
     );
-    world.pass();
     assert!(
         world
             .bodies("agent_engineer_2_def456")

@@ -1,7 +1,7 @@
 //! The index of ids: a message is accepted once, even if the index is lost or damaged.
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::json;
 use std::fs;
 
@@ -9,22 +9,18 @@ use std::fs;
 const RECENT: &str = "4";
 
 fn pass(world: &World) -> (u64, u64) {
-    let mut command = world.bare(&["run", "--once", "--json"]);
+    let mut command = world.bare("run --once --json");
     command.env("MAILBAG_TEST_RECENT_IDS", RECENT);
     let output = command.output().expect("it runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let tally: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    let tally = parse_json(&output.stdout);
     let count = |name: &str| tally[name].as_u64().expect("a number");
     (count("accepted"), count("duplicates"))
 }
 
 fn drop_message(world: &World, n: usize, file: &str) {
     let message = json!({"id": format!("m{n}"), "to": "bob", "body": format!("number {n}")});
-    world.drop_file("alice", file, message.to_string());
+    world.mail("alice", file, &message);
 }
 
 /// A room with an index, and with ids that are not in it yet.
@@ -94,7 +90,7 @@ fn an_old_message_is_found_by_its_id_with_and_without_the_index() {
     }
     let world = room();
     for state in ["whole", "missing"] {
-        let trace = world.json(&["trace", "m0"]);
+        let trace = world.json("trace m0");
         assert_eq!(
             (&trace["id"], &trace["from"]),
             (&json!("m0"), &json!("alice")),

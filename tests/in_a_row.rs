@@ -7,7 +7,7 @@ mod users;
 use crate::files;
 use crate::mcp::Client;
 use crate::town::{PATIENCE, Town, so_within};
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, lossy};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ struct Place {
 impl Place {
     fn new(routes: Routes) -> Place {
         let mut town = Town::of(&["alice", "bob", "carol", "dave"]);
-        town.ok(&["agent", "set", "carol", "--topic", "news"]);
+        town.ok("agent set carol --topic news");
         match routes {
             Routes::Daemon => town.start(&[]),
             Routes::Poller => town.start(&["--poll"]),
@@ -244,8 +244,7 @@ fn a_message_is_found_by_the_id_that_its_command_prints() {
         let place = Place::new(routes);
         for n in 0..TRIES * 4 {
             let id = place.town.send("alice", "bob", &format!("message {n}"));
-            let trace = place.town.ok(&["trace", &id]);
-            assert_contains!(trace, "bob: delivered"; "{routes:?}");
+            assert_contains!(place.town.ok(&["trace", &id]), "bob: delivered"; "{routes:?}");
             assert_eq!(place.town.count("bob"), n + 1, "{routes:?}");
         }
     }
@@ -281,7 +280,7 @@ fn a_reader_shows_what_was_dropped_before_it_started() {
                     files::remove_file(draft);
                 }
             }
-            let inbox = town.ok(&["inbox", "bob"]);
+            let inbox = town.ok("inbox bob");
             assert!(inbox.contains(&body), "{routes:?}, {n}: {inbox}");
         }
     }
@@ -311,7 +310,7 @@ fn tools_see_the_result_of_the_tool_before_and_of_commands() {
                 "reply_message",
                 json!({"id": seq, "body": format!("answer {n}")}),
             );
-            assert_contains!(place.town.ok(&["inbox", "alice"]), &format!("answer {n}"); "{routes:?}, {n}");
+            assert_contains!(place.town.ok("inbox alice"), &format!("answer {n}"); "{routes:?}, {n}");
             place
                 .town
                 .ok(&["send", "bob", &format!("command {n}"), "--as", "carol"]);
@@ -331,7 +330,7 @@ fn a_hook_announces_what_was_sent_just_before() {
             json!({"to": "bob", "body": format!("before the stop {n}")}),
         );
         let event = json!({"hook_event_name": "Stop", "session_id": "s", "cwd": town.path()});
-        let ran = town.pipe(&["hook", "claude", "--as", "bob"], event.to_string());
+        let ran = town.pipe("hook claude --as bob", event.to_string());
         assert_contains!(ran.out, "alice"; "{n}: {ran:?}");
     }
 }
@@ -393,7 +392,7 @@ fn a_command_does_not_wait_long_for_a_router_that_does_not_answer() {
     assert_contains!(claimed.err, "do not send it again"; "{claimed:?}");
     town.router().signal(rustix::process::Signal::CONT);
     town.wait_for_bodies("bob", &["before", "later", "later still"]);
-    assert_contains!(town.ok(&["claims"]), "src/a");
+    assert_contains!(town.ok("claims"), "src/a");
     let left = |agent: &str| {
         std::fs::read_dir(town.room(&format!("outbox/{agent}")))
             .expect("an outbox")
@@ -407,7 +406,7 @@ fn a_command_routes_itself_when_the_router_dies_while_it_waits() {
     let place = Place::new(Routes::Daemon);
     let town = &place.town;
     town.router().signal(rustix::process::Signal::STOP);
-    let mut send = town.bare(&["send", "bob", "orphan", "--as", "alice"]);
+    let mut send = town.bare("send bob orphan --as alice");
     send.env("MAILBAG_TEST_PROC", "/nonexistent");
     let sending = send
         .stdout(std::process::Stdio::piped())
@@ -422,7 +421,7 @@ fn a_command_routes_itself_when_the_router_dies_while_it_waits() {
     );
     town.router().signal(rustix::process::Signal::KILL);
     let out = sending.wait_with_output().expect("the program ends");
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let text = lossy(&out.stdout);
     assert!(text.starts_with("sent #"), "{text}");
     assert_eq!(town.bodies("bob"), ["orphan"]);
 }
@@ -434,7 +433,7 @@ fn a_recipient_that_is_blocked_delays_no_sender() {
     files::remove_dir(town.room("inbox/bob"));
     town.write("inbox/bob", "no directory");
     let begun = Instant::now();
-    let sent = town.json(&["send", "bob", "carol", "to both", "--as", "alice"]);
+    let sent = town.json("send bob carol 'to both' --as alice");
     assert!(
         begun.elapsed() < Duration::from_millis(1500),
         "{:?}",
@@ -451,7 +450,7 @@ fn a_recipient_that_is_blocked_delays_no_sender() {
         (&json!("blocked"), &json!("not_running")),
         "{sent}"
     );
-    assert_contains!(town.ok(&["inbox", "carol"]), "to both");
+    assert_contains!(town.ok("inbox carol"), "to both");
 }
 
 #[test]
@@ -470,7 +469,7 @@ fn a_request_for_a_pass_can_be_made_with_plain_files() {
     }
     // A file that cannot be removed delays no command.
     files::make_dir(town.room("outbox/alice/.pass-directory"));
-    assert_contains!(town.ok(&["inbox", "bob"]), "plain");
+    assert_contains!(town.ok("inbox bob"), "plain");
 }
 
 #[test]
@@ -489,9 +488,7 @@ fn a_sender_learns_how_each_recipient_will_receive_the_message() {
     event("Stop", "c", "carol");
     event("SessionStart", "d", "dave");
     event("SessionEnd", "d", "dave");
-    let sent = world.json(&[
-        "send", "bob", "carol", "dave", "erin", "hello", "--as", "alice",
-    ]);
+    let sent = world.json("send bob carol dave erin hello --as alice");
     let reach: Vec<&str> = sent["recipients"]
         .as_array()
         .expect("a list")
@@ -500,7 +497,7 @@ fn a_sender_learns_how_each_recipient_will_receive_the_message() {
         .collect();
     assert_eq!(reach, ["working", "idle", "away", "not_running"], "{sent}");
     assert!(sent["recipients"][2]["since"].is_string(), "{sent}");
-    let text = world.ok(&["send", "bob", "carol", "hello", "--as", "alice"]);
+    let text = world.ok("send bob carol hello --as alice");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "sent #3 to bob and carol");
     assert!(
@@ -511,9 +508,9 @@ fn a_sender_learns_how_each_recipient_will_receive_the_message() {
         lines.contains(&"  carol: idle; sees it at the next prompt"),
         "{text}"
     );
-    let id = world.ok(&["send", "-q", "bob", "hello", "--as", "alice"]);
+    let id = world.ok("send -q bob hello --as alice");
     assert_eq!(id.trim().len(), 36, "{id}");
-    let reply = world.ok(&["reply", "3", "hi", "--as", "bob"]);
+    let reply = world.ok("reply 3 hi --as bob");
     assert!(reply.starts_with("sent #5 to alice\n"), "{reply}");
 }
 
@@ -523,7 +520,7 @@ fn a_sender_learns_when_a_message_is_announced_later_or_not_at_all() {
     let world = World::alice_and_bob();
     let event = |name: &str| {
         let event = json!({"hook_event_name": name, "session_id": "b", "cwd": world.path()});
-        let ran = world.pipe(&["hook", "claude", "--as", "bob"], event.to_string());
+        let ran = world.pipe("hook claude --as bob", event.to_string());
         assert_eq!(ran.code, 0, "{ran:?}");
         ran.out
     };
@@ -531,7 +528,7 @@ fn a_sender_learns_when_a_message_is_announced_later_or_not_at_all() {
     event("UserPromptSubmit");
     let mut reached = BTreeMap::new();
     for _ in 0..8 {
-        let sent = world.json(&["send", "bob", "are you done?", "--as", "alice"]);
+        let sent = world.json("send bob 'are you done?' --as alice");
         let reach = sent["recipients"][0]["reach"]
             .as_str()
             .unwrap_or_default()

@@ -16,8 +16,7 @@ fn restored() -> World {
     let world = World::with(&["alice", "bob", "carol"]);
     world.send("alice", "bob", "one");
     copy_log(&world, "old");
-    world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
-    world.pass();
+    world.route("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
     files::rename(world.room("log"), world.path().join("lost"));
     files::rename(world.path().join("old"), world.room("log"));
     world
@@ -65,9 +64,12 @@ fn a_restored_log_stops_every_pass_and_shows_the_evidence() {
         }
     }
     assert_eq!(files::read(world.room("spool/committed")), note);
-    let said = world.fails(65, &["log", "verify"]);
-    assert_contains!(said, "sent/alice/3~x.json", "accept-gap");
-    let doctor = world.run(&["doctor"]);
+    assert_contains!(
+        world.fails(65, "log verify"),
+        "sent/alice/3~x.json",
+        "accept-gap"
+    );
+    let doctor = world.run("doctor");
     assert_contains!(doctor.out, "sent/alice/3~x.json"; "{doctor:?}");
     // After the lost log is put back, the waiting message arrives, and nothing is missing.
     files::remove_dir(world.room("log"));
@@ -89,13 +91,12 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
                 .or_else(|_| fs::remove_file(&path))
                 .expect("removed");
         }
-        assert!(world.fails(1, &["run", "--once"]).contains(left), "{left}");
+        assert!(world.fails(1, "run --once").contains(left), "{left}");
     }
     let world = World::with(&["alice"]);
     world.send("alice", "human", "hello");
     copy_log(&world, "old");
-    world.drop_file("alice", "wrong.json", r#"{"to":"nobody-here","body":"x"}"#);
-    world.pass();
+    world.route("alice", "wrong.json", r#"{"to":"nobody-here","body":"x"}"#);
     files::rename(
         world.path().join("old/00000001.ndjson"),
         world.room("log/00000001.ndjson"),
@@ -106,7 +107,7 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
             .or_else(|_| fs::remove_file(&path))
             .expect("removed");
     }
-    assert_contains!(world.fails(1, &["run", "--once"]), "rejected/alice/");
+    assert_contains!(world.fails(1, "run --once"), "rejected/alice/");
 }
 
 #[test]
@@ -117,8 +118,8 @@ fn packs_are_evidence_of_lost_records_and_of_their_messages() {
         world.send("alice", "bob", "one");
         copy_log(&world, "old");
         world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
-        world.ok(&["read", "--all", "--as", "bob"]);
-        world.ok(&["archive", "--older-than", "0s"]);
+        world.ok("read --all --as bob");
+        world.ok("archive --older-than 0s");
         files::remove_dir(world.room("log"));
         files::rename(world.path().join("old"), world.room("log"));
         files::remove_file(world.room("spool/committed"));
@@ -131,9 +132,9 @@ fn packs_are_evidence_of_lost_records_and_of_their_messages() {
                 }
             }
         }
-        let said = world.fails(1, &["run", "--once"]);
+        let said = world.fails(1, "run --once");
         assert!(said.contains("archive/") && said.contains(kind), "{said}");
-        assert!(world.fails(65, &["log", "verify"]).contains(kind));
+        assert!(world.fails(65, "log verify").contains(kind));
         assert_eq!(accept(&world)["from"], 3);
         world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
         world.send("alice", "bob", "three");
@@ -149,7 +150,7 @@ fn a_damaged_part_of_a_pack_does_not_hide_the_other_files() {
     copy_log(&world, "old");
     world.send("alice", "bob", "two");
     world.send("alice", "bob", "three");
-    let report = world.json(&["archive", "--older-than", "0s"]);
+    let report = world.json("archive --older-than 0s");
     let pack = report["packed"][0]["packs"][0].as_str().expect("a pack");
     let mut bytes = files::read(world.room(pack));
     let frames: Vec<usize> = (0..bytes.len())
@@ -164,8 +165,7 @@ fn a_damaged_part_of_a_pack_does_not_hide_the_other_files() {
         let path = world.room(gone);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
-    let said = world.fails(1, &["run", "--once"]);
-    assert_contains!(said, "is damaged", "shows record 4");
+    assert_contains!(world.fails(1, "run --once"), "is damaged", "shows record 4");
     assert_eq!(accept(&world)["to"], 4);
 }
 
@@ -208,7 +208,7 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
         "{:?}",
         world.inbox("human")
     );
-    let verified = world.json(&["log", "verify"]);
+    let verified = world.json("log verify");
     assert_eq!(
         (&verified["gaps"][0]["from"], &verified["gaps"][0]["to"]),
         (&json!(3), &json!(3))
@@ -219,7 +219,7 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
         "{said}"
     );
     assert_contains!(
-        world.ok(&["log", "--event", "gap"]),
+        world.ok("log --event gap"),
         "human gave up the lost records 3 to 3"
     );
     // Nothing is left to accept.
@@ -234,8 +234,7 @@ fn lines_of_a_file_that_were_delivered_are_not_delivered_again() {
     world.send("alice", "bob", "one");
     copy_log(&world, "old");
     let lines = "{\"id\":\"l1\",\"to\":\"bob\",\"body\":\"l1\"}\n{\"id\":\"l2\",\"to\":\"nobody-here\",\"body\":\"l2\"}\n";
-    world.drop_file("alice", "lines.ndjson", lines);
-    world.pass();
+    world.route("alice", "lines.ndjson", lines);
     files::remove_dir(world.room("inbox/bob"));
     files::rename(
         world.path().join("old/00000001.ndjson"),
@@ -243,8 +242,7 @@ fn lines_of_a_file_that_were_delivered_are_not_delivered_again() {
     );
     accept(&world);
     // The rejected line has not used up its id.
-    world.drop_file("alice", "again.ndjson", lines.replace("nobody-here", "bob"));
-    world.pass();
+    world.route("alice", "again.ndjson", lines.replace("nobody-here", "bob"));
     assert_eq!(world.bodies("bob"), ["l2"]);
 }
 
@@ -259,7 +257,7 @@ fn only_a_person_accepts_a_gap() {
         let ran = run_as(&world, &["log", "accept-gap", "--yes"], ancestry);
         assert!(ran.fails(2, &["accept-gap"]).contains(says));
     }
-    assert_contains!(world.fails(1, &["run", "--once"]), "spool/committed");
+    assert_contains!(world.fails(1, "run --once"), "spool/committed");
 }
 
 #[test]
@@ -309,7 +307,7 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
     for (what, happen) in accidents {
         let world = World::alice_and_bob();
         world.send("alice", "bob", "one");
-        let mut router = world.router(&[]);
+        let mut router = world.router("");
         copy_log(&world, "kept");
         happen(&world);
         world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
@@ -324,7 +322,7 @@ fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
     // P344
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
-    let mut router = world.router(&[]);
+    let mut router = world.router("");
     copy_log(&world, "kept");
     files::rename(
         world.path().join("kept/00000001.ndjson"),
@@ -333,12 +331,11 @@ fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
     world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
     assert_eq!(router.ended(), 1);
     world.pass();
-    world.drop_file(
+    world.route(
         "alice",
         "again.json",
         r#"{"id":"t2","to":"bob","body":"two"}"#,
     );
-    world.pass();
     assert_eq!(world.bodies("bob"), ["one", "two"]);
     assert_contains!(world.verify(), "intact");
 }
@@ -348,7 +345,7 @@ fn the_same_content_is_the_same_log() {
     // P344
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
-    let router = world.router(&[]);
+    let router = world.router("");
     // A backup by hard links and a new time change nothing that counts.
     let log = world.room("log/00000001.ndjson");
     fs::hard_link(&log, world.path().join("backup")).expect("linked");
@@ -371,7 +368,7 @@ fn without_stable_inodes_length_and_last_line_decide() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
     let start = || {
-        let mut command = world.bare(&["run"]);
+        let mut command = world.bare("run");
         command.env("MAILBAG_TEST_INODES", "unstable");
         world.router_by(command)
     };
@@ -397,14 +394,17 @@ fn a_second_router_with_a_lock_that_does_not_work_is_rejected() {
     // P271
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
-    let mut first = world.router(&[]);
+    let mut first = world.router("");
     // Another mount can show the same content without the lock.
     let lock = world.room("spool/lock");
     files::copy(&lock, world.path().join("lock"));
     exchange(&lock, &world.path().join("lock"));
     let log = files::read(world.room("log/00000001.ndjson"));
-    let said = world.fails(75, &["run", "--once"]);
-    assert_contains!(said, &format!("process {}", first.pid()), "lock");
+    assert_contains!(
+        world.fails(75, "run --once"),
+        &format!("process {}", first.pid()),
+        "lock"
+    );
     assert_eq!(files::read(world.room("log/00000001.ndjson")), log);
     // The first router continues with the right lock, and stops after another one has written to it.
     exchange(&lock, &world.path().join("lock"));
@@ -432,7 +432,7 @@ fn a_router_on_another_machine_shows_that_it_runs() {
     let lock = world.room("spool/lock");
     files::write(&lock, far.to_string() + "\n");
     let run = || {
-        world.run_with(&["run", "--once"], |command| {
+        world.run_with("run --once", |command| {
             command
                 .env("MAILBAG_TEST_SILENT", "1")
                 .env("MAILBAG_TEST_BEAT_MS", "200");

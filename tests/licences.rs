@@ -1,7 +1,7 @@
 //! The licences of everything that is compiled in: what `cargo deny check licenses` does, without a network.
 
 use crate::files;
-use serde_json::Value;
+use crate::world::{lossy, parse_json};
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ fn every_dependency_has_a_licence_that_may_be_used() {
             host,
         ],
     );
-    let metadata: Value = serde_json::from_str(&metadata).expect("cargo prints JSON");
+    let metadata = parse_json(&metadata);
     let packages = metadata["packages"].as_array().expect("a list");
     assert!(packages.len() > 20, "only {} packages", packages.len());
     let refused: Vec<String> = packages
@@ -56,11 +56,7 @@ fn the_packages_have_the_text_of_every_licence() {
     let Ok(printed) = Command::new("python3").arg("packaging/licences").output() else {
         return crate::world::skip("there is no python3");
     };
-    assert!(
-        printed.status.success(),
-        "{}",
-        String::from_utf8_lossy(&printed.stderr)
-    );
+    assert!(printed.status.success(), "{}", lossy(&printed.stderr));
     let text = String::from_utf8(printed.stdout).expect("it prints UTF-8");
     for part in [
         "serde_json 1.",
@@ -110,7 +106,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
     assert!(
         output.status.success(),
         "{program} {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
+        lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).expect("it prints UTF-8")
 }

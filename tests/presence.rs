@@ -7,7 +7,7 @@ mod topics;
 mod waiting;
 mod who;
 
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::Value;
 
 /// A time of one day, such as `10:00`.
@@ -26,16 +26,15 @@ fn run_at(world: &World, time: &str, args: &[&str]) -> String {
     assert!(
         output.status.success(),
         "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
+        lossy(&output.stderr)
     );
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 /// How `who` shows one agent at that time.
 #[track_caller]
 fn seen_at(world: &World, time: &str, agent: &str) -> Value {
-    let roster: Value =
-        serde_json::from_str(&run_at(world, time, &["who", "--json"])).expect("JSON");
+    let roster = parse_json(run_at(world, time, &["who", "--json"]));
     in_roster(&roster, agent)
 }
 

@@ -40,7 +40,7 @@ fn a_hard_link_that_stays_is_taken_after_a_while() {
     fs::hard_link(source, world.room("outbox/alice/x.json")).expect("a link");
     world.pass();
     assert!(world.inbox("bob").is_empty());
-    let _router = world.router(&[]);
+    let _router = world.router("");
     world.wait("it is delivered", || world.bodies("bob") == ["linked"]);
 }
 
@@ -48,8 +48,7 @@ fn a_hard_link_that_stays_is_taken_after_a_while() {
 fn later_changes_of_files_do_not_change_a_delivered_copy() {
     // P7
     let world = World::with(&["alice", "bob", "carol"]);
-    world.drop_file("alice", "x.json", r#"{"to":["bob","carol"],"body":"read"}"#);
-    world.pass();
+    world.route("alice", "x.json", r#"{"to":["bob","carol"],"body":"read"}"#);
     let sent = world.names("sent/alice");
     world.write(&format!("sent/alice/{}", sent[0]), "changed");
     let bobs = world.names("inbox/bob");
@@ -64,8 +63,7 @@ fn a_file_may_be_as_large_as_the_settings_say() {
     let world = World::alice_and_bob().settings("message_bytes = 1024\n");
     let body = |size: usize| format!(r#"{{"to":"bob","body":"{}"}}"#, "x".repeat(size - 22));
     world.drop_file("alice", "fits.json", body(1024));
-    world.drop_file("alice", "not.json", body(1025));
-    world.pass();
+    world.route("alice", "not.json", body(1025));
     assert_eq!(world.inbox("bob").len(), 1);
     assert_eq!(codes(&world), ["too_large"]);
 }
@@ -74,8 +72,7 @@ fn a_file_may_be_as_large_as_the_settings_say() {
 fn an_owner_that_the_registry_names_is_asked_for() {
     // P11
     let world = World::with(&["bob"]).agent("alice", &["--uid", "54321"]);
-    world.drop_file("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
-    world.pass();
+    world.route("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
     assert_eq!(codes(&world), ["wrong_owner"]);
 }
 
@@ -84,11 +81,12 @@ fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
     // P13, P15, P17, P28
     let world = World::alice_and_bob();
     let sent = r#"{"to":["bob","alice"],"body":"hi","mine":{"n":12345678901234567890.10},"delivery":"x","addressed_to":"y"}"#;
-    world.drop_file("alice", "x.json", sent);
-    world.pass();
+    world.route("alice", "x.json", sent);
     let name = &world.names("inbox/bob")[0];
-    let text = world.text(&format!("inbox/bob/{name}"));
-    assert_contains!(text, "12345678901234567890.10");
+    assert_contains!(
+        world.text(&format!("inbox/bob/{name}")),
+        "12345678901234567890.10"
+    );
     let copy = &world.inbox("bob")[0];
     assert_eq!(copy["id"].as_str().map(str::len), Some(36));
     assert_eq!(
@@ -134,11 +132,9 @@ fn a_rejection_lists_all_problems() {
 fn an_id_counts_once_and_a_refusal_uses_up_none() {
     // P18, P19
     let world = World::alice_and_bob();
-    world.drop_file("alice", "x.json", r#"{"id":"m-1","to":"bbo","body":"hi"}"#);
-    world.pass();
+    world.route("alice", "x.json", r#"{"id":"m-1","to":"bbo","body":"hi"}"#);
     for name in ["y.json", "z.json"] {
-        world.drop_file("alice", name, r#"{"id":"m-1","to":"bob","body":"hi"}"#);
-        world.pass();
+        world.route("alice", name, r#"{"id":"m-1","to":"bob","body":"hi"}"#);
     }
     assert_eq!(world.bodies("bob"), ["hi"]);
     world.drop_file(
@@ -146,12 +142,11 @@ fn an_id_counts_once_and_a_refusal_uses_up_none() {
         "x.json",
         r#"{"id":"m-1","to":"bob","body":"of another sender"}"#,
     );
-    world.drop_file(
+    world.route(
         "alice",
         "other.json",
         r#"{"id":"m-1","to":"bob","body":"other"}"#,
     );
-    world.pass();
     assert_eq!(world.bodies("bob"), ["hi", "of another sender"]);
     let last = world.inbox("alice").pop().expect("a bounce");
     assert_eq!(last["metadata"]["problems"][0]["code"], "id_reused");
@@ -161,12 +156,7 @@ fn an_id_counts_once_and_a_refusal_uses_up_none() {
 fn the_digest_is_the_one_that_the_protocol_gives_for_python() {
     // P22
     let world = World::alice_and_bob();
-    world.drop_file(
-        "alice",
-        "x.json",
-        r#"{"to":["bob"],"subject":"é ☃ \u0001","body":"a\"b\\","metadata":{"b":[1,2.5,null],"a":true}}"#,
-    );
-    world.pass();
+    world.route("alice", "x.json", r#"{"to":["bob"],"subject":"é ☃ \u0001","body":"a\"b\\","metadata":{"b":[1,2.5,null],"a":true}}"#);
     let script = "
 import hashlib, json, sys
 for line in open(sys.argv[1]):
@@ -188,7 +178,7 @@ for line in open(sys.argv[1]):
 fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
     // P23, P24, P25, P26, P27
     let world = World::with(&["alice", "bob", "old"]).agent("eng", &["--role", "engineer"]);
-    world.ok(&["agent", "retire", "old"]);
+    world.ok("agent retire old");
     world.drop_file(
         "alice",
         "1.json",
@@ -199,14 +189,13 @@ fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
         "2.json",
         r#"{"to":["bob","all_testers"],"body":"nobody"}"#,
     );
-    world.drop_file("alice", "3.json", r#"{"to":["bob","old"],"body":"nobody"}"#);
-    world.pass();
+    world.route("alice", "3.json", r#"{"to":["bob","old"],"body":"nobody"}"#);
     assert_eq!(
         (world.bodies("bob"), world.bodies("eng")),
         (vec!["one each".to_owned()], vec!["one each".to_owned()])
     );
     assert!(world.inbox("old").is_empty() && world.inbox("human").is_empty());
-    world.ok(&["agent", "add", "late", "--role", "engineer"]);
+    world.ok("agent add late --role engineer");
     world.pass();
     assert!(world.inbox("late").is_empty());
     let bounced: Vec<Value> = world
@@ -230,8 +219,7 @@ fn names_in_an_inbox_follow_the_accept_order_and_not_the_senders_times() {
     .enumerate()
     {
         let message = format!(r#"{{"id":"m-{n}","to":"bob","body":"{n}","timestamp":"{time}"}}"#);
-        world.drop_file("alice", "x.json", message);
-        world.pass();
+        world.route("alice", "x.json", message);
     }
     assert_eq!(world.bodies("bob"), ["0", "1", "2"]);
     for (n, name) in world.names("inbox/bob").iter().enumerate() {
@@ -249,8 +237,7 @@ fn a_rejected_file_is_kept_with_the_reason_and_its_sender_gets_one_bounce() {
     // P35, P36, P37
     let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"id":"m-1","to":"bbo","body":"hi"}"#);
-    world.drop_file("alice", "y.json", r#"{"type":"ack","body":"hi"}"#);
-    world.pass();
+    world.route("alice", "y.json", r#"{"type":"ack","body":"hi"}"#);
     world.pass();
     assert_eq!(
         world.names("rejected/alice"),

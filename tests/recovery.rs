@@ -48,8 +48,12 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
     let world = used();
     lose_the_end(&world);
     let before = all_that_counts(&world);
-    let said = world.fails(1, &["run", "--once"]);
-    assert_contains!(said, "sent/alice/", "committed", "nothing was changed");
+    assert_contains!(
+        world.fails(1, "run --once"),
+        "sent/alice/",
+        "committed",
+        "nothing was changed"
+    );
     assert_eq!(all_that_counts(&world), before);
     // Each other file is evidence as well.
     let kept = fs::read_dir(world.room("sent/alice"))
@@ -58,14 +62,20 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
         .map(|entry| entry.path());
     let last = kept.max().expect("an original");
     files::rename(&last, world.path().join("aside"));
-    let said = world.fails(1, &["run", "--once"]);
-    assert_contains!(said, "spool/committed", "inbox/bob/");
+    assert_contains!(
+        world.fails(1, "run --once"),
+        "spool/committed",
+        "inbox/bob/"
+    );
     files::remove_dir(world.room("inbox/bob"));
-    let said = world.fails(1, &["run", "--once"]);
-    assert_contains!(said, "spool/committed", "mailbag log accept-gap");
+    assert_contains!(
+        world.fails(1, "run --once"),
+        "spool/committed",
+        "mailbag log accept-gap"
+    );
     // A person can give the batch up.
     world
-        .run_with(&["log", "accept-gap", "--yes"], as_person)
+        .run_with("log accept-gap --yes", as_person)
         .ok(&["accept-gap"]);
     world.pass();
     assert!(world.inbox("bob").is_empty());
@@ -99,8 +109,7 @@ fn a_room_that_is_refused_keeps_its_damaged_log_where_it_stands() {
     files::write(world.room("log/00000001.ndjson"), "{\"seq\":1");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     let before = all_that_counts(&world);
-    let said = world.fails(1, &["run", "--once"]);
-    assert_contains!(said, "nothing was changed");
+    assert_contains!(world.fails(1, "run --once"), "nothing was changed");
     assert_eq!(all_that_counts(&world), before);
 }
 
@@ -135,7 +144,7 @@ fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
     let rolled = &whole[..whole[..second].rfind('\n').expect("a line") + 1];
     files::write(log(&world), rolled);
     is_rolled_back(&world, &[], "sent/alice/");
-    let json = world.run(&["log", "verify", "--json"]);
+    let json = world.run("log verify --json");
     assert_contains!(json.err, "\"rolled_back\""; "{json:?}");
     files::write(log(&world), &whole);
     world.verify();
@@ -145,9 +154,9 @@ fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
 fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     // P90
     let world = used();
-    let early = world.ok(&["log", "head"]);
+    let early = world.ok("log head");
     let words: Vec<&str> = early.split_whitespace().collect();
-    let json = world.json(&["log", "head"]);
+    let json = world.json("log head");
     assert_eq!(
         (words[0], words[1]),
         (
@@ -157,7 +166,7 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     );
     assert_eq!(words[2], world.text("spool/room").trim());
     world.send("alice", "bob", "more");
-    let head = world.ok(&["log", "head"]);
+    let head = world.ok("log head");
     for kept in [&early, &head, &json.to_string()] {
         world.ok(&["log", "verify", "--head", kept]);
     }
@@ -176,14 +185,15 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     world.ok(&["log", "verify", "--head", &early]);
     is_rolled_back(&world, &["--head", &head], "the given head");
     let other = format!("{} {} {}", words[0], "0".repeat(64), words[2]);
-    let said = world.fails(65, &["log", "verify", "--head", &other]);
-    assert_contains!(said, "differs from the hash");
-    let said = used().fails(65, &["log", "verify", "--head", &head]);
-    assert_contains!(said, "the head is of room");
     assert_contains!(
-        world.fails(65, &["log", "verify", "--head", "x"]),
-        "mailbag log head"
+        world.fails(65, &["log", "verify", "--head", &other]),
+        "differs from the hash"
     );
+    assert_contains!(
+        used().fails(65, &["log", "verify", "--head", &head]),
+        "the head is of room"
+    );
+    assert_contains!(world.fails(65, "log verify --head x"), "mailbag log head");
 }
 
 #[test]
@@ -208,8 +218,11 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
     files::write(&path, early);
     is_rolled_back(&world, &[], "spool/checkpoint");
     let before = all_that_counts(&world);
-    let said = world.fails(1, &["run", "--once"]);
-    assert_contains!(said, "spool/checkpoint shows record", "nothing was changed");
+    assert_contains!(
+        world.fails(1, "run --once"),
+        "spool/checkpoint shows record",
+        "nothing was changed"
+    );
     assert_eq!(all_that_counts(&world), before);
 }
 

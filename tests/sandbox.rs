@@ -3,7 +3,7 @@
 
 use crate::files;
 use crate::town::Town;
-use crate::world::{Ran, World, skip};
+use crate::world::{Ran, World, lossy, parse_json, skip};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -68,7 +68,7 @@ fn run(command: &mut Command) -> Ran {
     let output = command.output().expect("the sandbox starts");
     let took = begun.elapsed();
     assert!(took < SOON, "it took {took:?}: {output:?}");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = |bytes: &[u8]| lossy(bytes);
     Ran {
         code: output.status.code().unwrap_or(-1),
         out: text(&output.stdout),
@@ -138,7 +138,7 @@ fn no_command_outside_waits_for_a_router_in_another_namespace_that_routes() {
     town.send("alice", "bob", "from outside");
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     town.wait_for_bodies("bob", &["from outside"]);
-    assert_eq!(town.json(&["status"])["router"]["mode"], "run");
+    assert_eq!(town.json("status")["router"]["mode"], "run");
     assert_contains!(town.pass(), "a router runs");
 }
 
@@ -149,7 +149,7 @@ fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
         return;
     }
     let world = World::with(&["alice"]);
-    let mut join = world.program(&["join", "alice"]);
+    let mut join = world.program("join alice");
     assert!(
         join.env("CLAUDE_CODE_SESSION_ID", "s1")
             .output()
@@ -176,9 +176,7 @@ fn a_message_taken_in_one_namespace_is_not_released_by_the_same_process_id_in_an
     // The program and its parent have the same process id in each namespace.
     let take = || run_inside(&world, &["take", "--as", "bob", "--lease", "1ms", "--json"]);
     let (first, second) = (take(), take());
-    let holder = |ran: &Ran| {
-        serde_json::from_str::<Value>(&ran.out).expect("JSON")["lease"]["holder"].clone()
-    };
+    let holder = |ran: &Ran| parse_json(&ran.out)["lease"]["holder"].clone();
     assert!(
         first.code == 0 && second.code == 0 && holder(&first) != holder(&second),
         "{first:?} {second:?}"
@@ -281,7 +279,7 @@ fn a_pass_that_does_not_end_keeps_a_command_for_no_longer_than_a_second() {
     let held = File::open(world.write("spool/lock", format!("{holder}\n"))).expect("the lock");
     held.lock().expect("nobody routes");
     let begun = Instant::now();
-    let read = world.run(&["read", "--as", "bob"]);
+    let read = world.run("read --as bob");
     assert!(
         begun.elapsed() < SOON && begun.elapsed() > Duration::from_secs(1),
         "{:?}",
@@ -343,7 +341,7 @@ fn a_message_that_was_not_printed_is_not_read() {
 fn a_message_that_arrives_after_its_client_was_killed_is_not_read() {
     let world = World::alice_and_bob();
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    let mut wait = world.bare(&["wait", "--read", "--as", "bob", "--timeout", "1m"]);
+    let mut wait = world.bare("wait --read --as bob --timeout 1m");
     let mut wait = wait
         .stdin(Stdio::null())
         .stdout(writer)
@@ -351,7 +349,7 @@ fn a_message_that_arrives_after_its_client_was_killed_is_not_read() {
         .spawn()
         .expect("it starts");
     world.wait("it waits", || {
-        world.json(&["status"])["router"]["mode"] == "alongside"
+        world.json("status")["router"]["mode"] == "alongside"
     });
     drop(reader);
     world.send("alice", "bob", "hello");
@@ -369,7 +367,7 @@ fn a_command_that_may_not_write_says_where_and_what_to_do() {
         return;
     }
     let world = World::alice_and_bob();
-    world.ok(&["join", "alice", "--session", "s1"]);
+    world.ok("join alice --session s1");
     for (read_only, args) in [
         ("sessions", &["join", "alice", "--session", "s1"][..]),
         ("outbox", &["send", "bob", "hello", "--as", "alice"]),

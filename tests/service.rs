@@ -2,7 +2,7 @@
 //! removal.
 
 use crate::files;
-use crate::world::{World, skip};
+use crate::world::{World, lossy, skip};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -63,7 +63,7 @@ impl Home {
             output.status.code(),
             Some(code),
             "{args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
+            lossy(&output.stderr)
         );
         serde_json::from_slice(text).expect("JSON")
     }
@@ -155,8 +155,11 @@ fn without_systemd_it_says_what_to_do_and_writes_nothing() {
         World::new(),
         "#!/bin/sh\necho 'Failed to connect to bus: No medium found' >&2; exit 1\n",
     );
-    let error = home.run(3, &["install"])["error"].to_string();
-    assert_contains!(error, "No medium found", "nohup mailbag run &");
+    assert_contains!(
+        home.run(3, &["install"])["error"].to_string(),
+        "No medium found",
+        "nohup mailbag run &"
+    );
     assert!(!home.home.join(".config").exists());
     assert!(
         home.run(0, &["status"])["problem"]
@@ -168,7 +171,7 @@ fn without_systemd_it_says_what_to_do_and_writes_nothing() {
 #[test]
 fn a_session_of_a_client_installs_no_service() {
     let home = Home::of(World::new(), SYSTEMCTL);
-    let mut command = home.world.program(&["service", "install"]);
+    let mut command = home.world.program("service install");
     command
         .env("HOME", &home.home)
         .env("PATH", &home.path)
@@ -219,7 +222,7 @@ fn systemd_accepts_the_unit_of_a_room_with_a_difficult_name() {
     match verify.output() {
         Err(e) => skip(format_args!("systemd-analyze does not start: {e}")),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
+            let said = lossy(&output.stderr);
             assert!(output.status.success() && !said.contains(name), "{said}");
         }
     }
@@ -239,7 +242,7 @@ fn the_property_list_of_macos_has_the_paths_as_they_are() {
         Ok(output) => output,
     };
     let room = list["room"].as_str().expect("a path");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = lossy(&output.stdout);
     assert_eq!(
         said,
         format!(

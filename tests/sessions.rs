@@ -3,8 +3,8 @@
 
 use crate::files;
 use crate::town::so_within;
-use crate::world::World;
-use serde_json::{Value, json};
+use crate::world::{World, lossy, parse_json};
+use serde_json::json;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn at(world: &World, session: &str, time: &str, args: &[&str]) -> (i32, String, 
         .env("CLAUDE_CODE_SESSION_ID", session)
         .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
     let output = program.output().expect("the program runs");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let text = |bytes: Vec<u8>| lossy(&bytes);
     (
         output.status.code().unwrap_or(-1),
         text(output.stdout),
@@ -37,7 +37,7 @@ fn at(world: &World, session: &str, time: &str, args: &[&str]) -> (i32, String, 
 fn who_am_i(world: &World, session: &str) -> String {
     let (code, out, err) = in_session(world, session, &["send", "human", "who am i", "--json"]);
     assert_eq!(code, 0, "{err}");
-    let sent: Value = serde_json::from_str(&out).expect("JSON");
+    let sent = parse_json(&out);
     let file = sent["file"].as_str().unwrap_or_default().to_owned();
     file.split('/').nth(1).unwrap_or_default().to_owned()
 }
@@ -59,17 +59,20 @@ fn a_session_that_joined_needs_no_as() {
 
 #[test]
 fn join_without_a_session_id_explains_how_to_give_one() {
-    let complaint = room().fails(2, &["join", "alice"]);
-    assert_contains!(complaint, "CLAUDE_CODE_SESSION_ID", "--session");
+    assert_contains!(
+        room().fails(2, &["join", "alice"]),
+        "CLAUDE_CODE_SESSION_ID",
+        "--session"
+    );
     let world = room();
-    world.ok(&["join", "alice", "--session", "0199-a", "--client", "codex"]);
+    world.ok("join alice --session 0199-a --client codex");
     let lease = world.read("sessions/alice.json");
     assert_eq!(
         (&lease["client"], &lease["session"]),
         (&json!("codex"), &json!("0199-a"))
     );
     assert_contains!(
-        world.fails(2, &["join", "alice", "--session", "../x"]),
+        world.fails(2, "join alice --session ../x"),
         "not a valid session id"
     );
 }
@@ -165,7 +168,7 @@ fn a_new_agent_is_registered_only_with_its_role() {
             "this session is carol, newly registered; 0 unread messages\n"
         )
     );
-    assert_eq!(world.json(&["agent", "show", "carol"])["role"], "tester");
+    assert_eq!(world.json("agent show carol")["role"], "tester");
     assert_eq!(
         in_session(&world, "s2", &["join", "carol", "--role", "baker"]).0,
         2,
@@ -191,7 +194,7 @@ fn a_joined_name_takes_precedence_over_the_variable_but_not_over_as() {
             .success()
     );
     let join = said(&["join", "alice"]);
-    let err = String::from_utf8_lossy(&join.stderr).into_owned();
+    let err = lossy(&join.stderr);
     assert!(
         join.status.success() && err.contains("MAILBAG_AGENT names bob"),
         "{err}"
@@ -214,7 +217,7 @@ fn a_joined_name_takes_precedence_over_the_variable_but_not_over_as() {
 fn a_command_that_runs_as_an_agent_inside_of_a_session_is_that_agent() {
     let world = World::with(&["alice", "bob", "carol"]);
     in_session(&world, "s1", &["join", "alice"]);
-    let program = world.bare(&[]).get_program().to_string_lossy().into_owned();
+    let program = world.bare("").get_program().to_string_lossy().into_owned();
     let args = [
         "exec", "--id", "bob", "--", &program, "send", "carol", "who am i",
     ];
@@ -228,7 +231,7 @@ fn an_agent_is_not_free_while_something_of_its_session_lives() {
     // P99
     let world = room().settings("session_lease = \"1s\"\n");
     at(&world, "s1", "10:00", &["join", "alice"]);
-    let mut wait = world.bare(&["wait", "--timeout", "1h"]);
+    let mut wait = world.bare("wait --timeout 1h");
     wait.env("CLAUDE_CODE_SESSION_ID", "s1")
         .env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
     let mut wait = wait
@@ -299,9 +302,7 @@ fn leases_can_be_deleted_at_any_time_and_no_mail_depends_on_them() {
     let hook = |event: &str| {
         let input =
             json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
-        world
-            .pipe(&["hook", "claude", "--as", "alice"], input)
-            .ok(&["hook"])
+        world.pipe("hook claude --as alice", input).ok(&["hook"])
     };
     hook("SessionStart");
     files::remove_dir(world.room("sessions"));
@@ -326,7 +327,7 @@ fn a_lease_is_changed_by_one_at_a_time() {
     let lock = world.write("sessions/.lock", "");
     let held = std::fs::File::open(lock).expect("a file");
     held.lock().expect("nobody else has it");
-    let mut join = world.bare(&["join", "alice", "--session", "s1"]);
+    let mut join = world.bare("join alice --session s1");
     let mut join = join
         .stdout(Stdio::null())
         .spawn()
@@ -347,7 +348,7 @@ fn a_lease_is_changed_by_one_at_a_time() {
 fn a_call_of_its_session_is_a_sign_of_life() {
     let world = room();
     let seen = |world: &World| {
-        let roster = world.json(&["who"]);
+        let roster = world.json("who");
         let agents = roster["agents"].as_array().cloned().unwrap_or_default();
         agents
             .into_iter()
@@ -355,7 +356,7 @@ fn a_call_of_its_session_is_a_sign_of_life() {
             .unwrap_or_default()
     };
     assert_eq!(seen(&world)["presence"], "offline");
-    world.ok(&["join", "alice", "--session", "s1"]);
+    world.ok("join alice --session s1");
     assert_eq!(seen(&world)["presence"], "online");
     assert!(seen(&world)["last_seen"].is_string());
 }
@@ -383,6 +384,6 @@ fn sessions_take_their_names_from_the_names_of_the_room() {
         "no name is left"
     );
     assert_eq!(who_am_i(&world, "s1"), "Sintra", "a session keeps its name");
-    world.ok(&["send", "@Sintra", "hi", "--as", "alice"]);
+    world.ok("send @Sintra hi --as alice");
     assert_eq!(world.bodies("Sintra"), ["hi"]);
 }

@@ -1,7 +1,7 @@
 //! Tests that this machine cannot run: one way to skip them, and one switch that makes each a failure.
 
 use crate::files;
-use crate::world::skip;
+use crate::world::{lossy, skip};
 use std::process::Command;
 
 /// A test that cannot run on this machine.
@@ -27,7 +27,7 @@ fn the_switch_turns_a_skipped_test_into_a_failure() {
         let output = tests.output().expect("the test binary runs");
         (
             output.status.success(),
-            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
+            lossy([output.stdout, output.stderr].concat()),
         )
     };
     for value in [None, Some("0"), Some("")] {
@@ -80,6 +80,5 @@ fn tests_are_skipped_in_one_way_and_ci_skips_none() {
         "call `world::skip` instead:\n{}",
         wrong.join("\n")
     );
-    let ci = files::read_text(".ci/run");
-    assert_contains!(ci, "export MAILBAG_TEST_ALL="; ".ci/run does not set the switch");
+    assert_contains!(files::read_text(".ci/run"), "export MAILBAG_TEST_ALL="; ".ci/run does not set the switch");
 }

@@ -5,6 +5,7 @@
 
 use super::world::{Router, World, skip};
 use crate::files;
+use crate::world::lossy;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -56,7 +57,7 @@ impl Town {
 
     /// The same in a world of one's own, which has no room yet.
     pub(crate) fn on(world: World, agents: &[Value]) -> Town {
-        world.ok(&["init"]);
+        world.ok("init");
         let town = Town {
             world,
             router: None,
@@ -64,7 +65,7 @@ impl Town {
         town.register(agents);
         if agents.iter().any(|agent| agent.get("wake").is_some()) {
             // A test that configures a program agrees to it.
-            town.ok(&["trust", "--yes"]);
+            town.ok("trust --yes");
         }
         for agent in agents.iter().filter_map(|agent| agent["id"].as_str()) {
             files::make_dir(town.room(&format!("outbox/{agent}")));
@@ -206,7 +207,7 @@ impl Town {
     /// The output of `mailbag status --json`.
     pub(crate) fn status(&self) -> Value {
         // Its exit status is not 0 if the room has a problem.
-        let ran = self.world.run(&["status", "--json"]);
+        let ran = self.world.run("status --json");
         serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("no JSON: {e}: {ran:#?}"))
     }
 
@@ -268,7 +269,7 @@ pub(crate) fn so_within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool
 pub(crate) fn listing(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
-        .map(|entry| String::from_utf8_lossy(entry.file_name().as_bytes()).into_owned())
+        .map(|entry| lossy(entry.file_name().as_bytes()))
         .collect();
     names.sort();
     names
@@ -294,7 +295,7 @@ pub(crate) fn tool<'a>(program: &str, arguments: impl IntoIterator<Item = &'a Os
     assert!(
         output.status.success(),
         "{program}: {}",
-        String::from_utf8_lossy(&output.stderr)
+        lossy(&output.stderr)
     );
 }
 

@@ -105,7 +105,7 @@ fn an_agent_that_has_read_its_mail_is_not_woken() {
         json!({"to": "bob", "body": "read at once"}),
     );
     town.wait_for_mail("bob", 1);
-    town.ok(&["read", "--as", "bob"]);
+    town.ok("read --as bob");
     only_the_last_wakes(&town);
 }
 
@@ -116,7 +116,7 @@ fn a_working_agent_gets_mail_by_its_hook_and_is_not_woken() {
     let hook = |event: &str| {
         let input =
             json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
-        town.pipe(&["hook", "claude", "--as", "bob"], input).out
+        town.pipe("hook claude --as bob", input).out
     };
     hook("UserPromptSubmit");
     town.mail(
@@ -210,13 +210,10 @@ fn commands_and_single_passes_start_no_wake_programs() {
     }
     town.send("alice", "bob", "second");
     let stop = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
-    assert_contains!(
-        town.pipe(&["hook", "claude", "--as", "bob"], stop).out,
-        "second"
-    );
+    assert_contains!(town.pipe("hook claude --as bob", stop).out, "second");
     // It routes for longer than a router collects mail before a wake.
     let wait = town
-        .bare(&["wait", "--as", "alice", "--timeout", "4s"])
+        .bare("wait --as alice --timeout 4s")
         .stderr(Stdio::null())
         .spawn();
     town.mail("alice", "third.json", json!({"to": "bob", "body": "third"}));
@@ -259,7 +256,7 @@ fn town_of_codex_with(wake: Value, script: &str) -> Town {
         fire(&town, event);
     }
     let path = std::env::var("PATH").expect("a PATH");
-    let mut router = town.bare(&["run"]);
+    let mut router = town.bare("run");
     router.env("PROGRAM", assert_cmd::cargo::cargo_bin!("mailbag"));
     router.env(
         "PATH",
@@ -273,7 +270,7 @@ fn town_of_codex_with(wake: Value, script: &str) -> Town {
 fn fire(world: &World, event: &str) {
     let input =
         json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
-    world.pipe(&["hook", "codex", "--as", "bob"], input);
+    world.pipe("hook codex --as bob", input);
 }
 
 #[test]
@@ -288,7 +285,7 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
     ]);
     let wake = json!({"by": "codex", "else": bell, "every": "1s"});
     let town = town_of_codex_with(wake, "echo 'codex|' >> woken; exit 1");
-    let unloaded = || town.json(&["status"])["unloaded"].clone();
+    let unloaded = || town.json("status")["unloaded"].clone();
     assert_eq!(unloaded(), json!([]), "its session has just called");
     town.mail(
         "alice",
@@ -311,7 +308,7 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
         (&json!("bob"), &json!("ended"), &json!("s1")),
         "{one}"
     );
-    let said = town.ok(&["status"]);
+    let said = town.ok("status");
     assert_contains!(said, "not loaded", "sh is started instead");
     assert_contains!(said, "-> codex resume s1");
     town.mail(
@@ -320,7 +317,7 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
         json!({"to": "bob", "body": "to a session that has ended"}),
     );
     assert!(wait_for(&town, 3)[2].starts_with("bell|"));
-    assert_eq!(town.json(&["pending", "--as", "human"])["items"], json!([]));
+    assert_eq!(town.json("pending --as human")["items"], json!([]));
 }
 
 #[test]
@@ -362,8 +359,7 @@ fn mail_of_a_running_exchange_wakes_codex_immediately_and_other_mail_once_a_minu
     );
     wait_for(&town, 3);
     // One line, although the text has several.
-    let text = files::read_text(town.path().join("woken"));
-    assert_contains!(text, "of the test server", "something else"; "{rung:?}");
+    assert_contains!(files::read_text(town.path().join("woken")), "of the test server", "something else"; "{rung:?}");
 }
 
 #[test]
@@ -407,14 +403,14 @@ fn a_message_that_codex_takes_and_holds_is_a_failed_wake() {
     );
     wait_for(&town, 1);
     town.wait("the log has the failure", || {
-        town.ok(&["trace", "alice/m1"]).contains("wake failed")
+        town.ok("trace alice/m1").contains("wake failed")
     });
-    let trace = town.ok(&["trace", "alice/m1"]);
+    let trace = town.ok("trace alice/m1");
     assert!(
         trace.contains("Codex holds messages for this session") && !trace.contains("succeeded"),
         "{trace}"
     );
-    assert_contains!(town.ok(&["who"]), "wake failed");
+    assert_contains!(town.ok("who"), "wake failed");
     assert!(
         town.names("inbox/bob/.announced").is_empty(),
         "the next prompt announces it"
@@ -433,11 +429,13 @@ fn codex_is_not_asked_to_wake_a_session_that_the_person_interrupted() {
         json!({"id": "m1", "to": "bob", "body": "are you there?"}),
     );
     town.wait("the log has the failure", || {
-        town.ok(&["trace", "alice/m1"]).contains("wake failed")
+        town.ok("trace alice/m1").contains("wake failed")
     });
     assert!(rung(&town).is_empty(), "{:?}", rung(&town));
-    let pending = town.json(&["pending", "--as", "human"])["items"].to_string();
-    assert_contains!(pending, "type a prompt in its terminal");
+    assert_contains!(
+        town.json("pending --as human")["items"].to_string(),
+        "type a prompt in its terminal"
+    );
 }
 
 #[test]
@@ -470,12 +468,12 @@ fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
         ),
     ] {
         world.ok(&["agent", "set", "bob", "--wake", how]);
-        assert_eq!(world.json(&["agent", "show", "bob"])["wake"], wake, "{how}");
+        assert_eq!(world.json("agent show bob")["wake"], wake, "{how}");
     }
     let otherwise = r#"{"by":"codex","else":["bell"]}"#;
     world.ok(&["agent", "set", "bob", "--wake", otherwise]);
     assert_eq!(
-        world.json(&["trust"])["programs"][1]["program"],
+        world.json("trust")["programs"][1]["program"],
         json!(["bell"])
     );
     for wrong in [
@@ -492,6 +490,9 @@ fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
         "registry.json",
         r#"{"version":1,"agents":[{"id":"bob","wake":{"by":"smoke"}}]}"#,
     );
-    let complaint = world.fails(65, &["agent", "list"]);
-    assert_contains!(complaint, "agents[0].wake", "claude, codex, nobody");
+    assert_contains!(
+        world.fails(65, "agent list"),
+        "agents[0].wake",
+        "claude, codex, nobody"
+    );
 }

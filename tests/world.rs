@@ -35,6 +35,49 @@ fn hear_signals() {
     });
 }
 
+/// The words of a command line: a list, or one text with single quotes around a word with blanks.
+pub(crate) trait Words {
+    fn words(&self) -> Vec<&str>;
+}
+
+impl Words for str {
+    fn words(&self) -> Vec<&str> {
+        let mut words = Vec::new();
+        for (at, part) in self.split('\'').enumerate() {
+            if at % 2 == 1 {
+                words.push(part);
+            } else {
+                words.extend(part.split_whitespace());
+            }
+        }
+        words
+    }
+}
+
+impl<S: AsRef<str>> Words for [S] {
+    fn words(&self) -> Vec<&str> {
+        self.iter().map(AsRef::as_ref).collect()
+    }
+}
+
+impl<S: AsRef<str>, const N: usize> Words for [S; N] {
+    fn words(&self) -> Vec<&str> {
+        self[..].words()
+    }
+}
+
+impl<S: AsRef<str>> Words for Vec<S> {
+    fn words(&self) -> Vec<&str> {
+        self[..].words()
+    }
+}
+
+impl<W: Words + ?Sized> Words for &W {
+    fn words(&self) -> Vec<&str> {
+        (**self).words()
+    }
+}
+
 /// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -110,15 +153,15 @@ impl World {
     }
 
     /// The program, not yet run: in the world's directory, with nothing of the tester's own environment.
-    pub(crate) fn program(&self, args: &[&str]) -> assert_cmd::Command {
+    pub(crate) fn program(&self, args: &(impl Words + ?Sized)) -> assert_cmd::Command {
         assert_cmd::Command::from_std(self.bare(args))
     }
 
     /// As [`World::program`], to be given pipes and files.
-    pub(crate) fn bare(&self, args: &[&str]) -> Command {
+    pub(crate) fn bare(&self, args: &(impl Words + ?Sized)) -> Command {
         hear_signals();
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
-        command.args(args).current_dir(self.path());
+        command.args(args.words()).current_dir(self.path());
         let foreign = |name: &str| {
             let ours = [
                 "MAILBAG_", "MAOS_", "CLAUDE", "CODEX_", "GEMINI_", "QWEN_", "OPENCODE",
@@ -145,19 +188,19 @@ impl World {
     }
 
     /// Runs the program with nothing on standard input.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &(impl Words + ?Sized)) -> Ran {
         self.pipe(args, "")
     }
 
     /// Runs the program with this on standard input.
-    pub(crate) fn pipe(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+    pub(crate) fn pipe(&self, args: &(impl Words + ?Sized), input: impl Into<Vec<u8>>) -> Ran {
         Ran::of(self.program(args).write_stdin(input).timeout(DEADLINE))
     }
 
     /// Runs the program with empty standard input, after this change of the command.
     pub(crate) fn run_with(
         &self,
-        args: &[&str],
+        args: &(impl Words + ?Sized),
         with: impl FnOnce(&mut assert_cmd::Command),
     ) -> Ran {
         let mut command = self.program(args);
@@ -166,7 +209,12 @@ impl World {
     }
 
     /// Runs the program with empty standard input and this variable of the environment.
-    pub(crate) fn run_env(&self, args: &[&str], name: &str, value: impl AsRef<OsStr>) -> Ran {
+    pub(crate) fn run_env(
+        &self,
+        args: &(impl Words + ?Sized),
+        name: &str,
+        value: impl AsRef<OsStr>,
+    ) -> Ran {
         self.run_with(args, |command| {
             command.env(name, value);
         })
@@ -174,8 +222,8 @@ impl World {
 
     /// Runs the program, which must succeed, and returns its output.
     #[track_caller]
-    pub(crate) fn ok(&self, args: &[&str]) -> String {
-        self.run(args).ok(args)
+    pub(crate) fn ok(&self, args: &(impl Words + ?Sized)) -> String {
+        self.run(args).ok(&args.words())
     }
 
     /// Routes the waiting mail in one pass.
@@ -192,42 +240,48 @@ impl World {
 
     /// Runs the program with `--json`, which must succeed, and returns its output.
     #[track_caller]
-    pub(crate) fn json(&self, args: &[&str]) -> Value {
-        let out = self.ok(&[args, &["--json"]].concat());
-        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?} gave no JSON: {e}\n{out}"))
+    pub(crate) fn json(&self, args: &(impl Words + ?Sized)) -> Value {
+        let mut args = args.words();
+        args.push("--json");
+        parse_json(self.ok(&args))
     }
 
     /// The list in the output of a command.
     #[track_caller]
-    pub(crate) fn items(&self, args: &[&str]) -> Value {
+    pub(crate) fn items(&self, args: &(impl Words + ?Sized)) -> Value {
         match self.json(args) {
             Value::Object(fields) => fields.into_values().next().expect("a list"),
-            other => panic!("{args:?} gave no object: {other}"),
+            other => panic!("{:?} gave no object: {other}", args.words()),
         }
     }
 
     /// Runs the program, which must fail with this status, and returns its standard error.
     #[track_caller]
-    pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
-        self.run(args).fails(code, args)
+    pub(crate) fn fails(&self, code: i32, args: &(impl Words + ?Sized)) -> String {
+        self.run(args).fails(code, &args.words())
     }
 
     /// Runs the program at a terminal, where a person types this.
-    pub(crate) fn at_terminal(&self, args: &[&str], typed: &str) -> std::process::Output {
+    pub(crate) fn at_terminal(
+        &self,
+        args: &(impl Words + ?Sized),
+        typed: &str,
+    ) -> std::process::Output {
         self.at_terminal_with(args, typed, |_| {})
     }
 
     /// Like [`World::at_terminal`], after this change of the command.
     pub(crate) fn at_terminal_with(
         &self,
-        args: &[&str],
+        args: &(impl Words + ?Sized),
         typed: &str,
         with: impl FnOnce(&mut Command),
     ) -> std::process::Output {
-        let mut bare = self.bare(&[]);
+        let mut bare = self.bare("");
         with(&mut bare);
         let quoted = args
-            .iter()
+            .words()
+            .into_iter()
             .map(|word| format!("'{}'", word.replace('\'', "'\\''")));
         let line: Vec<String> = [bare.get_program().to_str().expect("plain").to_owned()]
             .into_iter()
@@ -316,8 +370,15 @@ impl World {
     }
 
     /// Drops a message into an outbox.
-    pub(crate) fn mail(&self, agent: &str, name: &str, message: Value) -> PathBuf {
+    pub(crate) fn mail(&self, agent: &str, name: &str, message: impl ToString) -> PathBuf {
         self.drop_file(agent, name, message.to_string())
+    }
+
+    /// Drops a message into an outbox, and routes the waiting mail in one pass.
+    #[track_caller]
+    pub(crate) fn route(&self, agent: &str, name: &str, message: impl ToString) {
+        self.mail(agent, name, message);
+        self.pass();
     }
 
     /// The names of the message files in a directory of the room, sorted; empty without the
@@ -383,8 +444,8 @@ impl World {
 
     /// Starts a router and waits until it watches.
     #[track_caller]
-    pub(crate) fn router(&self, args: &[&str]) -> Router {
-        self.router_by(self.bare(&[&["run"], args].concat()))
+    pub(crate) fn router(&self, args: &(impl Words + ?Sized)) -> Router {
+        self.router_by(self.bare(&[vec!["run"], args.words()].concat()))
     }
 
     /// Starts a router by a command of one's own and waits until it watches.
@@ -504,6 +565,18 @@ impl Drop for KilledChild {
         let _ = self.kill();
         let _ = self.wait();
     }
+}
+
+/// The value of a JSON text.
+#[track_caller]
+pub(crate) fn parse_json(text: impl AsRef<[u8]>) -> Value {
+    let text = text.as_ref();
+    serde_json::from_slice(text).unwrap_or_else(|e| panic!("no JSON: {e}: {}", lossy(text)))
+}
+
+/// A text in lossy UTF-8.
+pub(crate) fn lossy(bytes: impl AsRef<[u8]>) -> String {
+    String::from_utf8_lossy(bytes.as_ref()).into_owned()
 }
 
 /// The SHA-256 in hexadecimal digits.

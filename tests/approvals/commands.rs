@@ -3,9 +3,9 @@
 use super::{outcomes, steps};
 use crate::beside::Beside;
 use crate::town::so_within;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -78,8 +78,10 @@ fn ask_ends_with_75_at_its_timeout_and_the_approval_stays_open() {
         "--timeout",
         "100ms",
     ];
-    let said = world.fails(75, &ask);
-    assert_contains!(said, "is undecided after 100ms; the approval stays open");
+    assert_contains!(
+        world.fails(75, &ask),
+        "is undecided after 100ms; the approval stays open"
+    );
     world.decide("bob", "2", "yes", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
@@ -92,35 +94,37 @@ fn decide_says_what_is_wrong() {
         "alice",
         "a.json",
         json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?", "options": ["stay", "stop", "go"]}));
-    let said = world.decide("bob", "d", "st", &[]).fails(2, &["decide"]);
     assert_contains!(
-        said,
+        world.decide("bob", "d", "st", &[]).fails(2, &["decide"]),
         "\"st\" is not an option of alice/d; write one of stay, stop, go"
     );
-    let digest = world.json(&["pending", "--as", "bob"])["items"][0]["digest"]
+    let digest = world.json("pending --as bob")["items"][0]["digest"]
         .as_str()
         .expect("a digest")
         .to_owned();
-    let said = world.fails(
-        1,
-        &["decide", "--as", "carol", "d", "go", "--digest", &digest],
-    );
     assert_contains!(
-        said,
+        world.fails(
+            1,
+            &["decide", "--as", "carol", "d", "go", "--digest", &digest],
+        ),
         "carol was not asked to decide alice/d; only bob can decide it"
     );
     assert!(
         world.inbox("carol").is_empty(),
         "the command showed the rejection"
     );
-    let said = world.decide("bob", "e", "go", &[]).fails(3, &["decide"]);
-    assert_contains!(said, "there is no open approval \"e\"");
+    assert_contains!(
+        world.decide("bob", "e", "go", &[]).fails(3, &["decide"]),
+        "there is no open approval \"e\""
+    );
     assert_contains!(
         world.decide("bob", "d", "g", &[]).ok(&["decide"]),
         "decided alice/d: go"
     );
-    let said = world.fails(1, &["decide", "--as", "bob", "d", "go"]);
-    assert_contains!(said, "alice/d was decided already: go, by bob at");
+    assert_contains!(
+        world.fails(1, "decide --as bob d go"),
+        "alice/d was decided already: go, by bob at"
+    );
 }
 
 #[test]
@@ -132,8 +136,8 @@ fn in_json_the_outcome_is_one_object() {
     let decided = world
         .decide("bob", "2", "yes", &["--note", "fine", "--json"])
         .ok(&["decide"]);
-    let decided: Value = serde_json::from_str(&decided).expect("JSON");
-    let asked: Value = serde_json::from_str(&ask.ends(&world, 0)).expect("JSON");
+    let decided = parse_json(&decided);
+    let asked = parse_json(ask.ends(&world, 0));
     assert_eq!(asked, decided);
     assert_eq!(
         (&asked["status"], &asked["option"], &asked["by"]),
@@ -184,11 +188,11 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
             "{list:?}: {shown}"
         );
     }
-    let traced = world.ok(&["trace", "d"]);
+    let traced = world.ok("trace d");
     assert!(
         traced.contains("decided: no, by bob/") && !traced.contains("fine"),
         "{traced}"
     );
-    let listed = world.items(&["list"]);
+    let listed = world.items("list");
     assert_contains!(listed.to_string(), "\"change\":\"alice/d · no\""; "{listed}");
 }

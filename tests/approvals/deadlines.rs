@@ -100,11 +100,7 @@ fn a_decision_dropped_after_the_deadline_is_rejected_and_changes_nothing() {
 fn a_file_older_than_the_approval_proves_nothing() {
     // P132
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
-    let early = world.drop_file(
-        "bob",
-        "decision.json",
-        decision("alice/d", "yes").to_string(),
-    );
+    let early = world.mail("bob", "decision.json", decision("alice/d", "yes"));
     let yesterday = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_168_800);
     let file = std::fs::File::options().append(true).open(early);
     file.and_then(|file| file.set_modified(yesterday))
@@ -138,12 +134,7 @@ fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
         (&mail["type"], &mail["in_reply_to"], &mail["priority"]),
         (&json!("escalation"), &json!("alice/d"), &json!("high"))
     );
-    assert!(
-        mail["body"]
-            .as_str()
-            .is_some_and(|body| body.contains("yes, no")),
-        "{mail}"
-    );
+    assert_contains!(mail["body"].to_string(), "yes, no");
     pass(&world, 59);
     assert!(world.inbox("human").is_empty());
     pass(&world, 60);
@@ -163,11 +154,11 @@ fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
 fn a_router_that_runs_keeps_the_deadline_by_itself() {
     // P131
     let world = World::alice_and_bob();
-    let router = world.router(&[]);
-    world.drop_file(
+    let router = world.router("");
+    world.mail(
         "alice",
         "a.json",
-        approval("d", json!("bob"), json!({"deadline": "1s"})).to_string(),
+        approval("d", json!("bob"), json!({"deadline": "1s"})),
     );
     assert!(so_within(Duration::from_secs(20), || !outcomes(
         &world, "alice"
@@ -228,14 +219,16 @@ fn the_deadline_of_an_approval_without_deciders_is_reported_to_the_asker() {
     run_at(&world, 1, &["agent", "retire", "bob"]);
     pass(&world, 31);
     let mail = world.inbox("human").pop().expect("an escalation");
-    let body = mail["body"].as_str().unwrap_or_default();
-    assert_contains!(body, "mailbag ack human/d --status withdrawn");
+    assert_contains!(
+        mail["body"].as_str().unwrap_or_default(),
+        "mailbag ack human/d --status withdrawn"
+    );
     run_at(
         &world,
         32,
         &["ack", "human/d", "--status", "withdrawn", "--as", "human"],
     );
-    assert_eq!(world.json(&["pending"])["items"], json!([]));
+    assert_eq!(world.json("pending")["items"], json!([]));
 }
 
 #[test]
@@ -260,14 +253,10 @@ fn an_approval_that_is_left_to_the_human_keeps_its_deadline() {
 fn a_running_router_asks_the_human_immediately_when_the_last_decider_is_retired() {
     // P184
     let world = World::alice_and_bob();
-    let router = world.router(&[]);
-    world.drop_file(
-        "alice",
-        "a.json",
-        approval("d", json!("bob"), json!({})).to_string(),
-    );
+    let router = world.router("");
+    world.mail("alice", "a.json", approval("d", json!("bob"), json!({})));
     assert!(so_within(Duration::from_secs(20), || steps(&world) == ["ask"]));
-    world.run(&["agent", "retire", "bob"]);
+    world.run("agent retire bob");
     assert!(so_within(Duration::from_secs(20), || steps(&world)
         == ["ask", "escalate"]));
     assert_eq!(router.end(), 0);

@@ -1,7 +1,7 @@
 //! Proposals and objections, which go to the supervisor and then to the human.
 
 use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 const SETTINGS: &str = "[escalation]\nattempts = 2\nsupervisor = \"lead\"\nwithin = \"30m\"\n";
@@ -141,12 +141,11 @@ fn without_a_supervisor_the_human_is_asked_immediately() {
         json!({"to": "alice", "type": "decision", "thread_id": "db", "body": "sqlite"}),
     );
     assert_eq!(of_type(&world, "bob", "decision").len(), 1);
-    let pending: Value = serde_json::from_str(&super::run_at(
+    let pending = parse_json(super::run_at(
         &world,
         3,
         &["pending", "--as", "human", "--json"],
-    ))
-    .expect("JSON");
+    ));
     assert_eq!(pending["items"], json!([]));
 }
 

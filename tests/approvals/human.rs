@@ -3,7 +3,7 @@
 
 use super::{approval, codes, decision, outcomes, steps};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -18,12 +18,11 @@ fn asked() -> World {
 
 fn ask(world: &World, id: &str) {
     let signed = approval(id, json!("human"), json!({"signature": "required"}));
-    world.drop_file("alice", &format!("{id}.json"), signed.to_string());
-    world.pass();
+    world.route("alice", &format!("{id}.json"), &signed);
 }
 
 fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 /// The person decides at a terminal.
@@ -84,7 +83,7 @@ fn room_id(world: &World) -> String {
 }
 
 fn seq_of(world: &World, id: &str) -> String {
-    let items = world.json(&["pending", "--as", "human"])["items"].clone();
+    let items = world.json("pending --as human")["items"].clone();
     let item = items
         .as_array()
         .expect("items")
@@ -101,15 +100,13 @@ fn run_with_home(world: &World, home: &Path) {
             .env("XDG_DATA_HOME", home)
             .env("MAILBAG_TRUST_DIR", home);
     };
-    world.run_with(&["run", "--once"], set).ok(&["run"]);
+    world.run_with("run --once", set).ok(&["run"]);
 }
 
 /// The pins in the log, as whether they replaced another key.
 fn pins(world: &World) -> Vec<bool> {
-    let log = world.ok(&["log", "--json"]);
-    let records = log
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let log = world.ok("log --json");
+    let records = log.lines().map(parse_json);
     let pins = records.filter_map(|record| record["decision"]["pin"].as_object().cloned());
     pins.map(|pin| pin.get("unsigned") == Some(&json!(true)))
         .collect()
@@ -119,20 +116,14 @@ fn pins(world: &World) -> Vec<bool> {
 fn a_session_of_a_client_cannot_act_as_the_human() {
     // P135
     let world = World::with(&["alice"]);
-    world.drop_file(
-        "alice",
-        "a.json",
-        approval("d", json!("human"), json!({})).to_string(),
-    );
-    world.pass();
+    world.route("alice", "a.json", approval("d", json!("human"), json!({})));
     for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "GEMINI_CLI"] {
         for command in [
             &["decide", "--as", "human", "d", "yes"][..],
             &["send", "alice", "yes", "--as", "Human"],
         ] {
-            let said = world.run_env(command, variable, "s1").fails(2, command);
             assert_contains!(
-                said,
+                world.run_env(command, variable, "s1").fails(2, command),
                 &format!(
                     "only a person can act as human, and the caller is an agent: the environment has {variable}"
                 )
@@ -147,24 +138,14 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
     // P134, P249
     let world = asked();
     let forged = ForgedKey::new();
-    world.drop_file(
-        "human",
-        "forged.json",
-        decision("alice/d", "yes").to_string(),
-    );
-    world.drop_file(
-        "human",
-        "signed.json",
-        forged.decision(&world, "d").to_string(),
-    );
-    world.pass();
+    world.mail("human", "forged.json", decision("alice/d", "yes"));
+    world.route("human", "signed.json", forged.decision(&world, "d"));
     assert_eq!(
         (codes(&world, "human"), steps(&world)),
         (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()])
     );
-    let rejected = world.ok(&["read", "--all", "--as", "human"]);
     assert_contains!(
-        rejected,
+        world.ok("read --all --as human"),
         "run `mailbag decide alice/d yes` in a terminal: it pins the key"
     );
     let command = ["decide", "--as", "human", "d", "yes"];
@@ -180,9 +161,8 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
 fn the_person_at_a_terminal_pins_the_key_with_the_first_decision() {
     // P134, P249
     let world = asked();
-    let first = decides(&world, "d", "yes");
     assert_contains!(
-        first,
+        decides(&world, "d", "yes"),
         "decided alice/d: yes; your decision key ",
         "is now pinned"
     );
@@ -229,12 +209,8 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
                 world.pass();
             },
         ] {
-            world.drop_file("human", "pin.json", forged.pin(&world).to_string());
-            world.drop_file(
-                "human",
-                "signed.json",
-                forged.decision(&world, "d").to_string(),
-            );
+            world.mail("human", "pin.json", forged.pin(&world));
+            world.mail("human", "signed.json", forged.decision(&world, "d"));
             pass(&world, home.path());
         }
         let rejected = codes(&world, "human");
@@ -251,7 +227,7 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
             steps(&world).iter().filter(|step| *step == "ask").count(),
             1 + usize::from(is_pinned)
         );
-        assert_contains!(world.ok(&["pending", "--as", "human"]), "mailbag decide"; "the approval is still open");
+        assert_contains!(world.ok("pending --as human"), "mailbag decide"; "the approval is still open");
     }
 }
 
@@ -260,14 +236,13 @@ fn nobody_else_pins_and_a_wrong_signature_pins_nothing() {
     // P249
     let world = asked();
     let forged = ForgedKey::new();
-    world.drop_file("alice", "pin.json", forged.pin(&world).to_string());
+    world.mail("alice", "pin.json", forged.pin(&world));
     let mut unsigned = forged.pin(&world);
     unsigned["signature"] = json!("ab".repeat(64));
-    world.drop_file("human", "unsigned.json", unsigned.to_string());
+    world.mail("human", "unsigned.json", &unsigned);
     let mut other = forged.pin(&world);
     other["signature"] = json!(forged.sign(&["mailbag pin", "another room", &forged.public()]));
-    world.drop_file("human", "other.json", other.to_string());
-    world.pass();
+    world.route("human", "other.json", &other);
     assert_eq!(
         (codes(&world, "alice"), codes(&world, "human")),
         (
@@ -285,10 +260,9 @@ fn a_router_that_cannot_read_the_key_of_the_person_does_not_pin_and_the_next_one
     let place = world.decision_key();
     files::make_dir(place.parent().expect("a directory"));
     let forged = ForgedKey::new();
-    world.drop_file("human", "pin.json", forged.pin(&world).to_string());
-    world.pass();
+    world.route("human", "pin.json", forged.pin(&world));
     assert_contains!(
-        world.ok(&["status"]),
+        world.ok("status"),
         "cannot read the decision key of the person"
     );
     assert_eq!(pins(&world), Vec::<bool>::new());
@@ -328,8 +302,7 @@ fn a_signature_counts_for_one_approval_one_text_and_one_option() {
         if !value.is_null() {
             replayed[field] = value;
         }
-        world.drop_file("human", "replayed.json", replayed.to_string());
-        world.pass();
+        world.route("human", "replayed.json", &replayed);
     }
     assert_eq!(codes(&world, "human"), ["not_signed"; 3]);
 }
@@ -351,8 +324,7 @@ fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
         !world.decision_key().exists(),
         "a decision with a lost key makes no key"
     );
-    let doctor = world.run(&["doctor"]).out;
-    assert_contains!(doctor, "that is pinned in this room");
+    assert_contains!(world.run("doctor").out, "that is pinned in this room");
     let refused = world.at_terminal(&["trust", "--decision-key"], "n\n");
     assert!(
         !refused.status.success() && pins(&world) == [false],
@@ -437,15 +409,13 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
     // The copy has the same person, with the same key.
     files::make_dir(copy.decision_key().parent().expect("a directory"));
     files::copy(world.decision_key(), copy.decision_key());
-    copy.drop_file("human", "before.json", signed.clone());
-    copy.pass();
+    copy.route("human", "before.json", signed.clone());
     assert_eq!(codes(&copy, "human"), ["copied_room"]);
     copy.ok(&["init", "--adopt"]);
     let again = |name: &str| {
         let mut message: Value = serde_json::from_str(&signed).expect("JSON");
         message["id"] = json!(name);
-        copy.drop_file("human", &format!("{name}.json"), message.to_string());
-        copy.pass();
+        copy.route("human", &format!("{name}.json"), &message);
     };
     again("unpinned");
     assert_eq!(codes(&copy, "human"), ["copied_room", "no_pinned_key"]);

@@ -10,7 +10,7 @@ mod rules;
 
 use crate::files;
 use crate::town::listing;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -46,7 +46,7 @@ pub(crate) fn run_at(world: &World, minutes: u64, args: &[&str]) -> String {
 /// An agent drops a message at this time.
 pub(crate) fn drop_at(world: &World, minutes: u64, agent: &str, message: Value) {
     let name = format!("{}.json", uuid::Uuid::now_v7());
-    let path = world.drop_file(agent, &name, message.to_string());
+    let path = world.mail(agent, &name, &message);
     // 2026-11-21T10:00:00Z
     let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_255_200 + 60 * minutes);
     File::options()
@@ -117,7 +117,7 @@ pub(crate) fn steps(world: &World) -> Vec<String> {
         let text = files::read_text(log.join(name));
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     });
-    let records = lines.map(|line| serde_json::from_str::<Value>(&line).expect("a record"));
+    let records = lines.map(|line| parse_json(&line));
     records
         .filter_map(|record| {
             record["decision"]

@@ -2,18 +2,17 @@
 
 use super::{approval, decision, drop_at, pass, room, run_at, say};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// The pending items of an agent at this time: kind and title.
 #[track_caller]
 fn pending(world: &World, minutes: u64, agent: &str) -> Vec<(String, String)> {
-    let list: Value = serde_json::from_str(&run_at(
+    let list = parse_json(run_at(
         world,
         minutes,
         &["pending", "--json", "--as", agent],
-    ))
-    .expect("JSON");
+    ));
     let text = |item: &Value, field: &str| item[field].as_str().unwrap_or_default().to_owned();
     list["items"]
         .as_array()
@@ -288,7 +287,7 @@ fn a_pending_item_of_an_inactive_sender_is_marked() {
     );
     let inactive = |minutes| {
         let text = run_at(&world, minutes, &["pending", "--json", "--as", "bob"]);
-        serde_json::from_str::<Value>(&text).expect("JSON")["items"][0]["inactive"].clone()
+        parse_json(&text)["items"][0]["inactive"].clone()
     };
     assert_eq!((inactive(1), inactive(600)), (json!(false), json!(true)));
     assert_contains!(
@@ -363,8 +362,7 @@ fn status_counts_what_needs_the_human() {
         run_at(&world, 180, &["status"]),
         "1 item, oldest 3h ago; see `mailbag pending --as human`"
     );
-    let status: Value =
-        serde_json::from_str(&run_at(&world, 180, &["status", "--json"])).expect("JSON");
+    let status = parse_json(run_at(&world, 180, &["status", "--json"]));
     assert_eq!(
         status["needs_human"],
         json!({"items": 1, "oldest": "2026-11-21T10:00:00.000001Z"})
@@ -426,10 +424,10 @@ fn a_flood_of_questions_to_all_agents_is_limited() {
 fn an_agent_dismisses_an_approval_that_was_passed_on_to_it() {
     // P133, P137
     let world = World::with(&["alice", "bob", "chief"]);
-    world.ok(&["agent", "set", "bob", "--supervisor", "chief"]);
+    world.ok("agent set bob --supervisor chief");
     let terms = json!({"deadline": "30m", "on_deadline": "escalate"});
     say(&world, 0, "alice", approval("d", json!("bob"), terms));
-    let number = world.json(&["trace", "alice/d"])["seq"].to_string();
+    let number = world.json("trace alice/d")["seq"].to_string();
     pass(&world, 31);
     assert_eq!(pending(&world, 32, "chief").len(), 1);
     run_at(&world, 32, &["dismiss", &number, "--as", "chief"]);
@@ -471,8 +469,7 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
     assert_contains!(offered, "mailbag handoff --accept");
     assert_contains!(offered, "mailbag handoff --decline");
     for agent in ["alice", "human"] {
-        let claimed = dismiss("carol/w", agent);
-        assert_contains!(claimed, "mailbag release src");
+        assert_contains!(dismiss("carol/w", agent), "mailbag release src");
     }
     assert_eq!(pending(&world, 4, "bob").len(), 1);
 }

@@ -112,10 +112,10 @@ fn options_that_look_alike_or_have_invisible_characters_are_rejected() {
             "the option \"a\\u{202e}b\" has invisible characters",
         ),
     ] {
-        world.drop_file(
+        world.mail(
             "alice",
             "a.json",
-            approval("d", json!("bob"), json!({"options": options})).to_string(),
+            approval("d", json!("bob"), json!({"options": options})),
         );
         pass(&world, 0);
         let told = world.inbox("alice").pop().expect("a notice");
@@ -156,11 +156,7 @@ fn the_first_of_several_decisions_in_a_batch_counts_and_the_others_are_rejected(
         approval("d", json!(["human", "bob", "carol"]), json!({})),
     );
     for (agent, option) in [("bob", "yes"), ("carol", "no"), ("human", "no")] {
-        world.drop_file(
-            agent,
-            "decision.json",
-            decision("alice/d", option).to_string(),
-        );
+        world.mail(agent, "decision.json", decision("alice/d", option));
     }
     pass(&world, 1);
     assert_eq!(steps(&world), ["ask", "decide"]);
@@ -290,11 +286,10 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
         .into_iter()
         .find(|mail| mail["type"] == "error")
         .expect("a bounce");
-    let what = told["metadata"]["problems"][0]["what"]
+    assert_contains!(told["metadata"]["problems"][0]["what"]
         .as_str()
         .unwrap_or_default()
-        .to_owned();
-    assert_contains!(what, "alice/d was decided already: withdrawn, by alice at"; "{told}");
+        .to_owned(), "alice/d was decided already: withdrawn, by alice at"; "{told}");
     // The same in one batch.
     drop_at(
         &world,
@@ -357,18 +352,20 @@ fn an_asker_withdraws_an_approval_after_its_only_recipient_closed_its_copy() {
         say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
         let closed = json!({"type": "ack", "refs": ["alice/d"], "status": "abandoned"});
         say(&world, 1, "bob", closed);
-        assert_eq!(world.json(&["status"])["questions"]["items"], 1);
+        assert_eq!(world.json("status")["questions"]["items"], 1);
         run_at(
             &world,
             2,
             &["ack", "d", "--status", status, "--as", "alice"],
         );
-        assert_eq!(world.json(&["status"])["questions"]["items"], 0, "{status}");
-        let again = world.fails(65, &["ack", "d", "--status", status, "--as", "alice"]);
-        assert_contains!(again, "abandoned already");
+        assert_eq!(world.json("status")["questions"]["items"], 0, "{status}");
+        assert_contains!(
+            world.fails(65, &["ack", "d", "--status", status, "--as", "alice"]),
+            "abandoned already"
+        );
         say(&world, 3, "bob", decision("alice/d", "yes"));
         assert_eq!(codes(&world, "bob"), ["decided_already"]);
-        let copy = &world.json(&["trace", "alice/d"])["recipients"][0];
+        let copy = &world.json("trace alice/d")["recipients"][0];
         assert_eq!(copy["status"], "abandoned", "{copy}");
     }
 }

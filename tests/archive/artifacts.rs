@@ -14,14 +14,7 @@ fn room() -> (World, String) {
     let world = World::alice_and_bob();
     let text = TEXT.repeat(5000);
     files::write(world.path().join("notes.md"), &text);
-    world.ok(&[
-        "share",
-        "notes.md",
-        "--category",
-        "research",
-        "--as",
-        "alice",
-    ]);
+    world.ok("share notes.md --category research --as alice");
     (world, text)
 }
 
@@ -50,9 +43,7 @@ fn unpacked(world: &World, name: &str) -> String {
 fn a_large_old_text_is_compressed_where_it_stands() {
     let (world, text) = room();
     assert!(
-        !world
-            .ok(&["archive", "--older-than", "7d"])
-            .contains("context"),
+        !world.ok("archive --older-than 7d").contains("context"),
         "it is young"
     );
     let dry = archive_at(&world, LATER, &["--older-than", "7d", "--dry-run"]).ok(&["archive"]);
@@ -60,8 +51,11 @@ fn a_large_old_text_is_compressed_where_it_stands() {
         dry.contains("would pack context: 1 file") && artifact(&world, "notes.md").exists(),
         "{dry}"
     );
-    let said = archive(&world);
-    assert_contains!(said, "packed context: 1 file", "research/notes.md.zst");
+    assert_contains!(
+        archive(&world),
+        "packed context: 1 file",
+        "research/notes.md.zst"
+    );
     assert_eq!(world.names("context/research"), Vec::<String>::new());
     assert_eq!(
         fs::read_dir(world.room("context/research"))
@@ -205,8 +199,7 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
         let sha256: String = sha256(&text);
         let attachments = serde_json::json!([{"path": "research/notes.md", "sha256": sha256}]);
         let message = serde_json::json!({"to": "bob", "body": "x", "attachments": attachments});
-        world.drop_file("alice", "x.json", message.to_string());
-        world.pass();
+        world.route("alice", "x.json", &message);
         let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(

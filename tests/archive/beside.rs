@@ -12,14 +12,14 @@ const LETTERS: usize = 400;
 /// Runs the archiver until the stop flag is set; counts the runs that packed a segment.
 fn archive_until(world: &World, stop: &AtomicBool, packed: &AtomicUsize) {
     while !stop.load(Relaxed) {
-        let some = world.json(&["archive", "--older-than", "0s"])["packed"] != json!([]);
+        let some = world.json("archive --older-than 0s")["packed"] != json!([]);
         packed.fetch_add(usize::from(some), Relaxed);
     }
 }
 
 /// A router that starts a new segment every few batches.
 fn start_router(town: &mut Town) {
-    let mut command = town.bare(&["run"]);
+    let mut command = town.bare("run");
     command.env("MAILBAG_TEST_SEGMENT_BYTES", "4000");
     town.start_by(command);
 }
@@ -46,7 +46,7 @@ fn a_router_continues_while_the_archiver_packs_its_old_segments() {
                 before = packed.load(Relaxed);
             }
             if n % 100 == 99 {
-                town.ok(&["read", "--all", "--as", "carol"]);
+                town.ok("read --all --as carol");
             }
         }
         town.wait("all is routed and settled", || {
@@ -63,7 +63,7 @@ fn a_router_continues_while_the_archiver_packs_its_old_segments() {
         .collect();
     bodies.sort_unstable();
     assert_eq!(bodies, (0..LETTERS).collect::<Vec<_>>());
-    town.json(&["archive", "--older-than", "0s"]);
+    town.json("archive --older-than 0s");
     assert!(town.names("sent/alice").is_empty());
     let sent = files(&town.room(""), "sent");
     assert_eq!(
@@ -79,7 +79,7 @@ fn a_router_continues_while_the_archiver_packs_its_old_segments() {
     let live = crate::town::listing(&town.room("log"));
     assert!(live.len() <= 2, "{live:?}");
     assert!(
-        town.json(&["log", "verify"])["archived"]
+        town.json("log verify")["archived"]
             .as_u64()
             .is_some_and(|archived| archived > 2)
     );
@@ -101,7 +101,7 @@ fn readers_see_the_whole_log_while_it_moves_to_the_archive() {
                     times += 1;
                 }
             });
-            world.ok(&["archive", "--older-than", "0s"]);
+            world.ok("archive --older-than 0s");
             stop.store(true, Relaxed);
             reader.join().expect("every reading was whole");
         });
@@ -130,7 +130,7 @@ fn a_router_that_runs_forgets_the_ids_of_what_was_archived() {
     town.wait_for_mail("bob", 3);
     // The router settles records after it has been idle for a second.
     town.wait("the first segment is archived", || {
-        town.json(&["archive", "--older-than", "0s"]);
+        town.json("archive --older-than 0s");
         !town.room("log/00000001.ndjson").exists()
     });
     mail("m-1", "e.json");

@@ -3,7 +3,7 @@
 use super::packs::{self, all};
 use super::{archive, letter, log, room_with_segments, route, with_segments};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::json;
 use std::fs;
 
@@ -32,7 +32,7 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
     let (before, bytes) = (log(&world), packs::log(&world.room("")));
     let live = fs::read_dir(world.room("log")).expect("a log").count();
     archive(&world);
-    let verified = world.json(&["log", "verify"]);
+    let verified = world.json("log verify");
     assert_eq!(
         (&verified["segments"], &verified["archived"]),
         (&json!(live), &json!(live - 1))
@@ -49,18 +49,10 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
         (live - 1, 1)
     );
     assert_eq!((log(&world), packs::log(&world.room(""))), (before, bytes));
-    assert_eq!(world.ok(&["log", "--since", "1h", "--json"]), log(&world));
+    assert_eq!(world.ok("log --since 1h --json"), log(&world));
     // A reference is sought in it, and the router starts from it without a checkpoint.
-    world.ok(&[
-        "send",
-        "bob",
-        "as I said",
-        "--as",
-        "alice",
-        "--reply-to",
-        "m-0",
-    ]);
-    assert_eq!(world.json(&["status"])["counts"]["accepted"], 9);
+    world.ok("send bob 'as I said' --as alice --reply-to m-0");
+    assert_eq!(world.json("status")["counts"]["accepted"], 9);
     (8..12).for_each(|n| letter(&world, n));
     archive(&world);
     world.verify();
@@ -77,7 +69,7 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     world.write("inbox/carol", "in the way");
     route(&world);
     (1..8).for_each(|n| letter(&world, n));
-    let ran = world.run(&["archive", "--older-than", "0s"]);
+    let ran = world.run("archive --older-than 0s");
     assert!(
         ran.code == 0 && ran.err.contains("is not settled"),
         "{ran:?}"
@@ -113,16 +105,16 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
     let part = segment_in_archive(&world, 2);
     let whole = files::read(&part);
     let complaint = |why: &str| {
-        let ran = world.run(&["log", "verify"]);
+        let ran = world.run("log verify");
         assert!(
             ran.code != 0 && ran.err.contains("00000002.ndjson"),
             "{why}: {ran:?}"
         );
         // With a checkpoint the archive is not needed.
-        let routed = world.run(&["run", "--once"]);
+        let routed = world.run("run --once");
         assert_eq!(routed.code, 0, "{why}: {routed:?}");
         files::rename(world.room("spool/checkpoint"), world.room("spool/aside"));
-        let routed = world.run(&["run", "--once"]);
+        let routed = world.run("run --once");
         files::rename(world.room("spool/aside"), world.room("spool/checkpoint"));
         assert!(
             routed.code != 0 && routed.err.contains("00000002.ndjson"),
@@ -175,15 +167,14 @@ fn a_room_without_its_archive_continues_from_its_checkpoint() {
     assert_eq!(world.inbox("bob").len(), 5);
     assert!(log(&world).lines().count() > 1, "what is there is shown");
     assert_contains!(
-        world.fails(1, &["log", "verify"]),
+        world.fails(1, "log verify"),
         "log/00000001.ndjson: is missing"
     );
     // Without a checkpoint the end of the log is unknown, and the router does not guess.
     files::remove_file(world.room("spool/checkpoint"));
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"later"}"#);
-    let complaint = world.fails(1, &["run", "--once"]);
     assert_contains!(
-        complaint,
+        world.fails(1, "run --once"),
         "restore it, or the part of archive/ that contains it"
     );
     files::rename(world.path().join("away"), world.room("archive"));
@@ -198,8 +189,7 @@ fn an_archive_without_the_rest_of_its_log_is_not_routed() {
     archive(&world);
     files::remove_dir(world.room("log"));
     files::make_dir(world.room("log"));
-    let complaint = world.fails(1, &["run", "--once"]);
-    assert_contains!(complaint, "the log's newest segment");
+    assert_contains!(world.fails(1, "run --once"), "the log's newest segment");
     assert!(
         fs::read_dir(world.room("log"))
             .expect("a log")
@@ -233,13 +223,13 @@ fn a_duplicate_segment_is_removed_only_if_it_equals_the_archived_one() {
     archive(&world);
     assert!(!world.room("log/00000001.ndjson").exists());
     // An edited segment: neither copy is changed.
-    let edited = String::from_utf8_lossy(&live).replace("alice", "alicf");
+    let edited = lossy(&live).replace("alice", "alicf");
     files::write(world.room("log/00000001.ndjson"), &edited);
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     let ran = with_segments(&world, 1500, &["archive", "--older-than", "0s"])
         .output()
         .expect("it runs");
-    let complaint = String::from_utf8_lossy(&ran.stderr);
+    let complaint = lossy(&ran.stderr);
     assert!(
         !ran.status.success() && complaint.contains("00000001.ndjson"),
         "{complaint}"

@@ -57,7 +57,7 @@ fn room_with_segments() -> World {
 /// Packs all that there is.
 #[track_caller]
 fn archive(world: &World) -> Value {
-    world.json(&["archive", "--older-than", "0s"])
+    world.json("archive --older-than 0s")
 }
 
 /// Runs the archiver at another time.
@@ -69,5 +69,5 @@ fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
 /// The output of `mailbag log --json`.
 #[cfg(feature = "failpoints")]
 fn log(world: &World) -> String {
-    world.ok(&["log", "--json"])
+    world.ok("log --json")
 }

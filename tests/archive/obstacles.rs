@@ -4,7 +4,7 @@ use super::packs::{all, files};
 use super::{LATER, archive, archive_at};
 use crate::files;
 use crate::town::{copy_program, is_root};
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -80,13 +80,11 @@ fn a_file_or_link_in_place_of_the_archive_is_reported_and_no_mail_is_lost() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "kept");
     world.write("archive", "mine");
-    let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
-    assert_contains!(complaint, "/archive");
+    assert_contains!(world.fails(75, "archive --older-than 0s"), "/archive");
     files::remove_file(world.room("archive"));
     files::make_dir(world.path().join("elsewhere"));
     symlink(world.path().join("elsewhere"), world.room("archive")).expect("a link");
-    let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
-    assert_contains!(complaint, "/archive");
+    assert_contains!(world.fails(75, "archive --older-than 0s"), "/archive");
     assert_eq!(world.names("sent/alice").len(), 1);
     assert_eq!(
         fs::read_dir(world.path().join("elsewhere"))
@@ -127,7 +125,7 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
             .expect("it runs")
     };
     let ran = run(&["archive", "--older-than", "0s"]);
-    let complaint = String::from_utf8_lossy(&ran.stderr);
+    let complaint = lossy(&ran.stderr);
     assert!(
         ran.status.code() == Some(75) && complaint.contains("archive"),
         "{ran:?}"
@@ -150,7 +148,7 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
     let ran = run(&["archive", "--older-than", "0s"]);
     files::remove_file(program);
     assert!(ran.status.success(), "{ran:?}");
-    assert_contains!(String::from_utf8_lossy(&ran.stderr), "inbox/bob/seen: permission denied to remove"; "{ran:?}");
+    assert_contains!(lossy(&ran.stderr), "inbox/bob/seen: permission denied to remove"; "{ran:?}");
     assert_eq!(
         (
             world.names("inbox/bob/seen").len(),
@@ -191,7 +189,7 @@ fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
         "half of it",
     );
     world.write(&format!("{month}/.mine"), "kept");
-    let report = world.json(&["archive", "--older-than", "1h"]);
+    let report = world.json("archive --older-than 1h");
     assert_eq!(
         (&report["finished"], &report["packed"]),
         (&json!(1), &json!([]))
@@ -251,8 +249,11 @@ fn a_forged_note_or_pack_removes_only_files_that_are_really_packed() {
     );
     world.write("archive/2026-01/seen-x.tar.zst", "no pack");
     world.write("spool/archive.lock", "archive/2026-01/seen-x.tar.zst\n");
-    let complaint = world.fails(1, &["archive", "--older-than", "0s"]);
-    assert_contains!(complaint, "seen-x.tar.zst", "move it to another place");
+    assert_contains!(
+        world.fails(1, "archive --older-than 0s"),
+        "seen-x.tar.zst",
+        "move it to another place"
+    );
 }
 
 #[test]
@@ -281,11 +282,7 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
     );
     for pack in all(&world.room("archive")) {
         let text = zstd::decode_all(fs::File::open(&pack).expect("a pack")).expect("zstd");
-        assert!(
-            !String::from_utf8_lossy(&text).contains("the secret"),
-            "{}",
-            pack.display()
-        );
+        assert!(!lossy(&text).contains("the secret"), "{}", pack.display());
     }
     let kept = world
         .names("rejected/mallory")

@@ -3,7 +3,7 @@
 use super::packs::{all, files};
 use super::{LATER, archive, archive_at};
 use crate::files;
-use crate::world::{World, skip};
+use crate::world::{World, lossy, parse_json, skip};
 use serde_json::json;
 use std::fs;
 
@@ -11,10 +11,9 @@ use std::fs;
 fn room() -> World {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "read before");
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     world.send("alice", "bob", "unread");
-    world.drop_file("alice", "wrong.json", r#"{"to":"bbo","body":"never"}"#);
-    world.pass();
+    world.route("alice", "wrong.json", r#"{"to":"bbo","body":"never"}"#);
     world
 }
 
@@ -74,7 +73,7 @@ fn old_files_are_packed_and_unpack_byte_for_byte() {
 fn younger_files_are_not_packed() {
     let world = room();
     let before = world.everything();
-    let said = world.ok(&["archive", "--older-than", "7d"]);
+    let said = world.ok("archive --older-than 7d");
     assert_eq!(said, "nothing to archive older than 7d\n");
     let after: Vec<_> = world
         .everything()
@@ -148,9 +147,9 @@ fn mail_is_archived_under_the_month_of_its_acceptance() {
 fn a_dry_run_says_the_same_and_changes_nothing() {
     let world = room();
     let before = world.everything();
-    let would = world.ok(&["archive", "--older-than", "0s", "--dry-run"]);
+    let would = world.ok("archive --older-than 0s --dry-run");
     assert_eq!(world.everything(), before);
-    let did = world.ok(&["archive", "--older-than", "0s"]);
+    let did = world.ok("archive --older-than 0s");
     let shown = |text: &str, verb: &str| -> Vec<String> {
         text.lines()
             .map(|line| {
@@ -170,12 +169,9 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 #[test]
 fn quiet_prints_nothing_and_a_wrong_age_is_an_error() {
     let world = room();
-    assert_contains!(world.fails(2, &["archive"]), "--older-than");
-    assert_contains!(
-        world.fails(2, &["archive", "--older-than", "week"]),
-        "90s, 2h, 7d"
-    );
-    let ran = world.run(&["archive", "--older-than", "0s", "--quiet"]);
+    assert_contains!(world.fails(2, "archive"), "--older-than");
+    assert_contains!(world.fails(2, "archive --older-than week"), "90s, 2h, 7d");
+    let ran = world.run("archive --older-than 0s --quiet");
     assert_eq!((ran.code, &*ran.out, &*ran.err), (0, "", ""));
     assert!(!all(&world.room("")).is_empty());
 }
@@ -187,7 +183,7 @@ fn a_second_archiver_is_rejected_while_one_runs() {
     let lock = fs::File::create(world.room("spool/archive.lock")).expect("a lock");
     lock.lock().expect("nobody holds it");
     assert_contains!(
-        world.fails(75, &["archive", "--older-than", "0s"]),
+        world.fails(75, "archive --older-than 0s"),
         "another `mailbag archive` is running"
     );
     drop(lock);
@@ -205,12 +201,12 @@ fn many_files_are_split_into_several_packs_without_loss() {
             format!("{{\"n\":{n}}}"),
         );
     }
-    let mut program = world.program(&["archive", "--older-than", "0s", "--json"]);
+    let mut program = world.program("archive --older-than 0s --json");
     let output = program
         .env("MAILBAG_TEST_PACK_FILES", "100")
         .output()
         .expect("it runs");
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report = parse_json(&output.stdout);
     assert_eq!(report["packed"][0]["files"], 250);
     assert_eq!(
         report["packed"][0]["packs"].as_array().map(Vec::len),
@@ -250,7 +246,7 @@ fn the_commands_of_the_docs_give_files_back() {
             .output()
             .expect("sh");
         assert!(output.status.success(), "{script}: {output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        lossy(&output.stdout)
     };
     let has = |tool| std::process::Command::new(tool).arg("--version").output();
     if ["tar", "zstd"].iter().any(|tool| has(tool).is_err()) {
@@ -258,7 +254,7 @@ fn the_commands_of_the_docs_give_files_back() {
         return;
     }
     let shown = run(&commands("How do I get a file back?"));
-    let original = String::from_utf8_lossy(&content[0]);
+    let original = lossy(&content[0]);
     assert!(shown.contains(&*original), "{shown}");
     assert_eq!(files::read(world.room(&name)), content[0]);
 
@@ -279,6 +275,6 @@ fn the_commands_of_the_docs_give_files_back() {
         .to_owned();
     run(&rest.replace("+12346", &format!("+{}", second + 1)));
     let (path, content) = files.remove(0);
-    let restored = world.path().join(String::from_utf8_lossy(&path).as_ref());
+    let restored = world.path().join(lossy(&path));
     assert_eq!(files::read(restored), content[0]);
 }

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::files;
-use crate::world::{World, skip};
+use crate::world::{World, lossy, skip};
 use std::process::Command;
 
 /// The blocks of the page in this language.
@@ -88,11 +88,7 @@ fn the_systemd_units_are_taken_and_what_they_start_runs() {
         .env("XDG_RUNTIME_DIR", dir.path())
         .output()
     {
-        Ok(verified) => assert!(
-            verified.status.success(),
-            "{}",
-            String::from_utf8_lossy(&verified.stderr)
-        ),
+        Ok(verified) => assert!(verified.status.success(), "{}", lossy(&verified.stderr)),
         Err(e) => skip(format_args!("systemd-analyze does not start: {e}")),
     }
 }

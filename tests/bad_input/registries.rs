@@ -54,8 +54,7 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
         assert_eq!(town.text("registry.json"), text);
     }
     files::remove_file(town.room("registry.json"));
-    let complaint = town.fails(1, &["run", "--once"]);
-    assert_contains!(complaint, "registry.json", "missing");
+    assert_contains!(town.fails(1, "run --once"), "registry.json", "missing");
     assert!(!town.room("registry.json").exists());
     assert_eq!(
         (town.count("bob"), town.names("outbox/alice").len()),
@@ -69,6 +68,9 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
 #[test]
 fn bad_settings_stop_the_start_and_are_not_replaced() {
     let town = Town::alice_and_bob().settings("durability = \"power\"\nmessage_bites = 5\n");
-    let complaint = town.fails(65, &["run", "--once"]);
-    assert_contains!(complaint, "settings.toml line 2", "message_bytes");
+    assert_contains!(
+        town.fails(65, "run --once"),
+        "settings.toml line 2",
+        "message_bytes"
+    );
 }

@@ -129,7 +129,7 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
 /// Runs the router as a user without other files. This user may not be able to read the program's
 /// directory.
 fn as_nobody(town: &Town) -> std::process::Command {
-    let run = town.bare(&["run"]);
+    let run = town.bare("run");
     let program = town.path().join("mailbag");
     copy_program(run.get_program(), &program);
     let mut command = std::process::Command::new("setpriv");

@@ -108,12 +108,7 @@ fn a_link_that_is_down_keeps_its_mail_and_says_why() {
     wait("it waits", || pair.fit.names("links/po/out").len() == 6);
     let note = pair.fit.read("links/po/carrier.json");
     assert_eq!(note["state"], "waiting");
-    assert!(
-        note["reason"]
-            .as_str()
-            .is_some_and(|why| why.contains("Connection refused")),
-        "{note}"
-    );
+    assert_contains!(note["reason"].to_string(), "Connection refused");
     assert_eq!(
         carriers.log().matches("not connected").count(),
         1,
@@ -178,14 +173,13 @@ fn a_room_that_is_known_by_another_tag_says_so() {
     let pair = Pair::untrusted();
     pair.fit
         .write("settings.toml", pair.settings("gym", "as = \"fit\"\n"));
-    pair.fit.ok(&["trust", "--yes"]);
+    pair.fit.ok("trust --yes");
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok(&["link run"]);
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
     pair.fit.write("settings.toml", pair.settings("gym", ""));
-    pair.fit.ok(&["trust", "--yes"]);
-    let told = pair.once().fails(75, &["link run"]);
-    assert_contains!(told, "has no link gym");
+    pair.fit.ok("trust --yes");
+    assert_contains!(pair.once().fails(75, &["link run"]), "has no link gym");
 }
 
 #[test]
@@ -197,14 +191,17 @@ fn a_carrier_reports_another_version_at_the_far_side() {
         "mailbag",
         "#!/bin/sh\necho '{\"hello\":{\"version\":9,\"room\":\"x\"}}'\ncat >/dev/null\n",
     );
-    let told = pair.once().fails(75, &["link run"]);
-    assert_contains!(told, "version 9", "version 1", "update");
+    assert_contains!(
+        pair.once().fails(75, &["link run"]),
+        "version 9",
+        "version 1",
+        "update"
+    );
     pair.script(
         "mailbag",
         "#!/bin/sh\necho 'bash: mailbag: command not found' >&2\nexit 127\n",
     );
-    let told = pair.once().fails(75, &["link run"]);
-    assert_contains!(told, "command not found");
+    assert_contains!(pair.once().fails(75, &["link run"]), "command not found");
 }
 
 #[test]
@@ -222,7 +219,9 @@ fn a_link_from_a_room_to_itself_is_rejected() {
             link("fit", "carrier = \"none\"")
         ),
     );
-    pair.fit.ok(&["trust", "--yes"]);
-    let told = pair.once().fails(75, &["link run"]);
-    assert_contains!(told, "leads to this room itself");
+    pair.fit.ok("trust --yes");
+    assert_contains!(
+        pair.once().fails(75, &["link run"]),
+        "leads to this room itself"
+    );
 }

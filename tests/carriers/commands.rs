@@ -1,7 +1,7 @@
 //! A person's commands for a link to another machine.
 
 use super::Pair;
-use crate::world::{World, wait};
+use crate::world::{World, parse_json, wait};
 use serde_json::{Value, json};
 
 /// Two rooms with no link, and a client that would connect them.
@@ -25,14 +25,12 @@ fn settings(world: &World) -> String {
 fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
     // P226 P227
     let pair = strangers();
-    let added = pair
-        .fit
-        .ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]);
     assert_contains!(
-        added,
+        pair.fit
+            .ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]),
         "the other room needs a link to this one, too; see docs/machines.md"
     );
-    let added = pair.po.json(&["link", "add", "fit", "--carrier", "none"]);
+    let added = pair.po.json("link add fit --carrier none");
     assert_eq!(
         (&added["carrier"], &added["address"], &added["next"]),
         (&json!("none"), &json!(""), &Value::Null)
@@ -42,7 +40,7 @@ fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
         "[links.fit]\ncarrier = \"none\"\naccept = [\"agents\", \"roles\"]\n"
     );
     // Who adds the link agrees to it.
-    assert_contains!(pair.fit.ok(&["trust"]), "po by ssh at ann@po.example:");
+    assert_contains!(pair.fit.ok("trust"), "po by ssh at ann@po.example:");
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok(&["link run"]);
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
@@ -79,24 +77,23 @@ fn an_address_that_the_carrier_cannot_use_changes_nothing() {
         "po",
         "/srv/po",
     ] {
-        let told = pair
+        assert_contains!(pair
             .fit
-            .fails(2, &["link", "add", "po", "--carrier", "ssh", "--", address]);
-        assert_contains!(told, "address is none of SSH"; "{address}");
+            .fails(2, &["link", "add", "po", "--carrier", "ssh", "--", address]), "address is none of SSH"; "{address}");
     }
     assert_contains!(
-        pair.fit
-            .fails(2, &["link", "add", "po", "--carrier", "ssh"]),
+        pair.fit.fails(2, "link add po --carrier ssh"),
         "address is none of SSH"
     );
-    let told = pair.fit.fails(
-        2,
-        &["link", "add", "po", &address(&pair), "--carrier", "none"],
-    );
-    assert_contains!(told, "has no address here");
     assert_contains!(
-        pair.fit
-            .fails(2, &["link", "add", "po", "x", "--carrier", "pigeon"]),
+        pair.fit.fails(
+            2,
+            &["link", "add", "po", &address(&pair), "--carrier", "none"],
+        ),
+        "has no address here"
+    );
+    assert_contains!(
+        pair.fit.fails(2, "link add po x --carrier pigeon"),
         "dir, ssh, nats and none"
     );
     assert_eq!(settings(&pair.fit), before);
@@ -115,7 +112,7 @@ fn an_address_that_the_carrier_cannot_use_changes_nothing() {
     );
     assert_eq!(settings(&pair.fit), before);
     assert!(
-        !pair.fit.ok(&["trust"]).contains("po by ssh at"),
+        !pair.fit.ok("trust").contains("po by ssh at"),
         "a look is no consent"
     );
 }
@@ -148,17 +145,15 @@ fn a_test_of_a_link_to_another_machine_shows_its_stages() {
         all.iter()
             .any(|stage| stage["stage"] == name && stage["ms"].is_number())
     };
-    let ran = pair
-        .fit
-        .run(&["link", "test", "po", "--timeout", "50ms", "--json"]);
-    let probe: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let ran = pair.fit.run("link test po --timeout 50ms --json");
+    let probe = parse_json(&ran.out);
     assert!(
         ran.code == 75 && stage(&probe, "recorded") && !stage(&probe, "confirmed"),
         "{ran:?}"
     );
     let carriers = pair.carriers();
     carriers.says("connected");
-    let probe = pair.fit.json(&["link", "test", "po"]);
+    let probe = pair.fit.json("link test po");
     assert!(
         probe["ok"] == true && stage(&probe, "recorded") && stage(&probe, "confirmed"),
         "{probe}"

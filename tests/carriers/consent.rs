@@ -8,17 +8,22 @@ fn foreign_settings_do_not_connect_before_the_person_agrees() {
     // P226
     let pair = Pair::untrusted();
     pair.fit.send("alice", "po:sintra", "hello");
-    let told = pair.once().fails(1, &["link run"]);
-    assert_contains!(told, "not agreed", "mailbag trust");
+    assert_contains!(
+        pair.once().fails(1, &["link run"]),
+        "not agreed",
+        "mailbag trust"
+    );
     let carriers = pair.carriers();
     carriers.says("you have not agreed to it");
     assert!(!pair.bin("serving").exists(), "nothing was started");
-    let shown = pair.fit.ok(&["trust", "--yes"]);
-    assert_contains!(shown, "link     po by ssh at po.example:");
+    assert_contains!(
+        pair.fit.ok("trust --yes"),
+        "link     po by ssh at po.example:"
+    );
     wait("it connects once that is agreed", || {
         pair.po.bodies("sintra") == ["hello"]
     });
-    pair.fit.ok(&["trust", "--revoke"]);
+    pair.fit.ok("trust --revoke");
     carriers.says("link po: ended");
 }
 
@@ -35,8 +40,7 @@ fn consent_holds_for_exactly_one_address_and_tag() {
         pair.settings("other", ""),
     ] {
         pair.fit.write("settings.toml", &changed);
-        let told = pair.once().fails(1, &["link run"]);
-        assert_contains!(told, "not agreed"; "{changed}");
+        assert_contains!(pair.once().fails(1, &["link run"]), "not agreed"; "{changed}");
     }
     pair.fit.write(
         "settings.toml",
@@ -51,7 +55,7 @@ fn an_agent_cannot_agree_to_a_link() {
     let pair = Pair::untrusted();
     let told = pair
         .fit
-        .run_env(&["trust", "--yes"], "CLAUDE_CODE_SESSION_ID", "s1");
+        .run_env("trust --yes", "CLAUDE_CODE_SESSION_ID", "s1");
     assert_contains!(
         told.fails(2, &["trust"]),
         "only a person can change consent"
@@ -76,9 +80,8 @@ fn an_address_cannot_contain_ssh_options_or_shell_code() {
             "settings.toml",
             format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
         );
-        let told = pair.fit.fails(65, &["settings"]);
-        assert_contains!(told, "links"; "{address}");
-        pair.fit.ok(&["trust"]);
+        assert_contains!(pair.fit.fails(65, "settings"), "links"; "{address}");
+        pair.fit.ok("trust");
         assert_ne!(pair.once().code, 0, "{address}");
     }
     assert!(!pair.bin("serving").exists());
@@ -88,12 +91,12 @@ fn an_address_cannot_contain_ssh_options_or_shell_code() {
 fn a_link_is_shown_with_all_consent_and_in_json() {
     let pair = Pair::new();
     assert_contains!(
-        pair.fit.ok(&["trust", "--list"]),
+        pair.fit.ok("trust --list"),
         "connect to po by ssh at po.example:"
     );
-    let all = pair.fit.json(&["trust", "--list"]);
+    let all = pair.fit.json("trust --list");
     assert_eq!(all["rooms"][0]["links"][0]["link"], "po", "{all:#}");
-    let one = pair.fit.json(&["trust"]);
+    let one = pair.fit.json("trust");
     assert_eq!(
         (&one["links"][0]["as"], &one["links"][0]["trusted"]),
         (&"fit".into(), &true.into()),
@@ -109,8 +112,7 @@ fn a_program_that_was_built_without_nats_says_so() {
         "settings.toml",
         "tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\naddress = \"nats://127.0.0.1:1\"\n",
     );
-    pair.fit.ok(&["trust", "--yes"]);
-    let told = pair.once().fails(2, &["link run"]);
-    assert_contains!(told, "built without it");
-    assert_contains!(pair.fit.run(&["doctor"]).out, "built without it");
+    pair.fit.ok("trust --yes");
+    assert_contains!(pair.once().fails(2, &["link run"]), "built without it");
+    assert_contains!(pair.fit.run("doctor").out, "built without it");
 }

@@ -20,7 +20,7 @@ fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues()
     let mut command = copy.bare(&["link", "run"]);
     command.env("PATH", pair.path());
     let carriers = Running::start(command, copy.path());
-    let status = |world: &World| world.run(&["link", "status"]).out;
+    let status = |world: &World| world.run("link status").out;
     wait("the copy stops", || {
         status(&copy).contains("item 2 in the room po differs from the item that this room sent")
     });

@@ -1,7 +1,7 @@
 //! A hostile peer: it has the connection and sends any frames.
 
 use super::Pair;
-use crate::world::{KilledChild, World};
+use crate::world::{KilledChild, World, lossy};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -129,13 +129,13 @@ fn garbage_and_what_comes_out_of_turn_ends_the_connection() {
     ] {
         let before = pair.po.names("links/fit/in");
         let output = served(&pair.po, "fit", &said);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(75), "{error}");
         assert!(
             error.contains(told) && !error.contains('\u{1b}') && error.lines().count() == 1,
             "{told}: {error:?}"
         );
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = lossy(&output.stdout);
         assert!(said.starts_with("{\"hello\":{\"version\":1,"), "{said}");
         assert_eq!(pair.po.names("links/fit/in"), before, "{told}");
     }
@@ -145,7 +145,7 @@ fn garbage_and_what_comes_out_of_turn_ends_the_connection() {
 fn a_silent_peer_is_given_up() {
     // P220
     let pair = Pair::new();
-    let mut command = pair.po.bare(&["link", "serve", "fit"]);
+    let mut command = pair.po.bare("link serve fit");
     command
         .env("MAILBAG_TEST_SILENCE_MS", "200")
         .stdin(Stdio::piped())
@@ -157,12 +157,12 @@ fn a_silent_peer_is_given_up() {
     let output = child
         .wait_with_output()
         .expect("it ends, although the connection stands");
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = lossy(&output.stderr);
     assert!(
         output.status.code() == Some(75) && error.contains("the peer sent nothing for 200ms"),
         "{error}"
     );
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = lossy(&output.stdout);
     assert!(
         said.ends_with("{\"bye\":\"the peer sent nothing for 200ms\"}\n"),
         "{said}"
@@ -173,7 +173,7 @@ fn a_silent_peer_is_given_up() {
         "ssh",
         "#!/bin/sh\necho '{\"hello\":{\"version\":1,\"room\":\"another\"}}'\nexec sleep 60\n",
     );
-    let mut command = pair.fit.bare(&["link", "run"]);
+    let mut command = pair.fit.bare("link run");
     command
         .env("PATH", pair.path())
         .env("MAILBAG_TEST_SILENCE_MS", "200");
@@ -186,9 +186,8 @@ fn a_line_without_an_end_is_refused_at_the_largest_size_of_an_item() {
     // P223
     let pair = Pair::new();
     let output = served(&pair.po, "fit", &vec![b'x'; 32 << 20]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_contains!(error, "more than 4194304 bytes");
-    assert_contains!(String::from_utf8_lossy(&output.stdout), "{\"bye\":"; "the peer is told");
+    assert_contains!(lossy(&output.stderr), "more than 4194304 bytes");
+    assert_contains!(lossy(&output.stdout), "{\"bye\":"; "the peer is told");
 }
 
 #[test]
@@ -266,7 +265,7 @@ fn a_link_that_the_room_does_not_have_or_that_is_within_the_machine_is_not_serve
         "\u{1b}[2J",
     ] {
         let output = served(&pair.po, tag, &lines(&[hello()]));
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = lossy(&output.stderr);
         assert!(
             error.contains("has no link") && !error.contains('\u{1b}') && output.stdout.is_empty(),
             "{error:?}"
@@ -278,8 +277,5 @@ fn a_link_that_the_room_does_not_have_or_that_is_within_the_machine_is_not_serve
         "tag = \"po\"\n[links.fit]\naddress = \"/x\"\n",
     );
     let output = served(&pair.po, "fit", &lines(&[hello()]));
-    assert_contains!(
-        String::from_utf8_lossy(&output.stderr),
-        "within that machine"
-    );
+    assert_contains!(lossy(&output.stderr), "within that machine");
 }

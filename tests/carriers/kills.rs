@@ -100,7 +100,7 @@ impl Town {
                 Carrier::Ssh => Some(self.pair.carriers()),
                 Carrier::Dir if dice.roll(3) == 0 => {
                     let world = [&self.pair.fit, &self.pair.po][dice.roll(2) as usize];
-                    Some(Running::start(world.bare(&["run", "--once"]), world.path()))
+                    Some(Running::start(world.bare("run --once"), world.path()))
                 }
                 Carrier::Dir => None,
             };
@@ -115,7 +115,7 @@ impl Town {
             // Sometimes only the carriers deliver.
             if router.is_none() && dice.roll(3) > 0 {
                 let world = [&self.pair.fit, &self.pair.po][n];
-                *router = Some(Running::start(world.bare(&["run"]), world.path()));
+                *router = Some(Running::start(world.bare("run"), world.path()));
             }
         }
     }

@@ -39,7 +39,7 @@ impl Pair {
     /// The person in `fit` has agreed to the link.
     pub(super) fn new() -> Pair {
         let pair = Pair::untrusted();
-        pair.fit.ok(&["trust", "--yes"]);
+        pair.fit.ok("trust --yes");
         pair
     }
 
@@ -93,7 +93,7 @@ impl Pair {
 
     /// One exchange, started in `fit`.
     pub(super) fn once(&self) -> Ran {
-        self.fit.run_with(&["link", "run", "--once"], |command| {
+        self.fit.run_with("link run --once", |command| {
             command.env("PATH", self.path());
         })
     }
@@ -113,7 +113,7 @@ impl Pair {
     pub(super) fn drop_mail(from: &World, agent: &str, to: &str, body: &str) {
         let message = serde_json::json!({"to": to, "body": body});
         let name = format!("{}.json", uuid::Uuid::now_v7());
-        let draft = from.drop_file(agent, &format!(".{name}"), message.to_string());
+        let draft = from.mail(agent, &format!(".{name}"), &message);
         files::rename(&draft, draft.with_file_name(name));
     }
 }

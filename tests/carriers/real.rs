@@ -152,14 +152,15 @@ fn a_forced_command_limits_a_key_to_one_link() {
     // Whatever this side asks for, the far side chooses the link.
     pair.fit
         .write("settings.toml", pair.settings("fit", "as = \"other\"\n"));
-    pair.fit.ok(&["trust", "--yes"]);
+    pair.fit.ok("trust --yes");
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok(&["link run"]);
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
     force("echo welcome");
-    let told = pair.once().fails(75, &["link run"]);
-    assert_contains!(told, "does not use the link protocol");
+    assert_contains!(
+        pair.once().fails(75, &["link run"]),
+        "does not use the link protocol"
+    );
     files::write(server.dir.path().join("authorized"), "");
-    let told = pair.once().fails(75, &["link run"]);
-    assert_contains!(told, "Permission denied");
+    assert_contains!(pair.once().fails(75, &["link run"]), "Permission denied");
 }

@@ -1,7 +1,7 @@
 //! The content of a conversation, and its completeness.
 
 use super::{bytes, conversation, said};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -39,12 +39,7 @@ fn each_channel_has_every_accepted_message_once_in_log_order() {
         "6.json",
         r#"{"id":"1","to":"bob","body":"private"}"#,
     );
-    world.drop_file(
-        "bob",
-        "1.json",
-        r#"{"id":"1","to":["alice","human"],"subject":"re","refs":["alice/2"],"in_reply_to":"1","body":"yes"}"#,
-    );
-    world.pass();
+    world.route("bob", "1.json", r#"{"id":"1","to":["alice","human"],"subject":"re","refs":["alice/2"],"in_reply_to":"1","body":"yes"}"#);
     world.pass();
     let mut all = said(&world, "main");
     all.sort();
@@ -99,9 +94,9 @@ fn a_conversation_has_every_field_of_the_logged_messages() {
     }
     world.pass();
     assert_eq!(conversation(&world, "main").len(), 30);
-    let log = world.ok(&["log", "--event", "accepted", "--json"]);
+    let log = world.ok("log --event accepted --json");
     for (line, record) in conversation(&world, "main").iter().zip(log.lines()) {
-        let record: Value = serde_json::from_str(record).expect("a record");
+        let record = parse_json(record);
         let (metadata, message) = (&line["metadata"], &record["message"]);
         assert_eq!(
             (&line["id"], &line["content"]),
@@ -126,17 +121,15 @@ fn a_conversation_has_every_field_of_the_logged_messages() {
 #[test]
 fn a_line_of_a_conversation_is_a_message_that_can_be_dropped_again() {
     let world = World::with(&["alice", "bob", "carol"]);
-    world.drop_file(
+    world.route(
         "alice",
         "1.json",
         r#"{"to":["bob"],"body":"once more","refs":["x"],"metadata":{"k":1}}"#,
     );
-    world.pass();
     let mut line = conversation(&world, "main").remove(0);
     line["id"] = json!("again");
     line["addressed"] = json!(["carol"]);
-    world.drop_file("alice", "2.json", line.to_string());
-    world.pass();
+    world.route("alice", "2.json", &line);
     assert_eq!(
         (world.bodies("carol"), world.inbox("alice").len()),
         (vec!["once more".to_owned()], 0)
@@ -147,7 +140,7 @@ fn a_line_of_a_conversation_is_a_message_that_can_be_dropped_again() {
 fn the_file_only_grows_and_its_reader_can_hold_it_open() {
     // P53
     let world = World::alice_and_bob();
-    let _router = world.router(&[]);
+    let _router = world.router("");
     world.send("alice", "bob", "0");
     let path = world.room("channels/main/messages.ndjson");
     world.wait("the first line", || {
@@ -175,7 +168,7 @@ fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
     let world = World::alice_and_bob();
     let drop = |name: &str, channel: &str| {
         let message = json!({"to": "bob", "channel": channel, "body": name});
-        world.drop_file("alice", &format!("{name}.json"), message.to_string());
+        world.mail("alice", &format!("{name}.json"), &message);
     };
     // Two new ones in one batch, one in a later batch, and one that every room has.
     drop("1", "Auth");
@@ -187,7 +180,7 @@ fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
     drop("6", "auth-2");
     world.pass();
     assert_eq!(world.bodies("bob"), ["1", "3", "6"]);
-    let refused = world.items(&["rejected", "list"]);
+    let refused = world.items("rejected list");
     let codes: Vec<(&str, &str)> = refused
         .as_array()
         .expect("a list")
@@ -209,10 +202,5 @@ fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
         ]
     );
     let bounce = world.inbox("alice").remove(0);
-    assert!(
-        bounce["body"]
-            .as_str()
-            .is_some_and(|body| body.contains("write Auth")),
-        "{bounce}"
-    );
+    assert_contains!(bounce["body"].to_string(), "write Auth");
 }

@@ -78,8 +78,7 @@ fn an_agent_s_line_in_a_conversation_is_kept_and_the_agent_learns_how_to_send() 
         "each is told once"
     );
     let example = &explained["problems"][0]["example"];
-    world.drop_file("alice", "as-told.json", example.to_string());
-    world.pass();
+    world.route("alice", "as-told.json", example);
     assert_eq!(world.bodies("bob"), ["real", "hello?"]);
 }
 
@@ -91,7 +90,7 @@ fn the_human_gets_foreign_lines_without_a_registered_sender() {
         &world,
         "just text\n\n{\"sender\":\"nobody.here\"}\nand no end",
     );
-    world.ok(&["inbox", "bob"]);
+    world.ok("inbox bob");
     assert_eq!(bytes(&world, "main"), b"");
     let [name] = &kept(&world, "human")[..] else {
         panic!("{:?}", kept(&world, "human"))
@@ -173,7 +172,7 @@ fn foreign_lines_between_router_lines_are_all_kept_and_no_router_line_is_lost() 
             .last()
             .is_some_and(|last| last == "last")
     });
-    let accepted = town.ok(&["log", "--event", "accepted", "--json"]);
+    let accepted = town.ok("log --event accepted --json");
     assert_eq!(said(&town, "main").len(), accepted.lines().count());
     let all = || -> String {
         kept(&town, "bob")

@@ -3,7 +3,7 @@
 use super::{conversation, said};
 use crate::files;
 use crate::town::{Town, listing};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -26,8 +26,7 @@ fn each_line_is_a_message_and_the_file_is_kept_once() {
         "   ",
         r#"{"type":"thinking","body":"three"}"#,
     ]);
-    world.drop_file("alice", "turn.ndjson", &text);
-    world.pass();
+    world.route("alice", "turn.ndjson", &text);
     assert_eq!(
         (world.bodies("bob"), world.bodies("carol")),
         (vec!["one".into(), "two".into()], vec!["two".into()])
@@ -40,7 +39,7 @@ fn each_line_is_a_message_and_the_file_is_kept_once() {
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].file_name(), "2~turn.ndjson");
     assert_eq!(files::read_text(sent[0].path()), text);
-    let log = world.ok(&["log", "--event", "accepted", "--json"]);
+    let log = world.ok("log --event accepted --json");
     let records: Vec<serde_json::Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -62,7 +61,7 @@ fn a_bad_line_is_refused_alone_by_its_number() {
     // P56
     let world = World::alice_and_bob();
     let bad = r#"{"id":"m-2","to":"bbo","body":"lost?"}"#;
-    world.drop_file(
+    world.route(
         "alice",
         "x.ndjson",
         lines(&[
@@ -72,7 +71,6 @@ fn a_bad_line_is_refused_alone_by_its_number() {
             r#"{"to":"bob","body":"too"}"#,
         ]),
     );
-    world.pass();
     assert_eq!(world.bodies("bob"), ["good", "too"]);
     assert_eq!(
         world.names("rejected/alice"),
@@ -118,16 +116,14 @@ fn a_file_without_a_good_line_is_rejected_and_so_is_one_that_holds_nothing() {
         lines(&["no", r#"{"to":"bbo","body":"x"}"#]),
     );
     world.drop_file("alice", "b.ndjson", "x".repeat(4000));
-    world.drop_file("alice", "c.ndjson", "{}\n".repeat(1001 / 3));
-    world.pass();
+    world.route("alice", "c.ndjson", "{}\n".repeat(1001 / 3));
     assert!(world.room("rejected/alice/2~a.ndjson").exists() && !world.room("sent/alice").exists());
     assert_eq!(
         world.read("rejected/alice/4~b.error.json")["code"],
         "too_large"
     );
     let world = World::alice_and_bob();
-    world.drop_file("alice", "many.ndjson", "{}\n".repeat(1001));
-    world.pass();
+    world.route("alice", "many.ndjson", "{}\n".repeat(1001));
     let explained = world.read("rejected/alice/2~many.error.json");
     assert_eq!(
         (&explained["code"], world.inbox("alice").len()),
@@ -144,34 +140,32 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
         r#"{"id":"m","to":"bob","body":"x"}"#,
         r#"{"id":"m","to":"bob","body":"y"}"#,
     );
-    world.drop_file(
+    world.route(
         "alice",
         "1.ndjson",
         lines(&[same, same, other, r#"{"id":"n","to":"bob","body":"z"}"#]),
     );
-    world.pass();
     assert_eq!(world.bodies("bob"), ["x", "z"]);
     assert_eq!(
         world.read("rejected/alice/4~1.line3.error.json")["code"],
         "id_reused"
     );
-    let log = world.ok(&["log", "--event", "duplicate", "--json"]);
-    let duplicate: serde_json::Value = serde_json::from_str(&log).expect("one record");
+    let log = world.ok("log --event duplicate --json");
+    let duplicate = parse_json(&log);
     assert_eq!(
         (&duplicate["of"], &duplicate["line"]),
         (&json!(2), &json!(2))
     );
     world.drop_file("alice", "2.json", same);
-    world.drop_file(
+    world.route(
         "alice",
         "2.ndjson",
         lines(&[same, r#"{"id":"k","to":"bob","body":"after"}"#]),
     );
-    world.pass();
     assert_eq!(world.bodies("bob"), ["x", "z", "after"]);
-    assert_eq!(world.json(&["status"])["counts"]["duplicates"], 3);
+    assert_eq!(world.json("status")["counts"]["duplicates"], 3);
     // A rejected line does not use up its id.
-    world.drop_file(
+    world.route(
         "alice",
         "3.ndjson",
         lines(&[
@@ -179,7 +173,6 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
             r#"{"id":"r","to":"bob","body":"mended"}"#,
         ]),
     );
-    world.pass();
     assert_eq!(
         world.bodies("bob").last().map(String::as_str),
         Some("mended")
@@ -198,11 +191,10 @@ fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
             r#"{"id":"m","to":"bob","body":"other"}"#,
         ]),
     );
-    world.drop_file("alice", "3.json", r#"{"id":"m","to":"bob","body":"x"}"#);
-    world.pass();
+    world.route("alice", "3.json", r#"{"id":"m","to":"bob","body":"x"}"#);
     world.pass();
     assert_eq!(world.bodies("bob"), ["x"]);
-    let status = world.json(&["status"]);
+    let status = world.json("status");
     assert_eq!(
         (
             &status["counts"]["duplicates"],
@@ -210,7 +202,7 @@ fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
         ),
         (&json!(2), &json!(1))
     );
-    assert_eq!(world.json(&["status"])["blocked"], json!([]));
+    assert_eq!(world.json("status")["blocked"], json!([]));
 }
 
 #[test]
@@ -275,7 +267,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
         world.room("spool/claim/7~alice~x.ndjson"),
     );
     assert!(
-        !world.ok(&["log", "--json"]).contains(r#""settled":"#),
+        !world.ok("log --json").contains(r#""settled":"#),
         "its records are open"
     );
     world.pass();
@@ -315,7 +307,7 @@ fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
             world.room("outbox/alice/b.json").exists(),
             "what is behind a file that was begun waits"
         );
-        let blocked = &world.json(&["status"])["blocked"];
+        let blocked = &world.json("status")["blocked"];
         assert_contains!(blocked.to_string(), "over its budget of 2 messages an hour"; "{blocked}");
         world.verify();
     }
@@ -332,7 +324,7 @@ fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
         "{sent:?}"
     );
     world.verify();
-    assert_eq!(world.json(&["status"])["blocked"], json!([]));
+    assert_eq!(world.json("status")["blocked"], json!([]));
     world.pass();
     assert_eq!(world.bodies("bob").len(), 6);
 }
@@ -376,8 +368,7 @@ fn a_file_truncated_while_it_is_routed_is_reported_and_finished() {
         r#"{"to":"bob","body":"2"}"#,
         r#"{"to":"bob","body":"3"}"#,
     ];
-    world.drop_file("alice", "x.ndjson", lines(&said));
-    world.pass();
+    world.route("alice", "x.ndjson", lines(&said));
     files::write(
         world.room("spool/claim/1~alice~x.ndjson"),
         lines(&said[..1]),
@@ -414,40 +405,21 @@ fn check_and_status_know_such_files() {
             r#"{"to":"bbo","body":"2"}"#,
         ]),
     );
-    let ran = world.run(&[
-        "send",
-        "--dry-run",
-        "--file",
-        "draft.ndjson",
-        "--as",
-        "alice",
-    ]);
+    let ran = world.run("send --dry-run --file draft.ndjson --as alice");
     assert_eq!(ran.code, 65);
     assert_contains!(ran.out, "draft.ndjson line 1: valid, to bob", "draft.ndjson line 3: rejected"; "{ran:?}");
-    let checked: serde_json::Value = serde_json::from_str(
+    let checked = parse_json(
         &world
-            .run(&[
-                "send",
-                "--dry-run",
-                "--file",
-                "draft.ndjson",
-                "--as",
-                "alice",
-                "--json",
-            ])
+            .run("send --dry-run --file draft.ndjson --as alice --json")
             .out,
-    )
-    .expect("JSON");
+    );
     let second = &checked["messages"][1];
     assert_eq!(
         (&second["line"], &second["ok"], &second["file"]),
         (&json!(3), &json!(false), &json!("draft.ndjson"))
     );
     files::copy(&draft, world.room("outbox/alice/draft.ndjson"));
-    assert_eq!(
-        world.json(&["status"])["waiting"][0]["first"],
-        "draft.ndjson"
-    );
+    assert_eq!(world.json("status")["waiting"][0]["first"], "draft.ndjson");
 }
 
 #[test]
@@ -456,8 +428,7 @@ fn a_thousand_lines_are_routed_together_and_the_conversation_has_them_in_order()
     let text: String = (0..1000)
         .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}\n"))
         .collect();
-    world.drop_file("alice", "x.ndjson", text);
-    world.pass();
+    world.route("alice", "x.ndjson", text);
     let wanted: Vec<String> = (0..1000).map(|n: u32| n.to_string()).collect();
     assert!(world.bodies("bob") == wanted && said(&world, "main") == wanted);
     assert_eq!(conversation(&world, "main").len(), 1000);

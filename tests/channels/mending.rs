@@ -42,7 +42,7 @@ fn a_running_router_makes_a_deleted_conversation_again_with_the_next_message() {
     // P53
     let world = talked(12);
     let before = bytes(&world, "main");
-    let _router = world.router(&[]);
+    let _router = world.router("");
     files::remove_dir(world.room("channels/main"));
     world.send("alice", "bob", "after");
     world.wait("all of it and the new line", || {
@@ -61,7 +61,7 @@ fn a_conversation_truncated_at_any_byte_is_completed() {
     let step = (whole.len() / 60).max(1);
     for cut in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {
         files::write(world.room(FILE), &whole[..cut]);
-        world.ok(&["inbox", "bob"]);
+        world.ok("inbox bob");
         assert!(
             bytes(&world, "main") == whole,
             "cut at {cut} of {}",
@@ -128,7 +128,7 @@ fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
         make(&path);
         let sent = world.send("alice", "bob", "nevertheless");
         assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
-        let status = world.json(&["status"]);
+        let status = world.json("status");
         assert!(status["blocked"].to_string().contains(FILE), "{status}");
         fs::remove_file(&path)
             .or_else(|_| fs::remove_dir(&path))
@@ -156,7 +156,7 @@ fn a_conversation_that_cannot_be_opened_after_a_boot_delays_no_mail() {
     files::write(world.room("spool/boot"), "an earlier boot");
     let sent = world.send("alice", "bob", "nevertheless");
     assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
-    let status = world.json(&["status"]);
+    let status = world.json("status");
     assert!(status["blocked"].to_string().contains(FILE), "{status}");
     assert!(change("-i").is_ok_and(|done| done.status.success()));
     world.pass();

@@ -14,12 +14,11 @@ fn team() -> World {
 #[test]
 fn a_message_without_to_reaches_the_mentioned_agents() {
     let world = team();
-    world.drop_file(
+    world.route(
         "alice",
         "x.json",
         r#"{"body":"@bob and @sintra: look. Also @nobody and @bob."}"#,
     );
-    world.pass();
     assert_eq!(
         (
             world.inbox("bob").len(),
@@ -44,12 +43,11 @@ fn the_channel_and_a_role_can_be_mentioned() {
     world.drop_file("alice", "1.json", r#"{"body":"@channel: lunch"}"#);
     world.drop_file("alice", "2.json", r#"{"body":"@engineers: build"}"#);
     world.drop_file("alice", "3.json", r#"{"body":"only @nobody.here"}"#);
-    world.drop_file(
+    world.route(
         "alice",
         "4.json",
         r#"{"type":"user","content":"only @nobody.here"}"#,
     );
-    world.pass();
     assert_eq!(world.bodies("bob"), ["@channel: lunch"]);
     assert_eq!(world.bodies("agent_engineer_1_ab").len(), 2);
     assert_eq!(
@@ -90,8 +88,7 @@ fn the_ndjson_dialect_of_other_tools_is_accepted() {
         .enumerate()
         .map(|(n, kind)| format!("{}\n", line(n, kind)))
         .collect();
-    world.drop_file("alice", "turn.ndjson", text);
-    world.pass();
+    world.route("alice", "turn.ndjson", text);
     let told: Vec<_> = world
         .inbox("alice")
         .iter()

@@ -1,7 +1,7 @@
 //! The lists, pages and live output of `mailbag channel`.
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
@@ -28,7 +28,7 @@ fn talk() -> World {
 #[test]
 fn channels_are_listed_with_how_much_was_said_and_when() {
     let world = talk();
-    let list = world.items(&["channel", "list"]);
+    let list = world.items("channel list");
     assert_eq!(
         (&list[0]["channel"], &list[0]["messages"]),
         (&"design".into(), &1.into())
@@ -37,7 +37,7 @@ fn channels_are_listed_with_how_much_was_said_and_when() {
         (&list[1]["channel"], &list[1]["messages"]),
         (&"main".into(), &2.into())
     );
-    let text = world.ok(&["channel", "list"]);
+    let text = world.ok("channel list");
     let rows: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -56,7 +56,7 @@ fn channels_are_listed_with_how_much_was_said_and_when() {
 #[test]
 fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
     let world = talk();
-    let shown = world.ok(&["channel", "show", "main"]);
+    let shown = world.ok("channel show main");
     let lines: Vec<&str> = shown
         .lines()
         .map(|line| line.split_once("Z  ").map_or(line, |(_, rest)| rest))
@@ -72,20 +72,13 @@ fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
             "    three"
         ]
     );
-    assert_eq!(
-        world
-            .ok(&["channel", "show", "main", "--last", "1"])
-            .lines()
-            .count(),
-        2
-    );
-    assert_eq!(world.ok(&["channel", "show", "main", "--last", "0"]), "");
+    assert_eq!(world.ok("channel show main --last 1").lines().count(), 2);
+    assert_eq!(world.ok("channel show main --last 0"), "");
     let file = world.text("channels/main/messages.ndjson");
-    assert_eq!(world.ok(&["channel", "show", "main", "--json"]), file);
-    let said = world.fails(3, &["channel", "show", "mian"]);
-    assert_contains!(said, "did you mean main");
-    world.fails(3, &["channel", "show", "../log"]);
-    world.fails(2, &["channel", "watch", "../log"]);
+    assert_eq!(world.ok("channel show main --json"), file);
+    assert_contains!(world.fails(3, "channel show mian"), "did you mean main");
+    world.fails(3, "channel show ../log");
+    world.fails(2, "channel watch ../log");
 }
 
 fn watch(world: &World, args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
@@ -112,16 +105,12 @@ fn ends(world: &World, mut child: Child) {
 #[test]
 fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again() {
     let world = talk();
-    let _router = world.router(&[]);
+    let _router = world.router("");
     world.wait("two messages", || {
-        world.items(&["channel", "list"])[1]["messages"] == 2
+        world.items("channel list")[1]["messages"] == 2
     });
     let (child, mut lines) = watch(&world, &["main", "--last", "1", "--json"]);
-    let mut next = || {
-        lines
-            .next()
-            .map(|line| serde_json::from_str::<serde_json::Value>(&line).expect("JSON"))
-    };
+    let mut next = || lines.next().map(|line| parse_json(&line));
     assert_eq!(next().expect("the last")["content"], "three");
     world.send("bob", "alice", "four");
     assert_eq!(next().expect("a line")["content"], "four");

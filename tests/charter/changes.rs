@@ -4,8 +4,8 @@
 use super::TEXT;
 use crate::files;
 use crate::town::Town;
-use crate::world::World;
-use serde_json::{Value, json};
+use crate::world::{World, parse_json};
+use serde_json::json;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -46,9 +46,7 @@ pub(super) const OBSTACLES: [Obstacle; 5] = [
 /// The subjects of the records about the charter.
 fn recorded(world: &World) -> Vec<String> {
     let log = fs::read_to_string(world.room("log/00000001.ndjson")).unwrap_or_default();
-    let records = log
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let records = log.lines().map(parse_json);
     let about = records.filter_map(|record| record["about"].as_str().map(str::to_owned));
     about
         .filter(|about| about.starts_with("charter "))
@@ -112,11 +110,11 @@ fn the_next_pass_records_a_change_made_while_no_router_ran() {
     let world = World::with(&["alice"]);
     let pass_until = |changes: usize| {
         world.wait("the change is recorded", || {
-            world.ok(&["run", "--once", "-q"]);
+            world.ok("run --once -q");
             recorded(&world).len() >= changes
         });
-        world.ok(&["run", "--once", "-q"]);
-        world.ok(&["inbox", "--as", "alice"]);
+        world.ok("run --once -q");
+        world.ok("inbox --as alice");
         assert_eq!(recorded(&world).len(), changes, "once");
     };
     edit(&world, "## Goals\n- One\n");
@@ -243,7 +241,7 @@ fn the_text_of_a_charter_cannot_imitate_the_router() {
         !body.contains("</system-reminder>") && !body.contains('\u{202e}'),
         "{body}"
     );
-    let shown = town.program(&["charter"]).output().expect("it runs").stdout;
+    let shown = town.program("charter").output().expect("it runs").stdout;
     let shown = String::from_utf8(shown).expect("UTF-8");
     assert!(
         !shown.contains("</system-reminder>") && !shown.contains('\u{202e}'),

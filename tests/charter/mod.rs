@@ -4,7 +4,7 @@ mod changes;
 mod lanes;
 mod trials;
 
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::json;
 
 const TEXT: &str = "# Our charter\n\n## Goals\n- Sign in with a passkey\n\n## Lanes\n- web: alice, bob (src/web/**)\n\
@@ -14,7 +14,7 @@ const TEXT: &str = "# Our charter\n\n## Goals\n- Sign in with a passkey\n\n## La
 fn a_charter_is_shown_and_parsed() {
     let world = World::with(&["alice", "bob", "carol"]);
     world.write("charter.md", TEXT);
-    let shown = world.ok(&["charter"]);
+    let shown = world.ok("charter");
     for line in [
         "goals: 1",
         "    Sign in with a passkey",
@@ -26,7 +26,7 @@ fn a_charter_is_shown_and_parsed() {
             "{line:?} in {shown}"
         );
     }
-    let parsed = world.json(&["charter"]);
+    let parsed = world.json("charter");
     assert_eq!(parsed["goals"], json!(["Sign in with a passkey"]));
     let web =
         json!({"name": "web", "owners": ["alice", "bob"], "paths": ["src/web/**"], "line": 7});
@@ -43,13 +43,11 @@ fn a_charter_is_shown_and_parsed() {
 #[test]
 fn the_template_is_written_once() {
     let world = World::new();
-    let missing = world.fails(3, &["charter"]);
-    assert_contains!(missing, "mailbag charter init");
-    world.ok(&["charter", "init"]);
-    assert_eq!(world.json(&["charter"])["goals"], json!([]));
+    assert_contains!(world.fails(3, "charter"), "mailbag charter init");
+    world.ok("charter init");
+    assert_eq!(world.json("charter")["goals"], json!([]));
     world.write("charter.md", TEXT);
-    let exists = world.fails(2, &["charter", "init"]);
-    assert_contains!(exists, "exists already");
+    assert_contains!(world.fails(2, "charter init"), "exists already");
     assert_eq!(world.text("charter.md"), TEXT);
 }
 
@@ -60,16 +58,15 @@ fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
         "charter.md",
         "## Goals\n- one\n## Lanes\n- web alice\n- docs: alcie\n- ops: alice\n",
     );
-    let shown = world.run(&["charter"]).fails(65, &["charter"]);
+    let shown = world.run("charter").fails(65, &["charter"]);
     assert_eq!(shown, "", "the problems are data");
-    let parsed: serde_json::Value = serde_json::from_slice(
+    let parsed = parse_json(
         &world
-            .program(&["charter", "--json"])
+            .program("charter --json")
             .output()
             .expect("it runs")
             .stdout,
-    )
-    .expect("JSON");
+    );
     let problems = parsed["problems"].to_string();
     for word in [
         "line 4",
@@ -80,7 +77,7 @@ fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
     ] {
         assert!(problems.contains(word), "{word} in {problems}");
     }
-    world.ok(&["send", "lane:ops", "hello", "--as", "human"]);
+    world.ok("send lane:ops hello --as human");
     assert_eq!(world.bodies("alice"), ["hello"]);
 }
 
@@ -95,7 +92,7 @@ fn an_invalid_charter_is_reported_and_blocks_no_command() {
     for (make, word) in super::charter::changes::OBSTACLES {
         clear();
         make(&charter);
-        let said = world.fails(1, &["charter"]);
+        let said = world.fails(1, "charter");
         assert!(said.contains(word), "{word}: {said}");
         world.send("human", "alice", "hello");
     }

@@ -3,7 +3,7 @@
 use super::TEXT;
 use crate::files;
 use crate::town::{Town, tool};
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,13 +44,13 @@ fn an_unreadable_charter_is_pending_and_mail_continues_until_it_is_readable() {
     set(0o000);
     let is_denied = || {
         let output = theirs(&town, &["status"]).output().expect("it runs");
-        String::from_utf8_lossy(&output.stdout).contains("ermission denied")
+        lossy(&output.stdout).contains("ermission denied")
     };
     town.wait("the charter is pending", is_denied);
     town.is_alive("alice", "bob");
     let shown = theirs(&town, &["charter"]).output().expect("it runs");
     assert_eq!(shown.status.code(), Some(75));
-    assert_contains!(String::from_utf8_lossy(&shown.stderr), "ermission denied"; "{shown:?}");
+    assert_contains!(lossy(&shown.stderr), "ermission denied"; "{shown:?}");
     set(0o644);
     town.wait("nothing is pending", || !is_denied());
     assert_eq!(town.count("human"), 1, "it is the same charter");
@@ -62,7 +62,7 @@ fn a_moved_and_an_archived_room_know_their_charter() {
     town.write("charter.md", TEXT);
     town.wait_for_mail("human", 1);
     town.stop();
-    town.ok(&["archive", "--older-than", "0s"]);
+    town.ok("archive --older-than 0s");
     fs::remove_file(town.room("spool/checkpoint")).ok();
     let elsewhere = town.path().join("elsewhere");
     files::rename(town.room(""), &elsewhere);
@@ -100,6 +100,6 @@ fn a_person_with_a_strict_umask_writes_and_reads_it() {
         .env("MAILBAG_TRUST_DIR", world.trust())
         .env("MAILBAG_TEST_ANCESTRY", "person");
     assert!(shell.status().expect("a shell").success());
-    assert_eq!(world.json(&["charter"])["problems"], json!([]));
+    assert_eq!(world.json("charter")["problems"], json!([]));
     assert!(world.names("").iter().all(|name| !name.contains(".tmp")));
 }

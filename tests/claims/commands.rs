@@ -2,9 +2,9 @@
 
 use super::{answer, claim, office, owner, release_all, time};
 use crate::files;
-use crate::world::{World, wait};
+use crate::world::{World, lossy, parse_json, wait};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::{Child, Stdio};
 
 /// Starts a command that waits.
@@ -20,7 +20,7 @@ fn waiting(world: &World, args: &[&str]) -> Child {
 
 /// The agents with a waiting claim, as the log has them.
 fn queue(world: &World) -> Vec<String> {
-    let list = world.json(&["claims"]);
+    let list = world.json("claims");
     let waiting = list["waiting"].as_array().expect("a list").iter();
     waiting
         .map(|one| one["agent"].as_str().unwrap_or_default().to_owned())
@@ -31,18 +31,9 @@ fn queue(world: &World) -> Vec<String> {
 fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() {
     // P140
     let world = office();
-    let out = world.ok(&[
-        "claim",
-        "src/auth/**",
-        "--note",
-        "Passkeys",
-        "--lease",
-        "2h",
-        "--as",
-        "alice",
-    ]);
+    let out = world.ok("claim src/auth/** --note Passkeys --lease 2h --as alice");
     assert_eq!(out, "granted: src/auth/** (lease 2h)\n");
-    let complaint = world.fails(1, &["claim", "docs", "src/auth/x.rs", "--as", "bob"]);
+    let complaint = world.fails(1, "claim docs src/auth/x.rs --as bob");
     for word in [
         "alice owns src/auth/** since 20",
         "Passkeys",
@@ -51,21 +42,19 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
     ] {
         assert!(complaint.contains(word), "{word}: {complaint}");
     }
-    let error: Value =
-        serde_json::from_str(&world.fails(1, &["claim", "src", "--as", "bob", "--json"]))
-            .expect("JSON");
+    let error = parse_json(world.fails(1, "claim src --as bob --json"));
     assert_eq!(error["error"]["problems"][0]["code"], "claimed");
-    let data = world.json(&["claim", "task:login", "--as", "bob"]);
+    let data = world.json("claim task:login --as bob");
     assert_eq!(
         (&data["status"], &data["claims"]),
         (&json!("granted"), &json!(["task:login"]))
     );
     assert_contains!(
-        world.fails(2, &["claim", "/etc/hosts", "--as", "bob"]),
+        world.fails(2, "claim /etc/hosts --as bob"),
         "in no repository"
     );
     assert_contains!(
-        world.fails(65, &["claim", "task:a b", "--as", "bob"]),
+        world.fails(65, "claim 'task:a b' --as bob"),
         "not the name of a task"
     );
 }
@@ -73,8 +62,8 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
 #[test]
 fn a_claim_command_marks_its_own_answer_as_read() {
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
-    world.fails(1, &["claim", "src", "--as", "bob"]);
+    world.ok("claim src --as alice");
+    world.fails(1, "claim src --as bob");
     assert_eq!(
         (world.inbox("alice").len(), world.inbox("bob").len()),
         (0, 0)
@@ -91,17 +80,14 @@ fn a_claim_command_marks_its_own_answer_as_read() {
 #[test]
 fn with_a_router_the_command_waits_for_its_decision() {
     let world = office();
-    let _router = world.router(&[]);
+    let _router = world.router("");
     assert_eq!(
-        world.ok(&["claim", "src", "--as", "alice"]),
+        world.ok("claim src --as alice"),
         "granted: src (lease 4h)\n"
     );
-    world.fails(1, &["claim", "src", "--as", "bob"]);
-    assert_eq!(world.ok(&["release", "--as", "alice"]), "released: src\n");
-    assert_eq!(
-        world.ok(&["claim", "src", "--as", "bob"]),
-        "granted: src (lease 4h)\n"
-    );
+    world.fails(1, "claim src --as bob");
+    assert_eq!(world.ok("release --as alice"), "released: src\n");
+    assert_eq!(world.ok("claim src --as bob"), "granted: src (lease 4h)\n");
     assert_eq!(
         (world.inbox("alice").len(), world.inbox("bob").len()),
         (0, 0)
@@ -112,50 +98,49 @@ fn with_a_router_the_command_waits_for_its_decision() {
 fn without_a_decision_in_time_the_status_is_75() {
     // P140
     let world = office();
-    let router = world.router(&[]);
+    let router = world.router("");
     router.signal(Signal::STOP);
-    let complaint = world.fails(75, &["claim", "src", "--as", "alice"]);
+    let complaint = world.fails(75, "claim src --as alice");
     router.signal(Signal::CONT);
     assert_contains!(complaint, "the router has not decided yet: ", "is stopped");
     wait("the claim is granted", || {
-        world.json(&["claims"])["claims"][0]["owner"] == "alice"
+        world.json("claims")["claims"][0]["owner"] == "alice"
     });
 }
 
 #[test]
 fn a_dropped_file_has_the_same_effect_as_the_command() {
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
-    world.ok(&["handoff", "bob", "src", "--as", "alice"]);
-    world.drop_file("bob", "a.json", answer(&world, "accept").to_string());
-    world.pass();
+    world.ok("claim src --as alice");
+    world.ok("handoff bob src --as alice");
+    world.route("bob", "a.json", answer(&world, "accept"));
     assert_eq!(owner(&world, "src"), "bob");
     world.drop_file(
         "bob",
         "b.json",
         r#"{"type": "handoff", "to": "alice", "claims": ["src"]}"#,
     );
-    let data = world.json(&["handoff", "--accept", "--as", "alice"]);
+    let data = world.json("handoff --accept --as alice");
     assert_eq!(
         (&data["status"], &data["owner_before"], &data["claims"]),
         (&json!("granted"), &json!("bob"), &json!(["src"]))
     );
-    world.drop_file("alice", "c.json", release_all().to_string());
-    assert_eq!(world.ok(&["claims"]), "");
+    world.mail("alice", "c.json", release_all());
+    assert_eq!(world.ok("claims"), "");
 }
 
 #[test]
 fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
     let world = office();
-    world.ok(&["claim", "src", "docs", "--as", "alice"]);
-    let first = world.json(&["handoff", "bob", "src", "--note", "please", "--as", "alice"]);
-    let second = world.json(&["handoff", "bob", "docs", "--as", "alice"]);
+    world.ok("claim src docs --as alice");
+    let first = world.json("handoff bob src --note please --as alice");
+    let second = world.json("handoff bob docs --as alice");
     assert_eq!(
         (&first["status"], &first["to"]),
         (&json!("offered"), &json!("bob"))
     );
     assert_contains!(
-        world.fails(2, &["handoff", "--accept", "--as", "bob"]),
+        world.fails(2, "handoff --accept --as bob"),
         "there are 2 open offers"
     );
     assert_eq!(
@@ -169,14 +154,14 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
         "granted: docs from alice\n"
     );
     assert_eq!(
-        world.ok(&["handoff", "--decline", "--note", "no time", "--as", "bob"]),
+        world.ok("handoff --decline --note 'no time' --as bob"),
         "declined: src of alice\n"
     );
     assert_eq!(world.bodies("alice"), ["", "no time"]);
-    world.ok(&["handoff", "carol", "--as", "alice"]);
-    world.ok(&["handoff", "--decline", "--as", "alice"]);
+    world.ok("handoff carol --as alice");
+    world.ok("handoff --decline --as alice");
     assert_contains!(
-        world.fails(1, &["handoff", "--accept", "--as", "carol"]),
+        world.fails(1, "handoff --accept --as carol"),
         "no such offer is open"
     );
     assert_eq!(
@@ -188,23 +173,18 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
 #[test]
 fn the_human_releases_the_claims_of_another_agent() {
     let world = office();
-    world.ok(&["claim", "src", "--as", "bob"]);
+    world.ok("claim src --as bob");
     assert_contains!(
-        world.fails(1, &["release", "--of", "bob", "--as", "carol"]),
+        world.fails(1, "release --of bob --as carol"),
         "cannot release the claims of bob"
     );
-    let data = world.json(&[
-        "release", "src", "--of", "bob", "--note", "crashed", "--as", "human",
-    ]);
+    let data = world.json("release src --of bob --note crashed --as human");
     assert_eq!(
         (&data["status"], &data["owner_before"]),
         (&json!("released"), &json!("bob"))
     );
     assert_eq!(world.bodies("bob"), ["crashed"], "the owner is told why");
-    assert_contains!(
-        world.fails(1, &["release", "--as", "bob"]),
-        "bob owns nothing"
-    );
+    assert_contains!(world.fails(1, "release --as bob"), "bob owns nothing");
 }
 
 #[test]
@@ -231,18 +211,10 @@ fn paths_are_relative_to_the_current_directory() {
 fn claims_tells_whether_a_path_is_free() {
     // P141
     let world = office();
-    world.ok(&[
-        "claim",
-        "src/auth/**",
-        "task:login",
-        "--note",
-        "Passkeys",
-        "--as",
-        "alice",
-    ]);
+    world.ok("claim src/auth/** task:login --note Passkeys --as alice");
     assert_eq!(
         world
-            .ok(&["claims", "src/auth/x.rs", "README.md", "--as", "alice"])
+            .ok("claims src/auth/x.rs README.md --as alice")
             .lines()
             .last(),
         Some("README.md: free")
@@ -255,8 +227,8 @@ fn claims_tells_whether_a_path_is_free() {
         );
         assert_contains!(ran.out, ": Passkeys"; "{ran:?}");
     }
-    let ran = world.run(&["claims", "src/auth/x.rs", "--as", "bob", "--json"]);
-    let data: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let ran = world.run("claims src/auth/x.rs --as bob --json");
+    let data = parse_json(&ran.out);
     assert_eq!(
         (
             &data["paths"][0]["status"],
@@ -264,9 +236,9 @@ fn claims_tells_whether_a_path_is_free() {
         ),
         (&json!("owned"), &json!("alice"))
     );
-    world.fails(2, &["claims", "src/[", "--as", "bob"]);
+    world.fails(2, "claims src/[ --as bob");
     assert_eq!(
-        world.run(&["claims", "src/auth/x.rs"]).code,
+        world.run("claims src/auth/x.rs").code,
         1,
         "an unidentified session owns nothing"
     );
@@ -277,11 +249,11 @@ fn claims_ends_with_75_if_the_owner_is_unknown() {
     // P141
     let world = World::empty();
     assert_contains!(
-        world.fails(75, &["claims", "src", "--as", "alice"]),
+        world.fails(75, "claims src --as alice"),
         "it is unknown who owns the work"
     );
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
+    world.ok("claim src --as alice");
     ["one", "two", "three"]
         .into_iter()
         .for_each(|body| drop(world.send("bob", "carol", body)));
@@ -292,43 +264,36 @@ fn claims_ends_with_75_if_the_owner_is_unknown() {
         text.replacen("\"event\":\"accepted\"", "\"event\":\"accepte\u{1}\"", 1),
     );
     files::remove_file(world.room("claims.json"));
-    world.fails(75, &["claims", "src", "--as", "bob"]);
+    world.fails(75, "claims src --as bob");
 }
 
 #[test]
 fn a_missing_or_damaged_file_changes_no_answer() {
     // P141
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
+    world.ok("claim src --as alice");
     let text = files::read(world.room("claims.json"));
     files::remove_file(world.room("claims.json"));
-    assert_eq!(world.run(&["claims", "src", "--as", "bob"]).code, 1);
+    assert_eq!(world.run("claims src --as bob").code, 1);
     for bytes in [&text[..text.len() / 2], b"[]", b"", b"{\"claims\": []}"] {
         world.write("claims.json", bytes);
-        assert_eq!(world.run(&["claims", "src", "--as", "bob"]).code, 1);
-        assert_eq!(world.run(&["claims", "src", "--as", "alice"]).code, 0);
+        assert_eq!(world.run("claims src --as bob").code, 1);
+        assert_eq!(world.run("claims src --as alice").code, 0);
     }
 }
 
 #[test]
 fn the_list_shows_claims_waiting_claims_and_offers() {
     let world = office();
-    assert_eq!(world.ok(&["claims"]), "");
-    world.ok(&[
-        "claim",
-        "src/auth/**",
-        "--note",
-        "Pass\u{1b}[2Jkeys",
-        "--as",
-        "alice",
-    ]);
-    world.ok(&["handoff", "bob", "--as", "alice"]);
+    assert_eq!(world.ok("claims"), "");
+    world.ok("claim src/auth/** --note Pass\u{1b}[2Jkeys --as alice");
+    world.ok("handoff bob --as alice");
     world.drop_file(
         "carol",
         "c.json",
         r#"{"type": "claim", "claims": ["src"], "wait": true}"#,
     );
-    let out = world.ok(&["claims"]);
+    let out = world.ok("claims");
     let lines: Vec<&str> = out.lines().collect();
     let has = |n: usize, words: &[&str]| words.iter().all(|word| lines[n].contains(word));
     assert!(
@@ -341,7 +306,7 @@ fn the_list_shows_claims_waiting_claims_and_offers() {
         "{out}"
     );
     assert_eq!(lines.len(), 3, "{out}");
-    let mine = world.json(&["claims", "--mine", "--as", "bob"]);
+    let mine = world.json("claims --mine --as bob");
     let counts =
         ["claims", "waiting", "offers"].map(|list| mine[list].as_array().expect("a list").len());
     assert_eq!(counts, [0, 0, 1]);
@@ -364,11 +329,11 @@ fn a_claim_that_has_lapsed_without_a_router_is_free() {
 #[test]
 fn wait_ends_when_the_owner_releases_the_work() {
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
+    world.ok("claim src --as alice");
     let waiting = waiting(&world, &["claim", "src/x.rs", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
     assert_eq!(
-        world.json(&["who"])["agents"]
+        world.json("who")["agents"]
             .as_array()
             .expect("agents")
             .iter()
@@ -376,13 +341,13 @@ fn wait_ends_when_the_owner_releases_the_work() {
             .expect("bob")["presence"],
         "online"
     );
-    world.drop_file("alice", "r.json", release_all().to_string());
+    world.mail("alice", "r.json", release_all());
     let ran = waiting.wait_with_output().expect("it ends");
     assert!(
         ran.status.success() && ran.stdout == b"granted: src/x.rs (lease 4h)\n",
         "{ran:?}"
     );
-    assert_contains!(String::from_utf8_lossy(&ran.stderr), "waiting for src/x.rs: alice owns src since"; "{ran:?}");
+    assert_contains!(lossy(&ran.stderr), "waiting for src/x.rs: alice owns src since"; "{ran:?}");
     assert_eq!(world.inbox("bob").len(), 0, "the command has told it");
 }
 
@@ -390,24 +355,15 @@ fn wait_ends_when_the_owner_releases_the_work() {
 fn a_wait_that_ends_in_vain_leaves_the_claim_in_the_queue() {
     // P140
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
-    let complaint = world.fails(
-        75,
-        &[
-            "claim",
-            "src",
-            "--wait",
-            "--timeout",
-            "100ms",
-            "--as",
-            "bob",
-        ],
+    world.ok("claim src --as alice");
+    assert_contains!(
+        world.fails(75, "claim src --wait --timeout 100ms --as bob"),
+        "keeps its place in the queue"
     );
-    assert_contains!(complaint, "keeps its place in the queue");
     let waiting = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
     wait("bob waits again", || world.names("sent/bob").len() == 2);
     assert_eq!(queue(&world), ["bob"], "a repeated claim keeps its place");
-    world.ok(&["release", "--as", "alice"]);
+    world.ok("release --as alice");
     assert!(
         waiting
             .wait_with_output()
@@ -421,20 +377,19 @@ fn a_wait_that_ends_in_vain_leaves_the_claim_in_the_queue() {
 #[test]
 fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
-    world.ok(&["claim", "docs", "--as", "bob"]);
+    world.ok("claim src --as alice");
+    world.ok("claim docs --as bob");
     let first = waiting(&world, &["claim", "docs", "src", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
     // claims.json can be older than the log.
-    let id = world.json(&["claims"])["waiting"][0]["claim"]
+    let id = world.json("claims")["waiting"][0]["claim"]
         .as_str()
         .expect("a message")
         .to_owned();
     kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
     let ran = first.wait_with_output().expect("it ends");
     assert!(!ran.status.success());
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert_contains!(said, &format!("withdrawn: docs, src ({id})"));
+    assert_contains!(lossy(&ran.stderr), &format!("withdrawn: docs, src ({id})"));
     wait("the claim is withdrawn", || queue(&world).is_empty());
     assert_eq!(
         owner(&world, "docs"),
@@ -445,7 +400,7 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     wait("carol waits", || queue(&world) == ["carol"]);
     second.kill().expect("a signal");
     second.wait().expect("it ends");
-    world.ok(&["release", "--as", "alice"]);
+    world.ok("release --as alice");
     assert_eq!(owner(&world, "src"), "carol");
     assert_eq!(
         super::notices(&world, "carol"),
@@ -457,11 +412,11 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
 #[test]
 fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
     let world = office();
-    world.ok(&["claim", "src", "--as", "alice"]);
+    world.ok("claim src --as alice");
     let first = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
     // claims.json can be older than the log.
-    let id = world.json(&["claims"])["waiting"][0]["claim"]
+    let id = world.json("claims")["waiting"][0]["claim"]
         .as_str()
         .expect("a message")
         .to_owned();
@@ -474,7 +429,7 @@ fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
     });
     kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
     let ran = first.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let said = lossy(&ran.stderr);
     assert!(
         !ran.status.success() && said.contains(&id) && said.contains("mailbag release src"),
         "{said}"
@@ -500,7 +455,7 @@ fn one_of_two_simultaneous_claims_is_granted() {
 #[test]
 fn a_closed_standard_output_does_not_change_the_decision() {
     let world = office();
-    let mut command = world.bare(&["claim", "src", "--as", "alice"]);
+    let mut command = world.bare("claim src --as alice");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -533,17 +488,14 @@ fn thousands_of_claims_are_listed_and_asked_about() {
     }
     world.pass();
     assert_eq!(
-        world.json(&["claims"])["claims"]
+        world.json("claims")["claims"]
             .as_array()
             .expect("a list")
             .len(),
         1000
     );
-    assert_eq!(
-        world.run(&["claims", "src/9/99/x.rs", "--as", "zed"]).code,
-        1
-    );
-    assert_eq!(world.run(&["claims", "docs/x.md", "--as", "zed"]).code, 0);
+    assert_eq!(world.run("claims src/9/99/x.rs --as zed").code, 1);
+    assert_eq!(world.run("claims docs/x.md --as zed").code, 0);
 }
 
 #[test]
@@ -552,13 +504,12 @@ fn who_and_status_show_claims() {
     let subjects: Vec<String> = (0..8).map(|n| format!("src/{n}")).collect();
     let words: Vec<&str> = subjects.iter().map(String::as_str).collect();
     world.ok(&[&["claim", "--as", "alice"], &words[..]].concat());
-    world.ok(&["handoff", "bob", "--as", "alice"]);
-    world.fails(
-        75,
-        &["claim", "src", "--wait", "--timeout", "0", "--as", "carol"],
+    world.ok("handoff bob --as alice");
+    world.fails(75, "claim src --wait --timeout 0 --as carol");
+    assert_contains!(
+        world.ok("who"),
+        "owns src/0, src/1, src/2, src/3, src/4, 3 more\n"
     );
-    let who = world.ok(&["who"]);
-    assert_contains!(who, "owns src/0, src/1, src/2, src/3, src/4, 3 more\n");
     let alice = &world.read("roster.json")["agents"][1];
     assert_eq!(
         (&alice["owns"][0], &alice["owns_more"]),
@@ -566,11 +517,11 @@ fn who_and_status_show_claims() {
         "{alice}"
     );
     assert_eq!(
-        world.json(&["status"])["claims"],
+        world.json("status")["claims"],
         json!({"owned": 8, "waiting": 1, "offers": 1})
     );
     assert_contains!(
-        world.ok(&["status"]),
+        world.ok("status"),
         "claims      8 owned, 1 waiting, 1 open offer\n"
     );
 }

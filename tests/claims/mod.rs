@@ -31,7 +31,7 @@ fn say(world: &World, minutes: u64, agent: &str, message: Value) -> String {
     let id = uuid::Uuid::now_v7().to_string();
     let mut message = message;
     message["id"] = json!(id);
-    world.drop_file(agent, &format!("{id}.json"), message.to_string());
+    world.mail(agent, &format!("{id}.json"), &message);
     pass(world, minutes);
     outcome(world, agent, &id)
 }

@@ -84,7 +84,7 @@ fn two_claims_in_one_batch_are_judged_in_their_order() {
         ["granted", "", "granted"]
     );
     for (agent, subject) in [("bob", "lane:web"), ("carol", "lane:WEB")] {
-        world.drop_file(agent, "x.json", claim(&[subject]).to_string());
+        world.mail(agent, "x.json", claim(&[subject]));
     }
     pass(&world, 1);
     assert_eq!(owned(&world).len(), 2, "{:?}", owned(&world));
@@ -146,7 +146,7 @@ fn a_release_and_the_grant_that_follows_are_in_one_batch() {
         json!({"type": "release", "claims": "all", "id": "r"}),
         json!({"to": "bob", "body": "done", "id": "d"}),
     ];
-    world.drop_file("bob", "w.json", wait_for(&["src"]).to_string());
+    world.mail("bob", "w.json", wait_for(&["src"]));
     pass(&world, 1);
     world.drop_file(
         "alice",
@@ -261,7 +261,7 @@ fn an_offer_ends_by_decline_by_withdrawal_by_release_and_when_its_recipient_reti
     );
     say(&world, 10, "alice", claim(&["src"]));
     say(&world, 11, "alice", offer("carol"));
-    world.ok(&["agent", "retire", "carol"]);
+    world.ok("agent retire carol");
     pass(&world, 12);
     assert_eq!(
         (
@@ -499,10 +499,7 @@ fn mail_reaches_the_owner_of_work() {
         say(&world, 2, "bob", json!({"to": "owner:../x", "body": "?"})),
         "bad_address"
     );
-    assert_contains!(
-        world.ok(&["send", "--dry-run", "owner:src/auth/x", ""]),
-        "alice"
-    );
+    assert_contains!(world.ok("send --dry-run owner:src/auth/x ''"), "alice");
 }
 
 #[test]
@@ -531,7 +528,7 @@ fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
     for n in 0..10 {
         let subjects: Vec<String> = (0..100).map(|m| format!("d{n}/f{m}")).collect();
         let message = json!({"type": "claim", "claims": subjects});
-        world.drop_file("alice", &format!("{n}.json"), message.to_string());
+        world.mail("alice", &format!("{n}.json"), &message);
     }
     pass(&world, 0);
     assert_eq!(owned(&world).len(), 1000);
@@ -547,12 +544,14 @@ fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
     let many: Vec<String> = (0..101).map(|n| format!("e{n}")).collect();
     world.mail("bob", "many.json", json!({"type": "claim", "claims": many}));
     pass(&world, 3);
-    let told = world
-        .inbox("bob")
-        .iter()
-        .map(Value::to_string)
-        .collect::<String>();
-    assert_contains!(told, "claims has more than 100 items");
+    assert_contains!(
+        world
+            .inbox("bob")
+            .iter()
+            .map(Value::to_string)
+            .collect::<String>(),
+        "claims has more than 100 items"
+    );
 }
 
 #[test]
@@ -630,12 +629,12 @@ fn a_command_claims_all_files_only_in_the_explicit_form() {
         );
     }
     assert!(
-        world.run(&["claim", "/", "--as", "alice"]).code != 0,
+        world.run("claim / --as alice").code != 0,
         "the root of the file system"
     );
-    assert_eq!(world.json(&["claims"])["claims"], json!([]));
-    world.ok(&["claim", "./**", "--as", "alice"]);
+    assert_eq!(world.json("claims")["claims"], json!([]));
+    world.ok("claim ./** --as alice");
     assert_eq!(world.inbox("human").len(), 1);
-    world.fails(65, &["release", "", "--as", "alice"]);
-    world.ok(&["release", "./**", "--as", "alice"]);
+    world.fails(65, "release '' --as alice");
+    world.ok("release ./** --as alice");
 }

@@ -3,7 +3,7 @@
 
 use super::{claim, ledger, notices, owned, owner, release_all, wait_for};
 use crate::hooks::recorded;
-use crate::world::{KilledChild, World, skip};
+use crate::world::{KilledChild, World, lossy, parse_json, skip};
 use mailbag::base::clock::Stamp;
 use serde_json::{Value, json};
 use std::fs;
@@ -57,7 +57,7 @@ impl Client {
 
     /// An event of the client; returns after its hook.
     fn event(&mut self, name: &str) {
-        let event: Value = serde_json::from_str(&recorded("claude", name)).expect("JSON");
+        let event = parse_json(recorded("claude", name));
         let mut event = event;
         event.as_object_mut().expect("an object").remove("cwd");
         writeln!(self.child.stdin.as_mut().expect("its input"), "{event}").expect("it reads");
@@ -100,15 +100,14 @@ fn pass_in(world: &World, minutes: u64) {
     let set_time = |command: &mut assert_cmd::Command| {
         command.env("MAILBAG_TEST_NOW", at);
     };
-    world.run_with(&["run", "--once"], set_time).ok(&["run"]);
+    world.run_with("run --once", set_time).ok(&["run"]);
     ledger::check(world);
 }
 
 /// A room with alice as the owner of src, by a dropped file.
 fn office() -> World {
     let world = World::alice_and_bob();
-    world.drop_file("alice", "c.json", claim(&["src"]).to_string());
-    world.pass();
+    world.route("alice", "c.json", claim(&["src"]));
     world
 }
 
@@ -152,7 +151,7 @@ fn claims_of_a_killed_client_lapse_fifteen_minutes_later_with_notices() {
         "{told:?}"
     );
     pass_in(&world, 10);
-    world.drop_file("bob", "w.json", wait_for(&["src"]).to_string());
+    world.mail("bob", "w.json", wait_for(&["src"]));
     pass_in(&world, 14);
     assert_eq!(owner(&world, "src"), "alice");
     pass_in(&world, 16);
@@ -163,8 +162,10 @@ fn claims_of_a_killed_client_lapse_fifteen_minutes_later_with_notices() {
             vec!["lapsed: src".into(), "granted: src".into()]
         )
     );
-    let body = world.inbox("human")[0]["body"].to_string();
-    assert_contains!(body, "The session of alice ended at");
+    assert_contains!(
+        world.inbox("human")[0]["body"].to_string(),
+        "The session of alice ended at"
+    );
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn a_client_in_a_pid_namespace_of_its_own_behaves_alike() {
     assert_eq!(owner(&world, "src"), "alice");
     client.kill();
     world.wait("the lock is free", || {
-        world.ok(&["who", "--json"]).contains("\"id\":\"alice\"") && !is_held(&world)
+        world.ok("who --json").contains("\"id\":\"alice\"") && !is_held(&world)
     });
     pass_in(&world, 1);
     pass_in(&world, 17);
@@ -258,8 +259,7 @@ fn the_watch_of_a_session_ends_with_its_last_claim() {
         return;
     };
     client.begin(&world);
-    world.drop_file("alice", "r.json", release_all().to_string());
-    world.pass();
+    world.route("alice", "r.json", release_all());
     world.wait("the watch ends", || holds(&world).is_empty());
 }
 
@@ -267,7 +267,7 @@ fn the_watch_of_a_session_ends_with_its_last_claim() {
 fn a_tool_server_ends_the_session_when_its_client_has_ended() {
     // P126
     let world = office();
-    let mut server = world.bare(&["mcp"]);
+    let mut server = world.bare("mcp");
     server
         .env("MAILBAG_AGENT", "alice")
         .stdin(Stdio::piped())
@@ -333,7 +333,7 @@ fn the_end_of_a_killed_exec_command_releases_its_claims() {
 #[test]
 fn a_command_without_claims_leaves_nothing_behind() {
     let world = World::with(&["alice"]);
-    world.ok(&["exec", "--id", "alice", "--", "true"]);
+    world.ok("exec --id alice -- true");
     assert_eq!(
         (holds(&world).len(), world.names("sessions")),
         (0, Vec::<String>::new())
@@ -354,7 +354,7 @@ fn a_room_that_is_removed_ends_the_watch() {
             .output()
             .expect("ps runs");
         let path = Path::new(world.path()).display().to_string();
-        String::from_utf8_lossy(&ps.stdout)
+        lossy(&ps.stdout)
             .lines()
             .any(|line| line.contains("--watch") && line.contains(&path))
     };

@@ -7,23 +7,21 @@ use std::process::Stdio;
 
 fn office() -> World {
     let world = World::alice_and_bob();
-    world.drop_file(
+    world.route(
         "alice",
         "a.json",
         r#"{"id": "c1", "type": "claim", "claims": ["src/auth/**"], "subject": "Passkeys"}"#,
     );
-    world.pass();
     world.drop_file(
         "bob",
         "b.json",
         r#"{"id": "c2", "type": "claim", "claims": ["src"], "wait": true}"#,
     );
-    world.drop_file(
+    world.route(
         "alice",
         "c.json",
         r#"{"id": "c3", "type": "handoff", "to": "bob", "claims": ["src/auth/**"]}"#,
     );
-    world.pass();
     world
 }
 
@@ -46,9 +44,8 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
         assert!(out.contains(granted), "{args:?}: {out}");
         assert_contains!(out, "Passkeys"; "{args:?}");
     }
-    let log = world.ok(&["log"]);
-    assert_contains!(log, "src · waiting", "src/auth/** · offered");
-    assert_contains!(world.ok(&["inbox", "--as", "bob"]), "src/auth/** · offered");
+    assert_contains!(world.ok("log"), "src · waiting", "src/auth/** · offered");
+    assert_contains!(world.ok("inbox --as bob"), "src/auth/** · offered");
 }
 
 #[test]
@@ -75,14 +72,14 @@ fn every_list_has_the_same_field_for_it_in_json() {
         assert!(claims.contains(&&json!(claim)), "{args:?}: {listed}");
     }
     world.send("alice", "bob", "hello");
-    let plain = world.items(&["list", "--type", "message"]);
+    let plain = world.items("list --type message");
     assert!(plain[0].get("change").is_none(), "{plain}");
 }
 
 /// The output of `watch` in a pipe, once it has the last message.
 fn watched(world: &World) -> String {
     let path = world.path().join("watched");
-    let mut command = world.bare(&["watch", "--as", "alice"]);
+    let mut command = world.bare("watch --as alice");
     command
         .stdin(Stdio::null())
         .stdout(File::create(&path).expect("a file"))
@@ -111,13 +108,13 @@ fn trace_says_what_is_left_of_a_claim() {
         now("c3"),
         json!({"change": "src/auth/** · offered", "state": "open"})
     );
-    world.ok(&["release", "--as", "alice"]);
+    world.ok("release --as alice");
     assert_eq!(
         ["c1", "c2", "c3"].map(|id| now(id)["state"].clone()),
         ["ended", "owned", "ended"]
     );
     assert_contains!(
-        world.ok(&["trace", "c2", "--as", "human"]),
+        world.ok("trace c2 --as human"),
         "src · waiting; still owned\n"
     );
     let id = world.send("alice", "bob", "hello");
@@ -127,16 +124,9 @@ fn trace_says_what_is_left_of_a_claim() {
 #[test]
 fn explain_names_the_owner_of_work() {
     let world = office();
-    let out = world.ok(&[
-        "send",
-        "--dry-run",
-        "owner:src/auth/x.rs",
-        "",
-        "--as",
-        "bob",
-    ]);
+    let out = world.ok("send --dry-run owner:src/auth/x.rs '' --as bob");
     assert_contains!(out, "reaches alice");
-    let ran = world.run(&["send", "--dry-run", "owner:docs", "", "--as", "bob"]);
+    let ran = world.run("send --dry-run owner:docs '' --as bob");
     assert!(
         ran.code == 65 && ran.out.contains("no agent owns docs"),
         "{ran:?}"

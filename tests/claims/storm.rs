@@ -49,7 +49,7 @@ fn start(world: &World, me: &str, all: &str) -> Option<Child> {
 }
 
 fn router(world: &World) -> Child {
-    let mut command: Command = world.bare(&["run"]);
+    let mut command: Command = world.bare("run");
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -1,6 +1,6 @@
 //! `mailbag agent …` and `mailbag send --dry-run`
 
-use crate::world::World;
+use crate::world::{World, parse_json};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -16,7 +16,7 @@ fn agents_are_added_with_their_boxes_and_shown() {
             "rust,web",
         ],
     );
-    let alice = world.json(&["agent", "show", "alice"]);
+    let alice = world.json("agent show alice");
     assert_eq!(
         (alice["role"].as_str(), alice["name"].as_str()),
         (Some("engineer"), Some("alder"))
@@ -24,21 +24,21 @@ fn agents_are_added_with_their_boxes_and_shown() {
     assert_eq!(alice["capabilities"], serde_json::json!(["rust", "web"]));
     assert!(world.room("outbox/alice").is_dir() && world.room("inbox/alice/seen").is_dir());
     // Found by the display name, in any letter case.
-    assert_eq!(world.json(&["agent", "show", "Alder"])["id"], "alice");
+    assert_eq!(world.json("agent show Alder")["id"], "alice");
     let world = world.agent("bob", &["--name", "auto"]);
-    assert_eq!(world.json(&["agent", "show", "bob"])["name"], "aspen");
+    assert_eq!(world.json("agent show bob")["name"], "aspen");
 }
 
 #[test]
 fn a_registry_that_would_be_wrong_is_not_written() {
     let world = World::with(&["alice"]);
     let before = world.everything();
-    assert_contains!(world.fails(65, &["agent", "add", "bob", "alice"]), "alice");
-    assert_contains!(world.fails(65, &["agent", "add", "all_things"]), "reserved");
-    assert_contains!(world.fails(65, &["agent", "add", "../bob"]), "../bob");
-    assert_contains!(world.fails(65, &["agent", "remove", "human"]), "human");
+    assert_contains!(world.fails(65, "agent add bob alice"), "alice");
+    assert_contains!(world.fails(65, "agent add all_things"), "reserved");
+    assert_contains!(world.fails(65, "agent add ../bob"), "../bob");
+    assert_contains!(world.fails(65, "agent remove human"), "human");
     assert_contains!(
-        world.fails(2, &["agent", "add", "x", "y", "--name", "Zoe"]),
+        world.fails(2, "agent add x y --name Zoe"),
         "one display name"
     );
     assert_eq!(world.everything(), before);
@@ -50,10 +50,8 @@ fn agent_set_changes_and_removes_fields_and_keeps_unknown_ones() {
     let mut registry = world.read("registry.json");
     registry["agents"][1]["colour"] = "green".into();
     world.write("registry.json", registry.to_string());
-    world.ok(&[
-        "agent", "set", "alice", "--role", "writer", "--topic", "", "--status", "busy",
-    ]);
-    let alice = world.json(&["agent", "show", "alice"]);
+    world.ok("agent set alice --role writer --topic '' --status busy");
+    let alice = world.json("agent show alice");
     assert_eq!(
         (alice["role"].as_str(), alice["colour"].as_str()),
         (Some("writer"), Some("green"))
@@ -62,12 +60,9 @@ fn agent_set_changes_and_removes_fields_and_keeps_unknown_ones() {
         (alice["topics"].as_array(), alice["status"].as_str()),
         (None, Some("busy"))
     );
+    assert_contains!(world.fails(2, "agent set alice"), "no field to change");
     assert_contains!(
-        world.fails(2, &["agent", "set", "alice"]),
-        "no field to change"
-    );
-    assert_contains!(
-        world.fails(3, &["agent", "set", "alcie", "--role", "x"]),
+        world.fails(3, "agent set alcie --role x"),
         "did you mean alice?"
     );
 }
@@ -91,15 +86,12 @@ fn agent_list_filters_agents_and_agent_roles_counts_them() {
     assert_eq!(ids(&["--capability", "rust"]), ["e1"]);
     assert_eq!(ids(&["--status", "busy"]), ["e2"]);
     assert_eq!(ids(&["--status", "unknown", "--role", "writer"]), ["w1"]);
-    world.ok(&["agent", "retire", "e2"]);
+    world.ok("agent retire e2");
     assert_eq!(
-        world.json(&["agent", "roles"]),
+        world.json("agent roles"),
         serde_json::json!({"engineer": 1, "writer": 1})
     );
-    assert_contains!(
-        world.fails(2, &["agent", "list", "--status", "away"]),
-        "online"
-    );
+    assert_contains!(world.fails(2, "agent list --status away"), "online");
 }
 
 #[test]
@@ -109,12 +101,11 @@ fn an_agent_with_mail_is_removed_by_force_only() {
         "inbox/bob/20261121T103000.123456Z-alice-1.json",
         r#"{"id":"1","from":"alice","body":"hi"}"#,
     );
-    let said = world.fails(65, &["agent", "remove", "bob"]);
-    assert_contains!(said, "1 unread", "--force");
-    world.ok(&["agent", "remove", "bob", "--force"]);
+    assert_contains!(world.fails(65, "agent remove bob"), "1 unread", "--force");
+    world.ok("agent remove bob --force");
     assert_eq!(world.inbox("bob").len(), 1, "the mail stays");
-    world.fails(3, &["agent", "show", "bob"]);
-    world.ok(&["agent", "remove", "alice"]);
+    world.fails(3, "agent show bob");
+    world.ok("agent remove alice");
     assert!(!world.room("inbox/alice").exists() && !world.room("outbox/alice").exists());
 }
 
@@ -131,7 +122,7 @@ fn a_thousand_agents_are_added_in_one_call() {
         "took {:?}",
         start.elapsed()
     );
-    assert_eq!(world.json(&["agent", "roles"])["engineer"], 1000);
+    assert_eq!(world.json("agent roles")["engineer"], 1000);
     assert!(world.room("inbox/agent_engineer_999/seen").is_dir());
 }
 
@@ -144,10 +135,7 @@ fn agents_can_be_added_by_many_processes_at_the_same_time() {
             scope.spawn(move || world.ok(&["agent", "add", &format!("a{n}")]));
         }
     });
-    assert_eq!(
-        world.items(&["agent", "list"]).as_array().map(Vec::len),
-        Some(9)
-    );
+    assert_eq!(world.items("agent list").as_array().map(Vec::len), Some(9));
 }
 
 #[test]
@@ -156,14 +144,17 @@ fn explain_says_who_and_why_not() {
         .agent("alice", &["--role", "engineer"])
         .agent("bob", &["--role", "engineer"])
         .agent("carol", &[]);
-    let said = world.ok(&["send", "--dry-run", "all_engineers", "", "--as", "alice"]);
-    assert_contains!(said, "reaches bob (role)", "not alice: is the sender");
-    let said = world.ok(&["send", "--dry-run", "carol", "", "--as", "alice"]);
+    assert_contains!(
+        world.ok("send --dry-run all_engineers '' --as alice"),
+        "reaches bob (role)",
+        "not alice: is the sender"
+    );
+    let said = world.ok("send --dry-run carol '' --as alice");
     let others = "  not human, alice, bob: is not named by it";
     assert!(said.lines().any(|line| line == others), "{said}");
-    let ran = world.run(&["send", "--dry-run", "all_writers", "bbo", "", "--json"]);
+    let ran = world.run("send --dry-run all_writers bbo '' --json");
     assert_eq!(ran.code, 65);
-    let explained: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let explained = parse_json(&ran.out);
     let fix = explained["addresses"][1]["problems"][0]["fix"].as_str();
     assert_eq!(fix, Some("did you mean bob?"));
 }
@@ -173,9 +164,9 @@ fn an_agent_is_named_in_any_letter_case() {
     // P444
     let world = World::alice_and_bob();
     world.send("Alice", "BOB", "one");
-    let ran = world.run_env(&["send", "bob", "two"], "MAILBAG_AGENT", "ALICE");
+    let ran = world.run_env("send bob two", "MAILBAG_AGENT", "ALICE");
     assert_eq!(ran.code, 0, "{ran:?}");
-    let ran = world.run_env(&["send", "bob", "three"], "MAOS_AGENT_ID", "aLICE");
+    let ran = world.run_env("send bob three", "MAOS_AGENT_ID", "aLICE");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(world.bodies("bob"), ["one", "two", "three"]);
     assert!(
@@ -184,22 +175,14 @@ fn an_agent_is_named_in_any_letter_case() {
             .iter()
             .all(|mail| mail["from"] == "alice")
     );
-    assert_contains!(world.ok(&["inbox", "Bob"]), "three");
-    assert_contains!(world.ok(&["read", "--as", "BOB"]), "one");
-    world.ok(&["claim", "src/a", "--as", "ALICE"]);
-    assert_contains!(world.ok(&["claims", "--mine", "--as", "Alice"]), "src/a");
-    let ran = world.run(&["send", "bob", "four", "--as", "HUMAN"]);
+    assert_contains!(world.ok("inbox Bob"), "three");
+    assert_contains!(world.ok("read --as BOB"), "one");
+    world.ok("claim src/a --as ALICE");
+    assert_contains!(world.ok("claims --mine --as Alice"), "src/a");
+    let ran = world.run("send bob four --as HUMAN");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(world.inbox("bob").last().expect("mail")["from"], "human");
-    world.ok(&[
-        "exec",
-        "--id",
-        "ALICE",
-        "--",
-        "sh",
-        "-c",
-        "test $MAILBAG_AGENT = alice",
-    ]);
+    world.ok("exec --id ALICE -- sh -c 'test $MAILBAG_AGENT = alice'");
     let has_outbox = |name: &str| world.room("outbox").join(name).exists();
     assert!(!has_outbox("Alice") && !has_outbox("ALICE"));
 }

@@ -53,8 +53,8 @@ fn agents_addresses_and_unread_messages_are_offered() {
 #[test]
 fn claims_and_open_offers_of_the_caller_are_offered() {
     let world = World::alice_and_bob();
-    world.ok(&["claim", "src/auth", "task:login", "--as", "alice"]);
-    world.ok(&["claim", "docs", "--as", "bob"]);
+    world.ok("claim src/auth task:login --as alice");
+    world.ok("claim docs --as bob");
     assert_eq!(
         offered(&world, &["release", "--as", "alice", "s"]),
         ["src/auth"]
@@ -63,7 +63,7 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
         offered(&world, &["handoff", "bob", "--as", "alice", "t"]),
         ["task:login"]
     );
-    let offer = world.json(&["handoff", "bob", "src/auth", "--as", "alice"])["seq"].to_string();
+    let offer = world.json("handoff bob src/auth --as alice")["seq"].to_string();
     assert_eq!(
         offered(&world, &["handoff", "--as", "bob", "--accept", &offer[..1]]),
         [&*offer]
@@ -73,38 +73,11 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
 #[test]
 fn open_items_and_messages_are_offered_by_number_with_their_subjects() {
     let world = World::alice_and_bob();
-    world.ok(&[
-        "send",
-        "bob",
-        "$(touch hit) *",
-        "--as",
-        "alice",
-        "--subject",
-        "Which port?",
-    ]);
-    world.ok(&["send", "bob", "`touch hit`; \"ls\" > x", "--as", "alice"]);
-    world.run(&[
-        "ask",
-        "bob",
-        "Deploy now?",
-        "--options",
-        "yes,later",
-        "--timeout",
-        "10ms",
-        "--as",
-        "alice",
-    ]);
-    world.ok(&[
-        "send",
-        "bob",
-        "Which host?",
-        "--type",
-        "question",
-        "--as",
-        "alice",
-    ]);
-    world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
-    world.pass();
+    world.ok("send bob '$(touch hit) *' --as alice --subject 'Which port?'");
+    world.ok("send bob '`touch hit`; \"ls\" > x' --as alice");
+    world.run("ask bob 'Deploy now?' --options yes,later --timeout 10ms --as alice");
+    world.ok("send bob 'Which host?' --type question --as alice");
+    world.route("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     let number = |words: &[&str]| offered(&world, words);
     assert_eq!(
         number(&["read", "--as", "bob", ""])[..4],
@@ -142,7 +115,7 @@ fn completion_without_a_room_is_empty_and_silent() {
     assert_eq!(offered(&world, &["read", "--as", "b"]), [""; 0]);
     // An invalid request gets no offers instead of wrong ones.
     let ran = world
-        .program(&["status"])
+        .program("status")
         .env("MAILBAG_COMPLETE", "no-such-shell")
         .output()
         .expect("the program runs");

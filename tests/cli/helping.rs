@@ -68,36 +68,30 @@ fn help_all_has_every_command_once_below_its_group() {
 #[test]
 fn without_a_command_the_state_of_the_room_is_shown_or_how_to_begin() {
     let world = World::alice_and_bob();
-    assert_eq!(world.ok(&[]), world.ok(&["status"]));
-    assert_eq!(world.json(&[]), world.json(&["status"]));
+    assert_eq!(world.ok(""), world.ok("status"));
+    assert_eq!(world.json(""), world.json("status"));
     let empty = World::empty();
-    assert_contains!(empty.ok(&[]), "mailbag up");
-    assert_contains!(empty.fails(3, &["--json"]), "not_found");
-    assert_contains!(empty.fails(3, &["--room", "missing"]), "missing");
+    assert_contains!(empty.ok(""), "mailbag up");
+    assert_contains!(empty.fails(3, "--json"), "not_found");
+    assert_contains!(empty.fails(3, "--room missing"), "missing");
 }
 
 #[test]
 fn the_help_command_prints_the_same_as_the_help_option() {
     let world = World::empty();
-    assert_eq!(world.ok(&["help"]), world.ok(&["--help"]));
-    assert_eq!(world.ok(&["help", "send"]), world.ok(&["send", "--help"]));
-    assert_eq!(
-        world.ok(&["help", "agent", "add"]),
-        world.ok(&["agent", "add", "--help"])
-    );
-    assert_contains!(world.fails(2, &["help", "sned"]), "sned");
-    assert_contains!(world.fails(2, &["help", "digest"]), "log digest");
+    assert_eq!(world.ok("help"), world.ok("--help"));
+    assert_eq!(world.ok("help send"), world.ok("send --help"));
+    assert_eq!(world.ok("help agent add"), world.ok("agent add --help"));
+    assert_contains!(world.fails(2, "help sned"), "sned");
+    assert_contains!(world.fails(2, "help digest"), "log digest");
 }
 
 #[test]
 fn the_number_in_a_printed_row_names_its_message() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
-    let (inbox, list) = (
-        world.ok(&["inbox", "bob"]),
-        world.ok(&["list", "--as", "bob"]),
-    );
-    let follow = world.ok(&["list", "--follow", "--as", "bob", "--idle", "1ms"]);
+    let (inbox, list) = (world.ok("inbox bob"), world.ok("list --as bob"));
+    let follow = world.ok("list --follow --as bob --idle 1ms");
     for row in [inbox, list, follow] {
         let name = row
             .split_whitespace()

@@ -1,7 +1,7 @@
 //! `mailbag status`, `mailbag log` and `mailbag run`
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 
 #[test]
@@ -10,10 +10,10 @@ fn status_names_what_is_unread_refused_and_unregistered() {
     world.send("alice", "bob", "hi");
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    world.ok(&["inbox", "bob"]);
+    world.ok("inbox bob");
     world.drop_file("bob", "waits.json", r#"{"to": "alice", "body": "x"}"#);
     let before = world.everything();
-    let status = world.json(&["status"]);
+    let status = world.json("status");
     assert_eq!(status["router"], Value::Null);
     assert_eq!(
         (&status["unread"]["bob"], &status["unread"]["alice"]),
@@ -35,8 +35,11 @@ fn status_names_what_is_unread_refused_and_unregistered() {
         (&status["counts"]["rejected"], &status["undelivered"]),
         (&json!(1), &json!([]))
     );
-    let text = world.ok(&["status"]);
-    assert_contains!(text, "not running", "mailbag agent add stranger");
+    assert_contains!(
+        world.ok("status"),
+        "not running",
+        "mailbag agent add stranger"
+    );
     assert_eq!(world.everything(), before, "looking changes nothing");
 }
 
@@ -46,7 +49,7 @@ fn status_and_who_count_the_same_unread_messages() {
     for body in ["leased", "unread", "moved away"] {
         world.send("alice", "bob", body);
     }
-    world.ok(&["take", "--as", "bob"]);
+    world.ok("take --as bob");
     let last = world.names("inbox/bob").pop().expect("a message");
     // As a reader without mailbag does.
     files::make_dir(world.room("inbox/bob/seen"));
@@ -57,8 +60,8 @@ fn status_and_who_count_the_same_unread_messages() {
     for name in ["inbox/bob/1.json", "inbox/bob/2.json"] {
         world.write(name, r#"{"from": "alice", "body": "placed by hand"}"#);
     }
-    let status = world.json(&["status"]);
-    let who = world.json(&["who"]);
+    let status = world.json("status");
+    let who = world.json("who");
     let mut agents = who["agents"].as_array().expect("agents").iter();
     let bob = agents.find(|agent| agent["id"] == "bob").expect("bob");
     assert_eq!(
@@ -73,17 +76,12 @@ fn status_shows_blocked_items_even_with_a_broken_registry() {
     let reason = "cannot deliver to inbox/alice: No space left on device";
     let lines = json!([{"path": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
     world.write("spool/waiting.json", lines.to_string());
-    assert_eq!(world.json(&["status"])["blocked"][0]["reason"], reason);
+    assert_eq!(world.json("status")["blocked"][0]["reason"], reason);
     world.write("registry.json", "{");
-    let status = world.run(&["status", "--json"]);
+    let status = world.run("status --json");
     assert_eq!(status.code, 65);
-    let status: Value = serde_json::from_str(&status.out).expect("JSON");
-    assert!(
-        status["problems"][0]
-            .as_str()
-            .is_some_and(|problem| problem.contains("registry.json")),
-        "{status}"
-    );
+    let status = parse_json(&status.out);
+    assert_contains!(status["problems"][0].to_string(), "registry.json");
 }
 
 #[test]
@@ -92,19 +90,19 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
     world.send("alice", "bob", "one");
     world.send("bob", "alice", "two");
     world.drop_file("alice", "bad.json", "[]");
-    world.ok(&["inbox", "bob"]);
-    assert_eq!(world.ok(&["log", "--event", "rejected"]).lines().count(), 1);
+    world.ok("inbox bob");
+    assert_eq!(world.ok("log --event rejected").lines().count(), 1);
     assert_eq!(
         world
-            .ok(&["log", "--event", "accepted", "--since", "1h", "--json"])
+            .ok("log --event accepted --since 1h --json")
             .lines()
             .count(),
         2
     );
-    assert_eq!(world.ok(&["log", "--since", "2100-01-01T00:00:00Z"]), "");
-    assert_contains!(world.fails(2, &["log", "--since", "some day"]), "1h");
-    assert_contains!(world.fails(2, &["log", "--event", "lost"]), "accepted");
-    let verified = world.json(&["log", "verify"]);
+    assert_eq!(world.ok("log --since 2100-01-01T00:00:00Z"), "");
+    assert_contains!(world.fails(2, "log --since 'some day'"), "1h");
+    assert_contains!(world.fails(2, "log --event lost"), "accepted");
+    let verified = world.json("log verify");
     assert_eq!(
         (&verified["events"]["accepted"], &verified["messages"]),
         (&json!(2), &json!(3))
@@ -112,7 +110,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
     // The check of the protocol: `sed -n 1p | sha256sum` is the second line's prev.
     let text = world.text("log/00000001.ndjson");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let second: Value = serde_json::from_str(lines[1]).expect("a record");
+    let second = parse_json(lines[1]);
     assert_eq!(
         second["prev"],
         mailbag::base::hash::hex(&mailbag::base::hash::hash(lines[0].as_bytes()))
@@ -126,9 +124,8 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
         world.room("log/00000001.ndjson"),
         text.replace("\"one\"", "\"eno\""),
     );
-    let said = world.fails(65, &["log", "verify"]);
     assert_contains!(
-        said,
+        world.fails(65, "log verify"),
         &format!("log/00000001.ndjson line {number}: wrong digest")
     );
 }
@@ -149,7 +146,7 @@ fn a_cut_or_reordered_log_does_not_verify() {
     ];
     for (text, why) in damaged {
         files::write(&path, text);
-        let said = world.fails(65, &["log", "verify"]);
+        let said = world.fails(65, "log verify");
         let why = if why == "count" {
             "without a record count"
         } else {
@@ -166,8 +163,8 @@ fn a_cut_end_that_was_committed_is_reported_as_a_loss() {
     let path = world.room("log/00000001.ndjson");
     let text = files::read_text(&path);
     files::write(&path, &text[..text.len() - 5]);
-    let said = world.fails(65, &["log", "verify"]);
-    let status = world.ok(&["status"]);
+    let said = world.fails(65, "log verify");
+    let status = world.ok("status");
     assert_contains!(said, "mailbag log accept-gap");
     assert_contains!(status, "mailbag log verify");
     for said in [said, status] {
@@ -182,7 +179,7 @@ fn a_cut_end_that_was_committed_is_reported_as_a_loss() {
 fn run_once_routes_what_is_there_and_ends() {
     let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "hi"}"#);
-    let tally = world.json(&["run", "--once"]);
+    let tally = world.json("run --once");
     assert_eq!(
         (&tally["accepted"], &tally["copies"], &tally["waiting"]),
         (&json!(1), &json!(1), &json!(0))
@@ -197,9 +194,9 @@ fn run_once_routes_what_is_there_and_ends() {
 #[test]
 fn a_router_prints_its_room_delivers_mail_and_ends_cleanly() {
     let world = World::alice_and_bob();
-    let router = world.router(&[]);
+    let router = world.router("");
     assert_contains!(router.log(), ".mailbag", "3 agents");
-    assert!(world.json(&["status"])["router"]["pid"].is_u64());
+    assert!(world.json("status")["router"]["pid"].is_u64());
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "dropped"}"#);
     world.wait("the dropped file arrives", || {
         world.bodies("bob") == ["dropped"]
@@ -209,9 +206,9 @@ fn a_router_prints_its_room_delivers_mail_and_ends_cleanly() {
         world.bodies("bob") == ["dropped", "sent"]
     });
     // A second one is not needed.
-    assert_contains!(world.fails(75, &["run"]), "already");
+    assert_contains!(world.fails(75, "run"), "already");
     assert_eq!(router.end(), 0);
-    assert_eq!(world.json(&["status"])["router"], Value::Null);
+    assert_eq!(world.json("status")["router"], Value::Null);
 }
 
 #[test]
@@ -223,14 +220,14 @@ fn the_router_notifies_the_service_manager_when_it_watches() {
         .set_read_timeout(Some(std::time::Duration::from_secs(20)))
         .expect("a timeout");
     let mut child = world
-        .bare(&["run", "-q"])
+        .bare("run -q")
         .env("NOTIFY_SOCKET", &socket)
         .spawn()
         .expect("the program starts");
     let mut buffer = [0; 256];
     let said = listener
         .recv(&mut buffer)
-        .map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned());
+        .map(|length| lossy(&buffer[..length]));
     let _ = child.kill();
     let _ = child.wait();
     assert_contains!(said.expect("a word to the service manager"), "READY=1");
@@ -243,7 +240,7 @@ fn status_shows_a_pending_file_with_a_non_utf_8_name() {
     let name = std::ffi::OsStr::from_bytes(b"unfinish\xe9d.json");
     files::write(world.room("outbox/alice").join(name), "{\"to\":");
     world.pass();
-    let blocked = &world.json(&["status"])["blocked"][0];
+    let blocked = &world.json("status")["blocked"][0];
     assert_eq!(blocked["path"], "outbox/alice/unfinish\u{fffd}d.json");
     assert_eq!(blocked["reason"], "it is empty or incomplete");
 }

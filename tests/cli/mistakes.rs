@@ -1,6 +1,6 @@
 //! Typical mistakes on the command line that only the room can answer. `src/cli/mistakes.rs` has the others.
 
-use crate::world::World;
+use crate::world::{Words, World};
 
 /// A command line, and the essential part of its output.
 type Mistake = (&'static str, &'static str);
@@ -8,9 +8,7 @@ type Mistake = (&'static str, &'static str);
 /// A room with three engineers, a question (#2), an approval (#3) and two offers (#6 and #7) to bob.
 fn world() -> World {
     let world = World::new();
-    world.ok(&[
-        "agent", "add", "alice", "bob", "carol", "--role", "engineer",
-    ]);
+    world.ok("agent add alice bob carol --role engineer");
     for words in [
         &["send", "bob", "which?", "--type", "question"][..],
         &[
@@ -110,7 +108,7 @@ fn typical_mistakes_are_understood() {
     // P531
     let world = world();
     for (line, expected) in UNDERSTOOD {
-        let ran = world.run(&shell_words(line));
+        let ran = world.run(*line);
         assert!(
             ran.code == 0 && ran.out.contains(expected),
             "{line}: {ran:?}"
@@ -123,7 +121,7 @@ fn typical_mistakes_are_answered_with_the_correct_form() {
     // P531
     let world = world();
     for (line, expected) in ANSWERED {
-        let ran = world.run(&shell_words(line));
+        let ran = world.run(*line);
         assert!(
             ran.code != 0 && ran.err.contains(expected),
             "{line}: {ran:?}"
@@ -133,22 +131,9 @@ fn typical_mistakes_are_answered_with_the_correct_form() {
         }
         for form in ran.err.split('`').skip(1).step_by(2) {
             if form.starts_with("mailbag ") {
-                let parsed = mailbag::cli::command().try_get_matches_from(shell_words(form));
+                let parsed = mailbag::cli::command().try_get_matches_from(form.words());
                 assert!(parsed.is_ok(), "{line}: {form}: {parsed:?}");
             }
         }
     }
-}
-
-/// The words of a line with quoted words.
-fn shell_words(line: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    for (at, part) in line.split('\'').enumerate() {
-        if at % 2 == 1 {
-            words.push(part);
-        } else {
-            words.extend(part.split_whitespace());
-        }
-    }
-    words
 }

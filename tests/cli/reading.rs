@@ -1,7 +1,7 @@
 //! `mailbag inbox` and `mailbag read`
 
 use crate::files;
-use crate::world::{World, skip};
+use crate::world::{World, parse_json, skip};
 use serde_json::Value;
 use std::io::Read;
 use std::process::Stdio;
@@ -10,31 +10,19 @@ use std::process::Stdio;
 fn mail_is_listed_read_oldest_first_and_then_seen() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "first\nand a second line");
-    world.ok(&[
-        "send",
-        "bob",
-        "more",
-        "--subject",
-        "second",
-        "--type",
-        "task",
-        "--priority",
-        "high",
-        "--as",
-        "alice",
-    ]);
-    let listed = world.ok(&["inbox", "bob"]);
+    world.ok("send bob more --subject second --type task --priority high --as alice");
+    let listed = world.ok("inbox bob");
     let lines: Vec<&str> = listed.lines().collect();
     assert!(
         lines[0].ends_with("alice  message  normal  first") && lines[1].ends_with("second"),
         "{listed}"
     );
     assert_eq!(
-        world.ok(&["inbox", "bob"]),
+        world.ok("inbox bob"),
         listed,
         "listing marks nothing as read"
     );
-    let ran = world.run(&["read", "--as", "bob"]);
+    let ran = world.run("read --as bob");
     assert_contains!(ran.err, "1 unread message left"; "{ran:?}");
     let shown = ran.out;
     assert!(
@@ -48,12 +36,12 @@ fn mail_is_listed_read_oldest_first_and_then_seen() {
         ),
         (1, 1)
     );
-    let rest = world.items(&["read", "--all", "--as", "bob"]);
+    let rest = world.items("read --all --as bob");
     assert_eq!(
         (rest.as_array().map(Vec::len), rest[0]["subject"].as_str()),
         (Some(1), Some("second"))
     );
-    let none = world.run(&["read", "--as", "bob"]);
+    let none = world.run("read --as bob");
     assert_eq!((none.code, none.out.as_str()), (0, ""));
     assert_contains!(none.err, "no unread messages");
 }
@@ -65,7 +53,7 @@ fn read_does_not_mark_a_message_that_it_could_not_print() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     if let Ok(full) = full {
         let status = world
-            .bare(&["read", "--as", "bob"])
+            .bare("read --as bob")
             .stdout(full)
             .stderr(Stdio::null())
             .status();
@@ -77,7 +65,7 @@ fn read_does_not_mark_a_message_that_it_could_not_print() {
     // A reader that closes the pipe early does not cause an error, and has read no message.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let status = world.bare(&["read", "--as", "bob"]).stdout(writer).status();
+    let status = world.bare("read --as bob").stdout(writer).status();
     assert!(status.expect("it runs").success());
     assert_eq!(world.inbox("bob").len(), 1);
 }
@@ -87,15 +75,12 @@ fn printed_texts_of_agents_have_no_control_characters() {
     let world = World::alice_and_bob();
     let body = "\u{1b}[2Jgone \u{202e}drawkcab\u{9b}31m\nnext";
     world
-        .pipe(
-            &["send", "bob", "-", "--subject", "a\u{7}b", "--as", "alice"],
-            body,
-        )
+        .pipe("send bob - --subject a\u{7}b --as alice", body)
         .ok(&["send"]);
     for text in [
-        world.ok(&["inbox", "bob"]),
-        world.ok(&["log"]),
-        world.ok(&["read", "--as", "bob"]),
+        world.ok("inbox bob"),
+        world.ok("log"),
+        world.ok("read --as bob"),
     ] {
         assert!(
             !text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']),
@@ -103,7 +88,7 @@ fn printed_texts_of_agents_have_no_control_characters() {
         );
         assert_contains!(text, "a\\u{7}b");
     }
-    let id = world.json(&["log", "--event", "accepted"])["id"].clone();
+    let id = world.json("log --event accepted")["id"].clone();
     let again = world.items(&["read", id.as_str().expect("an id"), "--as", "bob"]);
     assert_eq!(again[0]["body"], body);
 }
@@ -114,15 +99,18 @@ fn every_file_in_an_inbox_can_be_read() {
     world.write("inbox/bob/a.json", "not JSON \u{1b}[31m");
     world.write("inbox/bob/b.json", r#"{"body": "by hand"}"#);
     world.write("inbox/bob/.hidden.json", "{}");
-    let listed = world.ok(&["inbox", "bob"]);
+    let listed = world.ok("inbox bob");
     assert!(
         listed.contains("a.json")
             && listed.contains("b.json  placed here directly, sender unknown")
             && !listed.contains("hidden"),
         "{listed}"
     );
-    let shown = world.ok(&["read", "--all", "--as", "bob"]);
-    assert_contains!(shown, "not JSON \\u{1b}[31m", "by hand");
+    assert_contains!(
+        world.ok("read --all --as bob"),
+        "not JSON \\u{1b}[31m",
+        "by hand"
+    );
     assert_eq!(world.names("inbox/bob/seen").len(), 2);
 }
 
@@ -133,11 +121,11 @@ fn an_inbox_is_listed_since_a_time() {
         "inbox/bob/20200101T000000.000000Z-alice-x.json",
         r#"{"body": "of long ago"}"#,
     );
-    let none = world.run(&["inbox", "bob", "--since", "1h"]);
+    let none = world.run("inbox bob --since 1h");
     assert_contains!(none.err, "bob has no unread messages of that time"; "{none:?}");
     world.write("inbox/bob/by-hand.json", r#"{"body": "of no time"}"#);
     world.send("alice", "bob", "of today");
-    let listed = world.ok(&["inbox", "bob", "--since", "1h"]);
+    let listed = world.ok("inbox bob --since 1h");
     assert!(
         listed.contains("of today")
             && listed.contains("by-hand.json")
@@ -145,17 +133,14 @@ fn an_inbox_is_listed_since_a_time() {
         "{listed}"
     );
     assert_eq!(
-        world.ok(&["inbox", "bob", "--since", "2019-12-31"]),
-        world.ok(&["inbox", "bob"])
+        world.ok("inbox bob --since 2019-12-31"),
+        world.ok("inbox bob")
     );
     assert_eq!(
-        world
-            .items(&["inbox", "bob", "--since", "1h"])
-            .as_array()
-            .map(Vec::len),
+        world.items("inbox bob --since 1h").as_array().map(Vec::len),
         Some(2)
     );
-    world.fails(2, &["inbox", "bob", "--since", "someday"]);
+    world.fails(2, "inbox bob --since someday");
 }
 
 #[test]
@@ -166,9 +151,9 @@ fn numbers_in_a_message_are_shown_as_they_were_written() {
         "x.json",
         r#"{"to": "bob", "metadata": {"n": 12345678901234567890123, "x": 1.10}}"#,
     );
-    let text = world.ok(&["read", "--as", "bob", "--json"]);
+    let text = world.ok("read --as bob --json");
     assert_contains!(text, "12345678901234567890123", "1.10");
-    let read: Value = serde_json::from_str(&text).expect("JSON");
+    let read = parse_json(&text);
     assert_eq!(read["messages"][0]["from"], "alice");
 }
 
@@ -188,14 +173,11 @@ fn read_shows_a_message_once_although_seen_has_a_file_of_its_name() {
         .iter()
         .for_each(|body| drop(world.send("alice", "bob", body)));
     seen_before(&world, None);
-    assert_contains!(world.ok(&["read", "--as", "bob"]), "first");
+    assert_contains!(world.ok("read --as bob"), "first");
     assert_eq!(world.bodies("bob"), ["second", "third"]);
     let name = seen_before(&world, Some("another thing that its reader keeps there"));
     assert_eq!(
-        world
-            .items(&["read", "--all", "--as", "bob"])
-            .as_array()
-            .map(Vec::len),
+        world.items("read --all --as bob").as_array().map(Vec::len),
         Some(2)
     );
     assert_eq!(world.bodies("bob"), [""; 0]);
@@ -215,7 +197,7 @@ fn a_message_that_cannot_be_marked_does_not_block_other_messages() {
         .for_each(|body| drop(world.send("alice", "bob", body)));
     let name = world.names("inbox/bob").remove(0);
     files::make_dir(world.room(&format!("inbox/bob/seen/{name}")));
-    world.ok(&["read", "--all", "--as", "bob"]);
+    world.ok("read --all --as bob");
     assert_eq!(world.bodies("bob"), [""; 0]);
 }
 
@@ -225,13 +207,12 @@ fn fifty_simultaneous_readers_show_each_message_once() {
     let lines: String = (0..50)
         .map(|n| format!("{{\"to\": \"bob\", \"body\": \"letter {n}.\"}}\n"))
         .collect();
-    world.drop_file("alice", "many.ndjson", lines);
-    world.pass();
+    world.route("alice", "many.ndjson", lines);
     // No new mail arrives, so only the two readers affect the output.
-    let _router = world.router(&[]);
+    let _router = world.router("");
     let readers: Vec<_> = (0..50)
         .map(|_| {
-            let mut command = world.bare(&["read", "--as", "bob", "--json"]);
+            let mut command = world.bare("read --as bob --json");
             command
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
@@ -244,7 +225,7 @@ fn fifty_simultaneous_readers_show_each_message_once() {
         .flat_map(|reader| {
             let output = reader.wait_with_output().expect("it ends");
             assert!(output.status.success(), "{output:?}");
-            let read: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let read = parse_json(&output.stdout);
             read["messages"].as_array().expect("a list").clone()
         })
         .collect();
@@ -262,10 +243,9 @@ fn fifty_simultaneous_readers_show_each_message_once() {
 fn a_reader_that_does_not_end_keeps_its_message_and_no_other() {
     let world = World::alice_and_bob();
     let long = serde_json::json!({"to": "bob", "body": "long ".repeat(100_000)}).to_string();
-    world.drop_file("alice", "long.json", long);
-    world.pass();
+    world.route("alice", "long.json", long);
     // It fills the pipe without a reader, so it is still printing.
-    let mut slow = world.bare(&["read", "--as", "bob"]);
+    let mut slow = world.bare("read --as bob");
     let mut slow = slow
         .stdout(Stdio::piped())
         .spawn()
@@ -275,14 +255,14 @@ fn a_reader_that_does_not_end_keeps_its_message_and_no_other() {
         .expect("a pipe")
         .read_exact(&mut [0])
         .expect("it begins to show it");
-    let second = world.run(&["read", "--as", "bob"]);
+    let second = world.run("read --as bob");
     assert!(
         second.out.is_empty() && second.err.contains("another process is reading"),
         "{second:?}"
     );
     world.send("alice", "bob", "short");
-    assert_contains!(world.ok(&["read", "--as", "bob"]), "short");
+    assert_contains!(world.ok("read --as bob"), "short");
     slow.kill().expect("it can be killed");
     slow.wait().expect("it ends");
-    assert_contains!(world.ok(&["read", "--as", "bob"]), "long"; "nobody had shown it to the end");
+    assert_contains!(world.ok("read --as bob"), "long"; "nobody had shown it to the end");
 }

@@ -1,27 +1,24 @@
 //! `mailbag rejected`
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// Two rejected files of alice, and one of bob.
 fn world() -> World {
     let world = World::alice_and_bob();
-    world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "one"}"#);
-    world.pass();
-    world.drop_file(
+    world.route("alice", "one.json", r#"{"to": "bbo", "body": "one"}"#);
+    world.route(
         "alice",
         "two.json",
         "{\"to\": \"carol\", \"body\": \"two\u{202e}\", \"priority\": \"P9\"}",
     );
-    world.pass();
-    world.drop_file("bob", "three.json", r#"{"to": "alcie", "body": "three"}"#);
-    world.pass();
+    world.route("bob", "three.json", r#"{"to": "alcie", "body": "three"}"#);
     world
 }
 
 fn listed(world: &World) -> Vec<(String, String)> {
-    let list = world.items(&["rejected", "list"]);
+    let list = world.items("rejected list");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     list.as_array()
         .expect("a list")
@@ -48,14 +45,14 @@ fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
     );
     assert_eq!(
         world
-            .items(&["rejected", "list", "--agent", "bob"])
+            .items("rejected list --agent bob")
             .as_array()
             .map(Vec::len),
         Some(1)
     );
-    let text = world.ok(&["rejected", "list"]);
+    let text = world.ok("rejected list");
     assert_contains!(text, "unknown_recipient", "one.json");
-    let shown = world.json(&["rejected", "show", "two.json"]);
+    let shown = world.json("rejected show two.json");
     let codes: Vec<&Value> = shown["problems"]
         .as_array()
         .expect("a list")
@@ -75,8 +72,10 @@ fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
         text.contains("\\u{202e}") && !text.contains('\u{202e}'),
         "{text}"
     );
-    let said = world.fails(3, &["rejected", "show", "nine.json"]);
-    assert_contains!(said, "mailbag rejected list");
+    assert_contains!(
+        world.fails(3, "rejected show nine.json"),
+        "mailbag rejected list"
+    );
 }
 
 #[test]
@@ -91,8 +90,8 @@ fn a_retried_file_is_accepted_once_its_recipient_exists() {
         "{ran:?}"
     );
     assert_eq!(listed(&world)[0], ("alice".into(), "one.json".into()));
-    world.ok(&["agent", "add", "bbo"]);
-    let retried = world.items(&["rejected", "retry", "one.json"]);
+    world.ok("agent add bbo");
+    let retried = world.items("rejected retry one.json");
     assert_eq!(
         (&retried[0]["event"], &retried[0]["recipients"]),
         (&json!("accepted"), &json!(["bbo"]))
@@ -119,9 +118,12 @@ fn a_corrected_file_replaces_the_rejected_one() {
     let mended = world.path().join("mended.json");
     files::write(&mended, r#"{"to": "bob", "body": "mended"}"#);
     let path = mended.to_string_lossy();
-    let _router = world.router(&[]);
-    let text = world.ok(&["rejected", "retry", "one.json", &path]);
-    assert_contains!(text, "of alice: accepted as #", "for bob");
+    let _router = world.router("");
+    assert_contains!(
+        world.ok(&["rejected", "retry", "one.json", &path]),
+        "of alice: accepted as #",
+        "for bob"
+    );
     world.wait("bob has it", || {
         world.bodies("bob").contains(&"mended".to_owned())
     });
@@ -130,7 +132,7 @@ fn a_corrected_file_replaces_the_rejected_one() {
         world.fails(2, &["rejected", "retry", "--agent", "alice", &path]),
         "--agent"
     );
-    let said = world.fails(3, &["rejected", "retry", "two.json", "nowhere.json"]);
+    let said = world.fails(3, "rejected retry two.json nowhere.json");
     assert!(
         said.contains("nowhere.json") && listed(&world).len() == 2,
         "{said}"
@@ -140,15 +142,15 @@ fn a_corrected_file_replaces_the_rejected_one() {
 #[test]
 fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
     let world = world();
-    world.ok(&["agent", "add", "bbo"]);
-    world.ok(&["agent", "retire", "bob"]);
-    let said = world.fails(2, &["rejected", "retry", "--all"]);
+    world.ok("agent add bbo");
+    world.ok("agent retire bob");
+    let said = world.fails(2, "rejected retry --all");
     assert!(
         said.contains("mailbag agent set bob --status offline") && listed(&world).len() == 3,
         "{said}"
     );
-    let ran = world.run(&["rejected", "retry", "--agent", "alice", "--json"]);
-    let retried: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let ran = world.run("rejected retry --agent alice --json");
+    let retried = parse_json(&ran.out);
     let retried = &retried["retried"];
     assert_eq!(
         (ran.code, &retried[0]["event"], &retried[1]["event"]),
@@ -162,19 +164,17 @@ fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
 fn drop_deletes_only_the_named_rejected_files() {
     let world = world();
     let before = world.everything();
-    assert_contains!(world.fails(2, &["rejected", "drop", "--all"]), "--yes");
-    assert_contains!(world.fails(2, &["rejected", "drop"]), "SEQ|NAME");
+    assert_contains!(world.fails(2, "rejected drop --all"), "--yes");
+    assert_contains!(world.fails(2, "rejected drop"), "SEQ|NAME");
     assert_eq!(world.everything(), before);
     assert_eq!(
-        world
-            .ok(&["rejected", "drop", "one.json", "one.json", "--yes"])
-            .trim(),
+        world.ok("rejected drop one.json one.json --yes").trim(),
         "removed 1 rejected file"
     );
     assert_eq!(listed(&world).len(), 2);
     assert_eq!(
         world
-            .items(&["rejected", "drop", "--all", "--yes"])
+            .items("rejected drop --all --yes")
             .as_array()
             .map(Vec::len),
         Some(2)
@@ -183,19 +183,19 @@ fn drop_deletes_only_the_named_rejected_files() {
         (listed(&world).len(), world.names("rejected/alice")),
         (0, Vec::new())
     );
-    assert_eq!(world.json(&["status"])["rejected"], json!([]));
+    assert_eq!(world.json("status")["rejected"], json!([]));
 }
 
 #[test]
 fn a_rejection_of_the_person_leaves_pending_when_its_file_is_dropped() {
     let world = world();
     world.drop_file("human", "own.json", r#"{"to": "nobody", "body": "x"}"#);
-    let items = || world.json(&["pending"])["items"].clone();
+    let items = || world.json("pending")["items"].clone();
     assert_eq!(items()[0]["kind"], "rejection");
-    world.ok(&["rejected", "drop", "own.json", "--yes"]);
+    world.ok("rejected drop own.json --yes");
     assert_eq!(items(), json!([]));
     let agents: Vec<Value> = world.inbox("alice");
-    world.ok(&["rejected", "drop", "--all", "--yes"]);
+    world.ok("rejected drop --all --yes");
     assert_eq!(
         world.inbox("alice"),
         agents,
@@ -209,8 +209,7 @@ fn unusual_files_in_rejected_are_listed_correctly() {
     // A file named like an explanation, a directory, and an explanation without its rejected file.
     world.drop_file("alice", "x.error.json", "[]");
     files::make_dir(world.room("outbox/alice/d.json"));
-    world.drop_file("alice", "taken.json", "[]");
-    world.pass();
+    world.route("alice", "taken.json", "[]");
     let names = world.names("rejected/alice");
     let taken = names
         .iter()
@@ -228,21 +227,12 @@ fn unusual_files_in_rejected_are_listed_correctly() {
         );
     }
     assert_eq!(names.len(), 4);
-    assert!(world.json(&["rejected", "show", "x.error.json"])["text"] == "[]");
-    assert_contains!(
-        world.ok(&["rejected", "show", "d.json"]),
-        "cannot show the file"
-    );
-    assert_contains!(
-        world.fails(3, &["rejected", "retry", "taken.json"]),
-        "was removed"
-    );
-    assert_contains!(
-        world.ok(&["rejected", "show", "900"]),
-        "cannot read its explanation"
-    );
+    assert!(world.json("rejected show x.error.json")["text"] == "[]");
+    assert_contains!(world.ok("rejected show d.json"), "cannot show the file");
+    assert_contains!(world.fails(3, "rejected retry taken.json"), "was removed");
+    assert_contains!(world.ok("rejected show 900"), "cannot read its explanation");
     assert_eq!(
-        world.ok(&["rejected", "drop", "--all", "--yes"]).trim(),
+        world.ok("rejected drop --all --yes").trim(),
         "removed 4 rejected files"
     );
     assert_eq!(
@@ -259,7 +249,7 @@ fn status_names_the_command_that_fixes_each_problem() {
     let world = world();
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
     world.drop_file("alice", "waits.json", r#"{"to": "bob", "body": "x"}"#);
-    let text = world.ok(&["status"]);
+    let text = world.ok("status");
     for said in [
         "undelivered 1 in outboxes, 1 in unregistered outboxes\n",
         "rejected    2 files of alice, newest first:",
@@ -269,19 +259,18 @@ fn status_names_the_command_that_fixes_each_problem() {
         assert!(text.contains(said), "{said}: {text}");
     }
     let calm = World::with(&["alice"]);
-    assert_contains!(calm.ok(&["status"]), "undelivered none");
+    assert_contains!(calm.ok("status"), "undelivered none");
 }
 
 #[test]
 fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
     let world = World::alice_and_bob();
-    world.drop_file(
+    world.route(
         "alice",
         "turn.ndjson",
         "{\"to\": \"bob\", \"body\": \"one\"}\n{\"to\": \"bbo\", \"body\": \"two\"}\n",
     );
-    world.pass();
-    let list = world.items(&["rejected", "list"]);
+    let list = world.items("rejected list");
     assert_eq!(
         (
             list.as_array().map(Vec::len),
@@ -290,43 +279,45 @@ fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
         ),
         (Some(1), &json!(2), &Value::Null)
     );
-    let text = world.ok(&["rejected", "show", &list[0]["seq"].to_string()]);
-    assert_contains!(text, "turn.ndjson, line 2", "\"two\"");
-    world.ok(&["agent", "add", "bbo"]);
-    assert_contains!(world.ok(&["rejected", "retry", "--all"]), "for bbo");
+    assert_contains!(
+        world.ok(&["rejected", "show", &list[0]["seq"].to_string()]),
+        "turn.ndjson, line 2",
+        "\"two\""
+    );
+    world.ok("agent add bbo");
+    assert_contains!(world.ok("rejected retry --all"), "for bbo");
     assert_eq!(
         (world.bodies("bbo"), world.bodies("bob")),
         (vec!["two".to_owned()], vec!["one".to_owned()])
     );
-    assert_eq!(world.items(&["rejected", "list"]), json!([]));
+    assert_eq!(world.items("rejected list"), json!([]));
 }
 
 /// Alice dropped a file of three lines; these have an unregistered recipient.
 fn lines(refused: &[usize]) -> World {
     let world = World::alice_and_bob();
     let to = |n: &usize| if refused.contains(n) { "bbo" } else { "bob" };
-    world.drop_file(
+    world.route(
         "alice",
         "turn.ndjson",
         (1..=3)
             .map(|n| format!("{{\"to\": \"{}\", \"body\": \"line {n}\"}}\n", to(&n)))
             .collect::<String>(),
     );
-    world.pass();
     world
 }
 
 #[test]
 fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
     let world = lines(&[1, 2, 3]);
-    let listed = world.items(&["rejected", "list"]);
+    let listed = world.items("rejected list");
     assert_eq!(
         (listed.as_array().map(Vec::len), &listed[2]["line"]),
         (Some(3), &json!(1)),
         "{listed}"
     );
-    world.ok(&["agent", "add", "bbo"]);
-    let retried = world.items(&["rejected", "retry", "turn.ndjson"]);
+    world.ok("agent add bbo");
+    let retried = world.items("rejected retry turn.ndjson");
     assert_eq!(retried.as_array().map(Vec::len), Some(3), "{retried}");
     assert_eq!(world.bodies("bbo").len(), 3);
     // No entry or explanation of this number remains.
@@ -342,8 +333,8 @@ fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
     );
     assert_eq!(
         (
-            world.items(&["rejected", "list"]),
-            world.json(&["status"])["rejected"].clone()
+            world.items("rejected list"),
+            world.json("status")["rejected"].clone()
         ),
         (json!([]), json!([]))
     );
@@ -352,9 +343,9 @@ fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
 #[test]
 fn a_file_of_lines_is_removed_after_each_line_was_retried() {
     let world = lines(&[1, 2, 3]);
-    world.ok(&["agent", "add", "bbo"]);
+    world.ok("agent add bbo");
     let seqs: Vec<String> = world
-        .items(&["rejected", "list"])
+        .items("rejected list")
         .as_array()
         .expect("a list")
         .iter()
@@ -375,30 +366,35 @@ fn a_file_of_lines_is_removed_after_each_line_was_retried() {
 #[test]
 fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
     let world = lines(&[2, 3]);
-    let said = world.fails(2, &["rejected", "show", "turn.ndjson"]);
-    assert_contains!(said, "(line 2)", "(line 3)");
-    world.ok(&["agent", "add", "bbo"]);
-    world.drop_file(
+    assert_contains!(
+        world.fails(2, "rejected show turn.ndjson"),
+        "(line 2)",
+        "(line 3)"
+    );
+    world.ok("agent add bbo");
+    world.route(
         "alice",
         "turn.ndjson",
         "{\"to\": \"nobody\", \"body\": \"another file\"}\n",
     );
-    world.pass();
-    let said = world.fails(2, &["rejected", "retry", "turn.ndjson"]);
-    assert_contains!(said, "(line 1)", "(line 2)");
+    assert_contains!(
+        world.fails(2, "rejected retry turn.ndjson"),
+        "(line 1)",
+        "(line 2)"
+    );
     assert_eq!(
         world
             .items(&[
                 "rejected",
                 "drop",
-                &world.items(&["rejected", "list"])[0]["seq"].to_string(),
+                &world.items("rejected list")[0]["seq"].to_string(),
                 "--yes"
             ])
             .as_array()
             .map(Vec::len),
         Some(1)
     );
-    world.ok(&["rejected", "retry", "turn.ndjson"]);
+    world.ok("rejected retry turn.ndjson");
     let mut bodies = world.bodies("bbo");
     bodies.sort();
     assert_eq!(

@@ -22,8 +22,8 @@ fn file() -> (World, String) {
 
 fn registered(world: World) -> (World, String) {
     world.pass();
-    let number = world.items(&["rejected", "list"])[0]["seq"].to_string();
-    world.ok(&["agent", "add", "bbo"]);
+    let number = world.items("rejected list")[0]["seq"].to_string();
+    world.ok("agent add bbo");
     (world, number)
 }
 
@@ -81,8 +81,10 @@ fn retries_at_the_same_time_deliver_once() {
         at_once(&world, &commands);
         assert_eq!(world.inbox("bbo").len(), 1, "{:?}", world.bodies("bbo"));
         assert_eq!(world.names("rejected/alice"), Vec::<String>::new());
-        let said = world.fails(3, &["rejected", "retry", &number]);
-        assert_contains!(said, "sent again or removed");
+        assert_contains!(
+            world.fails(3, &["rejected", "retry", &number]),
+            "sent again or removed"
+        );
     }
 }
 
@@ -97,7 +99,7 @@ fn a_retry_and_a_drop_at_the_same_time_do_one_of_both() {
             ],
         );
         assert!(world.inbox("bbo").len() <= 1);
-        assert_eq!(world.items(&["rejected", "list"]), json!([]));
+        assert_eq!(world.items("rejected list"), json!([]));
     }
 }
 
@@ -108,10 +110,9 @@ fn the_retry_after_a_retry_that_was_killed_is_a_duplicate() {
         restored(&world, |world| {
             drop(world.ok(&["rejected", "retry", &number]))
         });
-        let said = world.ok(&["rejected", "retry", &number]);
-        assert_contains!(said, "duplicate");
+        assert_contains!(world.ok(&["rejected", "retry", &number]), "duplicate");
         assert_eq!(
-            (world.bodies("bbo"), world.items(&["rejected", "list"])),
+            (world.bodies("bbo"), world.items("rejected list")),
             (vec!["two".to_owned()], json!([]))
         );
     }
@@ -150,13 +151,13 @@ fn another_content_after_a_killed_retry_is_rejected_and_kept() {
         );
         assert_eq!(world.bodies("bbo"), ["two"]);
         // Its own retry also belongs to the first rejection.
-        let listed = world.items(&["rejected", "list"]);
+        let listed = world.items("rejected list");
         assert_eq!(
             (listed.as_array().map(Vec::len), &listed[0]["code"]),
             (Some(1), &json!("retried")),
             "{listed}"
         );
-        world.fails(65, &["rejected", "retry", "--all"]);
+        world.fails(65, "rejected retry --all");
         assert_eq!(world.bodies("bbo"), ["two"]);
     }
 }
@@ -164,19 +165,18 @@ fn another_content_after_a_killed_retry_is_rejected_and_kept() {
 #[test]
 fn a_retry_that_was_rejected_again_twice_is_delivered_once() {
     let world = World::alice_and_bob();
-    world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "two"}"#);
-    world.pass();
-    let number = world.items(&["rejected", "list"])[0]["seq"].to_string();
+    world.route("alice", "one.json", r#"{"to": "bbo", "body": "two"}"#);
+    let number = world.items("rejected list")[0]["seq"].to_string();
     restored(&world, |world| {
         drop(world.fails(65, &["rejected", "retry", &number]))
     });
     world.fails(65, &["rejected", "retry", &number]);
     assert_eq!(
-        world.items(&["rejected", "list"]).as_array().map(Vec::len),
+        world.items("rejected list").as_array().map(Vec::len),
         Some(2)
     );
-    world.ok(&["agent", "add", "bbo"]);
-    let retried = world.items(&["rejected", "retry", "--all"]);
+    world.ok("agent add bbo");
+    let retried = world.items("rejected retry --all");
     let became: Vec<&Value> = retried
         .as_array()
         .expect("a list")
@@ -227,20 +227,17 @@ fn a_file_of_lines_that_is_retried_as_a_whole_has_each_line_delivered_once() {
             )
         })
         .collect();
-    world.drop_file("alice", "big.ndjson", &lines);
-    world.pass();
-    let listed = world.items(&["rejected", "list"]);
+    world.route("alice", "big.ndjson", &lines);
+    let listed = world.items("rejected list");
     assert_eq!(
         (listed.as_array().map(Vec::len), &listed[0]["code"]),
         (Some(1), &json!("too_large")),
         "{listed}"
     );
     world.write("settings.toml", "");
-    restored(&world, |world| {
-        drop(world.ok(&["rejected", "retry", "big.ndjson"]))
-    });
+    restored(&world, |world| drop(world.ok("rejected retry big.ndjson")));
     assert_eq!(world.bodies("bob").len(), 30);
-    world.run(&["rejected", "retry", "big.ndjson"]);
+    world.run("rejected retry big.ndjson");
     assert_eq!(world.bodies("bob").len(), 30);
 }
 
@@ -249,13 +246,12 @@ fn each_line_that_is_rejected_again_can_be_retried_by_itself() {
     // P290
     let world = World::alice_and_bob().settings("message_bytes = 1024\n");
     let long = format!("{{\"to\": \"bob\", \"body\": \"{}\"}}\n", "x".repeat(2000));
-    world.drop_file("alice", "m.ndjson", &long);
-    world.pass();
+    world.route("alice", "m.ndjson", &long);
     let lines = ["one", "two"].map(|body| format!("{{\"to\": \"carl\", \"body\": \"{body}\"}}\n"));
     files::write(world.path().join("fixed.ndjson"), lines.concat());
-    world.run(&["rejected", "retry", "m.ndjson", "fixed.ndjson"]);
-    world.ok(&["agent", "add", "carl"]);
-    world.ok(&["rejected", "retry", "--all"]);
+    world.run("rejected retry m.ndjson fixed.ndjson");
+    world.ok("agent add carl");
+    world.ok("rejected retry --all");
     let mut bodies = world.bodies("carl");
     bodies.sort();
     assert_eq!(bodies, ["one", "two"]);
@@ -266,13 +262,11 @@ fn a_retry_in_another_form_of_file_is_a_duplicate() {
     // P290
     let world = World::with(&["alice"]);
     let text = r#"{"to": "carl", "body": "one"}"#;
-    world.drop_file("alice", "m.json", text);
-    world.pass();
-    world.ok(&["agent", "add", "carl"]);
-    let number = world.items(&["rejected", "list"])[0]["seq"].clone();
+    world.route("alice", "m.json", text);
+    world.ok("agent add carl");
+    let number = world.items("rejected list")[0]["seq"].clone();
     for form in ["json", "ndjson", "json"] {
-        world.drop_file("alice", &format!("retry~{number}~m.{form}"), text);
-        world.pass();
+        world.route("alice", &format!("retry~{number}~m.{form}"), text);
     }
     assert_eq!(world.bodies("carl"), ["one"]);
 }
@@ -285,15 +279,14 @@ fn a_line_that_was_rejected_in_a_retry_of_its_file_is_delivered_once() {
         .concat();
     for whole_file_first in [true, false] {
         let world = World::alice_and_bob().settings("message_bytes = 1024\n");
-        world.drop_file("alice", "m.ndjson", "x".repeat(2000));
-        world.pass();
-        let whole = world.items(&["rejected", "list"])[0]["seq"].to_string();
+        world.route("alice", "m.ndjson", "x".repeat(2000));
+        let whole = world.items("rejected list")[0]["seq"].to_string();
         let fixed = replacement(&world, "fixed.ndjson", &lines);
         restored(&world, |world| {
             drop(world.fails(65, &["rejected", "retry", &whole, &fixed]))
         });
-        let line = world.items(&["rejected", "list"])[0]["seq"].to_string();
-        world.ok(&["agent", "add", "carl"]);
+        let line = world.items("rejected list")[0]["seq"].to_string();
+        world.ok("agent add carl");
         let retry = |number: &str| match number == whole {
             true => world.items(&["rejected", "retry", number, &fixed]),
             false => world.items(&["rejected", "retry", number]),
@@ -310,7 +303,7 @@ fn a_line_that_was_rejected_in_a_retry_of_its_file_is_delivered_once() {
             (vec!["one".to_owned()], vec!["two".to_owned()]),
             "{retried:?}"
         );
-        assert_eq!(world.items(&["rejected", "list"]), json!([]));
+        assert_eq!(world.items("rejected list"), json!([]));
     }
 }
 
@@ -322,9 +315,9 @@ fn a_retry_is_listed_by_the_name_of_the_first_file() {
     }
     world.pass();
     for _ in 0..2 {
-        world.fails(65, &["rejected", "retry", "--all"]);
+        world.fails(65, "rejected retry --all");
     }
-    let listed = world.items(&["rejected", "list"]);
+    let listed = world.items("rejected list");
     let mut names: Vec<&Value> = listed
         .as_array()
         .into_iter()
@@ -340,7 +333,7 @@ fn a_rejection_leaves_the_pending_list_when_a_retry_is_accepted() {
     // P137
     for (world, number) in [line(), file()] {
         let pending = || {
-            let items = world.json(&["pending", "--as", "alice"])["items"].clone();
+            let items = world.json("pending --as alice")["items"].clone();
             items.as_array().map(Vec::len)
         };
         assert_eq!(pending(), Some(1));
@@ -348,7 +341,7 @@ fn a_rejection_leaves_the_pending_list_when_a_retry_is_accepted() {
         let wrong = replacement(&world, "wrong.json", r#"{"to": "bbx", "body": "two"}"#);
         world.fails(65, &["rejected", "retry", &number, &wrong]);
         assert_eq!(pending(), Some(2));
-        let again = world.items(&["rejected", "list"])[0]["seq"].to_string();
+        let again = world.items("rejected list")[0]["seq"].to_string();
         let right = replacement(&world, "right.json", r#"{"to": "bbo", "body": "two"}"#);
         world.ok(&["rejected", "retry", &again, &right]);
         assert_eq!(pending(), Some(0));

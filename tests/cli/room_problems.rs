@@ -79,21 +79,9 @@ fn a_missing_room_is_reported_before_any_other_problem() {
 #[test]
 fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
     let world = World::alice_and_bob();
-    world.ok(&[
-        "send", "bob", "which?", "--type", "question", "--as", "alice",
-    ]);
-    world.run(&[
-        "ask",
-        "bob",
-        "deploy?",
-        "--options",
-        "yes,no",
-        "--timeout",
-        "10ms",
-        "--as",
-        "alice",
-    ]);
-    world.ok(&["claim", "src/a", "--as", "alice"]);
+    world.ok("send bob which? --type question --as alice");
+    world.run("ask bob deploy? --options yes,no --timeout 10ms --as alice");
+    world.ok("claim src/a --as alice");
     let registry = world.text("registry.json");
     for (file, content) in [
         (
@@ -121,11 +109,11 @@ fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
                 "{words:?}: {ran:?}"
             );
         }
-        let status = world.run(&["status"]);
+        let status = world.run("status");
         assert_eq!(status.code, 65, "{status:?}");
         assert!(status.out.contains(&place), "{status:?}");
         files::remove_file(world.room(file));
         world.write("registry.json", &registry);
     }
-    world.ok(&["status"]);
+    world.ok("status");
 }

@@ -1,29 +1,27 @@
 //! `mailbag send`
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 #[test]
 fn the_sender_is_named_or_known_from_the_environment() {
     let world = World::alice_and_bob();
-    let unnamed = world.run_env(&["send", "bob", "hi"], "MAILBAG_TEST_ANCESTRY", "unknown");
-    let said = unnamed.fails(2, &["send"]);
-    assert_contains!(said, "--as", "MAILBAG_AGENT");
+    let unnamed = world.run_env("send bob hi", "MAILBAG_TEST_ANCESTRY", "unknown");
+    assert_contains!(unnamed.fails(2, &["send"]), "--as", "MAILBAG_AGENT");
     world
-        .program(&["send", "bob", "one"])
+        .program("send bob one")
         .env("MAOS_AGENT_ID", "alice")
         .assert()
         .success();
     let both = [("MAILBAG_AGENT", "alice"), ("MAOS_AGENT_ID", "nobody")];
-    world
-        .program(&["send", "bob", "two"])
-        .envs(both)
-        .assert()
-        .success();
+    world.program("send bob two").envs(both).assert().success();
     assert_eq!(world.bodies("bob"), ["one", "two"]);
-    let said = world.fails(3, &["send", "bob", "hi", "--as", "alcie"]);
-    assert_contains!(said, "did you mean alice?", "mailbag agent add alcie");
+    assert_contains!(
+        world.fails(3, "send bob hi --as alcie"),
+        "did you mean alice?",
+        "mailbag agent add alcie"
+    );
 }
 
 #[test]
@@ -31,20 +29,17 @@ fn send_rejects_an_agent_that_cannot_send_before_it_writes() {
     let world = World::with(&["bob"])
         .agent("alice", &["--uid", "54321"])
         .agent("carol", &["--status", "retired"]);
+    assert_contains!(world.fails(65, "send bob hi --as alice"), "user 54321");
     assert_contains!(
-        world.fails(65, &["send", "bob", "hi", "--as", "alice"]),
-        "user 54321"
-    );
-    assert_contains!(
-        world.fails(65, &["send", "bob", "hi", "--as", "carol"]),
+        world.fails(65, "send bob hi --as carol"),
         "--status offline"
     );
     // A file in a retired agent's outbox is still reported.
     world.drop_file("carol", "x.json", r#"{"to": "bob", "body": "still here"}"#);
-    let status = world.json(&["status"]);
+    let status = world.json("status");
     assert_eq!(status["unregistered"][0]["reason"], "the agent is retired");
-    world.ok(&["agent", "set", "carol", "--status", "offline"]);
-    world.ok(&["inbox", "bob"]);
+    world.ok("agent set carol --status offline");
+    world.ok("inbox bob");
     assert_eq!(world.bodies("bob"), ["still here"]);
 }
 
@@ -53,10 +48,7 @@ fn an_open_room_takes_mail_from_whoever_writes() {
     let world = World::with(&["bob"]).settings("admission = \"open\"\n");
     world.send("agent_writer_1_x", "bob", "hello");
     assert_eq!(world.bodies("bob"), ["hello"]);
-    assert_eq!(
-        world.json(&["agent", "show", "agent_writer_1_x"])["role"],
-        "writer"
-    );
+    assert_eq!(world.json("agent show agent_writer_1_x")["role"], "writer");
     // Names that differ only in letter case are one name.
     world.send("Agent_Writer_1_X", "bob", "again");
     assert_eq!(world.inbox("bob")[1]["from"], "agent_writer_1_x");
@@ -85,21 +77,15 @@ fn send_does_not_write_a_message_that_the_router_would_reject() {
 #[test]
 fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     let world = World::with(&["alice", "bob", "carol"]);
-    world.ok(&["send", "bob", "carol", "to both", "--as", "alice"]);
+    world.ok("send bob carol 'to both' --as alice");
     world
-        .pipe(&["send", "bob", "--as", "alice"], "piped\nin two lines\n")
+        .pipe("send bob --as alice", "piped\nin two lines\n")
         .ok(&["a pipe"]);
     world
-        .pipe(
-            &["send", "bob", "-", "--as", "alice", "--subject", "s"],
-            "dash\n",
-        )
+        .pipe("send bob - --as alice --subject s", "dash\n")
         .ok(&["a dash"]);
     world
-        .pipe(
-            &["send", "bob", "--subject", "only", "--as", "alice"],
-            "not read",
-        )
+        .pipe("send bob --subject only --as alice", "not read")
         .ok(&["a subject"]);
     assert_eq!(
         world.bodies("bob"),
@@ -108,35 +94,24 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     assert_eq!(world.bodies("carol"), ["to both"]);
     // An address in the place of the body is rejected, because otherwise the mistake would go
     // unnoticed.
-    let said = world.fails(2, &["send", "bob", "carol", "--as", "alice"]);
-    assert_contains!(said, "mailbag send bob carol BODY");
-    let said = world.fails(65, &["send", "bob", "it's", "done", "now", "--as", "alice"]);
     assert_contains!(
-        said,
+        world.fails(2, "send bob carol --as alice"),
+        "mailbag send bob carol BODY"
+    );
+    assert_contains!(
+        world.fails(65, &["send", "bob", "it's", "done", "now", "--as", "alice"]),
         r"put it in quotation marks: `mailbag send bob 'it'\''s done now'`"
     );
-    let said = world.fails(65, &["send", "bbo", "hello", "--as", "alice"]);
+    let said = world.fails(65, "send bbo hello --as alice");
     assert!(!said.contains("quotation marks"), "{said}");
     world
-        .pipe(&["send", "bob", "-", "--as", "alice"], "carol")
+        .pipe("send bob - --as alice", "carol")
         .ok(&["the word itself"]);
-    world.ok(&[
-        "send",
-        "bob",
-        "carol",
-        "",
-        "--subject",
-        "no body",
-        "--as",
-        "alice",
-    ]);
+    world.ok("send bob carol '' --subject 'no body' --as alice");
     assert_eq!(world.inbox("carol")[1]["subject"], "no body");
-    let said = world.pipe(&["send", "bob", "-", "--as", "alice"], b"\xff\xfe".to_vec());
+    let said = world.pipe("send bob - --as alice", b"\xff\xfe".to_vec());
     assert!(said.code == 2 && said.err.contains("UTF-8"), "{said:?}");
-    assert_contains!(
-        world.fails(65, &["send", "bob", "--as", "alice"]),
-        "has no text"
-    );
+    assert_contains!(world.fails(65, "send bob --as alice"), "has no text");
 }
 
 #[test]
@@ -193,8 +168,11 @@ fn send_attaches_context_files_by_name_and_other_files_as_copies() {
         json!([{"name": "notes.txt", "content": "a note"}])
     );
     files::write(&notes, vec![b'x'; 300 << 10]);
-    let said = send("notes.txt").fails(2, &["a large file"]);
-    assert_contains!(said, "context/", "256 KiB");
+    assert_contains!(
+        send("notes.txt").fails(2, &["a large file"]),
+        "context/",
+        "256 KiB"
+    );
     send("missing.txt").fails(3, &["no file"]);
 }
 
@@ -210,12 +188,12 @@ fn check_reports_everything_and_sends_nothing() {
     write("bad2.json", r#"{"to": "bob", "#);
     let before = world.everything();
     assert_contains!(
-        world.ok(&["send", "--dry-run", "--file", "good.json", "--as", "alice"]),
+        world.ok("send --dry-run --file good.json --as alice"),
         "to bob"
     );
-    let ran = world.run(&["send", "--dry-run", "--file", "*.json", "--json"]);
+    let ran = world.run("send --dry-run --file *.json --json");
     assert_eq!(ran.code, 65);
-    let checked: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let checked = parse_json(&ran.out);
     assert_eq!(checked["messages"].as_array().map(Vec::len), Some(3));
     let bad: Vec<&Value> = checked["messages"][0]["problems"]
         .as_array()
@@ -231,22 +209,19 @@ fn check_reports_everything_and_sends_nothing() {
     assert_contains!(
         world
             .pipe(
-                &["send", "--dry-run", "--file", "-", "--as", "alice"],
+                "send --dry-run --file - --as alice",
                 r#"{"to": "bbo", "body": "x"}"#
             )
             .out,
         "did you mean bob?"
     );
-    world.fails(3, &["send", "--dry-run", "--file", "missing.json"]);
+    world.fails(3, "send --dry-run --file missing.json");
     assert_eq!(world.everything(), before);
     // The same without a room.
     let nowhere = World::empty();
     assert_eq!(
         nowhere
-            .pipe(
-                &["send", "--dry-run", "--file", "-"],
-                r#"{"to": "bob", "body": "hi"}"#
-            )
+            .pipe("send --dry-run --file -", r#"{"to": "bob", "body": "hi"}"#)
             .code,
         0
     );

@@ -1,8 +1,8 @@
 //! `mailbag share`
 
 use crate::files;
-use crate::world::{World, sha256};
-use serde_json::{Value, json};
+use crate::world::{World, parse_json, sha256};
+use serde_json::json;
 use std::fs;
 
 fn file(world: &World, name: &str, content: impl AsRef<[u8]>) -> String {
@@ -73,10 +73,7 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
             "--json",
         ]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        (
-            serde_json::from_str::<Value>(&ran.out).expect("JSON"),
-            ran.err,
-        )
+        (parse_json(&ran.out), ran.err)
     };
     let (first, said) = share("one");
     assert_eq!(
@@ -139,11 +136,10 @@ fn share_rejects_everything_but_a_regular_file() {
     share("none.md", 3, "no file");
     share("none/none.md", 3, "no file");
     for category in ["../up", "a/b", ".hidden", ""] {
-        let said = world.fails(
+        assert_contains!(world.fails(
             2,
             &["share", &notes, "--category", category, "--as", "alice"],
-        );
-        assert_contains!(said, "is not a valid category"; "{category}");
+        ), "is not a valid category"; "{category}");
     }
     assert_eq!(world.everything(), before);
 }

@@ -1,21 +1,12 @@
 //! Spellings that people bring from other mail programs are understood.
 
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::json;
 
 #[test]
 fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
     let world = World::alice_and_bob();
-    world.ok(&[
-        "message",
-        "send",
-        "bob",
-        "hello",
-        "--as",
-        "alice",
-        "--channel",
-        "design",
-    ]);
+    world.ok("message send bob hello --as alice --channel design");
     let pairs: [(&[&str], &[&str]); 3] = [
         (&["message", "inbox", "bob"], &["inbox", "bob"]),
         (&["--json", "message", "list"], &["--json", "list"]),
@@ -25,15 +16,13 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
         assert_eq!(world.ok(theirs), world.ok(ours), "{theirs:?}");
     }
     for roster in [&["roster"][..], &["-q", "channel", "roster", "design"]] {
-        let shown = world.ok(roster);
-        assert_contains!(shown, "alice", "bob"; "{roster:?}");
+        assert_contains!(world.ok(roster), "alice", "bob"; "{roster:?}");
     }
-    let missing = world.fails(3, &["channel", "roster", "desing"]);
-    assert_contains!(missing, "design");
-    world.fails(2, &["message", "sing"]);
+    assert_contains!(world.fails(3, "channel roster desing"), "design");
+    world.fails(2, "message sing");
     // In other positions, such a word keeps its meaning.
     world.send("alice", "bob", "roster");
-    world.ok(&["send", "bob", "--as", "alice", "message"]);
+    world.ok("send bob --as alice message");
     assert_eq!(world.bodies("bob"), ["hello", "roster", "message"]);
 }
 
@@ -42,18 +31,10 @@ fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all
     let world = World::alice_and_bob().agent("carol", &["--role", "tester"]);
     let check = |message: serde_json::Value| {
         let ran = world.pipe(
-            &[
-                "send",
-                "--dry-run",
-                "--file",
-                "-",
-                "--as",
-                "alice",
-                "--json",
-            ],
+            "send --dry-run --file - --as alice --json",
             message.to_string(),
         );
-        let checked: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+        let checked = parse_json(&ran.out);
         checked["messages"][0].clone()
     };
     let one = check(json!({"body": "@bob please look at `@code`"}));
@@ -88,10 +69,7 @@ fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all
 fn the_inbox_is_listed_for_an_agent_named_as_elsewhere() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
-    assert_eq!(
-        world.ok(&["inbox", "--as", "bob"]),
-        world.ok(&["inbox", "bob"])
-    );
-    assert_contains!(world.ok(&["inbox", "--as", "bob"]), "hello");
-    world.fails(2, &["inbox", "alice", "--as", "bob"]);
+    assert_eq!(world.ok("inbox --as bob"), world.ok("inbox bob"));
+    assert_contains!(world.ok("inbox --as bob"), "hello");
+    world.fails(2, "inbox alice --as bob");
 }

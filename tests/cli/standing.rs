@@ -1,7 +1,7 @@
 //! Errors after the effect: they name the completed effect, so that a caller does not repeat it.
 
 use crate::files;
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, lossy};
 use serde_json::Value;
 use std::fs::File;
 use std::process::Stdio;
@@ -18,20 +18,16 @@ fn to_a_full_disk(world: &World, args: &[&str]) -> (i32, String) {
         .stdout(full)
         .output()
         .expect("the program runs");
-    (
-        output.status.code().unwrap_or(-1),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
+    (output.status.code().unwrap_or(-1), lossy(&output.stderr))
 }
 
 #[test]
 fn a_full_output_does_not_make_anybody_send_twice() {
     let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "hello");
-    world.drop_file("alice", "bad.json", r#"{"to": "carol", "body": "hello"}"#);
-    world.pass();
+    world.route("alice", "bad.json", r#"{"to": "carol", "body": "hello"}"#);
     world.write("notes.md", "a text");
-    world.ok(&["take", "--as", "bob", "--holder", "one"]);
+    world.ok("take --as bob --holder one");
     let notes = world.room("notes.md").display().to_string();
     let commands: [&[&str]; 8] = [
         &["send", "bob", "hello", "--as", "alice"],
@@ -121,7 +117,7 @@ mod traced {
     }
 
     fn sending(world: World, plan: Plan) -> (World, End, String) {
-        let send = world.bare(&["send", "bob", "hello", "--as", "alice"]);
+        let send = world.bare("send bob hello --as alice");
         let outcome = Tracer::new(world.path())
             .and_then(|mut tracer| tracer.run(send, plan))
             .expect("a traced run");
@@ -183,7 +179,7 @@ fn a_pass_that_fails_for_good_names_the_message_once() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "first");
     files::write(world.room("spool/room"), "another\n");
-    let Ran { code, out, err } = world.run(&["send", "-q", "bob", "hello", "--as", "alice"]);
+    let Ran { code, out, err } = world.run("send -q bob hello --as alice");
     assert_eq!(
         (code, err.matches("do not send it again").count()),
         (1, 1),

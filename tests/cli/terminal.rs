@@ -1,6 +1,6 @@
 //! Output at a terminal: the pager, widths, times and progress. `script` is a real terminal of 80 columns and 24 rows.
 
-use crate::world::World;
+use crate::world::{World, lossy};
 use std::process::Command;
 use unicode_width::UnicodeWidthStr;
 
@@ -13,7 +13,7 @@ fn shown(world: &World, words: &[&str], with: impl FnOnce(&mut Command)) -> Stri
         command.env("TERM", "xterm").env("MAILBAG_PAGER", "cat");
         with(command);
     });
-    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    let text = lossy(&output.stdout).replace('\r', "");
     assert!(output.status.success(), "{words:?}: {text}");
     text
 }
@@ -37,14 +37,13 @@ fn full() -> World {
     for n in 0..30 {
         let message =
             serde_json::json!({"to": "alice", "subject": text, "body": text, "type": "question"});
-        world.drop_file(LONG, &format!("{n:02}.json"), message.to_string());
+        world.mail(LONG, &format!("{n:02}.json"), &message);
     }
-    world.drop_file(
+    world.route(
         LONG,
         &format!("{LONG}.json"),
         r#"{"to": "nobody-with-this-name", "body": "x"}"#,
     );
-    world.pass();
     let subject = format!("src/{LONG}/**");
     world.ok(&["claim", &subject, "--note", &text, "--as", LONG]);
     world.run(&[
@@ -223,16 +222,13 @@ fn a_digest_at_a_terminal_has_no_markdown() {
         !text.contains('\\') && !text.contains("# D") && !text.contains("|--"),
         "{text}"
     );
-    assert_contains!(
-        world.ok(&["log", "digest"]),
-        "## Messages\n\n| agent | sent"
-    );
+    assert_contains!(world.ok("log digest"), "## Messages\n\n| agent | sent");
 }
 
 #[test]
 fn long_commands_show_their_progress_at_a_terminal_only() {
     let world = full();
-    world.ok(&["read", "--all", "--as", "alice"]);
+    world.ok("read --all --as alice");
     let copy = world.path().join("copy").display().to_string();
     let commands: &[(&[&str], &str)] = &[
         (&["log", "verify"], "MiB so far"),
@@ -258,10 +254,7 @@ fn long_commands_show_their_progress_at_a_terminal_only() {
             .env("MAILBAG_TEST_PROGRESS_MS", "0")
             .output()
             .expect("it runs");
-        assert!(
-            !String::from_utf8_lossy(&output.stderr).contains(part),
-            "{words:?}"
-        );
+        assert!(!lossy(&output.stderr).contains(part), "{words:?}");
         std::fs::remove_dir_all(&copy).ok();
     }
 }

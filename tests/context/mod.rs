@@ -5,7 +5,7 @@ mod starting;
 use crate::approvals::{pass, run_at, say, time};
 use crate::files;
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
 
@@ -40,7 +40,7 @@ fn room() -> Town {
     .enumerate()
     {
         town.mail(from, &format!("{n}.json"), message);
-        town.ok(&["run", "--once", "-q"]);
+        town.ok("run --once -q");
     }
     town
 }
@@ -49,7 +49,7 @@ fn room() -> Town {
 fn an_agent_gets_its_open_threads_goals_decisions_claims_and_the_files() {
     // P174
     let town = room();
-    let context = town.json(&["context", "--as", "alice"]);
+    let context = town.json("context --as alice");
     let threads = context["conversation"].as_array().expect("threads");
     let first: Vec<&Value> = threads
         .iter()
@@ -92,7 +92,7 @@ fn an_agent_gets_its_open_threads_goals_decisions_claims_and_the_files() {
         (&of("logo.png")["first_line"], &of("logo.png")["size"]),
         (&Value::Null, &json!(6))
     );
-    let text = town.ok(&["context", "--as", "alice"]);
+    let text = town.ok("context --as alice");
     for line in [
         "- “Sign in with a passkey”",
         "- web (src/web/**)",
@@ -125,7 +125,7 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
             "subject": format!("Thread {}", n % 7), "body": format!("Step {n} {}", "and so on ".repeat(20))}),
         );
     }
-    town.ok(&["run", "--once", "-q"]);
+    town.ok("run --once -q");
     let mut before = 0;
     for budget in [100, 200, 400, 1000, 2000, 5000] {
         let asked = budget.to_string();
@@ -152,23 +152,17 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
             );
         }
     }
-    assert_contains!(
-        town.fails(2, &["context", "--budget", "99", "--as", "alice"]),
-        "100"
-    );
+    assert_contains!(town.fails(2, "context --budget 99 --as alice"), "100");
 }
 
 #[test]
 fn an_empty_room_an_unidentified_session_and_a_stranger() {
     let world = World::with(&["alice"]);
-    let text = world.ok(&["context", "--as", "alice"]);
+    let text = world.ok("context --as alice");
     assert_eq!(text.lines().count(), 1, "{text}");
-    let unnamed = world.run_env(&["context"], "MAILBAG_TEST_ANCESTRY", "unknown");
+    let unnamed = world.run_env("context", "MAILBAG_TEST_ANCESTRY", "unknown");
     assert_contains!(unnamed.fails(2, &["context"]), "unidentified session");
-    assert_contains!(
-        world.fails(3, &["context", "--as", "nobody"]),
-        "no agent is called"
-    );
+    assert_contains!(world.fails(3, "context --as nobody"), "no agent is called");
     World::empty().fails(3, &["context", "--as", "alice"]);
 }
 
@@ -184,7 +178,7 @@ fn links_fifos_and_drafts_among_the_shared_files_are_not_followed_and_nothing_ha
         .arg(world.room("context/a/fifo.md"))
         .status();
     assert!(fifo.expect("mkfifo").success());
-    let context = world.json(&["context", "--as", "alice"]);
+    let context = world.json("context --as alice");
     let files = context["project"]["files"].as_array().expect("files");
     assert_eq!(
         files.iter().map(|file| &file["path"]).collect::<Vec<_>>(),
@@ -192,7 +186,7 @@ fn links_fifos_and_drafts_among_the_shared_files_are_not_followed_and_nothing_ha
     );
     files::remove_dir(world.room("context"));
     assert_eq!(
-        world.json(&["context", "--as", "alice"])["project"]["total"],
+        world.json("context --as alice")["project"]["total"],
         json!(0)
     );
 }
@@ -201,8 +195,7 @@ fn links_fifos_and_drafts_among_the_shared_files_are_not_followed_and_nothing_ha
 fn a_read_only_room_is_read() {
     let town = room();
     let before = town.everything();
-    let text = town.ok(&["context", "--as", "alice"]);
-    assert_contains!(text, "Which port?");
+    assert_contains!(town.ok("context --as alice"), "Which port?");
     assert_eq!(town.everything(), before, "a look changes nothing");
 }
 
@@ -215,7 +208,7 @@ fn a_question_that_expired_unread_is_no_open_thread() {
     say(&world, 0, "alice", question);
     let open = |agent: &str, minute: u64| {
         let shown = run_at(&world, minute, &["context", "--as", agent, "--json"]);
-        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        let shown = parse_json(&shown);
         shown["conversation"].as_array().map_or(0, Vec::len)
     };
     assert_eq!((open("alice", 1), open("bob", 1)), (1, 1));
@@ -228,8 +221,8 @@ fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
     let town = Town::alice_and_bob().quick();
     let said = |from: &str, message: Value| {
         town.mail(from, "x.json", message);
-        town.ok(&["run", "--once", "-q"]);
-        town.json(&["context", "--as", "alice"])
+        town.ok("run --once -q");
+        town.json("context --as alice")
     };
     let context = said(
         "bob",
@@ -252,7 +245,7 @@ fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
         (&json!("Deploy?"), &json!("no"), &json!("alice"))
     );
     assert_contains!(
-        town.ok(&["context", "--as", "bob"]),
+        town.ok("context --as bob"),
         "approval.decided from alice, “Deploy?”: “no”"
     );
 }

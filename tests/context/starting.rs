@@ -69,7 +69,7 @@ fn the_context_has_its_own_budget_beside_the_mail() {
             json!({"to": "alice", "body": format!("{n} {}", "word ".repeat(60))}),
         );
     }
-    town.ok(&["run", "--once", "-q"]);
+    town.ok("run --once -q");
     settings(&town, "brief = \"context\"\n");
     let told = fire(&town, "claude", "SessionStart", "startup");
     let at = told.find("mailbag: context of alice").expect("the context");
@@ -88,6 +88,9 @@ fn a_context_that_cannot_be_collected_hides_no_mail() {
     files::write(town.room("charter.md"), [0xff; 100]);
     files::remove_dir(town.room("context"));
     files::write(town.room("context"), "a file");
-    let told = fire(&town, "claude", "SessionStart", "startup");
-    assert_contains!(told, "unread", "Which port?");
+    assert_contains!(
+        fire(&town, "claude", "SessionStart", "startup"),
+        "unread",
+        "Which port?"
+    );
 }

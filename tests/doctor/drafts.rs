@@ -48,7 +48,7 @@ fn a_killed_send_leaves_such_a_draft() {
     use crate::sweep::tracer::{Moment, Plan, Tracer};
     let world = World::with(&["alice"]);
     let kill = |call| {
-        let send = world.bare(&["send", "human", "hello", "--as", "alice"]);
+        let send = world.bare("send human hello --as alice");
         Tracer::new(&world.room("outbox")).and_then(|mut tracer| {
             tracer.run(
                 send,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The doctor's report in a separate home.
 fn examined(world: &World) -> Value {
-    let ran = world.run_with(&["doctor", "--json"], |doctor| at_home(world, doctor));
+    let ran = world.run_with("doctor --json", |doctor| at_home(world, doctor));
     serde_json::from_str(&ran.out).expect("JSON")
 }
 
@@ -41,9 +41,7 @@ fn doctor_reports_hooks_that_never_ran_and_the_last_run_of_each() {
         &["Claude Code", "have not run in this room yet"],
     );
     let input = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
-    world
-        .pipe(&["hook", "claude", "--as", "alice"], input)
-        .ok(&["hook"]);
+    world.pipe("hook claude --as alice", input).ok(&["hook"]);
     let found = finding(&examined(&world), "hooks_ran");
     says(
         &found,
@@ -70,9 +68,7 @@ fn doctor_reports_the_error_of_a_hook() {
     let world = project();
     let input = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"})
         .to_string();
-    world
-        .pipe(&["hook", "claude", "--as", "alise"], input)
-        .ok(&["hook"]);
+    world.pipe("hook claude --as alise", input).ok(&["hook"]);
     let found = finding(&examined(&world), "hook_complained");
     says(
         &found,

@@ -20,7 +20,7 @@ fn bounds(world: &World, watches: u64, watchers: u64) -> std::path::PathBuf {
 fn doctor_reports_low_watch_limits_with_the_command_that_raises_them() {
     let world = World::alice_and_bob();
     world.pass();
-    let mut command = world.program(&["doctor", "--json"]);
+    let mut command = world.program("doctor --json");
     let report = report({
         command.env("MAILBAG_TEST_PROC", bounds(&world, 4, 1));
         command
@@ -64,7 +64,7 @@ fn doctor_reports_a_low_limit_of_open_files() {
 #[test]
 fn a_file_system_that_tells_of_no_changes_is_a_note() {
     let world = World::with(&["alice"]);
-    let mut command = world.program(&["doctor", "--json"]);
+    let mut command = world.program("doctor --json");
     command.env("MAILBAG_TEST_SILENT", "1");
     says(
         &finding(&report(command), "silent_file_system"),
@@ -171,7 +171,7 @@ fn doctor_reports_that_a_room_in_memory_is_not_durable() {
 #[test]
 fn a_file_system_that_does_not_tell_is_a_note() {
     let world = World::new();
-    let mut command = world.program(&["doctor", "--json"]);
+    let mut command = world.program("doctor --json");
     command.env("MAILBAG_TEST_KEEPS", "unknown");
     says(
         &finding(&report(command), "durability_unknown"),

@@ -104,9 +104,8 @@ fn a_missing_directory_is_made_and_waiting_mail_routed() {
 fn fix_reports_its_changes_in_words() {
     let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    let text = world.ok(&["doctor", "--fix"]);
     assert_contains!(
-        text,
+        world.ok("doctor --fix"),
         "fixed: 1 file pending in outboxes",
         "no problems with"
     );

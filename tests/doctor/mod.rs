@@ -8,7 +8,7 @@ mod place;
 mod room;
 mod sessions;
 
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::Value;
 
 /// The report of the doctor; its exit status must match.
@@ -20,13 +20,9 @@ fn examined(world: &World, args: &[&str]) -> Value {
 #[track_caller]
 fn report(mut command: assert_cmd::Command) -> Value {
     let output = command.output().expect("the program runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| {
-        panic!(
-            "no JSON: {e}\n{text}\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        )
-    });
+    let text = lossy(&output.stdout);
+    let report: Value = serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("no JSON: {e}\n{text}\n{}", lossy(&output.stderr)));
     assert_eq!(
         output.status.code(),
         Some(i32::from(report["healthy"] == false)),
@@ -84,7 +80,7 @@ fn paste(world: &World, finding: &Value) {
         program.parent().expect("a directory").display(),
         std::env::var("PATH").unwrap_or_default()
     );
-    let mut shell = world.bare(&[]);
+    let mut shell = world.bare("");
     let mut command = std::process::Command::new("sh");
     command
         .arg("-c")
@@ -101,7 +97,7 @@ fn paste(world: &World, finding: &Value) {
     assert!(
         output.status.success(),
         "{finding:#}\n{}",
-        String::from_utf8_lossy(&output.stderr)
+        lossy(&output.stderr)
     );
     shell.arg("--version");
 }
@@ -117,6 +113,6 @@ fn a_room_without_a_fault_is_healthy_and_looking_changes_nothing() {
         (&Value::Bool(true), Vec::new()),
         "{report:#}"
     );
-    assert!(world.ok(&["doctor"]).starts_with("no problems with "));
+    assert!(world.ok("doctor").starts_with("no problems with "));
     assert_eq!(world.everything(), before, "looking changes nothing");
 }

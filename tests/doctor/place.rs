@@ -70,7 +70,7 @@ fn doctor_compares_the_room_of_the_environment_with_the_local_room() {
     let world = World::with(&["bob"]);
     world.send("human", "bob", "hi");
     let other = World::new();
-    let mut command = world.program(&["doctor", "--json"]);
+    let mut command = world.program("doctor --json");
     command.env("MAILBAG_ROOM", other.room(""));
     says(
         &finding(&report(command), "other_room"),
@@ -154,7 +154,7 @@ fn doctor_reports_an_unwritable_directory_with_the_command_that_fixes_it() {
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is there")
     };
-    let mut command = world.bare(&["doctor", "--json"]);
+    let mut command = world.bare("doctor --json");
     if am_root {
         // Root may write everywhere, so another user runs the doctor in a room that others may
         // read.
@@ -170,7 +170,7 @@ fn doctor_reports_an_unwritable_directory_with_the_command_that_fixes_it() {
             .uid(65534)
             .gid(65534)
             .env("MAILBAG_TRUST_DIR", home.join("trust"));
-        let mut trust = world.bare(&["trust", "--yes"]);
+        let mut trust = world.bare("trust --yes");
         trust
             .uid(65534)
             .gid(65534)

@@ -52,8 +52,7 @@ fn files_that_wait_without_a_router_are_a_note() {
 #[test]
 fn doctor_reports_a_blocked_file_with_its_reason() {
     let world = World::alice_and_bob();
-    world.drop_file("alice", "x.json", r#"{"to": "#);
-    world.pass();
+    world.route("alice", "x.json", r#"{"to": "#);
     says(
         &finding(&examined(&world, &[]), "blocked"),
         "warning",
@@ -67,7 +66,7 @@ fn a_copy_that_could_not_be_delivered_is_named() {
     fs::remove_dir_all(world.room("inbox/bob")).ok();
     files::write(world.room("inbox/bob"), "in the way");
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    world.run(&["run", "--once"]);
+    world.run("run --once");
     says(
         &finding(&examined(&world, &[]), "undelivered"),
         "warning",
@@ -78,8 +77,7 @@ fn a_copy_that_could_not_be_delivered_is_named() {
 #[test]
 fn refused_mail_is_counted_with_the_command_that_lists_it() {
     let world = World::with(&["alice"]);
-    world.drop_file("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
-    world.pass();
+    world.route("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "rejected");
     says(
         &found,
@@ -148,7 +146,7 @@ fn a_damaged_log_is_named() {
 fn doctor_reports_a_clock_before_the_log() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
-    let mut command = world.program(&["doctor", "--json"]);
+    let mut command = world.program("doctor --json");
     command.env("MAILBAG_TEST_NOW", "2020-01-01T00:00:00Z");
     says(
         &finding(&report(command), "clock_behind"),
@@ -192,10 +190,7 @@ fn doctor_names_a_process_that_holds_the_room_for_too_long() {
         .expect("the lock");
     held.lock().expect("no process holds it");
     assert!(
-        !world
-            .run(&["doctor", "--json"])
-            .out
-            .contains("stalled_router"),
+        !world.run("doctor --json").out.contains("stalled_router"),
         "it made a step just now"
     );
     held.set_modified(std::time::SystemTime::UNIX_EPOCH)

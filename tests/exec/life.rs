@@ -60,10 +60,10 @@ fn a_helper_works_under_exec_without_configuration() {
         if with_router {
             town.start(&[]);
         }
-        town.ok(&["generate", "helper", "python", "-o", "mailbag.py"]);
+        town.ok("generate helper python -o mailbag.py");
         let script =
             "import mailbag; mailbag.send('bob', 'hi'); print(next(mailbag.inbox())['body'])";
-        town.ok(&["agent", "add", "alice"]);
+        town.ok("agent add alice");
         town.send("bob", "alice", "are you there?");
         town.wait_for_mail("alice", 1);
         assert_eq!(
@@ -92,7 +92,7 @@ fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
         ],
     );
     says(&mut command, &world, "up");
-    let alice = world.json(&["agent", "show", "alice"]);
+    let alice = world.json("agent show alice");
     assert_eq!(
         (&alice["role"], &alice["status"]),
         (&json!("engineer"), &json!("online"))
@@ -106,7 +106,7 @@ fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
     );
     drop(command.child.stdin.take());
     command.ends(&world, 0);
-    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
+    assert_eq!(world.json("agent show alice")["status"], "offline");
     assert!(!world.room("sessions/alice.json").exists());
 }
 
@@ -115,12 +115,14 @@ fn an_agent_retired_during_exec_stays_retired() {
     let world = World::new();
     let mut command = exec(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
     says(&mut command, &world, "up");
-    world.ok(&["agent", "retire", "alice"]);
+    world.ok("agent retire alice");
     drop(command.child.stdin.take());
     assert_eq!(command.ends(&world, 0), "up\n");
-    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "retired");
-    let complaint = world.fails(65, &["exec", "--id", "alice", "--", "true"]);
-    assert_contains!(complaint, "alice is retired");
+    assert_eq!(world.json("agent show alice")["status"], "retired");
+    assert_contains!(
+        world.fails(65, "exec --id alice -- true"),
+        "alice is retired"
+    );
 }
 
 #[test]
@@ -142,9 +144,9 @@ fn another_role_a_person_and_a_bad_name_are_refused() {
     refused(65, &["--id", "a/b"]);
     refused(65, &["--id", "all"]);
     assert_contains!(refused(2, &["--id", "alice", "--timeout", "1s"]), "--after");
-    world.fails(2, &["exec", "--id", "alice", "--role", "engineer"]);
+    world.fails(2, "exec --id alice --role engineer");
     assert!(!world.path().join("ran").exists() && world.read("registry.json") == before);
-    world.ok(&["exec", "--id", "alice", "--role", "engineer", "--", "true"]);
+    world.ok("exec --id alice --role engineer -- true");
 }
 
 #[test]
@@ -216,7 +218,7 @@ fn exec_ends_with_the_command_s_status_and_reports_it() {
 #[test]
 fn arguments_are_not_written_into_the_log() {
     let world = World::new();
-    world.ok(&["exec", "--id", "alice", "--", "/bin/echo", "--token=secret"]);
+    world.ok("exec --id alice -- /bin/echo --token=secret");
     let log = world.text("log/00000001.ndjson");
     assert!(log.contains("started echo") && !log.contains("secret"));
 }
@@ -238,9 +240,10 @@ fn a_second_one_is_refused_with_who_holds_the_agent() {
     drop(first.child.stdin.take());
     first.ends(&world, 0);
     let program = env!("CARGO_BIN_EXE_mailbag");
-    let complaint =
-        again(&[program, "exec", "--id", "alice", "--", "touch", "ran"]).fails(75, &["one inside"]);
-    assert_contains!(complaint, "the surrounding session");
+    assert_contains!(
+        again(&[program, "exec", "--id", "alice", "--", "touch", "ran"]).fails(75, &["one inside"]),
+        "the surrounding session"
+    );
     assert!(!world.path().join("ran").exists());
     assert_eq!(again(&["echo", "now"]).ok(&["the next"]), "now\n");
 }
@@ -259,14 +262,11 @@ fn killing_exec_ends_its_command_and_frees_the_name() {
         world.path().join("told").exists()
     });
     assert_eq!(
-        world.json(&["agent", "show", "alice"])["status"],
+        world.json("agent show alice")["status"],
         "online",
         "nobody was there to say otherwise"
     );
-    assert_eq!(
-        world.ok(&["exec", "--id", "alice", "--", "echo", "again"]),
-        "again\n"
-    );
+    assert_eq!(world.ok("exec --id alice -- echo again"), "again\n");
 }
 
 #[test]
@@ -281,8 +281,10 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
          capture_output=True, text=True).stdout)",
         event.to_string()
     );
-    let out = world.ok(&["exec", "--id", "alice", "--", "python3", "-c", &script]);
-    assert_contains!(out, "bob");
+    assert_contains!(
+        world.ok(&["exec", "--id", "alice", "--", "python3", "-c", &script]),
+        "bob"
+    );
     assert!(
         !world.room("sessions/alice.json").exists(),
         "the hold was the command's, and ended with it"

@@ -9,7 +9,7 @@ use serde_json::json;
 /// Runs a command as alice that prints this, and returns standard output and standard error.
 fn print(world: &World, text: &str) -> (String, String) {
     files::write(world.path().join("printed"), text);
-    let ran = world.run(&["exec", "--id", "alice", "--", "cat", "printed"]);
+    let ran = world.run("exec --id alice -- cat printed");
     assert_eq!(ran.code, 0, "{ran:?}");
     (ran.out, ran.err)
 }
@@ -193,8 +193,8 @@ fn a_dependency_on_an_unknown_agent_gets_a_suggestion() {
 #[test]
 fn a_supervisor_gets_a_message_only_if_the_command_fails() {
     let world = World::with(&["boss"]).agent("alice", &["--supervisor", "boss"]);
-    world.ok(&["exec", "--id", "alice", "--", "true"]);
-    world.fails(3, &["exec", "--id", "alice", "--", "sh", "-c", "exit 3"]);
+    world.ok("exec --id alice -- true");
+    world.fails(3, "exec --id alice -- sh -c 'exit 3'");
     let mail = world.inbox("boss");
     assert_eq!(mail.len(), 1, "{mail:#?}");
     assert_eq!(

@@ -29,7 +29,7 @@ fn other_output_is_passed_on_byte_for_byte() {
     bytes.extend(b"{\"type\":\"status\",\"message\":\"\xff\"}\n{\"no\": \"end\"");
     files::write(world.path().join("bytes"), &bytes);
     let output = world
-        .bare(&["exec", "--id", "alice", "--", "cat", "bytes"])
+        .bare("exec --id alice -- cat bytes")
         .output()
         .expect("it runs");
     assert!(
@@ -96,7 +96,7 @@ fn standard_error_is_the_commands_own() {
 #[test]
 fn a_command_gets_sigpipe_when_the_reader_of_exec_ends() {
     let world = World::new();
-    let mut command = world.bare(&["exec", "--id", "alice", "--", "yes"]);
+    let mut command = world.bare("exec --id alice -- yes");
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut some = [0; 4];
     child

@@ -55,7 +55,7 @@ fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
         words(&world, "alice").last().map(String::as_str),
         Some("blocked: ended by SIGTERM")
     );
-    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
+    assert_eq!(world.json("agent show alice")["status"], "offline");
 }
 
 #[cfg(target_os = "linux")]
@@ -90,7 +90,7 @@ fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
     assert!(!world.path().join("begun").exists());
     let last = words(&world, "alice").pop().unwrap_or_default();
     assert_eq!(last, "blocked: ended by SIGTERM before it started");
-    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
+    assert_eq!(world.json("agent show alice")["status"], "offline");
 }
 
 #[cfg(target_os = "linux")]
@@ -98,7 +98,7 @@ fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
 fn the_command_inherits_ignored_signals() {
     let world = World::new();
     let program = env!("CARGO_BIN_EXE_mailbag");
-    let mut nohup = world.bare(&[]);
+    let mut nohup = world.bare("");
     let inner = "echo up; kill -HUP $$; echo still there";
     nohup = {
         let mut command = std::process::Command::new("nohup");
@@ -214,6 +214,5 @@ print('told', count, sys.stdin.isatty(), flush=True)";
         "-c", TERMINAL, program, "exec", "--id", "alice", "--", "python3", "-c", script,
     ]);
     command.current_dir(world.path()).env("NO_COLOR", "1");
-    let out = by(&world, command).ends(&world, 0);
-    assert_contains!(out, "told 1 True");
+    assert_contains!(by(&world, command).ends(&world, 0), "told 1 True");
 }

@@ -30,7 +30,7 @@ fn exec_after_starts_when_the_other_agents_have_completed() {
             report(&town, "carol")["waiting_for"],
             json!(["alice", "bob"])
         );
-        town.ok(&["exec", "--id", "alice", "--", "true"]);
+        town.ok("exec --id alice -- true");
         // An agent without the program reports it with a file.
         town.mail(
             "bob",
@@ -50,11 +50,9 @@ fn exec_after_starts_when_the_other_agents_have_completed() {
 #[test]
 fn an_earlier_completion_counts_unless_the_agent_started_again() {
     let world = World::new();
-    world.ok(&["exec", "--id", "alice", "--", "true"]);
+    world.ok("exec --id alice -- true");
     assert_eq!(
-        world.ok(&[
-            "exec", "--id", "bob", "--after", "alice", "--", "echo", "begun"
-        ]),
+        world.ok("exec --id bob --after alice -- echo begun"),
         "begun\n"
     );
     assert!(
@@ -74,7 +72,7 @@ fn an_earlier_completion_counts_unless_the_agent_started_again() {
 #[test]
 fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
     let world = World::new();
-    world.ok(&["exec", "--id", "alice", "--", "true"]);
+    world.ok("exec --id alice -- true");
     let now = chrono::Utc::now().to_rfc3339();
     let lease =
         json!({"agent": "alice", "client": "exec", "session": "s1", "since": now, "last": now});
@@ -98,12 +96,12 @@ fn exec_after_waits_for_a_failed_agent_until_it_succeeds() {
     let world = World::with(&["alice"]);
     let mut bob = after(&world, "bob", &["alice"]);
     waits(&mut bob, &world, "bob");
-    world.fails(1, &["exec", "--id", "alice", "--", "false"]);
+    world.fails(1, "exec --id alice -- false");
     world.wait("it is told", || {
         bob.err()
             .contains("alice is blocked: ended with exit status 1")
     });
-    world.ok(&["exec", "--id", "alice", "--", "true"]);
+    world.ok("exec --id alice -- true");
     assert_eq!(bob.ends(&world, 0), "begun\n");
 }
 
@@ -118,20 +116,14 @@ fn a_circle_is_refused_with_its_path() {
         waits(&mut bob, &town, "bob");
         let mut carol = after(&town, "carol", &["alice"]);
         waits(&mut carol, &town, "carol");
-        let complaint = town.fails(
-            2,
-            &[
-                "exec", "--id", "alice", "--after", "bob", "--", "echo", "begun",
-            ],
-        );
+        let complaint = town.fails(2, "exec --id alice --after bob -- echo begun");
         let path = "alice waits for bob, bob waits for carol, carol waits for alice";
         assert!(complaint.contains(path), "{complaint}");
-        let complaint = town.fails(
-            2,
-            &["exec", "--id", "alice", "--after", "alice", "--", "true"],
+        assert_contains!(
+            town.fails(2, "exec --id alice --after alice -- true"),
+            "alice waits for alice"
         );
-        assert_contains!(complaint, "alice waits for alice");
-        town.ok(&["exec", "--id", "alice", "--", "true"]);
+        town.ok("exec --id alice -- true");
         assert_eq!(
             (carol.ends(&town, 0), bob.ends(&town, 0)),
             ("begun\n".into(), "begun\n".into())
@@ -183,7 +175,7 @@ fn a_killed_waiting_agent_no_longer_waits() {
     bob.ended(&world);
     let mut alice = after(&world, "alice", &["bob"]);
     waits(&mut alice, &world, "alice");
-    world.ok(&["exec", "--id", "bob", "--", "true"]);
+    world.ok("exec --id bob -- true");
     assert_eq!(alice.ends(&world, 0), "begun\n");
 }
 
@@ -298,35 +290,10 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
     let world = World::with(&["alice"]);
     let complaint = world.fails(
         4,
-        &[
-            "exec",
-            "--id",
-            "bob",
-            "--after",
-            "alice",
-            "--timeout",
-            "300ms",
-            "--",
-            "echo",
-            "begun",
-        ],
+        "exec --id bob --after alice --timeout 300ms -- echo begun",
     );
     assert_contains!(complaint, "not completed within 300ms: alice");
-    world.fails(
-        4,
-        &[
-            "exec",
-            "--id",
-            "bob",
-            "--after",
-            "alice",
-            "--timeout",
-            "0",
-            "--",
-            "echo",
-            "begun",
-        ],
-    );
+    world.fails(4, "exec --id bob --after alice --timeout 0 -- echo begun");
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut bob = after(&world, "bob", &["alice"]);
         waits(&mut bob, &world, "bob");
@@ -338,7 +305,7 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
             "{last}"
         );
         assert!(report(&world, "bob")["waiting_for"].is_null());
-        assert_eq!(world.json(&["agent", "show", "bob"])["status"], "offline");
+        assert_eq!(world.json("agent show bob")["status"], "offline");
     }
     assert!(
         said(&world, "bob")
@@ -350,17 +317,13 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
 #[test]
 fn exec_after_rejects_unknown_and_retired_agents() {
     let world = World::with(&["alice", "carol"]);
-    world.ok(&["agent", "retire", "carol"]);
-    let complaint = world.fails(
-        3,
-        &["exec", "--id", "bob", "--after", "alcie", "--", "true"],
-    );
-    assert_contains!(complaint, "did you mean alice");
+    world.ok("agent retire carol");
     assert_contains!(
-        world.fails(
-            2,
-            &["exec", "--id", "bob", "--after", "carol", "--", "true"]
-        ),
+        world.fails(3, "exec --id bob --after alcie -- true"),
+        "did you mean alice"
+    );
+    assert_contains!(
+        world.fails(2, "exec --id bob --after carol -- true"),
         "retired"
     );
     assert!(

@@ -37,7 +37,7 @@ fn world() -> World {
 
 fn late(world: &World) {
     let message = json!({"id": "late", "to": "bob", "thread_id": "talk", "body": "unsynced"});
-    world.drop_file("alice", "late.json", message.to_string());
+    world.mail("alice", "late.json", &message);
 }
 
 /// The readers that show the message.
@@ -75,7 +75,7 @@ fn commit() -> usize {
             }
         });
     tracer
-        .run(world.bare(&["run", "--once"]), Plan::Count)
+        .run(world.bare("run --once"), Plan::Count)
         .expect("it can be traced");
     assert!(commit.get() > 0, "the pass commits");
     commit.get()
@@ -123,7 +123,7 @@ fn a_sender_learns_that_a_recipient_has_taken_the_message_already() {
     world.pass();
     let reach = || posted(&world).recipients[0].reach.clone();
     assert_eq!(reach(), Some(ExpectedReception::NotRunning));
-    world.ok(&["read", "--all", "--as", "bob"]);
+    world.ok("read --all --as bob");
     assert_eq!(reach(), Some(ExpectedReception::Seen));
 }
 
@@ -131,7 +131,7 @@ fn a_sender_learns_that_a_recipient_has_taken_the_message_already() {
 fn told(world: &World) -> (bool, Value) {
     (
         posted(world).seq.is_some(),
-        world.json(&["status"])["counts"]["accepted"].clone(),
+        world.json("status")["counts"]["accepted"].clone(),
     )
 }
 
@@ -153,7 +153,7 @@ fn with_a_failed_sync<T>(look: impl Fn(&World) -> T) -> (World, T) {
                 during.replace(Some(look(&world)));
             }
         })
-        .run(world.bare(&["run"]), plan)
+        .run(world.bare("run"), plan)
         .expect("it can be traced");
     assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
     let during = during.take().expect("the log was synced");
@@ -211,7 +211,7 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
     for noted in [true, false] {
         let world = world();
         // It holds the lock, so that no reader fixes the log, and it has no mail to route.
-        let router = world.router(&[]);
+        let router = world.router("");
         torn(&world);
         if !noted {
             files::remove_file(world.room("spool/committed"));
@@ -221,7 +221,7 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
             Vec::<String>::new(),
             "with the note: {noted}"
         );
-        assert_contains!(world.ok(&["list", "--as", "bob"]), "before");
+        assert_contains!(world.ok("list --as bob"), "before");
         drop(router);
     }
 }
@@ -250,12 +250,11 @@ fn a_committed_but_undelivered_message_is_shown_as_accepted() {
     files::remove_dir(world.room("inbox/bob"));
     world.write("inbox/bob", "no directory");
     late(&world);
-    let _router = world.router(&[]);
+    let _router = world.router("");
     world.wait("it is accepted", || {
         shown_by(&world, &READERS).len() == READERS.len()
     });
-    let steps =
-        world.json(&["trace", "late", "--as", "alice"])["recipients"][0]["statuses"].clone();
+    let steps = world.json("trace late --as alice")["recipients"][0]["statuses"].clone();
     assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
 }
 
@@ -275,7 +274,7 @@ fn shown_live(world: &World) -> Vec<String> {
     }
     drop(client);
     let out = world.path().join("watched");
-    let mut watch = world.bare(&["watch", "--json"]);
+    let mut watch = world.bare("watch --json");
     watch
         .stdin(Stdio::null())
         .stdout(fs::File::create(&out).expect("a file"))
@@ -287,7 +286,7 @@ fn shown_live(world: &World) -> Vec<String> {
     });
     watch.kill().and_then(|()| watch.wait()).expect("it runs");
     shown.extend(text().contains("unsynced").then(|| "watch".to_owned()));
-    let report = world.run(&["doctor", "--json"]).out;
+    let report = world.run("doctor --json").out;
     shown.extend(
         report
             .contains("conversation_behind")
@@ -302,13 +301,13 @@ fn no_tool_view_or_doctor_shows_a_message_before_its_sync_succeeded() {
     let (world, during) = with_a_failed_sync(shown_live);
     assert_eq!(during, Vec::<String>::new(), "while the sync was under way");
     // Tools and views would make a pass now.
-    let report = world.run(&["doctor", "--json"]).out;
+    let report = world.run("doctor --json").out;
     assert!(
         !report.contains("conversation_behind") && report.contains("findings"),
         "after it failed: {report}"
     );
     world.pass();
-    let router = world.router(&[]);
+    let router = world.router("");
     assert_eq!(
         shown_live(&world),
         ["search_messages", "get_thread", "watch"]
@@ -373,7 +372,7 @@ fn a_tool_does_not_report_a_message_as_sent_if_its_sync_failed() {
     let call = json!({"name": "send_message", "arguments": {"to": "bob", "body": "unsynced"}});
     let input = request(1, "initialize", about) + &initialized + &request(2, "tools/call", call);
     let input = world.write("../input", input);
-    let server = world.bare(&["mcp"]);
+    let server = world.bare("mcp");
     let mut shell = std::process::Command::new("sh");
     // The server answers before its input ends.
     shell

@@ -9,7 +9,7 @@ fn nested() -> World {
     let world = World::with(&["alice"]);
     let inner = world.path().join("project");
     files::make_dir(&inner);
-    let made = world.run_with(&["init"], |command| drop_into(command, &inner));
+    let made = world.run_with("init", |command| drop_into(command, &inner));
     made.ok(&["init"]);
     world
 }
@@ -77,7 +77,7 @@ fn a_command_says_that_a_nearer_directory_is_not_a_room() {
     files::write(&room, "");
     says_so();
     files::remove_dir(world.room(""));
-    let alone = world.run_with(&["status"], |command| drop_into(command, &inner));
+    let alone = world.run_with("status", |command| drop_into(command, &inner));
     assert_contains!(alone.err, "no room found", "is not a room"; "{alone:?}");
 }
 
@@ -96,6 +96,5 @@ fn a_room_that_is_made_again_or_that_was_taken_back_is_not_missed() {
 fn without_another_room_the_error_names_the_one_that_is_gone() {
     let world = World::with(&["alice"]);
     files::remove_dir(world.room(""));
-    let said = world.fails(3, &["status"]);
-    assert_contains!(said, "is gone", "mailbag init");
+    assert_contains!(world.fails(3, "status"), "is gone", "mailbag init");
 }

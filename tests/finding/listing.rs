@@ -63,10 +63,7 @@ fn an_agent_sees_its_own_mail_and_the_human_everything() {
     let all = ["m1", "m2", "m3", "m4", "m5", "bounce"];
     assert_eq!(ids(&world, &["--as", "human"]), all);
     assert_eq!(ids(&world, &[]), all);
-    assert_contains!(
-        world.fails(3, &["list", "--as", "bbo"]),
-        "did you mean bob?"
-    );
+    assert_contains!(world.fails(3, "list --as bbo"), "did you mean bob?");
 }
 
 #[test]
@@ -89,7 +86,7 @@ fn filters_narrow_what_is_listed() {
     assert_eq!(ids(&world, &["--until", "1h"]), [""; 0]);
     assert_eq!(ids(&world, &["--since", "yesterday"]).len(), 6);
     assert_eq!(ids(&world, &["--until", "2020-01-31"]), [""; 0]);
-    let third = world.items(&["list", "--from", "carol"])[0]["accepted_at"]
+    let third = world.items("list --from carol")[0]["accepted_at"]
         .as_str()
         .expect("a time")
         .to_owned();
@@ -98,12 +95,9 @@ fn filters_narrow_what_is_listed() {
         ["m3", "m4", "m5", "bounce"]
     );
     assert_eq!(ids(&world, &["--until", &third, "--last", "1"]), ["m2"]);
-    assert_contains!(world.fails(2, &["list", "--since", "whenever"]), "1h");
-    assert_contains!(world.fails(2, &["list", "--type", "qestion"]), "question");
-    assert_contains!(
-        world.fails(3, &["list", "--to", "bbo"]),
-        "did you mean bob?"
-    );
+    assert_contains!(world.fails(2, "list --since whenever"), "1h");
+    assert_contains!(world.fails(2, "list --type qestion"), "question");
+    assert_contains!(world.fails(3, "list --to bbo"), "did you mean bob?");
 }
 
 #[test]
@@ -113,7 +107,7 @@ fn list_unread_shows_the_messages_that_are_still_in_the_inbox() {
         ids(&world, &["--unread", "--as", "bob"]),
         ["m1", "m3", "m4"]
     );
-    world.ok(&["read", "m3", "--as", "bob"]);
+    world.ok("read m3 --as bob");
     assert_eq!(ids(&world, &["--unread", "--to", "bob"]), ["m1", "m4"]);
     assert_eq!(
         ids(&world, &["--unread", "--as", "bob", "--from", "carol"]),
@@ -123,9 +117,9 @@ fn list_unread_shows_the_messages_that_are_still_in_the_inbox() {
         ids(&world, &["--unread", "--to", "bob", "--as", "carol"]),
         ["m4"]
     );
-    let unknown = world.run_env(&["list", "--unread"], "MAILBAG_TEST_ANCESTRY", "unknown");
+    let unknown = world.run_env("list --unread", "MAILBAG_TEST_ANCESTRY", "unknown");
     assert_contains!(unknown.fails(2, &["list", "--unread"]), "--to");
-    world.ok(&["read", "--all", "--as", "bob"]);
+    world.ok("read --all --as bob");
     assert_eq!(ids(&world, &["--unread", "--to", "bob"]), [""; 0]);
 }
 
@@ -139,7 +133,7 @@ fn a_listing_is_a_line_a_message_whatever_it_says() {
             json!({"id": "m7", "to": "bob", "subject": EVIL, "body": EVIL, "type": "x-mine"}),
         )],
     );
-    let shown = world.ok(&["list"]);
+    let shown = world.ok("list");
     assert!(is_tame(&shown) && shown.lines().count() == 7, "{shown:?}");
     assert_contains!(shown, "alice → bob  question  m1  Grüße\n", "Порт 8080");
     assert_contains!(
@@ -147,7 +141,7 @@ fn a_listing_is_a_line_a_message_whatever_it_says() {
         "carol → alice, bob  message?  m3",
         "alice → channel main"
     );
-    let none = world.run(&["list", "--from", "carol", "--type", "question"]);
+    let none = world.run("list --from carol --type question");
     assert!(
         none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"),
         "{none:?}"
@@ -167,7 +161,7 @@ fn reading_commands_route_pending_files_first_and_otherwise_change_nothing() {
     world.pass();
     let before = world.everything();
     ids(&world, &[]);
-    world.ok(&["search", "hi"]);
-    world.ok(&["thread", "m1"]);
+    world.ok("search hi");
+    world.ok("thread m1");
     assert_eq!(world.everything(), before, "looking changes nothing");
 }

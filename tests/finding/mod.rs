@@ -14,7 +14,7 @@ mod replying;
 mod searching;
 mod threads;
 
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::Value;
 
 /// Clears the screen, changes its title, turns the reading direction, rings, and draws over the line.
@@ -37,18 +37,15 @@ fn each<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
 /// Drops messages in one file each, and routes them in this order.
 fn drop_all(world: &World, messages: &[(&str, Value)]) {
     for (n, (from, message)) in messages.iter().enumerate() {
-        world.drop_file(from, &format!("{n:03}.json"), message.to_string());
-        world.pass();
+        world.route(from, &format!("{n:03}.json"), message);
     }
 }
 
 /// The seq of the message of that sender and id.
 fn seq_of(world: &World, name: &str) -> String {
     let (from, id) = name.split_once('/').expect("a sender and an id");
-    let log = world.ok(&["log", "--json"]);
-    let records = log
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let log = world.ok("log --json");
+    let records = log.lines().map(parse_json);
     let mut fits = records.filter(|record| record["id"] == id && record["from"] == from);
     fits.next()
         .unwrap_or_else(|| panic!("no {name} in the log"))["seq"]

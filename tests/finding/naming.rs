@@ -31,7 +31,7 @@ fn world(kinds: &[&str]) -> World {
             let id = format!("{kind}-{n}-end");
             let message =
                 json!({"id": id, "to": "bob", "body": format!("{kind} {n}"), "priority": "urgent"});
-            world.drop_file("alice", &format!("{id}.json"), message.to_string());
+            world.mail("alice", &format!("{id}.json"), &message);
         }
     }
     world.pass();
@@ -47,12 +47,12 @@ fn archive(world: &World) {
             &format!("filler-{n}.json"),
             r#"{"to": "human", "body": "filler"}"#,
         );
-        let mut pass = world.program(&["run", "--once"]);
+        let mut pass = world.program("run --once");
         pass.env("MAILBAG_TEST_SEGMENT_BYTES", "1")
             .assert()
             .success();
     }
-    world.ok(&["archive", "--older-than", "0s"]);
+    world.ok("archive --older-than 0s");
     assert!(
         !world.room("log/00000001.ndjson").exists(),
         "the first segment is archived"
@@ -61,7 +61,7 @@ fn archive(world: &World) {
 
 /// For each spelling, the message of this kind that is spelled so: its id and the spelling.
 fn spelled(world: &World, kind: &str) -> Vec<(String, String)> {
-    let listed = world.items(&["list", "--as", "alice", "--last", "100"]);
+    let listed = world.items("list --as alice --last 100");
     let listed = listed.as_array().expect("a list");
     (0..REFERENCE_FORMS)
         .map(|n| {
@@ -119,7 +119,7 @@ fn every_command_takes_every_spelling(world: &World) {
     let dropped = spelled(world, "drop");
     for (id, name) in &dropped {
         let ack = json!({"type": "ack", "refs": [name], "status": "actioned"});
-        world.drop_file("bob", &format!("{id}.json"), ack.to_string());
+        world.mail("bob", &format!("{id}.json"), &ack);
     }
     world.pass();
     for (id, name) in dropped {
@@ -166,10 +166,10 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     archive(&world);
     for (id, name) in spelled(&world, "fire") {
         let ack = json!({"type": "ack", "refs": [name], "status": "acknowledged"});
-        world.drop_file("bob", &format!("{id}.json"), ack.to_string());
+        world.mail("bob", &format!("{id}.json"), &ack);
     }
     world.pass();
-    let mut later = world.program(&["run", "--once"]);
+    let mut later = world.program("run --once");
     later
         .env("MAILBAG_TEST_NOW", "2099-01-01T00:00:00Z")
         .assert()
@@ -186,14 +186,14 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
 #[test]
 fn a_message_with_an_archived_copy_can_be_read_again() {
     let world = world(&["read"]);
-    world.ok(&["read", "--all", "--as", "bob"]);
+    world.ok("read --all --as bob");
     archive(&world);
     assert_eq!(
         world.names("inbox/bob/seen").len(),
         0,
         "the copies are archived"
     );
-    let again = world.items(&["read", "read-3-end", "--as", "bob"]);
+    let again = world.items("read read-3-end --as bob");
     assert_eq!(
         (
             &again[0]["body"],
@@ -202,8 +202,10 @@ fn a_message_with_an_archived_copy_can_be_read_again() {
         ),
         (&json!("read 3"), &json!("bob"), &true)
     );
-    let said = world.fails(3, &["read", "read-3-end", "--as", "alice"]);
-    assert_contains!(said, "not a recipient");
+    assert_contains!(
+        world.fails(3, "read read-3-end --as alice"),
+        "not a recipient"
+    );
 }
 
 #[test]
@@ -263,8 +265,7 @@ fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
     let number = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     let shadow =
         json!({"id": number, "to": "bob", "body": "under a number that is shown for another"});
-    world.drop_file("carol", "x.json", shadow.to_string());
-    world.pass();
+    world.route("carol", "x.json", &shadow);
     let sign = format!("#{number}");
     for command in ["read", "trace", "thread"] {
         let said = world.fails(2, &[command, &number, "--as", "bob"]);
@@ -283,18 +284,10 @@ fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
 #[test]
 fn an_answer_that_was_dropped_may_name_the_question_by_its_number() {
     let world = World::alice_and_bob();
-    world.ok(&[
-        "send",
-        "bob",
-        "which port?",
-        "--requires-response",
-        "--as",
-        "alice",
-    ]);
+    world.ok("send bob 'which port?' --requires-response --as alice");
     let number = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     let answer = json!({"to": "alice", "body": "8080", "in_reply_to": format!("#{number}"), "refs": [format!("#{number}")]});
-    world.drop_file("bob", "x.json", answer.to_string());
-    world.pass();
+    world.route("bob", "x.json", &answer);
     assert_eq!(world.bodies("alice"), ["8080"]);
     let trace = world.json(&["trace", &number, "--as", "alice"]);
     assert_eq!(

@@ -14,9 +14,9 @@ fn segmented(messages: usize) -> World {
         let body = "x".repeat(1 + n * 37 % 900);
         let message =
             json!({"id": format!("m{n}"), "to": "bob", "body": body, "thread_id": "all-of-it"});
-        world.drop_file("alice", &format!("{n:04}.json"), message.to_string());
+        world.mail("alice", &format!("{n:04}.json"), &message);
         world
-            .program(&["run", "--once"])
+            .program("run --once")
             .env("MAILBAG_TEST_SEGMENT_BYTES", "4000")
             .assert()
             .success();
@@ -40,7 +40,7 @@ fn times_and_numbers_are_found_over_all_segments() {
     if cfg!(feature = "failpoints") {
         assert!(segments(&world).len() > 3, "{:?}", segments(&world));
     }
-    let all = world.items(&["list"]);
+    let all = world.items("list");
     assert_eq!(all.as_array().map(Vec::len), Some(40));
     for n in [0, 1, 20, 38, 39] {
         let at = all[n]["accepted_at"].as_str().expect("a time");
@@ -67,16 +67,13 @@ fn times_and_numbers_are_found_over_all_segments() {
     }
     assert_eq!(
         world
-            .items(&["thread", "all-of-it", "--last", "3"])
+            .items("thread all-of-it --last 3")
             .as_array()
             .map(Vec::len),
         Some(3)
     );
     assert_eq!(
-        each(
-            &world.items(&["list", "--from", "alice", "--last", "2"]),
-            "id"
-        ),
+        each(&world.items("list --from alice --last 2"), "id"),
         ["m38", "m39"]
     );
 }
@@ -102,13 +99,10 @@ fn a_last_line_that_is_cut_is_not_there_yet() {
         .expect("the segment");
     file.write_all(&next.as_bytes()[..next.len() / 2])
         .expect("it is written");
-    assert_eq!(world.items(&["list"]).as_array().map(Vec::len), Some(5));
-    assert_eq!(world.items(&["list", "--last", "1"])[0]["id"], "m4");
-    assert_eq!(
-        world.items(&["search", "x"]).as_array().map(Vec::len),
-        Some(5)
-    );
-    world.fails(3, &["thread", "m5"]);
+    assert_eq!(world.items("list").as_array().map(Vec::len), Some(5));
+    assert_eq!(world.items("list --last 1")[0]["id"], "m4");
+    assert_eq!(world.items("search x").as_array().map(Vec::len), Some(5));
+    world.fails(3, "thread m5");
     world.fails(3, &["thread", &(seq + 1).to_string()]);
     assert_eq!(
         each(&world.items(&["thread", &seq.to_string()]), "id").last(),
@@ -132,22 +126,19 @@ fn a_damaged_line_hides_no_other() {
     let text = files::read_text(&path);
     files::write(&path, text.replace("\"id\":\"m3\"", "\"id\":\"m3"));
     assert_eq!(
-        each(&world.items(&["search", "needle"]), "id"),
+        each(&world.items("search needle"), "id"),
         ["m0", "m1", "m2", "m4", "m5"]
     );
-    assert_eq!(each(&world.items(&["thread", "m5"]), "id"), ["m5"]);
+    assert_eq!(each(&world.items("thread m5"), "id"), ["m5"]);
 }
 
 #[test]
 fn a_log_that_is_gone_or_empty_has_nothing_to_find() {
     let world = World::with(&["alice"]);
-    assert_eq!(world.items(&["list"]), json!([]));
-    assert_eq!(world.items(&["search", "x", "--since", "1h"]), json!([]));
-    world.fails(3, &["thread", "m1"]);
-    world.fails(3, &["reply", "m1", "x", "--as", "alice"]);
+    assert_eq!(world.items("list"), json!([]));
+    assert_eq!(world.items("search x --since 1h"), json!([]));
+    world.fails(3, "thread m1");
+    world.fails(3, "reply m1 x --as alice");
     files::remove_dir(world.room("log"));
-    assert_eq!(
-        world.items(&["list", "--since", "1h", "--last", "3"]),
-        json!([])
-    );
+    assert_eq!(world.items("list --since 1h --last 3"), json!([]));
 }

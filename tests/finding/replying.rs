@@ -12,7 +12,7 @@ fn a_reply_reaches_the_sender_and_keeps_channel_and_thread() {
     let question = json!({"id": "q1", "to": ["bob", "carol"], "subject": "Порт?", "body": "which?", "type": "question",
         "channel": "ops"});
     drop_all(&world, &[("alice", question)]);
-    world.ok(&["reply", "q1", "8080", "--as", "bob"]);
+    world.ok("reply q1 8080 --as bob");
     let answer = &world.inbox("alice")[0];
     assert_eq!(
         json!([
@@ -60,7 +60,7 @@ fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
             json!({"id": "m", "to": "all", "body": "hello", "thread_id": "greetings"}),
         )],
     );
-    world.ok(&["reply", "alice/m", "--all", "hello all", "--as", "bob"]);
+    world.ok("reply alice/m --all 'hello all' --as bob");
     let of = |agent: &str| {
         world
             .inbox(agent)
@@ -77,8 +77,8 @@ fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
     assert_eq!(world.inbox("carol")[1]["thread_id"], "greetings");
     assert_eq!(world.inbox("carol")[1]["in_reply_to"], "alice/m");
     // Alice adds a message. A retired recipient is left out and reported.
-    world.ok(&["agent", "set", "dave", "--status", "retired"]);
-    let ran = world.run(&["reply", "m", "one more thing", "--as", "alice"]);
+    world.ok("agent set dave --status retired");
+    let ran = world.run("reply m 'one more thing' --as alice");
     assert!(
         ran.code == 0 && ran.err.contains("not sent to dave"),
         "{ran:?}"
@@ -89,18 +89,7 @@ fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
 #[test]
 fn a_reply_takes_what_send_takes() {
     let world = World::alice_and_bob();
-    world.ok(&[
-        "send",
-        "bob",
-        "look",
-        "--requires-response",
-        "--action",
-        "review",
-        "--metadata",
-        "file=a=b",
-        "--as",
-        "alice",
-    ]);
+    world.ok("send bob look --requires-response --action review --metadata file=a=b --as alice");
     let asked = &world.inbox("bob")[0];
     assert_eq!(
         json!([
@@ -153,10 +142,7 @@ fn a_reply_takes_what_send_takes() {
     let sent = world.json(&["reply", id, "again", "--as", "bob"]);
     assert_eq!(sent["recipients"][0]["agent"], "alice");
     assert_contains!(
-        world.fails(
-            2,
-            &["send", "bob", "x", "--metadata", "=v", "--as", "alice"]
-        ),
+        world.fails(2, "send bob x --metadata =v --as alice"),
         "KEY=VALUE"
     );
     assert_contains!(
@@ -173,7 +159,7 @@ fn a_just_dropped_message_can_be_answered_with_and_without_a_router() {
         "x.json",
         r#"{"id": "m1", "to": "bob", "body": "hi"}"#,
     );
-    world.ok(&["reply", "m1", "hi yourself", "--as", "bob"]);
+    world.ok("reply m1 'hi yourself' --as bob");
     assert_eq!(world.bodies("alice"), ["hi yourself"]);
     let town = Town::alice_and_bob().run();
     town.mail(
@@ -182,7 +168,7 @@ fn a_just_dropped_message_can_be_answered_with_and_without_a_router() {
         json!({"id": "m1", "to": "bob", "body": "hi"}),
     );
     town.wait_for_bodies("bob", &["hi"]);
-    town.ok(&["reply", "m1", "hi yourself", "--as", "bob"]);
+    town.ok("reply m1 'hi yourself' --as bob");
     town.wait_for_bodies("alice", &["hi yourself"]);
 }
 
@@ -202,10 +188,15 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
         ],
     );
     let before = world.everything();
-    let said = world.fails(2, &["reply", "same", "x", "--as", "bob"]);
-    assert_contains!(said, "alice/same", "carol/same");
-    let said = world.fails(3, &["reply", "alice/same", "x", "--as", "carol"]);
-    assert_contains!(said, "carol neither sent nor received");
+    assert_contains!(
+        world.fails(2, "reply same x --as bob"),
+        "alice/same",
+        "carol/same"
+    );
+    assert_contains!(
+        world.fails(3, "reply alice/same x --as carol"),
+        "carol neither sent nor received"
+    );
     for missing in ["nothing", "999", "a/b/c", "\"", "0", "99999999999999999999"] {
         world.fails(3, &["reply", missing, "x", "--as", "bob"]);
     }
@@ -215,25 +206,26 @@ fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
         .expect("an id")
         .to_owned();
     for reference in [bounce.clone(), format!("mailbag/{bounce}")] {
-        let said = world.fails(65, &["reply", &reference, "sorry", "--as", "alice"]);
         assert_contains!(
-            said,
+            world.fails(65, &["reply", &reference, "sorry", "--as", "alice"]),
             "the router wrote it and reads no mail",
             "correct the rejected file"
         );
     }
-    let unknown = world.run_env(&["reply", "same", "x"], "MAILBAG_TEST_ANCESTRY", "unknown");
-    let said = unknown.fails(2, &["reply", "same", "x"]);
-    assert_contains!(said, "--as");
+    let unknown = world.run_env("reply same x", "MAILBAG_TEST_ANCESTRY", "unknown");
+    assert_contains!(unknown.fails(2, &["reply", "same", "x"]), "--as");
     assert_eq!(world.everything(), before);
-    world.ok(&["reply", "note", "again", "--as", "alice"]);
+    world.ok("reply note again --as alice");
     assert_eq!(
         world.bodies("alice").last().map(String::as_str),
         Some("again")
     );
-    world.ok(&["agent", "set", "carol", "--status", "retired"]);
-    let said = world.fails(65, &["reply", "carol/same", "x", "--as", "bob"]);
-    assert_contains!(said, "carol", "retired");
+    world.ok("agent set carol --status retired");
+    assert_contains!(
+        world.fails(65, "reply carol/same x --as bob"),
+        "carol",
+        "retired"
+    );
 }
 
 #[test]
@@ -252,10 +244,10 @@ fn the_human_may_answer_what_was_said_between_agents() {
         world.inbox("alice")[0]["addressed_to"],
         json!(["alice", "bob"])
     );
-    let shown = world.ok(&["thread", "m1", "--as", "human"]);
+    let shown = world.ok("thread m1 --as human");
     assert!(is_tame(&shown) && shown.contains("no, wait"), "{shown:?}");
     assert_eq!(
-        each(&world.items(&["thread", "m1", "--as", "bob"]), "from"),
+        each(&world.items("thread m1 --as bob"), "from"),
         ["alice", "human"]
     );
 }
@@ -264,7 +256,7 @@ fn the_human_may_answer_what_was_said_between_agents() {
 fn a_reply_marks_the_answered_message_as_read() {
     let world = World::with(&["alice", "bob", "carol"]);
     let asked = world
-        .ok(&["send", "-q", "bob", "carol", "which port?", "--as", "alice"])
+        .ok("send -q bob carol 'which port?' --as alice")
         .trim()
         .to_owned();
     let other = world.send("alice", "bob", "and which host?");

@@ -86,8 +86,7 @@ fn search_finds_words_in_any_order_and_field() {
     assert_eq!(found(&["port needle"]), [""; 0], "no message has both");
     assert_eq!(found(&["port 8080", "--field", "body"]), ["m1"]);
     assert_eq!(found(&["порт 8080", "--field", "body"]), [""; 0]);
-    let said = world.fails(2, &["search", " "]);
-    assert_contains!(said, "no word to search for");
+    assert_contains!(world.fails(2, "search ' '"), "no word to search for");
 }
 
 #[test]
@@ -105,22 +104,25 @@ fn a_field_and_the_filters_narrow_a_search() {
     );
     assert_eq!(ids(&world, &["port", "--as", "human"]), ["m1", "m4"]);
     assert_eq!(ids(&world, &["port", "--until", "1h"]), [""; 0]);
-    world.ok(&["read", "m1", "--as", "bob"]);
+    world.ok("read m1 --as bob");
     assert_eq!(ids(&world, &["port", "--unread", "--to", "bob"]), ["m4"]);
-    let said = world.fails(2, &["search", "--regex", "port ("]);
-    assert_contains!(said, "is not a regular expression", "unclosed group");
+    assert_contains!(
+        world.fails(2, "search --regex 'port ('"),
+        "is not a regular expression",
+        "unclosed group"
+    );
 }
 
 #[test]
 fn search_shows_each_match_in_one_line_with_its_surroundings() {
     let world = room();
-    let shown = world.ok(&["search", "--regex", "taken|needle"]);
+    let shown = world.ok("search --regex taken|needle");
     assert_contains!(
         shown,
         "alice → bob  body: port 8080 is\\ttaken by \"nginx\"\n"
     );
     assert_contains!(shown, "mood.deep: needle\n");
-    let hits = world.items(&["search", "taken"]);
+    let hits = world.items("search taken");
     let wanted = json!([{"field": "body", "excerpt": [
         {"text": "port 8080 is\t", "match": false},
         {"text": "taken", "match": true},
@@ -132,12 +134,11 @@ fn search_shows_each_match_in_one_line_with_its_surroundings() {
         &world,
         &[("alice", json!({"id": "m9", "to": "bob", "body": long}))],
     );
-    let shown = world.ok(&["search", "needle", "--from", "alice"]);
     assert_contains!(
-        shown,
+        world.ok("search needle --from alice"),
         &format!("body: …{}needle{}…\n", "ä".repeat(40), "ö".repeat(40))
     );
-    let none = world.run(&["search", "nowhere"]);
+    let none = world.run("search nowhere");
     assert!(
         none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"),
         "{none:?}"
@@ -164,7 +165,7 @@ fn hostile_text_is_found_and_neutralised() {
         assert_eq!(ran.out.lines().count(), 1, "{pattern:?}: {ran:?}");
     }
     assert_eq!(
-        world.items(&["search", "needle"])[0]["subject"],
+        world.items("search needle")[0]["subject"],
         EVIL,
         "data is data"
     );

@@ -103,35 +103,33 @@ fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
     // Each agent sees only the messages that it sent or got.
     assert_eq!(ids(&["ports", "--as", "bob"]), ["p1", "p2", "p3", "p5"]);
     assert_eq!(ids(&["p3", "--as", "carol"]), ["p3", "p4", "p5"]);
-    world.fails(3, &["thread", "x1", "--as", "bob"]);
-    let said = world.fails(3, &["thread", "harbours", "--as", "bob"]);
+    world.fails(3, "thread x1 --as bob");
     assert_contains!(
-        said,
+        world.fails(3, "thread harbours --as bob"),
         "bob neither sent nor received a message \"harbours\", and no thread with that name"
     );
-    assert_contains!(
-        world.fails(3, &["thread", "harbours"]),
-        "the log has no message"
-    );
+    assert_contains!(world.fails(3, "thread harbours"), "the log has no message");
 }
 
 #[test]
 fn a_thread_is_shown_as_a_conversation() {
     let world = talk();
-    let shown = world.ok(&["thread", "ports"]);
+    let shown = world.ok("thread ports");
     let lines: Vec<&str> = shown.lines().collect();
     assert!(
         lines[0].contains("alice → bob") && lines[2] == "        which port?",
         "{shown}"
     );
     assert_contains!(shown, "alice → bob, carol", "answers bob/p2\n");
-    let one = world.items(&["thread", "p1", "--last", "1"]);
+    let one = world.items("thread p1 --last 1");
     assert_eq!(
         (&one[0]["message"]["body"], &one[0]["recipients"]),
         (&json!("since today"), &json!(["carol"]))
     );
-    let shown = world.ok(&["thread", "p3", "--as", "carol"]);
-    assert_contains!(shown, "answers bob/p2 (not in this list)");
+    assert_contains!(
+        world.ok("thread p3 --as carol"),
+        "answers bob/p2 (not in this list)"
+    );
 }
 
 #[test]
@@ -159,19 +157,18 @@ fn ids_that_several_have_are_not_mixed_up() {
             ),
         ],
     );
-    let said = world.fails(2, &["thread", "1", "--as", "bob"]);
-    assert_contains!(said, "alice/1", "carol/1");
+    assert_contains!(world.fails(2, "thread 1 --as bob"), "alice/1", "carol/1");
     assert_eq!(
-        each(&world.items(&["thread", "alice/1", "--as", "bob"]), "id"),
+        each(&world.items("thread alice/1 --as bob"), "id"),
         ["1", "2", "4"]
     );
     assert_eq!(
-        each(&world.items(&["thread", "carol/1", "--as", "bob"]), "id"),
+        each(&world.items("thread carol/1 --as bob"), "id"),
         ["1", "3"]
     );
     // For alice there is one only.
     assert_eq!(
-        each(&world.items(&["thread", "1", "--as", "alice"]), "id"),
+        each(&world.items("thread 1 --as alice"), "id"),
         ["1", "2", "4"]
     );
 }
@@ -201,11 +198,11 @@ fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
         ],
     );
     assert_eq!(
-        each(&world.items(&["thread", "turn"]), "id"),
+        each(&world.items("thread turn"), "id"),
         ["a", "turn", "b", "c"]
     );
-    assert_eq!(each(&world.items(&["thread", "b"]), "id"), ["b", "c"]);
-    assert_eq!(each(&world.items(&["thread", "old"]), "id"), ["a", "turn"]);
+    assert_eq!(each(&world.items("thread b"), "id"), ["b", "c"]);
+    assert_eq!(each(&world.items("thread old"), "id"), ["a", "turn"]);
 }
 
 #[test]
@@ -218,7 +215,7 @@ fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
             json!({"id": "a", "to": "bob", "body": "x", "thread_id": "4"}),
         )],
     );
-    assert_eq!(each(&world.items(&["thread", "4"]), "id"), ["a"]);
+    assert_eq!(each(&world.items("thread 4"), "id"), ["a"]);
     drop_all(
         &world,
         &[(
@@ -235,8 +232,7 @@ fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
             json!({"id": "c", "to": "alice", "body": "z", "thread_id": seq}),
         )],
     );
-    let said = world.fails(2, &["thread", &seq]);
-    assert_contains!(said, "alice/b", "bob/c");
+    assert_contains!(world.fails(2, &["thread", &seq]), "alice/b", "bob/c");
 }
 
 #[test]
@@ -259,18 +255,12 @@ fn a_thread_shows_replies_to_messages_missing_from_the_log() {
             ),
         ],
     );
+    assert_eq!(each(&world.items("thread m4 --as bob"), "id"), ["m2", "m4"]);
+    assert_contains!(world.ok("thread m2"), "answers bob/lost (not in this list)");
+    assert_eq!(each(&world.items("thread m3"), "id"), ["m3"]);
+    world.ok("reply m2 'go on' --as bob");
     assert_eq!(
-        each(&world.items(&["thread", "m4", "--as", "bob"]), "id"),
-        ["m2", "m4"]
-    );
-    assert_contains!(
-        world.ok(&["thread", "m2"]),
-        "answers bob/lost (not in this list)"
-    );
-    assert_eq!(each(&world.items(&["thread", "m3"]), "id"), ["m3"]);
-    world.ok(&["reply", "m2", "go on", "--as", "bob"]);
-    assert_eq!(
-        each(&world.items(&["thread", "m2"]), "from"),
+        each(&world.items("thread m2"), "from"),
         ["alice", "bob", "bob"]
     );
 }
@@ -283,7 +273,7 @@ fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
         if n > 0 {
             message["in_reply_to"] = Value::from(format!("n{}", n - 1));
         }
-        world.drop_file("alice", &format!("{n:03}.json"), message.to_string());
+        world.mail("alice", &format!("{n:03}.json"), &message);
     }
     world.pass();
     for id in ["n0", "n31", "n59"] {
@@ -302,7 +292,7 @@ fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
     let message = json!({"id": "m1", "to": "bob", "subject": EVIL, "body": body, "thread_id": "t\u{202e}", "mood": EVIL,
         "attachments": [{"name": "n\u{202e}.txt", "content": EVIL}]});
     drop_all(&world, &[("mallory", message)]);
-    let ran = world.run(&["thread", "m1"]);
+    let ran = world.run("thread m1");
     assert!(
         ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err),
         "{ran:?}"
@@ -310,7 +300,7 @@ fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
     let heads = ran.out.lines().filter(|line| !line.starts_with("        "));
     assert_eq!(heads.count(), 1, "{}", ran.out);
     assert_eq!(
-        world.items(&["thread", "t\u{202e}"])[0]["message"]["subject"],
+        world.items("thread t\u{202e}")[0]["message"]["subject"],
         EVIL,
         "data is data"
     );

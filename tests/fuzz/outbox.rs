@@ -6,11 +6,11 @@
 
 use super::place::Place;
 use crate::files;
+use crate::world::parse_json;
 use mailbag::disk::{self, ReadLeaseResult, layout};
 use mailbag::message::schema::{self, ParsedFile};
 use mailbag::query::{status, verify};
 use mailbag::router::daemon::{self, PassResult, RouterTotals};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -234,7 +234,7 @@ fn taken_off(wanted: &mut Vec<&Option<Vec<u8>>>, path: &Path) {
 }
 
 fn says_why(path: &Path) {
-    let explained: Value = serde_json::from_slice(&files::read(path)).expect("JSON");
+    let explained = parse_json(files::read(path));
     let problems = explained["problems"].as_array().expect("a list");
     assert!(
         !problems.is_empty()

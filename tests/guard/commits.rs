@@ -1,7 +1,7 @@
 //! Commits as activity: by the hook of git, and by an agent's name in the subject line.
 
 use super::{executable, file, git, git_as, program, project, repository};
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::{Value, json};
 
 /// A repository with a room and with our hooks.
@@ -17,7 +17,7 @@ fn commit(world: &World, agent: &str, name: &str) -> String {
     git(world.path(), &["add", name]);
     let output = git_as(world, world.path(), agent, &["commit", "-q", "-m", name]);
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    lossy(&output.stderr)
 }
 
 fn head(world: &World) -> String {
@@ -28,10 +28,10 @@ fn head(world: &World) -> String {
 fn shown(world: &World, agent: &str) -> Value {
     // The hook lets another process deliver its report.
     world.wait("every report is delivered", || {
-        world.run(&["who"]);
+        world.run("who");
         world.names(&format!("outbox/{agent}")).is_empty() && world.names("spool/claim").is_empty()
     });
-    let who = world.json(&["who"]);
+    let who = world.json("who");
     let agents = who["agents"].as_array().expect("agents");
     agents
         .iter()
@@ -44,16 +44,15 @@ fn shown(world: &World, agent: &str) -> Value {
 fn the_hook_records_a_commit_as_activity_without_sending_mail() {
     // P152
     let world = hooked(&["alice", "bob"]);
-    world.ok(&["send", "bob", "later", "--type", "blocked", "--as", "alice"]);
+    world.ok("send bob later --type blocked --as alice");
     assert_eq!(commit(&world, "alice", "one.txt"), "");
     let commit = shown(&world, "alice");
     assert_eq!(
         (&commit["id"], &commit["branch"]),
         (&json!(head(&world)), &json!("main"))
     );
-    let who = world.ok(&["who"]);
     assert_contains!(
-        who,
+        world.ok("who"),
         &format!(
             "blocked: later (just now)  commit {} on main (just now)",
             &head(&world)[..10]
@@ -63,9 +62,8 @@ fn the_hook_records_a_commit_as_activity_without_sending_mail() {
         (world.inbox("bob").len(), world.inbox("human").len()),
         (1, 0)
     );
-    let line = world.ok(&["channel", "show", "commits", "--json"]);
     assert_contains!(
-        line,
+        world.ok("channel show commits --json"),
         &format!("commit {} on main: one.txt", &head(&world)[..10])
     );
     world.verify();
@@ -77,7 +75,7 @@ fn a_report_that_an_agent_drops_by_hand_counts_alike() {
     let world = World::with(&["alice"]);
     let id = "0123456789abcdef0123456789abcdef01234567";
     let report = json!({"type": "status", "subject": "a commit", "metadata": {"commit": id, "branch": "main"}});
-    world.drop_file("alice", "one.json", report.to_string());
+    world.mail("alice", "one.json", &report);
     let commit = shown(&world, "alice");
     assert_eq!(
         (&commit["id"], &commit["branch"]),
@@ -86,11 +84,7 @@ fn a_report_that_an_agent_drops_by_hand_counts_alike() {
     for no_commit in ["abc", "g123456789abcdef0123456789abcdef01234567", ""] {
         let report =
             json!({"type": "status", "subject": no_commit, "metadata": {"commit": no_commit}});
-        world.drop_file(
-            "alice",
-            &format!("{}.json", no_commit.len()),
-            report.to_string(),
-        );
+        world.mail("alice", &format!("{}.json", no_commit.len()), &report);
     }
     assert_eq!(shown(&world, "alice")["id"], id);
 }
@@ -132,10 +126,7 @@ fn the_session_of_a_worktree_is_the_default_committer() {
         (json!("linked"), Value::Null)
     );
     // A second session in the same worktree makes it ambiguous.
-    let ran = world.run_with(
-        &["join", "bob", "--session", "s-bob", "--take-over"],
-        |_| {},
-    );
+    let ran = world.run_with("join bob --session s-bob --take-over", |_| {});
     ran.ok(&[]);
     commit(&world, "", "three.txt");
     assert_eq!(shown(&world, "alice"), Value::Null);
@@ -152,12 +143,12 @@ fn the_commits_of_a_rebase_are_not_new() {
     git(world.path(), &["checkout", "-q", "feature"]);
     let recorded = || {
         world
-            .items(&["list", "--type", "status"])
+            .items("list --type status")
             .as_array()
             .map_or(0, Vec::len)
     };
     // The hook lets another process deliver its report.
-    let both_are_there = || world.run(&["who"]).code == 0 && recorded() == 2;
+    let both_are_there = || world.run("who").code == 0 && recorded() == 2;
     world.wait("both commits are recorded", both_are_there);
     let output = git_as(&world, world.path(), "alice", &["rebase", "-q", "main"]);
     assert!(output.status.success(), "{output:?}");
@@ -193,7 +184,7 @@ fn a_name_in_the_subject_line_informs_who_without_any_hook() {
         (shown(&world, "alice")["id"].clone(), shown(&world, "bob")),
         (json!(first), Value::Null)
     );
-    let who = world.json(&["who"]);
+    let who = world.json("who");
     let alice = who["agents"]
         .as_array()
         .expect("agents")
@@ -229,7 +220,7 @@ fn who_ignores_a_missing_failing_or_hanging_git() {
                 &format!("#!/bin/sh\nPATH=/bin:/usr/bin\n{git}\n"),
             );
         }
-        let ran = world.run_env(&["who"], "PATH", bin.path());
+        let ran = world.run_env("who", "PATH", bin.path());
         let said = ran.ok(&["who"]);
         assert!(
             said.contains("alice") && !said.contains("commit"),
@@ -256,8 +247,7 @@ fn a_commit_in_another_repository_names_it() {
             .status
             .success()
     );
-    world.json(&["who"]);
-    let line = world.ok(&["list", "--type", "status", "--json"]);
-    assert_contains!(line, "commit ");
+    world.json("who");
+    assert_contains!(world.ok("list --type status --json"), "commit ");
     assert_eq!(shown(&world, "alice")["branch"], "main");
 }

@@ -2,7 +2,7 @@
 
 use super::{claim, file, project, repository};
 use crate::hooks::recorded;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn edit_at(world: &World, at: &Path, agent: &str, client: &str, event: &str) -> 
     }
     let output = hook.write_stdin(input).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(0), "{client} {event}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
@@ -143,12 +143,12 @@ fn a_sub_agent_edits_for_its_session() {
         1,
     );
     let hook = world
-        .program(&["hook", "claude"])
+        .program("hook claude")
         .env("MAILBAG_AGENT", "alice")
         .write_stdin(input)
         .output()
         .expect("it runs");
-    assert_contains!(String::from_utf8_lossy(&hook.stdout), "\"deny\""; "{hook:?}");
+    assert_contains!(lossy(&hook.stdout), "\"deny\""; "{hook:?}");
 }
 
 #[test]
@@ -193,12 +193,15 @@ fn an_unidentified_session_is_warned_once_and_passes() {
             .iter()
             .find(|(one, ..)| *one == client)
             .expect("it edits");
-        let said: Value = serde_json::from_str(&edit(&world, "", client, event)).expect("JSON");
+        let said = parse_json(edit(&world, "", client, event));
         let text = said
             .get("additionalContext")
             .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
-        let text = text.as_str().expect("a text");
-        assert_contains!(text, "belongs to bob", "You are not stopped");
+        assert_contains!(
+            text.as_str().expect("a text"),
+            "belongs to bob",
+            "You are not stopped"
+        );
         assert_eq!(edit(&world, "", client, event), nothing(client), "again");
     }
 }
@@ -209,10 +212,13 @@ fn a_second_session_under_one_name_is_nobody() {
     let world = project(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src"]}));
     // The recorded session differs from the session that holds bob.
-    let joined = world.run_with(&["join", "bob", "--session", "other"], |_| {});
+    let joined = world.run_with("join bob --session other", |_| {});
     joined.ok(&[]);
-    let said = edit(&world, "bob", "claude", "PreToolUse-Edit");
-    assert_contains!(said, "belongs to bob", "additionalContext");
+    assert_contains!(
+        edit(&world, "bob", "claude", "PreToolUse-Edit"),
+        "belongs to bob",
+        "additionalContext"
+    );
 }
 
 #[test]
@@ -229,7 +235,7 @@ fn the_setting_and_the_variable_switch_it_off() {
     let world = world.settings("");
     let at = world.path().to_str().expect("plain");
     let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at);
-    let mut hook = world.program(&["hook", "claude"]);
+    let mut hook = world.program("hook claude");
     let hook = hook
         .env("MAILBAG_AGENT", "alice")
         .env("MAILBAG_GUARD", "off")
@@ -251,8 +257,7 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
         claim(&world, "bob", json!({"claims": ["src"]}));
         world.write(damage.0, damage.1);
         for _ in 0..2 {
-            let said = edit(&world, "alice", "claude", "PreToolUse-Edit");
-            assert_contains!(said, "additionalContext", "cannot check who owns the files"; "{damage:?}");
+            assert_contains!(edit(&world, "alice", "claude", "PreToolUse-Edit"), "additionalContext", "cannot check who owns the files"; "{damage:?}");
         }
     }
     let world = World::empty();
@@ -273,14 +278,14 @@ fn edit_file(world: &World, agent: &str, time: &str, path: &str) -> String {
         .replace("src/a.txt", path);
     let mut event: Value = serde_json::from_str(&input).expect("JSON");
     event["session_id"] = json!(format!("session-{agent}"));
-    let mut hook = world.program(&["hook", "claude"]);
+    let mut hook = world.program("hook claude");
     hook.env("MAILBAG_AGENT", agent)
         .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}Z"));
     let output = hook
         .write_stdin(event.to_string())
         .output()
         .expect("the program runs");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 /// The notice that an agent got, once it is there.
@@ -346,13 +351,13 @@ fn a_claimed_file_needs_no_notice() {
 fn edit_path(world: &World, path: &Path) -> String {
     let input = recorded("claude", "PreToolUse-Edit")
         .replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"));
-    let mut hook = world.program(&["hook", "claude"]);
+    let mut hook = world.program("hook claude");
     let output = hook
         .env("MAILBAG_AGENT", "alice")
         .write_stdin(input)
         .output()
         .expect("the program runs");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 #[test]
@@ -409,8 +414,7 @@ fn other_spellings_of_a_path_are_the_same_file() {
         "docs/top/src/a.txt",
         "not/there/../../src/a.txt",
     ] {
-        let said = edit_path(&world, &world.path().join(path));
-        assert_contains!(said, "belongs to bob"; "{path}");
+        assert_contains!(edit_path(&world, &world.path().join(path)), "belongs to bob"; "{path}");
     }
 }
 
@@ -444,12 +448,7 @@ fn a_bind_mount_of_another_agents_directory_is_that_directory() {
         command
             .arg(super::program())
             .current_dir(world.path())
-            .envs(
-                world
-                    .bare(&[])
-                    .get_envs()
-                    .filter_map(|(k, v)| Some((k, v?))),
-            );
+            .envs(world.bare("").get_envs().filter_map(|(k, v)| Some((k, v?))));
         let mut child = command
             .env("MAILBAG_AGENT", "alice")
             .stdin(std::process::Stdio::piped())
@@ -459,11 +458,11 @@ fn a_bind_mount_of_another_agents_directory_is_that_directory() {
         std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input.as_bytes())
             .expect("input");
         let output = child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stdout);
+        let said = lossy(&output.stdout);
         assert!(
             said.contains("belongs to bob"),
             "{part:?}: {said} {}",
-            String::from_utf8_lossy(&output.stderr)
+            lossy(&output.stderr)
         );
     }
 }

@@ -9,7 +9,7 @@ mod staged;
 mod trials;
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -39,9 +39,9 @@ pub(crate) fn git(at: &Path, args: &[&str]) -> String {
     assert!(
         output.status.success(),
         "git {args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
+        lossy(&output.stderr)
     );
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 /// Writes a file with its directories, and returns its path.
@@ -65,7 +65,7 @@ pub(crate) fn repository(at: &Path) {
 pub(crate) fn project(agents: &[&str]) -> World {
     let world = World::empty();
     repository(world.path());
-    world.ok(&["init"]);
+    world.ok("init");
     world.ok(&[&["agent", "add"], agents].concat());
     world
 }
@@ -88,7 +88,7 @@ pub(crate) fn git_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Ou
 /// As [`git_as`], not yet run.
 pub(crate) fn git_command_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Command {
     let mut git = git_command(at, args);
-    let ours = world.bare(&[]);
+    let ours = world.bare("");
     for (name, value) in ours.get_envs() {
         match value {
             Some(value) => git.env(name, value),
@@ -106,9 +106,9 @@ pub(crate) fn git_command_as(world: &World, at: &Path, agent: &str, args: &[&str
 #[track_caller]
 pub(crate) fn claim(world: &World, agent: &str, mut fields: Value) {
     fields["type"] = json!("claim");
-    world.drop_file(agent, "claim.json", fields.to_string());
+    world.mail(agent, "claim.json", &fields);
     world.wait("it is granted", || {
-        world.run(&["who"]);
+        world.run("who");
         world.names(&format!("outbox/{agent}")).is_empty()
     });
     assert_eq!(world.names(&format!("rejected/{agent}")), [""; 0]);

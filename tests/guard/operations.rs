@@ -3,7 +3,7 @@
 use super::commits::hooked;
 use super::{claim, file, git, git_command_as};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::json;
 use std::process::Output;
 
@@ -56,17 +56,14 @@ impl Forked {
         file(self.world.path(), name, text);
         git(self.world.path(), &["add", "-A"]);
         let output = self.git("alice", &["commit", "-q", "--no-edit", "-m", "alice"]);
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        (output.status.success(), lossy(&output.stderr))
     }
 
     /// The files of bob that he was notified of, by the notice with this place.
     #[track_caller]
     fn notified(&self, n: usize) -> Vec<String> {
         let notices = || {
-            self.world.run(&["who"]);
+            self.world.run("who");
             let mail = self.world.inbox("bob").into_iter();
             mail.filter(|mail| mail["metadata"]["guard_bypassed"].is_array())
                 .collect::<Vec<_>>()
@@ -197,7 +194,7 @@ fn a_conflict_is_resolved_and_the_owner_is_notified() {
         file(forked.world.path(), "src/rest.rs", "edited");
         git(forked.world.path(), &["add", "-A"]);
         let commit = forked.git("alice", &["commit", "-q", "-m", "x"]);
-        let said = String::from_utf8_lossy(&commit.stderr).into_owned();
+        let said = lossy(&commit.stderr);
         assert!(
             !commit.status.success() && said.contains("src/rest.rs belongs to bob"),
             "{begin:?}: {said}"
@@ -207,7 +204,7 @@ fn a_conflict_is_resolved_and_the_owner_is_notified() {
             &["checkout", "HEAD", "--", "src/rest.rs"],
         );
         let commit = forked.git("alice", &["commit", "-q", "--no-edit", "-m", "x"]);
-        let said = String::from_utf8_lossy(&commit.stderr).into_owned();
+        let said = lossy(&commit.stderr);
         assert!(
             commit.status.success() && said.contains("this commit changes files of other agents"),
             "{begin:?}: {said}"
@@ -240,7 +237,7 @@ fn every_way_to_a_commit_of_another_agents_file_is_stopped() {
     let top = forked.world.path();
     let commit = |args: &[&str]| {
         let output = forked.git("alice", args);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = lossy(&output.stderr);
         assert!(
             !output.status.success() && said.contains("belongs to bob"),
             "{args:?}: {said}"

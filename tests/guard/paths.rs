@@ -135,7 +135,7 @@ fn the_name_of_the_rooms_own_repository_may_be_written() {
     let world = World::empty();
     let top = world.path().join("Shop");
     repository(&top);
-    world.ok(&["init", "Shop/.mailbag"]);
+    world.ok("init Shop/.mailbag");
     let room = Room::open(&top.join(".mailbag")).expect("a room");
     let meant = |word| {
         subject_of(&room, world.path(), word)

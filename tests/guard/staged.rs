@@ -3,17 +3,14 @@
 use super::commits::hooked;
 use super::{claim, executable, file, git, git_as, program};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::json;
 use std::path::Path;
 
 /// Commits the staged files as an agent. Returns the success of git, and the output.
 fn commit(world: &World, at: &Path, agent: &str) -> (bool, String) {
     let output = git_as(world, at, agent, &["commit", "-q", "-m", "work"]);
-    (
-        output.status.success(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
+    (output.status.success(), lossy(&output.stderr))
 }
 
 /// Stages a new file and commits it, as an agent.
@@ -123,8 +120,7 @@ fn the_setting_warns_or_is_silent() {
         );
     }
     let world = World::new().settings("guard = \"no\"\n");
-    let said = world.fails(65, &["settings"]);
-    assert_contains!(said, "guard has an invalid value");
+    assert_contains!(world.fails(65, "settings"), "guard has an invalid value");
 }
 
 #[test]
@@ -142,19 +138,14 @@ fn a_bypass_passes_and_the_owner_is_notified() {
     );
     assert!(output.status.success(), "{output:?}");
     world.wait("bob hears of it", || {
-        world.run(&["who"]);
+        world.run("who");
         world
             .inbox("bob")
             .iter()
             .any(|mail| mail["type"] == "status")
     });
     let mail = world.inbox("bob").pop().expect("mail");
-    assert!(
-        mail["body"]
-            .as_str()
-            .is_some_and(|body| body.contains("src/a.rs belongs to bob")),
-        "{mail:#}"
-    );
+    assert_contains!(mail["body"].to_string(), "src/a.rs belongs to bob");
     assert_eq!(
         mail["metadata"]["guard_bypassed"][0]["claim"]["subject"],
         "src"
@@ -181,7 +172,7 @@ fn a_bypass_passes_and_the_owner_is_notified() {
         "{output:?}"
     );
     world.wait("bob hears of it", || {
-        world.run(&["who"]);
+        world.run("who");
         world
             .inbox("bob")
             .iter()
@@ -233,7 +224,7 @@ fn merges_rebases_cherry_picks_and_reverts_pass() {
         assert!(
             output.status.success(),
             "{begin:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
+            lossy(&output.stderr)
         );
         assert_ne!(git(world.path(), &["rev-parse", "HEAD"]), before);
     }

@@ -4,7 +4,7 @@ use super::commits::hooked;
 use super::{claim, file, git, git_as, git_command_as, project};
 use crate::hooks::recorded;
 use crate::town::{is_root, tool};
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::json;
 use std::process::{Command, Output};
 
@@ -56,10 +56,7 @@ fn a_full_or_read_only_room_is_still_judged() {
              {EDIT}; git commit -q -m work; echo \"status $?\"; }}"
         );
         let output = script(&world, &script_text);
-        let (out, err) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
+        let (out, err) = (lossy(&output.stdout), lossy(&output.stderr));
         assert!(
             out.contains("\"permissionDecision\":\"deny\"") && out.contains("status 1"),
             "{make}: {out}{err}"
@@ -121,7 +118,7 @@ fn closed_outputs_and_a_missing_git_stop_nothing_wrongly() {
         Some(10)
     );
     let output = script(&world, "PATH=/nowhere \"$mailbag\" hook git pre-commit");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = lossy(&output.stderr);
     assert!(
         output.status.success()
             && said.contains("may belong to other agents: git is not on the PATH"),
@@ -139,7 +136,7 @@ fn in_a_sandbox_an_unknown_owner_is_reported_each_time() {
     world.write("registry.json", "{");
     let twice = "unshare --pid --fork --mount-proc sh -c '\"$mailbag\" hook git pre-commit; \"$mailbag\" hook git pre-commit'";
     let output = script(&world, twice);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = lossy(&output.stderr);
     assert!(
         output.status.success() && said.matches("the commit passes, but").count() == 2,
         "{said}"
@@ -160,7 +157,7 @@ fn a_thousand_claims_are_judged() {
         .collect();
     world.drop_file("bob", "claims.ndjson", lines.join("\n"));
     world.wait("all are granted", || {
-        world.run(&["who"]);
+        world.run("who");
         let claims = std::fs::read_to_string(world.room("claims.json")).unwrap_or_default();
         claims.matches("\"subject\"").count() == 1000
     });
@@ -169,13 +166,13 @@ fn a_thousand_claims_are_judged() {
         let input = recorded("claude", "PreToolUse-Edit")
             .replace("/home/dev/project", at)
             .replace("src/a.txt", path);
-        let mut hook = world.program(&["hook", "claude"]);
+        let mut hook = world.program("hook claude");
         let output = hook
             .env("MAILBAG_AGENT", "alice")
             .write_stdin(input)
             .output()
             .expect("the program runs");
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        lossy(&output.stdout)
     };
     assert_contains!(
         edit("src/part9/module99/deep/x.rs"),

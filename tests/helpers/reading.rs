@@ -5,6 +5,7 @@ use super::tongue::{Fault, Tongue};
 use super::{file, in_each, town};
 use crate::files;
 use crate::town::Town;
+use crate::world::lossy;
 use serde_json::json;
 use std::os::unix::fs::symlink;
 
@@ -32,13 +33,8 @@ fn a_message_is_read_when_the_loop_goes_on(tongue: Tongue) {
         .command(&town, "alice", &["stop_at", "two"])
         .output()
         .expect("it starts");
-    assert_eq!(
-        output.status.code(),
-        Some(9),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n");
+    assert_eq!(output.status.code(), Some(9), "{}", lossy(&output.stderr));
+    assert_eq!(lossy(&output.stdout), "one\ntwo\n");
     assert_eq!(town.bodies("alice"), ["two", "three"]);
     assert_eq!(town.names("inbox/alice/seen").len(), 1);
     assert_eq!(
@@ -96,9 +92,9 @@ fn a_helper_skips_and_keeps_files_that_are_not_messages(tongue: Tongue) {
         .command(&town, "alice", &["stop_at", "never"])
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "good\ngood too\n");
+    assert_eq!(lossy(&output.stdout), "good\ngood too\n");
     assert_eq!(
         said.matches("skipped ").count(),
         contents.len() + 4,

@@ -1,7 +1,7 @@
 //! The shell helper in the shells that people have: bash, dash and zsh.
 
 use crate::town::Town;
-use crate::world::{World, skip};
+use crate::world::{World, lossy, skip};
 use std::process::{Command, Output};
 
 const SHELLS: [&str; 3] = ["bash", "dash", "zsh"];
@@ -41,7 +41,7 @@ fn run(world: &World, shell: &str, args: &[&str]) -> Option<Output> {
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    lossy(bytes)
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn an_ack_shows_in_the_trace(tongue: Tongue) {
     town.wait_for_mail("alice", 1);
     tongue.ok(&town, "alice", &["ack", "actioned"]);
     town.wait("the ack", || {
-        statuses(&town.json(&["trace", "please", "--as", "bob"])).contains(&"actioned".into())
+        statuses(&town.json("trace please --as bob")).contains(&"actioned".into())
     });
     assert_eq!((town.count("alice"), town.count("bob")), (0, 0));
 }

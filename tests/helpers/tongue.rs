@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::{PATIENCE, Town, so_within};
-use crate::world::skip;
+use crate::world::{lossy, skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -89,7 +89,7 @@ impl Tongue {
             .command(town, agent, words)
             .output()
             .expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = lossy(&output.stderr);
         assert!(
             output.status.success(),
             "{words:?} ended with {}: {said}",
@@ -102,7 +102,7 @@ impl Tongue {
     #[track_caller]
     pub(super) fn fails(self, mut command: Command) -> (Fault, String) {
         let output = command.output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = lossy(&output.stderr);
         assert!(!output.status.success(), "{command:?} did well: {said}");
         let fault = match self {
             Tongue::Shell if output.status.code() == Some(65) => Fault::Rejected,
@@ -153,10 +153,7 @@ impl Tongue {
 
 /// The lines that a program printed.
 pub(super) fn lines(output: &Output) -> Vec<String> {
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
 /// Waits for a process that runs beside the test, and returns its lines; it must succeed.
@@ -167,7 +164,7 @@ pub(super) fn ended(mut child: std::process::Child) -> Vec<String> {
         panic!("it never ended");
     }
     let output = child.wait_with_output().expect("it ended");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = lossy(&output.stderr);
     assert!(
         output.status.success(),
         "it ended with {}: {said}",
@@ -191,7 +188,7 @@ fn prepare_node() -> Node {
         .arg("--version")
         .output()
         .map_err(|e| format!("no node: {e}"))?;
-    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    let version = lossy(&version.stdout).trim().to_owned();
     let mut numbers = version
         .trim_start_matches('v')
         .split('.')
@@ -243,11 +240,7 @@ fn prepare_node() -> Node {
         .arg(&place)
         .output();
     let output = output.map_err(|e| e.to_string())?;
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
     Ok((Vec::new(), place.join("driver.js")))
 }
 

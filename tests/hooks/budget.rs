@@ -1,18 +1,18 @@
 //! The announcement budget: similar messages share a line, and the number of lines is limited.
 
 use super::{fire, mail, recorded, room};
-use crate::world::World;
+use crate::world::{World, lossy};
 
 /// Fires Claude Code's hook at that time of one day.
 fn fire_at(world: &World, time: &str, event: &str) -> String {
-    let mut hook = world.program(&["hook", "claude"]);
+    let mut hook = world.program("hook claude");
     hook.env("MAILBAG_AGENT", "alice")
         .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
     let output = hook
         .write_stdin(recorded("claude", event))
         .output()
         .expect("the program runs");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 #[test]
@@ -38,8 +38,12 @@ fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
     for n in 1..=3 {
         mail(&world, &format!("note {n}"), &[]);
     }
-    let told = fire_at(&world, "10:00", "UserPromptSubmit");
-    assert_contains!(told, "“note 1”", "“note 2”", "and 1 more, from bob");
+    assert_contains!(
+        fire_at(&world, "10:00", "UserPromptSubmit"),
+        "“note 1”",
+        "“note 2”",
+        "and 1 more, from bob"
+    );
     mail(&world, "note 4", &[]);
     assert_eq!(fire_at(&world, "10:10", "PostToolBatch"), "");
     let told = fire_at(&world, "10:20", "Stop");

@@ -21,7 +21,7 @@ fn an_open_offer_comes_first_then_what_the_session_owns_and_waits_for() {
         r#"{"type": "claim", "claims": ["web/x"], "wait": true}"#,
     );
     ok(&world, &["run", "--once"]);
-    let seq = world.json(&["claims"])["offers"][0]["seq"].to_string();
+    let seq = world.json("claims")["offers"][0]["seq"].to_string();
     for event in [
         "SessionStart-startup",
         "SessionStart-clear",

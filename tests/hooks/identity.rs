@@ -1,7 +1,7 @@
 //! The agent of a session: by the environment, by joining, and the notice to a second session.
 
 use super::{mail, recorded, room, run};
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::Value;
 
 /// The hook's output for a session without a name in the environment.
@@ -9,11 +9,11 @@ use serde_json::Value;
 fn told(world: &World, input: &str) -> String {
     let output = run(world, &["claude"], None, input);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = lossy(&output.stdout);
     match text.is_empty() {
         true => text,
         false => {
-            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            let answer = parse_json(&text);
             answer["hookSpecificOutput"]["additionalContext"]
                 .as_str()
                 .unwrap_or_default()
@@ -41,7 +41,7 @@ fn a_session_that_begins_in_a_process_follows_the_one_that_was_there() {
     let world = room();
     mail(&world, "hello", &[]);
     // The tool server was started under the id of a session that never began, as when an older one is taken up again.
-    world.ok(&["join", "alice", "--session", "s0", "--client", "claude"]);
+    world.ok("join alice --session s0 --client claude");
     told(&world, &of("s0", "UserPromptSubmit"));
     let resumed = run(
         &world,
@@ -50,7 +50,7 @@ fn a_session_that_begins_in_a_process_follows_the_one_that_was_there() {
         &of("s1", "SessionStart-resume"),
     );
     assert!(
-        !String::from_utf8_lossy(&resumed.stdout).contains("is held by"),
+        !lossy(&resumed.stdout).contains("is held by"),
         "{resumed:?}"
     );
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
@@ -72,7 +72,7 @@ fn a_session_without_a_name_is_shown_once_how_to_join() {
     );
     assert_eq!(how.lines().count(), 1);
     assert_eq!(told(&world, &of("s1", "UserPromptSubmit")), "");
-    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    world.ok("join alice --session s1 --client claude");
     assert_contains!(told(&world, &of("s1", "UserPromptSubmit")), "hello");
 }
 
@@ -89,7 +89,7 @@ fn the_name_of_a_directory_cannot_pass_for_the_hook_s_own_words() {
         None,
         &of("s1", "SessionStart-startup"),
     );
-    let text: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = parse_json(&output.stdout);
     let text = text["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap_or_default()
@@ -111,7 +111,7 @@ fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
         None,
         &of("s1", "SessionStart-startup"),
     );
-    assert_contains!(String::from_utf8_lossy(&first.stdout), "hello");
+    assert_contains!(lossy(&first.stdout), "hello");
     of_another_process(&world);
     let second = run(
         &world,
@@ -119,7 +119,7 @@ fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
         None,
         &of("s2", "SessionStart-startup"),
     );
-    let text = String::from_utf8_lossy(&second.stdout).into_owned();
+    let text = lossy(&second.stdout);
     assert!(
         text.contains("alice is held by claude session s1") && !text.contains("hello"),
         "{text}"
@@ -139,27 +139,29 @@ fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
         None,
         &of("s2", "UserPromptSubmit"),
     );
-    assert_contains!(String::from_utf8_lossy(&later.stdout), "for the second");
+    assert_contains!(lossy(&later.stdout), "for the second");
 }
 
 #[test]
 fn a_session_that_ends_gives_its_name_back() {
     let world = room();
-    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    world.ok("join alice --session s1 --client claude");
     told(&world, &of("s1", "SessionEnd-other"));
-    world.ok(&["join", "alice", "--session", "s2", "--client", "claude"]);
+    world.ok("join alice --session s2 --client claude");
 }
 
 #[test]
 fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
     // P82
     let world = room();
-    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    world.ok("join alice --session s1 --client claude");
     told(&world, &of("s1", "UserPromptSubmit"));
     mail(&world, "hello", &[]);
     told(&world, &of("s1", "SessionEnd-clear"));
-    let start = told(&world, &of("s2", "SessionStart-clear"));
-    assert_contains!(start, "you are alice");
+    assert_contains!(
+        told(&world, &of("s2", "SessionStart-clear")),
+        "you are alice"
+    );
     assert!(
         !told(&world, &of("s1", "UserPromptSubmit")).contains("alice"),
         "the old one is not alice"
@@ -170,12 +172,11 @@ fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
 fn a_session_that_is_taken_up_again_has_its_name_again() {
     // P81
     let world = room();
-    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    world.ok("join alice --session s1 --client claude");
     told(&world, &of("s1", "SessionEnd-other"));
     assert_contains!(told(&world, &of("s2", "SessionStart-startup")), "is alder"; "another is somebody else");
     mail(&world, "meanwhile", &[]);
-    let start = told(&world, &of("s1", "SessionStart-resume"));
-    assert_contains!(start, "meanwhile");
+    assert_contains!(told(&world, &of("s1", "SessionStart-resume")), "meanwhile");
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
 
@@ -183,9 +184,9 @@ fn a_session_that_is_taken_up_again_has_its_name_again() {
 fn a_resumed_session_is_shown_the_new_holder_of_its_name() {
     // P99
     let world = room();
-    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    world.ok("join alice --session s1 --client claude");
     told(&world, &of("s1", "SessionEnd-other"));
-    world.ok(&["join", "alice", "--session", "s2", "--client", "codex"]);
+    world.ok("join alice --session s2 --client codex");
     let start = told(&world, &of("s1", "SessionStart-resume"));
     assert_contains!(start, "no longer alice: codex session s2");
     assert_contains!(start, "`mailbag join NAME`");
@@ -208,23 +209,14 @@ fn a_session_learns_once_that_another_session_took_its_name() {
         };
         let hook = |event: &str| run(&world, args, None, &of("s1", event));
         if !named {
-            world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+            world.ok("join alice --session s1 --client claude");
         }
         hook("SessionStart-startup");
-        world.ok(&[
-            "join",
-            "alice",
-            "--session",
-            "s2",
-            "--client",
-            "codex",
-            "--take-over",
-        ]);
+        world.ok("join alice --session s2 --client codex --take-over");
         let next = hook("UserPromptSubmit");
-        let text = String::from_utf8_lossy(&next.stdout).into_owned();
-        assert_contains!(text, "no longer alice: codex session s2");
+        assert_contains!(lossy(&next.stdout), "no longer alice: codex session s2");
         let next = hook("UserPromptSubmit");
-        let text = String::from_utf8_lossy(&next.stdout).into_owned();
+        let text = lossy(&next.stdout);
         assert!(
             text.contains("this session is alder") && !text.contains("no longer"),
             "once: {text}"
@@ -244,7 +236,7 @@ fn a_joined_name_takes_precedence_over_the_installed_name() {
             None,
             &of(session, event),
         );
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        lossy(&output.stdout)
     };
     hook("s1", "SessionStart-startup");
     of_another_process(&world);
@@ -252,7 +244,7 @@ fn a_joined_name_takes_precedence_over_the_installed_name() {
         hook("s2", "SessionStart-startup"),
         "held by claude session s1"
     );
-    world.ok(&["join", "bob", "--session", "s2", "--client", "claude"]);
+    world.ok("join bob --session s2 --client claude");
     world.send("alice", "bob", "for bob");
     mail(&world, "for alice", &[]);
     let told = hook("s2", "UserPromptSubmit");
@@ -273,8 +265,7 @@ fn the_start_hook_reports_an_unknown_name() {
         Some("alise"),
         &of("s1", "SessionStart-startup"),
     );
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_contains!(text, "did you mean alice?");
+    assert_contains!(lossy(&output.stdout), "did you mean alice?");
     let output = run(&world, &["claude"], Some("alise"), &of("s1", "Stop"));
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
 }

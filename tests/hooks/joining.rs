@@ -49,7 +49,7 @@ fn a_session_that_joins_takes_its_claims_and_the_mail_to_its_first_name_along() 
     .ok(&["send"]);
     world.wait("bob has it", || world.inbox("bob").len() == 1);
     in_session(&world, "s1", &["join", "carol", "--role", "tester"]).ok(&["join"]);
-    let claims = world.json(&["claims"]);
+    let claims = world.json("claims");
     assert_eq!(
         (&claims["claims"][0]["owner"], &claims["offers"][0]),
         (&json!("carol"), &Value::Null),
@@ -58,8 +58,7 @@ fn a_session_that_joins_takes_its_claims_and_the_mail_to_its_first_name_along() 
     assert_eq!(world.read("registry.json")["aliases"]["alder"], "carol");
     let asked = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     world.ok(&["reply", &asked, "8080", "--as", "bob"]);
-    let text = told(&world, "s1", "UserPromptSubmit");
-    assert_contains!(text, "8080"; "the answer to the first name reaches the session");
+    assert_contains!(told(&world, "s1", "UserPromptSubmit"), "8080"; "the answer to the first name reaches the session");
     assert_eq!(agent_of(&world, "s1").as_deref(), Some("carol"));
 }
 
@@ -70,7 +69,7 @@ fn join_moves_unread_mail_waiting_claims_and_offers_of_the_first_name() {
     told(&world, "s1", "SessionStart-startup");
     world.send("bob", "alder", "hello");
     world.send("bob", "alice", "for alice");
-    world.ok(&["claim", "src", "--as", "bob"]);
+    world.ok("claim src --as bob");
     world.mail(
         "alder",
         "wait.json",
@@ -78,22 +77,23 @@ fn join_moves_unread_mail_waiting_claims_and_offers_of_the_first_name() {
     );
     in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
     in_session(&world, "s1", &["handoff", "bob", "docs"]).ok(&["handoff"]);
-    let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert_contains!(joined, "no longer alder; 3 unread messages");
+    assert_contains!(
+        in_session(&world, "s1", &["join", "alice"]).ok(&["join"]),
+        "no longer alder; 3 unread messages"
+    );
     assert_eq!(
         world.bodies("alice"),
         ["hello", "for alice", ""],
         "the last one says that the claim waits"
     );
-    let claims = world.json(&["claims"]);
+    let claims = world.json("claims");
     let of = |list: &str, field: &str| claims[list][0][field].clone();
     assert_eq!(
         (of("waiting", "agent"), of("offers", "from")),
         (json!("alice"), json!("alice")),
         "{claims}"
     );
-    let text = told(&world, "s1", "UserPromptSubmit");
-    assert_contains!(text, "hello", "for alice");
+    assert_contains!(told(&world, "s1", "UserPromptSubmit"), "hello", "for alice");
     world.send("bob", "alder", "more");
     assert_eq!(
         world.bodies("alice").last().map(String::as_str),
@@ -106,13 +106,15 @@ fn a_session_that_joins_beside_a_router_has_its_mail_when_the_command_ends() {
     // P192, P143
     let world = room();
     told(&world, "s1", "SessionStart-startup");
-    let router = world.router(&[]);
+    let router = world.router("");
     world.send("bob", "alder", "hello");
     world.wait("alder has it", || world.inbox("alder").len() == 1);
     in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
-    let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert_contains!(joined, "1 unread message");
-    assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
+    assert_contains!(
+        in_session(&world, "s1", &["join", "alice"]).ok(&["join"]),
+        "1 unread message"
+    );
+    assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
     world.wait("the mail is moved", || world.bodies("alice") == ["hello"]);
     assert_eq!(router.end(), 0);
 }
@@ -147,9 +149,11 @@ fn a_join_that_was_killed_is_completed_by_the_next_one() {
     lease["agent"] = json!("alice");
     world.write("sessions/alice.json", lease.to_string());
     files::remove_file(world.room("sessions/alder.json"));
-    let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert_contains!(joined, "no longer alder");
-    assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
+    assert_contains!(
+        in_session(&world, "s1", &["join", "alice"]).ok(&["join"]),
+        "no longer alder"
+    );
+    assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
     assert_eq!(registered(&world, "alder"), Value::Null);
     let again = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
     assert!(!again.contains("no longer"), "{again}");
@@ -187,7 +191,7 @@ fn an_agent_that_was_registered_keeps_its_mail_and_claims_when_its_session_joins
     in_session(&world, "s1", &["claim", "src/**"]).ok(&["claim"]);
     mail(&world, "for alice", &[]);
     in_session(&world, "s1", &["join", "bob"]).ok(&["join"]);
-    assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
+    assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
     assert_eq!(world.bodies("alice"), ["for alice"]);
     let text = run(
         &world,
@@ -208,7 +212,7 @@ fn a_first_name_with_archived_files_still_gets_answers() {
     told(&world, "s1", "SessionStart-startup");
     let question = ["send", "bob", "which port?", "--type", "question"];
     in_session(&world, "s1", &question).ok(&["send"]);
-    world.ok(&["archive", "--older-than", "0s", "--quiet"]);
+    world.ok("archive --older-than 0s --quiet");
     assert_eq!(world.names("sent/alder"), [""; 0]);
     in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
     assert_eq!(world.read("registry.json")["aliases"]["alder"], "alice");

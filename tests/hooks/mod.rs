@@ -13,7 +13,7 @@ mod rewake;
 mod socket;
 mod telling;
 
-use crate::world::World;
+use crate::world::{World, lossy};
 use std::path::Path;
 use std::process::Output;
 
@@ -37,13 +37,9 @@ fn run(world: &World, args: &[&str], agent: Option<&str>, input: &str) -> Output
 #[track_caller]
 pub(crate) fn fire(world: &World, client: &str, event: &str) -> String {
     let output = run(world, &[client], Some("alice"), &recorded(client, event));
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        "",
-        "{client} {event}"
-    );
+    assert_eq!(lossy(&output.stderr), "", "{client} {event}");
     assert_eq!(output.status.code(), Some(0), "{client} {event}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 /// Puts a message into alice's inbox, and returns its number.

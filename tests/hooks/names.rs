@@ -2,7 +2,7 @@
 
 use super::{mail, recorded, room, run};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) fn told_by(
         &of(client, session, event),
     );
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = lossy(&output.stdout);
     let answer: Value = serde_json::from_str(&text).unwrap_or_default();
     let context = answer["hookSpecificOutput"]["additionalContext"].as_str();
     context
@@ -111,7 +111,7 @@ fn two_sessions_in_one_directory_get_a_name_each_and_their_own_mail() {
         second.contains("for the second") && !second.contains("for the first"),
         "{second}"
     );
-    let sent = world.run_env(&["send", "bob", "hello"], "CLAUDE_CODE_SESSION_ID", "s2");
+    let sent = world.run_env("send bob hello", "CLAUDE_CODE_SESSION_ID", "s2");
     sent.ok(&["send"]);
     world.wait("it is there", || {
         world
@@ -192,8 +192,7 @@ fn a_resumed_session_keeps_its_name_and_a_session_after_a_kill_gets_another() {
         told(&world, "s2", "SessionStart-startup"),
         "this session is aspen"
     );
-    let text = told(&world, "s1", "SessionStart-resume");
-    assert_contains!(text, "before the kill");
+    assert_contains!(told(&world, "s1", "SessionStart-resume"), "before the kill");
     assert_eq!(agent_of(&world, "s1").as_deref(), Some("alder"));
     assert!(!told(&world, "s2", "UserPromptSubmit").contains("before the kill"));
 }
@@ -206,8 +205,11 @@ fn a_session_keeps_its_name_although_its_lease_was_removed() {
     told(&world, "s2", "SessionStart-startup");
     files::remove_dir(world.room("sessions"));
     world.send("bob", "alder", "hello");
-    let text = told(&world, "s1", "SessionStart-resume");
-    assert_contains!(text, "this session is alder", "hello");
+    assert_contains!(
+        told(&world, "s1", "SessionStart-resume"),
+        "this session is alder",
+        "hello"
+    );
 }
 
 #[test]
@@ -236,7 +238,7 @@ fn a_name_is_free_again_a_day_after_its_session_unless_something_belongs_to_it()
         assert!(told(&world, &session, "SessionStart-startup").contains(agent));
     }
     world.send("bob", "alder", "unread");
-    world.ok(&["claim", "src", "--as", "aspen"]);
+    world.ok("claim src --as aspen");
     world.send("birch", "bob", "an open thread");
     world.wait("all are delivered", || {
         world.inbox("bob").len() == 1 && world.inbox("alder").len() == 1
@@ -276,8 +278,7 @@ fn mail_to_all_reaches_the_sessions_that_run_and_mail_to_a_name_waits() {
         (world.bodies("alder"), world.bodies("aspen")),
         (vec!["to one".into()], vec!["to everybody".into()])
     );
-    let text = told(&world, "s1", "SessionStart-resume");
-    assert_contains!(text, "to one");
+    assert_contains!(told(&world, "s1", "SessionStart-resume"), "to one");
     world.send("bob", "all", "again");
     assert_eq!(
         world.bodies("alder").last().map(String::as_str),
@@ -330,10 +331,9 @@ fn a_sub_agent_gets_no_name_and_a_session_without_a_terminal_gets_one() {
         assert_eq!(told(&world, "s1", event), "", "{event}");
     }
     assert_eq!(agent_of(&world, "s1"), None);
-    let headless = run_headless(&world);
-    assert_contains!(headless, "this session is alder");
+    assert_contains!(run_headless(&world), "this session is alder");
     // A sub-agent of it runs its commands as the session does.
-    let sent = world.run_env(&["send", "bob", "x"], "CLAUDE_CODE_SESSION_ID", "p1");
+    let sent = world.run_env("send bob x", "CLAUDE_CODE_SESSION_ID", "p1");
     sent.ok(&["send"]);
     world.wait("it is there", || {
         world
@@ -345,14 +345,14 @@ fn a_sub_agent_gets_no_name_and_a_session_without_a_terminal_gets_one() {
 
 /// The start of a session of `claude -p`.
 fn run_headless(world: &World) -> String {
-    let mut hook = world.program(&["hook", "claude"]);
+    let mut hook = world.program("hook claude");
     hook.env("CLAUDE_CODE_SESSION_ATTENDED", "0")
         .env("CLAUDE_CODE_SESSION_ID", "p1");
     let output = hook
         .write_stdin(of("claude", "p1", "SessionStart-startup"))
         .output()
         .expect("the program runs");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 #[test]
@@ -376,8 +376,11 @@ fn a_room_that_cannot_be_changed_and_a_copy_give_no_name() {
     let mut place = world.read("spool/place");
     place["inode"] = json!(1);
     world.write("spool/place", place.to_string());
-    let text = told(&world, "s1", "SessionStart-startup");
-    assert_contains!(text, "is unidentified", "mailbag join NAME");
+    assert_contains!(
+        told(&world, "s1", "SessionStart-startup"),
+        "is unidentified",
+        "mailbag join NAME"
+    );
 }
 
 #[test]
@@ -423,9 +426,8 @@ fn the_hook_of_a_client_with_tools_names_the_tool() {
         None,
         &input.to_string(),
     );
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_contains!(
-        text,
+        lossy(&output.stdout),
         "`fetch_inbox` or `mailbag read 2` shows it, `reply_message` or `mailbag reply 2 TEXT`"
     );
 }

@@ -3,7 +3,7 @@
 use super::{recorded, run};
 use crate::approvals::{codes, decision, steps};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -78,11 +78,7 @@ fn decide_with(world: &World, home: &Path, approval: &Value, more: &[&str]) {
     let output = world.at_terminal_with(&args, "y\n", |command| {
         command.env("MAILBAG_TEST_HOME", home);
     });
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    assert!(output.status.success(), "{}", lossy(&output.stdout));
 }
 
 fn answer(decision: Value) -> String {
@@ -107,9 +103,7 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
             (&json!("required"), &json!("5m"))
         );
         let body = first["body"].as_str().expect("a body");
-        let directory = serde_json::from_str::<Value>(&recorded(client, "PermissionRequest"))
-            .expect("JSON")["cwd"]
-            .clone();
+        let directory = parse_json(recorded(client, "PermissionRequest"))["cwd"].clone();
         let directory = directory.as_str().expect("a path");
         let call = format!(
             "tool: Bash\ndirectory: {directory}\ncommand:\n| rm -rf build\ndescription:\n| "
@@ -127,7 +121,7 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
         let second = asked(&world);
         decide(&world, &second, &["no", "--note", "Keep it."]);
         let (said, complaint) = waiting.ends();
-        let said: Value = serde_json::from_str(&said).expect("JSON");
+        let said = parse_json(&said);
         let decision = &said["hookSpecificOutput"]["decision"];
         assert_eq!((&decision["behavior"], &*complaint), (&json!("deny"), ""));
         let message = decision["message"].as_str().expect("a reason");
@@ -145,14 +139,10 @@ fn an_agent_cannot_allow_its_own_call() {
     let world = asking("3s");
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
     let approval = name(&asked(&world));
-    world.drop_file(
-        "human",
-        "forged.json",
-        decision(&approval, "yes").to_string(),
-    );
+    world.mail("human", "forged.json", decision(&approval, "yes"));
     let mut signed = decision(&approval, "yes");
     signed["signature"] = json!("ab".repeat(32));
-    world.drop_file("human", "signed.json", signed.to_string());
+    world.mail("human", "signed.json", &signed);
     assert_eq!(waiting.ends(), (String::new(), String::new()));
     assert_eq!(steps(&world), ["ask", "expire"]);
     assert_eq!(codes(&world, "human"), ["no_pinned_key", "no_pinned_key"]);
@@ -164,7 +154,7 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
     let world = asking("5m");
     // An agent starts a router with its own key, and decides with this key.
     let other = tempfile::tempdir().expect("a directory");
-    let mut command = world.bare(&["run"]);
+    let mut command = world.bare("run");
     command.env("MAILBAG_TEST_HOME", other.path());
     let router = world.router_by(command);
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
@@ -189,7 +179,7 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
 fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
     // P181
     let world = asking("5m");
-    let command = world.bare(&["run"]);
+    let command = world.bare("run");
     // The router is stopped until the agent has changed the question.
     let router = world.router_by(command);
     router.signal(rustix::process::Signal::STOP);
@@ -244,7 +234,7 @@ fn a_failure_lets_the_client_ask_by_itself() {
         Some("alice"),
         &recorded("claude", "PermissionRequest"),
     );
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let complaint = lossy(&output.stderr);
     assert_eq!(
         (output.status.code(), output.stdout),
         (Some(0), Vec::new()),
@@ -287,8 +277,7 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
             "the client goes on" => {
                 let mut input: Value =
                     serde_json::from_str(&recorded("claude", "PostToolBatch")).expect("JSON");
-                let own: Value =
-                    serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+                let own = parse_json(recorded("claude", "PermissionRequest"));
                 input["session_id"] = own["session_id"].clone();
                 run(&world, &["claude"], Some("alice"), &input.to_string());
             }
@@ -300,10 +289,12 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
         }
         assert_eq!(waiting.ends(), (String::new(), String::new()), "{end}");
         world.pass();
-        let said = world
-            .decide("human", &name(&first), "no", &[])
-            .fails(1, &["decide"]);
-        assert_contains!(said, "was decided already: withdrawn, by alice");
+        assert_contains!(
+            world
+                .decide("human", &name(&first), "no", &[])
+                .fails(1, &["decide"]),
+            "was decided already: withdrawn, by alice"
+        );
         assert_eq!(steps(&world), ["ask"], "{end}");
     }
 }

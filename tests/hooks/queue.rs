@@ -3,7 +3,7 @@
 
 use super::{mail, recorded, room};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ impl Desk {
             format!("#!/bin/sh\nprintf '%s|' \"$@\" >> \"$WOKEN\"\n{script}\n"),
         );
         fs::set_permissions(&codex, fs::Permissions::from_mode(0o755)).expect("a mode");
-        let session: Value = serde_json::from_str(&recorded("codex", "Stop")).expect("JSON");
+        let session = parse_json(recorded("codex", "Stop"));
         let file = format!(
             "codex/thread-writer-locks/{}.lock",
             session["session_id"].as_str().expect("an id")
@@ -52,7 +52,7 @@ impl Desk {
             .expect("an object")
             .extend(fields.as_object().cloned().expect("an object"));
         let path = std::env::var("PATH").expect("a PATH");
-        let mut hook = self.world.program(&["hook", "codex", "--as", "alice"]);
+        let mut hook = self.world.program("hook codex --as alice");
         hook.env(
             "PATH",
             format!("{}:{path}", self.world.path().join("bin").display()),
@@ -69,7 +69,7 @@ impl Desk {
             (Some(0), 0),
             "{event}: {output:?}"
         );
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        lossy(&output.stdout)
     }
 
     fn woken(&self) -> PathBuf {
@@ -88,7 +88,7 @@ impl Desk {
     }
 
     fn presence(&self) -> Value {
-        let everybody = self.world.json(&["who"]);
+        let everybody = self.world.json("who");
         let alice = everybody["agents"]
             .as_array()
             .and_then(|all| all.iter().find(|agent| agent["id"] == "alice"));
@@ -106,12 +106,11 @@ fn an_idle_session_of_codex_is_woken_without_a_setting_and_without_a_router() {
     desk.fire("Stop");
     desk.world.wait("its process waits", || desk.is_waiting());
     // Mail with low priority wakes no session.
-    desk.world
-        .ok(&["send", "alice", "hi", "--as", "bob", "--priority", "low"]);
+    desk.world.ok("send alice hi --as bob --priority low");
     let seq = mail(&desk.world, "API shape?", &["--type", "question"]);
     desk.world
         .wait("codex is called", || desk.calls().contains("API shape?"));
-    let session: Value = serde_json::from_str(&recorded("codex", "Stop")).expect("JSON");
+    let session = parse_json(recorded("codex", "Stop"));
     let begin = format!(
         "queue|--thread|{}|--message|mailbag: 2 unread, 1 new: question",
         session["session_id"].as_str().expect("an id")
@@ -136,10 +135,10 @@ fn codex_is_given_no_message_for_a_turn_that_the_person_interrupted() {
     for event in ["SessionStart-startup", "UserPromptSubmit", "Interrupt"] {
         desk.fire(event);
     }
-    let sent = desk
-        .world
-        .ok(&["send", "alice", "are you there?", "--as", "bob"]);
-    assert_contains!(sent, "alice: idle; sees it at the next prompt");
+    assert_contains!(
+        desk.world.ok("send alice 'are you there?' --as bob"),
+        "alice: idle; sees it at the next prompt"
+    );
     assert!(
         !crate::town::so_within(std::time::Duration::from_secs(4), || !desk
             .calls()
@@ -186,7 +185,9 @@ fn a_session_that_codex_no_longer_has_in_memory_is_offline_and_its_process_ends(
     desk.lock.unlock().expect("it is locked");
     desk.world
         .wait("its end is seen", || desk.presence() == "offline");
-    let sent = desk.world.ok(&["send", "alice", "hello", "--as", "bob"]);
-    assert_contains!(sent, "alice: away since");
+    assert_contains!(
+        desk.world.ok("send alice hello --as bob"),
+        "alice: away since"
+    );
     assert_eq!(desk.calls(), "");
 }

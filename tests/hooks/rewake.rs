@@ -3,7 +3,7 @@
 use super::{fire, mail, recorded, room, run};
 use crate::files;
 use crate::town::so_within;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use mailbag::base::clock::Stamp;
 use mailbag::base::limits;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn watch_with(world: &World, variables: &[(&str, &str)]) -> Child {
 }
 
 fn watch_for(world: &World, variables: &[(&str, &str)], input: &str) -> Child {
-    let mut wait = world.bare(&["wait", "--rewake"]);
+    let mut wait = world.bare("wait --rewake");
     wait.env("MAILBAG_AGENT", "alice")
         .envs(variables.iter().copied());
     let mut wait = wait
@@ -55,7 +55,7 @@ fn stopped() -> World {
 #[track_caller]
 fn wait_until_it_waits(world: &World) {
     world.wait("somebody waits", || {
-        world.json(&["status"])["router"]["mode"] == "alongside"
+        world.json("status")["router"]["mode"] == "alongside"
     });
 }
 
@@ -76,7 +76,7 @@ fn mail_wakes_a_stopped_session_and_is_announced_once() {
     let wait = watch(&world);
     let seq = mail(&world, "API shape?", &["--type", "question"]);
     let woke = ended(wait);
-    let told = String::from_utf8_lossy(&woke.stderr).into_owned();
+    let told = lossy(&woke.stderr);
     assert_eq!(
         (woke.status.code(), woke.stdout.len()),
         (Some(2), 0),
@@ -104,8 +104,10 @@ fn mail_of_low_priority_wakes_nobody() {
     wait_until_it_waits(&world);
     mail(&world, "by the way", &["--priority", "low"]);
     mail(&world, "now", &[]);
-    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
-    assert_contains!(told, "2 unread, 1 new: message from bob, “now”");
+    assert_contains!(
+        lossy(&ended(wait).stderr),
+        "2 unread, 1 new: message from bob, “now”"
+    );
 }
 
 #[test]
@@ -132,7 +134,7 @@ fn a_working_session_gets_mail_by_its_hooks_and_is_not_woken() {
     );
     fire(&world, "claude", "Stop");
     mail(&world, "after it", &[]);
-    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
+    let told = lossy(&ended(wait).stderr);
     assert!(
         told.contains("after it") && !told.contains("in the middle"),
         "{told}"
@@ -151,7 +153,7 @@ fn a_session_that_was_woken_rests_at_its_next_stop_and_is_woken_again() {
     wait_until_it_waits(&world);
     let began = Instant::now();
     mail(&world, "two", &[]);
-    assert_contains!(String::from_utf8_lossy(&ended(wait).stderr), "“two”");
+    assert_contains!(lossy(&ended(wait).stderr), "“two”");
     assert!(
         began.elapsed() < Duration::from_secs(60),
         "it was taken for at work: {:?}",
@@ -178,7 +180,7 @@ fn a_session_that_was_never_prompted_is_woken() {
         "it was taken for at work: {:?}",
         began.elapsed()
     );
-    let told = String::from_utf8_lossy(&woke.stderr).into_owned();
+    let told = lossy(&woke.stderr);
     assert!(
         woke.status.code() == Some(2) && told.contains("“good morning”"),
         "{told}"
@@ -197,7 +199,7 @@ fn mail_announced_at_the_start_does_not_wake_the_session() {
         "from before"
     );
     mail(&world, "new", &[]);
-    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
+    let told = lossy(&ended(wait).stderr);
     assert!(
         told.contains("“new”") && !told.contains("from before"),
         "{told}"
@@ -268,7 +270,7 @@ fn after_esc_a_session_is_woken_as_soon_as_the_file_of_its_client_says_that_it_i
 fn a_session_is_woken_immediately_after_a_turn_that_ended_with_an_error() {
     // P100
     let world = room();
-    let failure: Value = serde_json::from_str(&recorded("claude", "StopFailure")).expect("JSON");
+    let failure = parse_json(recorded("claude", "StopFailure"));
     let of_its_session = |event: &str| {
         let mut input: Value = serde_json::from_str(&recorded("claude", event)).expect("JSON");
         input["session_id"] = failure["session_id"].clone();
@@ -305,8 +307,7 @@ fn a_session_that_was_cleared_is_woken_and_who_waited_for_the_one_before_ends() 
     assert_eq!(ended(before).status.code(), Some(0));
     wait_until_it_waits(&world);
     mail(&world, "go on", &[]);
-    let told = String::from_utf8_lossy(&ended(after).stderr).into_owned();
-    assert_contains!(told, "“go on”");
+    assert_contains!(lossy(&ended(after).stderr), "“go on”");
 }
 
 #[test]
@@ -317,9 +318,9 @@ fn twenty_messages_that_come_close_together_wake_once() {
     wait_until_it_waits(&world);
     for n in 1..=20 {
         let message = json!({"to": "alice", "body": format!("note {n}")});
-        world.drop_file("bob", &format!("{n}.json"), message.to_string());
+        world.mail("bob", &format!("{n}.json"), &message);
     }
-    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
+    let told = lossy(&ended(wait).stderr);
     assert!(told.starts_with("mailbag: 20 unread:"), "{told}");
     assert_eq!(
         fire(&world, "claude", "UserPromptSubmit-notification"),
@@ -361,7 +362,7 @@ fn a_waiter_ends_with_its_session_and_when_another_session_has_the_agent() {
     fire(&world, "claude", "Stop");
     let wait = watch(&world);
     wait_until_it_waits(&world);
-    world.ok(&["join", "alice", "--session", "another", "--take-over"]);
+    world.ok("join alice --session another --take-over");
     assert_eq!(ended(wait).status.code(), Some(0));
 }
 
@@ -373,18 +374,18 @@ fn a_waiter_ends_in_clients_that_would_wait_for_it_or_wake_in_another_way() {
     assert_eq!(started.status.code(), Some(0), "{started:?}");
     let unattended = ended(watch_with(&world, &[("CLAUDE_CODE_SESSION_ATTENDED", "0")]));
     assert_eq!(unattended.status.code(), Some(0));
-    world.ok(&["agent", "set", "alice", "--wake", "nobody"]);
+    world.ok("agent set alice --wake nobody");
     assert_eq!(ended(watch(&world)).status.code(), Some(0));
-    let nobody: Value = world.json(&["agent", "show", "alice"]);
+    let nobody: Value = world.json("agent show alice");
     assert_eq!(nobody["wake"], json!({"by": "nobody"}));
 }
 
 #[test]
 fn a_command_line_that_makes_no_sense_wakes_nobody() {
     let world = stopped();
-    let ran = world.run(&["wait", "--rewake", "--no-such-option"]);
+    let ran = world.run("wait --rewake --no-such-option");
     assert_eq!(ran.code, 0, "2 would be a word to go on");
-    let ran = world.pipe(&["wait", "--rewake"], "{");
+    let ran = world.pipe("wait --rewake", "{");
     assert_eq!(ran.code, 0);
 }
 
@@ -410,16 +411,12 @@ fn hooks_of_claude_code_do_nothing_when_another_client_runs_them() {
         );
     }
     assert!(
-        world
-            .json(&["agent", "show", "alice"])
-            .get("session")
-            .is_none(),
+        world.json("agent show alice").get("session").is_none(),
         "it took no session"
     );
     // Claude Code in the shell of Copilot CLI.
-    let mut hook = world.program(&["hook", "claude"]);
-    let session: Value =
-        serde_json::from_str(&recorded("claude", "SessionStart-startup")).expect("JSON");
+    let mut hook = world.program("hook claude");
+    let session = parse_json(recorded("claude", "SessionStart-startup"));
     hook.env("COPILOT_CLI", "1").env("MAILBAG_AGENT", "alice");
     hook.env(
         "CLAUDE_CODE_SESSION_ID",
@@ -429,5 +426,5 @@ fn hooks_of_claude_code_do_nothing_when_another_client_runs_them() {
         .write_stdin(recorded("claude", "SessionStart-startup"))
         .output()
         .expect("it ends");
-    assert_contains!(String::from_utf8_lossy(&output.stdout), "API shape?"; "{output:?}");
+    assert_contains!(lossy(&output.stdout), "API shape?"; "{output:?}");
 }

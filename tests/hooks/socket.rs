@@ -2,7 +2,7 @@
 
 use super::names::{agent_of, of};
 use super::{mail, recorded, room};
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,7 +12,7 @@ const TOKEN: &str = "0f09730debc1dd80c7ffb4a2e7689e409831180d4b4e0ddecec1ef8db0a
 
 /// Runs a hook of Qwen Code for a session that listens at this socket.
 fn fire(world: &World, event: &str, socket: &Path) -> String {
-    let mut hook = world.program(&["hook", "qwen"]);
+    let mut hook = world.program("hook qwen");
     hook.env("MAILBAG_AGENT", "alice");
     hook.env("QWEN_CODE_MESSAGING_SOCKET", socket)
         .env("QWEN_CODE_MESSAGING_TOKEN", TOKEN);
@@ -25,7 +25,7 @@ fn fire(world: &World, event: &str, socket: &Path) -> String {
         (Some(0), 0),
         "{event}"
     );
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 /// The two lines that the client gets: the proof and the message.
@@ -57,7 +57,7 @@ fn mail_wakes_an_idle_session_of_qwen_code_by_one_message_and_is_announced_once(
         (&message["type"], &message["message"]["role"]),
         (&"user".into(), &"user".into())
     );
-    let session: Value = serde_json::from_str(&recorded("qwen", "Stop")).expect("JSON");
+    let session = parse_json(recorded("qwen", "Stop"));
     assert_eq!(message["toSessionId"], session["session_id"]);
     let text = message["message"]["content"].as_str().expect("a text");
     assert!(
@@ -92,7 +92,7 @@ fn fire_by_a_helper(world: &World, (session, event): (&str, &str), socket: &Path
         .args(["BEGIN { exit system(ENVIRON[\"LINE\"]) }"])
         .env("LINE", line)
         .current_dir(world.path());
-    let hook = world.bare(&[]);
+    let hook = world.bare("");
     helper.envs(
         hook.get_envs()
             .filter_map(|(name, value)| Some((name, value?))),
@@ -115,7 +115,7 @@ fn a_session_with_a_hook_in_a_helper_process_is_woken_and_keeps_its_name() {
             .as_object_mut()
             .expect("an object")
             .extend(fields.as_object().cloned().expect("an object"));
-        let mut hook = world.program(&["hook", "qwen"]);
+        let mut hook = world.program("hook qwen");
         hook.env("QWEN_CODE_MESSAGING_SOCKET", &socket)
             .env("QWEN_CODE_MESSAGING_TOKEN", TOKEN);
         hook.write_stdin(input.to_string()).assert().success();

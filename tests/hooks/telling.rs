@@ -2,7 +2,7 @@
 
 use super::names::of;
 use super::{fire, mail, room, run};
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use mailbag::base::clock::Stamp;
 use serde_json::json;
 use std::time::Duration;
@@ -15,9 +15,8 @@ fn a_message_is_announced_once_in_a_session_and_stays_unread() {
     let world = room();
     assert_eq!(fire(&world, "claude", "SessionStart-startup"), "");
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let told = fire(&world, "claude", "PostToolBatch");
     assert_contains!(
-        told,
+        fire(&world, "claude", "PostToolBatch"),
         &format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}")
     );
     for event in [
@@ -74,7 +73,7 @@ fn mail_before(world: &World, body: &str, by: Duration) -> u64 {
 /// The hook's output for alice in this session.
 fn of_session(world: &World, client: &str, (session, event): (&str, &str)) -> String {
     let output = run(world, &[client], Some("alice"), &of(client, session, event));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 #[test]
@@ -84,12 +83,10 @@ fn unread_mail_is_announced_again_after_the_context_was_emptied() {
     mail(&world, "one", &[]);
     fire(&world, "claude", PROMPT);
     for event in ["SessionStart-compact", "SessionStart-clear"] {
-        let told = fire(&world, "claude", event);
-        assert_contains!(told, "you are alice; 1 unread (from bob):\\nmessage from bob, “one”"; "{event}");
+        assert_contains!(fire(&world, "claude", event), "you are alice; 1 unread (from bob):\\nmessage from bob, “one”"; "{event}");
     }
-    let told = of_session(&world, "claude", ("another", "SessionStart-startup"));
     assert_contains!(
-        told,
+        of_session(&world, "claude", ("another", "SessionStart-startup")),
         "you are alice; 1 unread (from bob):\\nmessage from bob, “one”"
     );
 }
@@ -165,9 +162,8 @@ fn a_line_on_new_mail_says_how_much_is_unread_besides() {
     }
     fire(&world, "claude", PROMPT);
     world.send("carol", "alice", "and mine");
-    let told = fire(&world, "claude", PROMPT);
     assert_contains!(
-        told,
+        fire(&world, "claude", PROMPT),
         "mailbag: 4 unread, 1 new: message from carol, “and mine”"
     );
 }
@@ -181,8 +177,7 @@ fn low_priority_acks_and_what_the_agent_wrote_itself_are_not_told() {
     let id = world.send("alice", "bob", "please");
     let ack =
         json!({"type": "ack", "to": "alice", "refs": [id], "status": "actioned", "body": "done"});
-    world.drop_file("bob", "ack.json", ack.to_string());
-    world.pass();
+    world.route("bob", "ack.json", &ack);
     assert!(
         world.bodies("alice").len() >= 2,
         "they are there: {:?}",
@@ -229,7 +224,7 @@ fn a_sender_s_text_cannot_imitate_the_hook() {
         &["--subject", "a”b“c"],
     );
     let told = fire(&world, "claude", PROMPT);
-    let text: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let text = parse_json(&told);
     let text = text["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap_or_default()
@@ -248,8 +243,7 @@ fn the_text_never_grows_beyond_its_bound() {
     for n in 0..40 {
         mail(&world, &format!("{n} {}", "long ".repeat(60)), &[]);
     }
-    let told: serde_json::Value =
-        serde_json::from_str(&fire(&world, "claude", PROMPT)).expect("JSON");
+    let told = parse_json(fire(&world, "claude", PROMPT));
     let text = told["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap_or_default()
@@ -283,7 +277,7 @@ fn an_unread_hook_output_does_not_mark_mail_as_announced() {
     // P63
     let world = room();
     mail(&world, "hello", &[]);
-    let mut hook = world.bare(&["hook", "claude"]);
+    let mut hook = world.bare("hook claude");
     hook.env("MAILBAG_AGENT", "alice")
         .stdin(std::process::Stdio::piped());
     let full = std::fs::OpenOptions::new()
@@ -309,7 +303,7 @@ fn invalid_hook_input_is_a_warning_and_never_a_failure() {
             (Some(0), 0),
             "{input:?}"
         );
-        assert_contains!(String::from_utf8_lossy(&output.stderr), "invalid hook input"; "{output:?}");
+        assert_contains!(lossy(&output.stderr), "invalid hook input"; "{output:?}");
     }
     for args in [&["emacs"][..], &["claude", "--no-such-option"], &[]] {
         assert_eq!(
@@ -350,8 +344,7 @@ fn a_hook_without_news_reads_an_inbox_of_hundreds_again_only_once_it_has_changed
     );
     assert_eq!(fire(&world, "claude", PROMPT), "");
     mail(&world, "news", &[]);
-    let told = fire(&world, "claude", PROMPT);
-    assert_contains!(told, "“news”");
+    assert_contains!(fire(&world, "claude", PROMPT), "“news”");
 }
 
 #[test]

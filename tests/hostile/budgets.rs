@@ -46,7 +46,7 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
     town.wait_for_reason("over its budget of 5 messages an hour; next at ");
     town.is_alive("alice", "bob");
     let line = blocked(&town, "outbox/mallory").expect("it waits");
-    let told = town.ok(&["status"]);
+    let told = town.ok("status");
     assert_contains!(
         told,
         "outbox/mallory: over its budget of 5 messages an hour; next at "

@@ -198,7 +198,7 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
         json!({"to": "a2", "body": "single", "id": "single"}),
     );
     // A batch of a fixed size: otherwise a fast machine takes the whole flood in one or two.
-    let mut router = town.bare(&["run"]);
+    let mut router = town.bare("run");
     router.env(BATCH_COPIES, "1000");
     town.start_by(router);
     let find = || {
@@ -249,7 +249,7 @@ fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and
         "x.json",
         json!({"to": "a2", "body": "single", "id": "single"}),
     );
-    let mut router = town.bare(&["run"]);
+    let mut router = town.bare("run");
     // As if each batch had taken too long after its first message.
     router.env(STAGE_MS, "0");
     town.start_by(router);

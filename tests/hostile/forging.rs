@@ -123,7 +123,7 @@ pub(super) fn room(text: &str) -> (Town, usize) {
         &format!("{name}.json"),
         json!({"to": "nobody-here", "body": text}),
     );
-    town.ok(&["run", "--once", "-q"]);
+    town.ok("run --once -q");
     let came = town.inbox("bob").len();
     assert!(came >= 10, "{came} came of {text:?}");
     (town, came)
@@ -230,7 +230,7 @@ fn a_sender_s_text_stays_in_its_frame_in_every_command_output() {
                 shown += 1;
             }
         }
-        let read = town.ok(&["read", "--all", "--max-chars", "0", "--as", "bob"]);
+        let read = town.ok("read --all --max-chars 0 --as bob");
         assert_tame(what, &read);
         let frames = frames(&read);
         assert_eq!(frames.len(), came, "{what}: {read}");
@@ -382,7 +382,7 @@ fn data_stays_as_it_was_sent() {
     for (what, text) in HOSTILE {
         let (town, _) = room(text);
         for mail in town
-            .items(&["read", "--all", "--max-chars", "0", "--as", "bob"])
+            .items("read --all --max-chars 0 --as bob")
             .as_array()
             .expect("messages")
         {
@@ -400,7 +400,7 @@ fn data_stays_as_it_was_sent() {
 fn a_bounce_and_a_reminder_repeat_a_sender_s_words_in_quotation_marks_alone() {
     for (what, text) in HOSTILE {
         let (town, _) = room(text);
-        let read = town.ok(&["read", "--all", "--as", "mallory"]);
+        let read = town.ok("read --all --as mallory");
         assert_tame(what, &read);
         assert!(
             frames(&read)
@@ -462,7 +462,7 @@ proptest! {
                 town.mail("mallory", &format!("{n}-{m}.json"), mail);
             }
         }
-        town.ok(&["run", "--once", "-q"]);
+        town.ok("run --once -q");
         let mail = town.inbox("bob");
         let ids: Vec<String> = mail.iter().map(|mail| mail["id"].as_str().unwrap_or_default().to_owned()).collect();
         let read = World::ok(&town, &["read", "--all", "--max-chars", "0", "--as", "bob"]);

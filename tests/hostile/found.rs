@@ -3,7 +3,7 @@
 use crate::files;
 use crate::guard::{file, git, git_as, program, project};
 use crate::hooks::recorded;
-use crate::world::World;
+use crate::world::{World, lossy};
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn fire(world: &World, event: &str) -> String {
     let at = world.path().to_str().expect("plain");
     let input = recorded("claude", event).replace("/home/dev/project", at);
     let begun = Instant::now();
-    let mut hook = world.program(&["hook", "claude"]);
+    let mut hook = world.program("hook claude");
     let output = hook
         .env("MAILBAG_AGENT", "alice")
         .write_stdin(input)
@@ -27,14 +27,14 @@ fn fire(world: &World, event: &str) -> String {
         "{event}: {:?} {output:?}",
         begun.elapsed()
     );
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    lossy(&output.stdout)
 }
 
 /// A repository with git's hooks, and a room. Bob owns src.
 fn place() -> World {
     let world = project(&["alice", "bob"]);
     world.ok(&["install", "git", "--command", &program()]);
-    world.ok(&["claim", "src", "--as", "bob"]);
+    world.ok("claim src --as bob");
     files::remove_file(world.room("claims.json"));
     world
 }
@@ -58,9 +58,8 @@ fn a_sparse_log_of_many_gigabytes_delays_no_hook_and_the_guard_says_that_it_does
     for event in ["SessionStart-startup", "UserPromptSubmit"] {
         fire(&world, event);
     }
-    let said = fire(&world, "PreToolUse-Edit");
     assert_contains!(
-        said,
+        fire(&world, "PreToolUse-Edit"),
         "cannot check who owns the files",
         "may belong to other agents"
     );
@@ -68,7 +67,7 @@ fn a_sparse_log_of_many_gigabytes_delays_no_hook_and_the_guard_says_that_it_does
     file(world.path(), "src/a.rs", "x");
     git(world.path(), &["add", "-A"]);
     let output = git_as(&world, world.path(), "alice", &["commit", "-q", "-m", "x"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = lossy(&output.stderr);
     assert!(
         output.status.success() && said.contains("its files may belong to other agents"),
         "{said}"

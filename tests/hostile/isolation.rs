@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::{is_root, so_within};
-use crate::world::World;
+use crate::world::{World, lossy};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn the_recipe_of_the_docs_keeps_three_users_apart() {
         "cat inbox/bob/*.json && mv inbox/bob/*.json inbox/bob/seen/",
     );
     assert!(
-        read.status.success() && String::from_utf8_lossy(&read.stdout).contains("for bob"),
+        read.status.success() && lossy(&read.stdout).contains("for bob"),
         "{read:?}"
     );
     assert!(isolated.can(
@@ -281,7 +281,7 @@ fn commands_keep_the_permissions_of_the_registry() {
         fs::Permissions::from_mode(0o644),
     )
     .expect("its own file");
-    world.ok(&["agent", "add", "bob"]);
+    world.ok("agent add bob");
     assert_eq!(
         fs::metadata(world.room("registry.json"))
             .expect("it stands")
@@ -311,8 +311,7 @@ fn root_leaves_only_files_that_the_room_s_owner_can_use() {
         "x.json",
         r#"{"to": ["bob", "alice"], "body": "hi"}"#,
     );
-    world.drop_file("alice", "y.json", r#"{"to": "nobody", "body": "hi"}"#);
-    world.pass();
+    world.route("alice", "y.json", r#"{"to": "nobody", "body": "hi"}"#);
     let foreign = || -> Vec<PathBuf> {
         let entries = walkdir::WalkDir::new(&room)
             .into_iter()
@@ -361,11 +360,7 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
             "MAILBAG_TEST_ANCESTRY=person MAILBAG_TRUST_DIR={trust} {program} --room {room} {args}"
         );
         let ran = isolated.shell(ALICE, &script);
-        (
-            ran.status.success(),
-            String::from_utf8_lossy(&ran.stdout).into_owned(),
-            String::from_utf8_lossy(&ran.stderr).into_owned(),
-        )
+        (ran.status.success(), lossy(&ran.stdout), lossy(&ran.stderr))
     };
     assert!(as_alice(&format!("trust --yes {}", isolated.room.display())).0);
     for args in [

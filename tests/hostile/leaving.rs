@@ -128,7 +128,7 @@ fn the_settings_name_further_directories() {
     assert_eq!(mode(&town.room("context/artifacts/id_ed25519")), 0o600);
     for wrong in [r#"["/"]"#, r#"["keys"]"#, r#""/srv""#] {
         town.write("settings.toml", format!("attach_from = {wrong}\n"));
-        assert_contains!(town.fails(65, &["settings"]), "an array of absolute paths"; "{wrong}");
+        assert_contains!(town.fails(65, "settings"), "an array of absolute paths"; "{wrong}");
     }
 }
 

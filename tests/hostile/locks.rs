@@ -18,11 +18,11 @@ fn a_lock_cannot_be_held_by_another_user() {
         return;
     }
     let world = World::alice_and_bob();
-    world.ok(&["join", "alice", "--session", "s1"]);
+    world.ok("join alice --session s1");
     world.send("bob", "alice", "work");
-    world.ok(&["take", "--as", "alice"]);
-    world.ok(&["archive", "--older-than", "1d"]);
-    drop(world.router(&[]));
+    world.ok("take --as alice");
+    world.ok("archive --older-than 1d");
+    drop(world.router(""));
     std::fs::set_permissions(world.path(), std::fs::Permissions::from_mode(0o755))
         .expect("its own directory");
     let locks = [
@@ -73,10 +73,10 @@ fn while_held(world: &World, lock: &str, run: impl FnOnce() -> Ran) -> Ran {
 fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     // P98
     let world = World::alice_and_bob();
-    world.ok(&["join", "alice", "--session", "s1"]);
+    world.ok("join alice --session s1");
     world.send("bob", "alice", "work");
-    world.ok(&["take", "--as", "alice"]);
-    drop(world.router(&[]));
+    world.ok("take --as alice");
+    drop(world.router(""));
     let pid = format!("process {} holds", std::process::id());
     let cases: [(&str, &[&str]); 5] = [
         ("spool/registry.lock", &["agent", "add", "carol"]),
@@ -85,7 +85,7 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
         ("inbox/alice/taken/.lock", &["take", "--as", "alice"]),
         ("spool/archive.lock", &["archive", "--older-than", "1d"]),
     ];
-    world.ok(&["archive", "--older-than", "1d"]);
+    world.ok("archive --older-than 1d");
     for (lock, args) in cases {
         let complaint = while_held(&world, lock, || world.run(args)).fails(75, args);
         assert!(complaint.contains(lock), "{lock}: {complaint}");
@@ -96,7 +96,7 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     }
     let input = r#"{"hook_event_name": "UserPromptSubmit", "session_id": "s1"}"#;
     while_held(&world, "sessions/.lock", || {
-        world.pipe(&["hook", "claude"], input)
+        world.pipe("hook claude", input)
     })
     .ok(&["hook"]);
     let waits = ["wait", "--as", "alice", "--timeout", "100ms"];

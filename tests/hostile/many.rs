@@ -4,7 +4,7 @@
 use crate::files;
 use crate::hooks::{fire, recorded};
 use crate::sweep::tracer::{End, Plan, Tracer};
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, lossy};
 use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -40,7 +40,7 @@ fn small(world: &World, args: &[&str], input: &str) -> Ran {
         .env("NO_COLOR", "1")
         .write_stdin(input);
     let output = shell.output().expect("a shell");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let text = |bytes: Vec<u8>| lossy(&bytes);
     Ran {
         code: output.status.code().unwrap_or(-1),
         out: text(output.stdout),
@@ -54,7 +54,7 @@ fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
     let body = "the beginning\n".to_owned() + &"x".repeat(1_000_000);
     for n in 0..=100 {
         let mail = json!({"to": "alice", "body": body, "subject": "large"});
-        world.drop_file("bob", &format!("m{n}.json"), mail.to_string());
+        world.mail("bob", &format!("m{n}.json"), &mail);
     }
     world.pass();
     let listed = small(&world, &["inbox"], "").ok(&["inbox"]);
@@ -66,13 +66,16 @@ fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
         50,
         "{listed}"
     );
-    let told = small(
-        &world,
-        &["hook", "claude"],
-        &recorded("claude", "SessionStart-startup"),
-    )
-    .ok(&["hook"]);
-    assert_contains!(told, "101 unread", "“large”");
+    assert_contains!(
+        small(
+            &world,
+            &["hook", "claude"],
+            &recorded("claude", "SessionStart-startup"),
+        )
+        .ok(&["hook"]),
+        "101 unread",
+        "“large”"
+    );
     let waited = small(&world, &["wait", "--type", "message", "--json"], "").ok(&["wait"]);
     assert!(
         waited.len() > 1_000_000,
@@ -92,8 +95,7 @@ fn short_fields_precede_the_body_in_each_copy() {
         "mood": &long, "metadata": {"m": &long}, "context": {"c": &long}, "refs": [], "body": format!("begin\n{long}"),
         "to": ["alice", "bob"], "type": "question", "priority": "high", "requires_response": true, "subject": "last",
     });
-    world.drop_file("bob", "m.json", mail.to_string());
-    world.pass();
+    world.route("bob", "m.json", &mail);
     let copy =
         files::read_text(world.room(&format!("inbox/alice/{}", world.names("inbox/alice")[0])));
     let fields: serde_json::Map<String, Value> = serde_json::from_str(&copy).expect("JSON");
@@ -117,7 +119,7 @@ fn short_fields_precede_the_body_in_each_copy() {
         (&fields["mood"], &fields["metadata"]["m"]),
         (&json!(long), &json!(long))
     );
-    let listed = world.items(&["inbox", "alice"])[0].clone();
+    let listed = world.items("inbox alice")[0].clone();
     let facts = [
         "type",
         "priority",
@@ -151,7 +153,7 @@ fn a_large_file_placed_into_an_inbox_is_listed_with_fields_in_any_order() {
         "inbox/alice/20260101T000000.000001Z-bob-m-2.json",
         format!("{{\"body\": \"{body}"),
     );
-    let listed = world.items(&["inbox", "alice"]);
+    let listed = world.items("inbox alice");
     assert_eq!(listed[0]["problem"], "placed here directly, sender unknown");
     assert!(listed[1]["problem"].is_string(), "{listed}");
 }
@@ -197,7 +199,7 @@ fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
 fn listings(world: &World) -> (usize, String) {
     let input = world.path().join("input.json");
     files::write(&input, recorded("claude", "UserPromptSubmit"));
-    let hook = world.bare(&["hook", "claude"]);
+    let hook = world.bare("hook claude");
     let mut shell = std::process::Command::new("sh");
     shell
         .args(["-c", "input=$1; shift; exec \"$@\" < \"$input\"", "sh"])
@@ -285,7 +287,7 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
         "placed here directly, sender unknown"
     );
     by_hand(2);
-    world.ok(&["read", "--as", "alice", "--all", "--max-chars", "0", "-q"]);
+    world.ok("read --as alice --all --max-chars 0 -q");
     by_hand(3);
     assert_contains!(
         fire(&world, "claude", "UserPromptSubmit"),
@@ -296,27 +298,27 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
 #[test]
 fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
     let world = World::alice_and_bob();
-    world.ok(&["send", "alice", "x", "--subject", "many", "--as", "bob"]);
+    world.ok("send alice x --subject many --as bob");
     multiply(&world, "alice", 300);
-    let ran = world.run(&["inbox", "alice"]);
+    let ran = world.run("inbox alice");
     assert_eq!(ran.out.lines().count(), 50);
     assert_contains!(ran.err, "newest 50 of 301 unread messages; --all shows all");
-    assert_eq!(world.run(&["inbox", "alice", "-q"]).err, "");
-    let ran = world.run(&["inbox", "alice", "--limit", "3"]);
+    assert_eq!(world.run("inbox alice -q").err, "");
+    let ran = world.run("inbox alice --limit 3");
     assert!(
         ran.out.lines().count() == 3 && ran.err.contains("newest 3 of 301"),
         "{ran:?}"
     );
-    let ran = world.run(&["inbox", "alice", "--all"]);
+    let ran = world.run("inbox alice --all");
     assert_eq!((ran.out.lines().count(), ran.err.as_str()), (301, ""));
     assert_eq!(
-        world.items(&["inbox", "alice"]).as_array().map(Vec::len),
+        world.items("inbox alice").as_array().map(Vec::len),
         Some(301),
         "data is whole"
     );
     assert_eq!(
         world
-            .items(&["inbox", "alice", "--limit", "2"])
+            .items("inbox alice --limit 2")
             .as_array()
             .map(Vec::len),
         Some(2)

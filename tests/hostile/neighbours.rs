@@ -152,8 +152,7 @@ fn a_message_already_there_under_the_name_of_a_claim_is_never_overwritten() {
             json!({"to": "bob", "body": n.to_string()}).to_string(),
         );
     }
-    town.mail("alice", "x.json", json!({"to": "bob", "body": "mine"}));
-    town.pass();
+    town.route("alice", "x.json", json!({"to": "bob", "body": "mine"}));
     town.wait_for_bodies("bob", &["1", "2", "3", "4", "mine"]);
 }
 
@@ -162,8 +161,7 @@ fn a_claim_with_the_largest_number_there_is_stops_nobody() {
     let town = Town::alice_and_bob();
     let largest = format!("spool/claim/{}~alice~x.json", u64::MAX);
     town.write(&largest, r#"{"to": "bob", "body": "by hand"}"#);
-    town.mail("alice", "x.json", json!({"to": "bob", "body": "in order"}));
-    town.pass();
+    town.route("alice", "x.json", json!({"to": "bob", "body": "in order"}));
     assert_eq!(town.bodies("bob"), ["in order"]);
     assert!(
         town.room(&largest).exists(),

@@ -10,15 +10,7 @@ const UNKNOWN: &str = "placed here directly, sender unknown";
 /// A room with one message from `alice` to `bob`, read or unread, and its bytes and file name.
 fn delivered() -> (World, String, Value) {
     let world = World::with(&["alice", "bob", "carol"]);
-    world.ok(&[
-        "send",
-        "bob",
-        "true words",
-        "--as",
-        "alice",
-        "--thread",
-        "t-1",
-    ]);
+    world.ok("send bob 'true words' --as alice --thread t-1");
     let name = world.names("inbox/bob").remove(0);
     let text = world.text(&format!("inbox/bob/{name}"));
     (world, name, serde_json::from_str(&text).expect("JSON"))
@@ -46,7 +38,7 @@ fn is_unknown(world: &World, agent: &str, name: &str, copy: &Value) {
         4,
         &["wait", "--as", agent, "--thread", "t-1", "--timeout", "0"],
     );
-    assert!(world.run(&["doctor"]).out.contains(name), "{copy}");
+    assert!(world.run("doctor").out.contains(name), "{copy}");
     let shown = world.ok(&["read", name, "--as", agent]);
     assert!(
         shown.contains(UNKNOWN) && !shown.contains("from alice"),
@@ -103,16 +95,15 @@ fn a_file_that_the_log_does_not_confirm_has_no_sender() {
 fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
     // P350
     let (world, name, real) = delivered();
-    world.ok(&["agent", "add", "robert"]);
+    world.ok("agent add robert");
     world.ok(&["send", "bob", &"long ".repeat(20_000), "--as", "alice"]);
     world.drop_file(
         "alice",
         "m.json",
         r#"{"body": "for @bob", "n": 1.10, "timestamp": "2026-01-01T00:00:00Z"}"#,
     );
-    world.drop_file("bob", "bad.json", r#"{"to": "no-such-agent"}"#);
-    world.pass();
-    world.ok(&["claim", "src/**", "--as", "bob"]);
+    world.route("bob", "bad.json", r#"{"to": "no-such-agent"}"#);
+    world.ok("claim src/** --as bob");
     let mut registry = world.read("registry.json");
     registry["agents"]
         .as_array_mut()
@@ -122,7 +113,7 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
     world.write("registry.json", registry.to_string());
     world.pass();
     world.pass();
-    let listed = world.items(&["inbox", "robert"]);
+    let listed = world.items("inbox robert");
     let mails = listed.as_array().expect("mail");
     assert!(mails.len() >= 4, "{listed}");
     assert!(
@@ -131,7 +122,7 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
             .all(|mail| mail.get("problem").is_none() && mail["from"] != ""),
         "{listed}"
     );
-    world.ok(&["read", "--all", "--as", "robert"]);
+    world.ok("read --all --as robert");
     assert!(world.names("inbox/robert/seen").contains(&name));
     assert_contains!(
         world.ok(&[
@@ -142,7 +133,7 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
         ]),
         "true words"
     );
-    assert!(!world.run(&["doctor"]).out.contains(UNKNOWN));
+    assert!(!world.run("doctor").out.contains(UNKNOWN));
 }
 
 #[test]
@@ -168,9 +159,9 @@ fn mail_without_its_lost_record_is_not_called_placed() {
     let text = files::read_text(&path);
     let first = text.split_inclusive('\n').next().expect("a record");
     files::write(&path, first);
-    let one = &world.items(&["inbox", "bob"])[0];
+    let one = &world.items("inbox bob")[0];
     let lost = "without its record, which the log has lost; sender not confirmed";
     assert_eq!((&one["problem"], &one["from"]), (&json!(lost), &json!("")));
-    assert_contains!(world.ok(&["inbox", "bob"]), &format!("{name}  {lost}"));
-    assert!(!world.run(&["doctor"]).out.contains("placed here directly"));
+    assert_contains!(world.ok("inbox bob"), &format!("{name}  {lost}"));
+    assert!(!world.run("doctor").out.contains("placed here directly"));
 }

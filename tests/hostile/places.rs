@@ -204,7 +204,7 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
     }
     let mut town = Town::of(&["mallory", "alice", "bob"]);
     let program = town.path().join("mailbag");
-    let run = town.bare(&["run"]);
+    let run = town.bare("run");
     copy_program(run.get_program(), &program);
     tool(
         "chown",
@@ -214,7 +214,7 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
             town.path().as_os_str(),
         ],
     );
-    town.ok(&["trust", "--yes"]);
+    town.ok("trust --yes");
     let mut command = Command::new("setpriv");
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -254,7 +254,7 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
 /// Starts the router of a town with this limit of inotify.
 fn with_few(town: &mut Town, setting: &str, most: u32) -> bool {
     let script = format!("echo {most} > /proc/sys/user/{setting} && exec \"$0\" \"$@\"");
-    let run = town.bare(&["run"]);
+    let run = town.bare("run");
     let mut command = Command::new("unshare");
     if !Command::new("unshare")
         .args(["-Ur", "true"])
@@ -308,7 +308,7 @@ fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
         "outbox/top.json",
         json!({"to": "bob", "from": "alice", "body": "beside"}).to_string(),
     );
-    let mut command = town.bare(&["run"]);
+    let mut command = town.bare("run");
     command
         .env("NO_COLOR", "1")
         .env("MAILBAG_TEST_STRAY_MS", "1");

@@ -22,7 +22,7 @@ fn pass_with(town: &Town, is_it: impl Fn(&Call) -> bool, act: impl FnOnce()) {
                 act.take().expect("it is there")();
             }
         })
-        .run(town.bare(&["run", "--once"]), Plan::Count)
+        .run(town.bare("run --once"), Plan::Count)
         .expect("the router can be traced");
     assert_eq!(outcome.end, End::Exited(0), "{}", outcome.stderr);
     assert!(act.borrow().is_none(), "the call never came");
@@ -205,7 +205,7 @@ fn a_writer_that_opened_the_file_before_the_claim_and_writes_after_the_commit_ch
                 file.write_all(&[b'x'; 100]).expect("its own file");
             }
         })
-        .run(town.bare(&["run", "--once"]), Plan::Count)
+        .run(town.bare("run --once"), Plan::Count)
         .expect("the router can be traced");
     assert_eq!(outcome.end, End::Exited(0), "{}", outcome.stderr);
     assert!(opened && held.borrow().is_none(), "both moments came");

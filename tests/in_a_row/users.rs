@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::{Town, copy_program, is_root};
-use crate::world::Ran;
+use crate::world::{Ran, lossy, parse_json};
 use mailbag::base::limits::WRITER_WAIT;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn room_of_root() -> Option<Town> {
     let town = Town::with(&AGENTS.map(|(id, uid)| json!({"id": id, "uid": uid})));
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
     // The program is run from a place that these users can reach.
-    copy_program(town.bare(&[]).get_program(), &town.path().join("program"));
+    copy_program(town.bare("").get_program(), &town.path().join("program"));
     town.pass();
     for (agent, uid) in AGENTS {
         let home = town.path().join(agent);
@@ -48,8 +48,8 @@ fn command_of(town: &Town, agent: &str, words: &[&str]) -> Ran {
         .expect("setpriv");
     Ran {
         code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        out: lossy(&output.stdout),
+        err: lossy(&output.stderr),
     }
 }
 
@@ -84,7 +84,7 @@ fn agents_with_users_of_their_own_see_what_the_command_before_wrote() {
 
         let answer = format!("answer {n}");
         let sent = said_to(&town, "bob", &["send", "alice", &answer, "--json"]);
-        let sent: Value = serde_json::from_str(&sent).expect("JSON");
+        let sent = parse_json(&sent);
         assert_eq!(
             (&sent["pending"], &sent["seq"]),
             (&Value::Null, &Value::Null)

@@ -1,6 +1,7 @@
 //! The rules that let agents use mail without a question: their list, and their removal.
 
 use super::{Desk, meaning};
+use crate::world::parse_json;
 use serde_json::{Value, json};
 
 /// Commands that always need a question.
@@ -131,8 +132,7 @@ fn a_person_s_own_rule_that_makes_gemini_cli_reject_all_commands_is_reported() {
             "{file}: {ran:?}"
         );
         let findings = |desk: &Desk| {
-            let found: Value =
-                serde_json::from_str(&desk.run(&["doctor", "--json"]).out).expect("JSON");
+            let found = parse_json(&desk.run(&["doctor", "--json"]).out);
             let all = found["findings"].as_array().cloned().expect("findings");
             all.into_iter()
                 .filter(|one| one["code"] == "commands_shut_out")
@@ -186,15 +186,20 @@ fn rules_that_would_switch_off_the_persons_own_are_not_added_and_a_note_says_so(
     let desk = Desk::new();
     let text = "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n";
     desk.write("home/.gemini/settings.json", text);
-    let said = desk.run(&["install", "gemini"]).err;
-    assert_contains!(said, "would replace your own in tools.allowed");
+    assert_contains!(
+        desk.run(&["install", "gemini"]).err,
+        "would replace your own in tools.allowed"
+    );
     assert!(meaning(&desk.text(".gemini/settings.json"))["tools"].is_null());
     desk.ok(&["uninstall", "gemini"]);
     assert!(!desk.is_there(".gemini/settings.json"));
     // For the user, ours stand before theirs.
     desk.ok(&["install", "gemini", "--user"]);
-    let both = desk.text("home/.gemini/settings.json");
-    assert_contains!(both, "mcp_mailbag_fetch_inbox", "run_shell_command(make)");
+    assert_contains!(
+        desk.text("home/.gemini/settings.json"),
+        "mcp_mailbag_fetch_inbox",
+        "run_shell_command(make)"
+    );
     desk.ok(&["uninstall", "gemini", "--user"]);
     assert_eq!(desk.text("home/.gemini/settings.json"), text);
 }
@@ -297,8 +302,11 @@ fn a_wrong_type_of_the_rules_list_is_an_error_that_changes_no_file() {
         let desk = Desk::new();
         desk.write(".claude/settings.json", wrong.to_string());
         let before = desk.files();
-        let said = desk.fails(1, &["install", "claude"]);
-        assert_contains!(said, "\"permissions", "nothing was changed");
+        assert_contains!(
+            desk.fails(1, &["install", "claude"]),
+            "\"permissions",
+            "nothing was changed"
+        );
         assert!(desk.files() == before);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{Desk, meaning, run_at_home};
 use crate::files;
-use serde_json::{Value, json};
+use crate::world::parse_json;
+use serde_json::json;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 const FILES: [(&str, &str); 2] = [
@@ -27,8 +28,10 @@ fn the_permission_hook_is_added_with_its_timeout_and_removed_to_the_byte() {
         );
         let plan = desk.json(&["install", client, "--approvals", "--dry-run"]);
         assert_contains!(plan["files"][0]["diff"].as_str().expect("a diff"), "PermissionRequest"; "{plan:#}");
-        let notes = plan["notes"].to_string();
-        assert_contains!(notes, "answer them with `mailbag decide` in a terminal");
+        assert_contains!(
+            plan["notes"].to_string(),
+            "answer them with `mailbag decide` in a terminal"
+        );
         assert!(
             !desk.key().exists() && !desk.text(file).contains("PermissionRequest"),
             "a preview changes nothing"
@@ -72,13 +75,14 @@ fn the_permission_hook_is_added_with_its_timeout_and_removed_to_the_byte() {
 fn gemini_cli_and_git_have_no_such_hook() {
     let desk = Desk::new();
     let before = desk.files();
-    let said = desk.fails(2, &["install", "gemini", "--approvals"]);
     assert_contains!(
-        said,
+        desk.fails(2, &["install", "gemini", "--approvals"]),
         "Gemini CLI has no hook that can answer a permission request"
     );
-    let said = desk.fails(2, &["install", "git", "--approvals"]);
-    assert_contains!(said, "git asks for no permission");
+    assert_contains!(
+        desk.fails(2, &["install", "git", "--approvals"]),
+        "git asks for no permission"
+    );
     assert!(desk.files() == before && !desk.key().exists());
 }
 
@@ -89,7 +93,7 @@ fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
     desk.ok(&["install", "claude", "--approvals"]);
     let found = || {
         let ran = run_at_home(&desk.world, &["doctor", "--json"]);
-        let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+        let report = parse_json(&ran.out);
         let all = report["findings"].as_array().expect("a list").clone();
         let codes = all
             .iter()

@@ -3,7 +3,8 @@
 use super::up::Fresh;
 use super::{meaning, read_fixture};
 use crate::files;
-use serde_json::{Value, json};
+use crate::world::parse_json;
+use serde_json::json;
 
 const NEW: &str = "2.1.332 (Claude Code)";
 const OLD: &str = "2.1.197 (Claude Code)";
@@ -120,20 +121,22 @@ fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
     let (of_plugin, of_settings) = (start(&["--plugin"]), start(&[]));
     assert_contains!(of_settings, "1 unread");
     assert_eq!(of_plugin, "");
-    let found: Value = serde_json::from_str(&fresh.run(&["doctor", "--json"]).out).expect("JSON");
+    let found = parse_json(&fresh.run(&["doctor", "--json"]).out);
     let twice = found["findings"]
         .as_array()
         .expect("findings")
         .iter()
         .find(|one| one["code"] == "hooks_twice");
-    let twice = twice.expect("a finding").to_string();
-    assert_contains!(twice, "hooks.json and in", "mailbag install claude");
+    assert_contains!(
+        twice.expect("a finding").to_string(),
+        "hooks.json and in",
+        "mailbag install claude"
+    );
     fresh.install("claude", NEW);
     fresh.ok(&["install", "claude", "--command", &fresh.program]);
     assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
     fresh.ok(&["send", "alice", "two", "--as", "bob"]);
-    let announced = start(&["--plugin"]);
-    assert_contains!(announced, "“two”");
+    assert_contains!(start(&["--plugin"]), "“two”");
 }
 
 #[test]
@@ -159,8 +162,7 @@ fn a_plugin_of_the_user_leaves_the_session_to_trusted_hooks_of_the_project() {
             continue;
         }
         assert!(!of_plugin.contains("mailbag"), "{client}: {of_plugin}");
-        let of_settings = start(&fresh, &["hook", client, "--as", "alice"]);
-        assert_contains!(of_settings, "1 unread"; "{client}");
+        assert_contains!(start(&fresh, &["hook", client, "--as", "alice"]), "1 unread"; "{client}");
     }
 }
 

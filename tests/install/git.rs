@@ -3,7 +3,7 @@
 use super::{Desk, script};
 use crate::files;
 use crate::guard::{file, git, git_command, project, repository};
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -44,10 +44,7 @@ impl Desk {
         let output = git_command(self.world.path(), &["commit", "-m", name])
             .output()
             .expect("git runs");
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        (output.status.success(), lossy(&output.stderr))
     }
 
     /// How the program was called, apart from the test of the installation.
@@ -221,9 +218,8 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
             plan["files"][0]["path"],
             desk.path(".git/hooks/post-commit").to_str().expect("plain")
         );
-        let said = desk.ok(&["install", "git"]);
         assert_contains!(
-            said,
+            desk.ok(&["install", "git"]),
             "add these lines to ",
             "hook git pre-commit || [ $? -ne 10 ] || exit 1"
         );
@@ -306,14 +302,16 @@ fn lines_that_were_added_by_hand_count_as_installed() {
     assert!(desk.commit("one").0);
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
     assert_eq!(desk.install().get("manual_edits"), None);
-    let status: Value =
-        serde_json::from_str(&desk.ok(&["install", "git", "--status", "--json"])).expect("JSON");
+    let status = parse_json(desk.ok(&["install", "git", "--status", "--json"]));
     assert_eq!(
         (&status["git"]["hooks"], &status["clients"]),
         (&json!("installed"), &json!([]))
     );
-    let said = desk.ok(&["uninstall", "git"]);
-    assert_contains!(said, "edit ", "our lines were added by hand; remove them");
+    assert_contains!(
+        desk.ok(&["uninstall", "git"]),
+        "edit ",
+        "our lines were added by hand; remove them"
+    );
 }
 
 #[test]
@@ -333,12 +331,7 @@ fn a_hook_that_pre_commit_writes_is_left_to_it() {
             .is_some_and(|path| path.ends_with("/.pre-commit-config.yaml")),
         "{plan:#}"
     );
-    assert!(
-        by_hand["lines"]
-            .as_str()
-            .is_some_and(|lines| lines.contains("stages: [pre-commit]")),
-        "{plan:#}"
-    );
+    assert_contains!(by_hand["lines"].to_string(), "stages: [pre-commit]");
     assert_eq!(
         plan["files"].as_array().map(Vec::len),
         Some(1),
@@ -395,14 +388,13 @@ fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_
             });
             ran.ok(args)
         };
-        let plan: Value = serde_json::from_str(&run(&[
+        let plan = parse_json(run(&[
             "install",
             "git",
             "--json",
             "--command",
             &desk.program,
-        ]))
-        .expect("JSON");
+        ]));
         let there = desk.path(hooks).canonicalize().expect("a directory");
         assert_eq!(plan["directory"], there.to_str().expect("plain"), "{at}");
         assert!(there.join("pre-commit").exists(), "{at}");
@@ -414,11 +406,8 @@ fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_
 #[test]
 fn without_a_repository_or_git_it_says_so() {
     let world = World::new();
-    assert_contains!(
-        world.fails(3, &["install", "git"]),
-        "no git repository around "
-    );
-    let ran = world.run_env(&["install", "git"], "PATH", "/nowhere");
+    assert_contains!(world.fails(3, "install git"), "no git repository around ");
+    let ran = world.run_env("install git", "PATH", "/nowhere");
     assert_contains!(ran.fails(3, &[]), "git is not on the PATH");
     let desk = git_desk();
     assert_contains!(

@@ -83,8 +83,10 @@ fn uninstall_keeps_the_person_s_changes_and_a_new_agent_replaces_the_first() {
 fn hooks_in_one_value_are_refused_and_a_missing_one_is_named() {
     let desk = Desk::new();
     desk.write(CONFIG, FOUND[4]);
-    let said = desk.fails(1, &["install", "kimi", "--user"]);
-    assert_contains!(said, "write each hook as a table [[hooks]]");
+    assert_contains!(
+        desk.fails(1, &["install", "kimi", "--user"]),
+        "write each hook as a table [[hooks]]"
+    );
     assert_eq!(desk.text(CONFIG), FOUND[4]);
     desk.write(CONFIG, "");
     desk.ok(&["install", "kimi", "--user"]);

@@ -47,7 +47,7 @@ fn uninstall_keeps_a_changed_line_and_restores_the_rest() {
 #[test]
 fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay() {
     let desk = Desk::new();
-    desk.world.ok(&["agent", "add", "carol"]);
+    desk.world.ok("agent add carol");
     for (client, settings) in [
         ("claude", ".claude/settings.json"),
         ("gemini", ".gemini/settings.json"),

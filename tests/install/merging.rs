@@ -15,8 +15,7 @@ fn uninstall_restores_settings_to_the_byte_after_any_number_of_installations() {
         assert!(desk.files() == installed, "{fixture}");
         if fixture.ends_with(".json") && ["claude", "codex"].contains(&client(&fixture)) {
             desk.ok(&[&install[..], &["--approvals"]].concat());
-            let text = desk.text(place(&fixture));
-            assert_contains!(text, "PermissionRequest"; "{fixture}");
+            assert_contains!(desk.text(place(&fixture)), "PermissionRequest"; "{fixture}");
         }
         desk.ok(&["uninstall", client(&fixture)]);
         let after = desk.files();
@@ -40,8 +39,7 @@ fn a_project_without_settings_gets_them_and_is_left_without_them() {
             "{said}"
         );
         assert!(backups(&desk.world).is_empty());
-        let said = desk.ok(&["uninstall", client]);
-        assert_contains!(said, "removed ");
+        assert_contains!(desk.ok(&["uninstall", client]), "removed ");
         assert_eq!(names(&desk.files()), names(&before), "{client}");
     }
 }
@@ -57,8 +55,10 @@ fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
         assert_contains!(dry, "--- /dev/null\n+++ ", "@@ -0,0 +1,");
         let real = desk.ok(&["install", client]);
         assert!(real.starts_with(dry.trim_end()), "{real}");
-        let dry = desk.ok(&["uninstall", client, "--dry-run"]);
-        assert_contains!(dry, "+++ /dev/null");
+        assert_contains!(
+            desk.ok(&["uninstall", client, "--dry-run"]),
+            "+++ /dev/null"
+        );
         assert!(desk.is_there("AGENTS.md"));
     }
 }

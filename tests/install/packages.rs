@@ -1,7 +1,7 @@
 //! The plugins and extensions that clients install from a checkout, and the clients' own validators.
 
 use super::up::Fresh;
-use crate::world::{World, skip};
+use crate::world::{World, lossy, parse_json, skip};
 use mailbag::clients::install::package_files;
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn each_hook_of_a_plugin_calls_the_program_on_the_path_for_its_own_client() {
             continue;
         };
         let client = folder.rsplit('/').next().expect("a client");
-        let hooks: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let hooks = parse_json(&text);
         let events = hooks["hooks"].as_object().expect("events").values();
         for hook in events.flat_map(|groups| groups[0]["hooks"].as_array().expect("hooks")) {
             let command = hook["command"].as_str().expect("a command");
@@ -102,8 +102,10 @@ fn the_doctor_reports_a_plugin_of_the_user_beside_hooks_of_the_project() {
 fn up_leaves_out_a_client_that_has_the_plugin_of_the_user() {
     let fresh = Fresh::with(&["codex", "qwen"]);
     fresh.write("../home/.qwen/extensions/mailbag/qwen-extension.json", "{}");
-    let shown = fresh.ok(&["up"]);
-    assert_contains!(shown, "qwen      already installed for you in all projects");
+    assert_contains!(
+        fresh.ok(&["up"]),
+        "qwen      already installed for you in all projects"
+    );
     assert!(!fresh.at(".qwen").exists() && fresh.at(".codex/hooks.json").exists());
     assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
 }
@@ -141,7 +143,7 @@ fn accept(client: &str, arguments: &[&str], path: &str) {
     assert!(
         output.status.success(),
         "{client}: {}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
+        lossy(&output.stdout),
+        lossy(&output.stderr)
     );
 }

@@ -1,6 +1,7 @@
 //! The hook is run once when it is installed, and judged.
 
 use super::{Desk, script};
+use crate::world::parse_json;
 use serde_json::Value;
 
 #[test]
@@ -19,7 +20,7 @@ fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
             desk.text("called.txt"),
             format!("hook {client} --as bob|1\n")
         );
-        let heard: Value = serde_json::from_str(&desk.text("heard.json")).expect("JSON");
+        let heard = parse_json(desk.text("heard.json"));
         assert_eq!(heard["hook_event_name"], "SessionStart");
         assert_eq!(heard["source"], "startup");
         assert!(heard["session_id"].is_string() && heard["cwd"].is_string());
@@ -29,8 +30,11 @@ fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
 #[test]
 fn install_shows_the_output_of_the_test_run() {
     let desk = Desk::new();
-    let said = desk.ok(&["install", "claude"]);
-    assert_contains!(said, "hook claude`: passed in ", "2 unread");
+    assert_contains!(
+        desk.ok(&["install", "claude"]),
+        "hook claude`: passed in ",
+        "2 unread"
+    );
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn install_reports_a_hook_that_fails_or_prints_invalid_output() {
             desk.program = script(desk.world.path(), does);
             let ran = desk.run(&["install", client, "--json"]);
             assert_eq!(ran.code, 1, "{ran:?}");
-            let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+            let report = parse_json(&ran.out);
             let told = report["hook_test"]["problem"]
                 .as_str()
                 .unwrap_or_default()
@@ -160,9 +164,7 @@ fn the_real_hook_passes_the_test_run_and_changes_nothing() {
             (0, &Value::Bool(true)),
             "{report:#}"
         );
-        let said: Value =
-            serde_json::from_str(report["hook_test"]["output"].as_str().expect("a text"))
-                .expect("JSON");
+        let said = parse_json(report["hook_test"]["output"].as_str().expect("a text"));
         let text = said
             .get("additionalContext")
             .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
@@ -181,7 +183,7 @@ fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
     let desk = Desk::new();
     desk.write(".mailbag/registry.json", "{");
     let report = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
-    let report: Value = serde_json::from_str(&report.out).expect("JSON");
+    let report = parse_json(&report.out);
     assert_contains!(report["hook_test"]["problem"].as_str().expect("a text"), "registry.json"; "{report:#}");
 }
 
@@ -200,12 +202,10 @@ fn hooks_call_the_program_by_name_if_the_path_finds_it() {
         (own.as_str(), "mailbag"),
         ("/usr/bin:/bin", program.to_str().expect("a plain path")),
     ] {
-        let ran = desk
-            .world
-            .run_with(&["install", "codex", "--dry-run"], |command| {
-                super::at_home(&desk.world)(command);
-                command.env("PATH", path);
-            });
+        let ran = desk.world.run_with("install codex --dry-run", |command| {
+            super::at_home(&desk.world)(command);
+            command.env("PATH", path);
+        });
         assert_contains!(ran.out, &format!(
                 "\"command\": \"{}\"",
                 super::line("codex", called, "hook codex")

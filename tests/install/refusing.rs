@@ -44,9 +44,8 @@ fn a_file_that_is_read_only_is_meant_so() {
     let path = desk.path(".claude/settings.json");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
     let before = desk.files();
-    let said = desk.fails(1, &["install", "claude"]);
     assert_contains!(
-        said,
+        desk.fails(1, &["install", "claude"]),
         "settings.json: is read-only; give yourself write permission"
     );
     assert!(desk.files() == before);
@@ -147,23 +146,23 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
 #[test]
 fn an_agent_has_to_be_registered() {
     let desk = Desk::new();
-    let said = desk.fails(3, &["install", "claude", "--agent", "carol"]);
     assert_contains!(
-        said,
+        desk.fails(3, &["install", "claude", "--agent", "carol"]),
         "no agent is called \"carol\"",
         "`mailbag agent add carol`"
     );
     assert!(!desk.is_there(".claude"));
     files::remove_dir(desk.path(".mailbag"));
-    let said = desk.fails(3, &["install", "claude", "--agent", "bob"]);
-    assert_contains!(said, "`mailbag init`");
+    assert_contains!(
+        desk.fails(3, &["install", "claude", "--agent", "bob"]),
+        "`mailbag init`"
+    );
 }
 
 #[test]
 fn a_display_name_becomes_the_id() {
     let desk = Desk::new();
-    desk.world
-        .ok(&["agent", "add", "agent_engineer_1", "--name", "Sintra"]);
+    desk.world.ok("agent add agent_engineer_1 --name Sintra");
     desk.ok(&["install", "claude", "--agent", "sintra"]);
     assert_contains!(
         desk.text(".claude/settings.json"),
@@ -174,19 +173,17 @@ fn a_display_name_becomes_the_id() {
 #[test]
 fn the_command_line_says_what_it_needs() {
     let desk = Desk::new();
-    assert_contains!(desk.world.fails(2, &["install"]), "CLIENT");
+    assert_contains!(desk.world.fails(2, "install"), "CLIENT");
     assert_contains!(
-        desk.world
-            .fails(2, &["install", "claude", "--user", "--project"]),
+        desk.world.fails(2, "install claude --user --project"),
         "cannot be used"
     );
     assert_contains!(
-        desk.world.fails(2, &["install", "cursor"]),
+        desk.world.fails(2, "install cursor"),
         "write one of claude, codex, gemini"
     );
     assert_contains!(
-        desk.world
-            .fails(2, &["install", "claude", "--command", "elsewhere"]),
+        desk.world.fails(2, "install claude --command elsewhere"),
         "ends in /mailbag"
     );
 }

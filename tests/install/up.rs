@@ -204,8 +204,7 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
         let before = fresh.files();
         fresh.ok(&["up"]);
         assert!(fresh.files() != before);
-        let said = fresh.ok(&["up", "--undo"]);
-        assert_contains!(said, "room      removed ");
+        assert_contains!(fresh.ok(&["up", "--undo"]), "room      removed ");
         let left: Vec<_> = fresh
             .files()
             .into_iter()
@@ -351,16 +350,21 @@ fn undo_keeps_a_room_that_was_used_or_existed_before() {
     let fresh = Fresh::with(&["claude"]);
     fresh.ok(&["up"]);
     fresh.ok(&["agent", "add", "alice"]);
-    let said = fresh.ok(&["up", "--undo"]);
-    assert_contains!(said, "kept ", "agents are registered in it");
+    assert_contains!(
+        fresh.ok(&["up", "--undo"]),
+        "kept ",
+        "agents are registered in it"
+    );
     assert!(fresh.at(".mailbag/registry.json").is_file() && !fresh.at(".claude").exists());
 
     let fresh = Fresh::with(&["claude"]);
     fresh.ok(&["init"]);
     let before = fresh.files();
     fresh.ok(&["up"]);
-    let said = fresh.ok(&["up", "--undo"]);
-    assert_contains!(said, "`mailbag up` did not create it");
+    assert_contains!(
+        fresh.ok(&["up", "--undo"]),
+        "`mailbag up` did not create it"
+    );
     assert!(fresh.files() == before);
 }
 
@@ -373,11 +377,9 @@ fn a_message_to_the_person_keeps_the_room() {
         ".mailbag/outbox/human/x.json",
         r#"{"to": "human", "body": "a note"}"#,
     );
-    let said = fresh.ok(&["up", "--undo"]);
-    assert_contains!(said, "outbox/human/x.json");
+    assert_contains!(fresh.ok(&["up", "--undo"]), "outbox/human/x.json");
     fresh.ok(&["run", "--once"]);
-    let said = fresh.ok(&["up", "--undo"]);
-    assert_contains!(said, "nothing to undo; the room");
+    assert_contains!(fresh.ok(&["up", "--undo"]), "nothing to undo; the room");
     assert_eq!(fresh.ok(&["inbox", "human"]).lines().count(), 1);
 }
 
@@ -401,8 +403,7 @@ fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
                 fresh.write(".mailbag/spool/begun", "");
             }
             if !undo {
-                let said = fresh.ok(&["up"]);
-                assert_contains!(said, "created "; "{rest:?}");
+                assert_contains!(fresh.ok(&["up"]), "created "; "{rest:?}");
                 assert!(
                     fresh.at(".mailbag/spool/room").is_file()
                         && fresh.at(".claude/settings.json").is_file()

@@ -3,7 +3,7 @@
 use super::script;
 use super::up::{CLIENTS, Fresh};
 use crate::files;
-use crate::world::skip;
+use crate::world::{parse_json, skip};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -33,8 +33,7 @@ fn no_room_is_made_inside_another_by_accident() {
         .fails(2, &["up"]);
     assert_contains!(said, "is inside the room");
     fresh.ok(&["init", "other/.mailbag"]);
-    let said = fresh.ok(&["up"]);
-    assert_contains!(said, "there is another room", "other/.mailbag");
+    assert_contains!(fresh.ok(&["up"]), "there is another room", "other/.mailbag");
 }
 
 #[test]
@@ -85,8 +84,10 @@ fn a_fixed_agent_of_an_earlier_installation_stays() {
 fn a_client_that_is_installed_for_the_user_needs_nothing_in_the_project() {
     let fresh = Fresh::with(&["claude", "codex"]);
     fresh.ok(&["install", "claude", "--user", "--command", &fresh.program]);
-    let said = fresh.ok(&["up"]);
-    assert_contains!(said, "already installed for you in all projects");
+    assert_contains!(
+        fresh.ok(&["up"]),
+        "already installed for you in all projects"
+    );
     assert!(!fresh.at(".claude").exists() && fresh.at(".codex/hooks.json").is_file());
     fresh.ok(&["up", "--undo"]);
     assert!(
@@ -105,8 +106,11 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
     let fresh = Fresh::with(&CLIENTS).lived_in();
     fresh.write(".gemini/settings.json", "{ oops");
     let before = fresh.files();
-    let alone = fresh.run(&["up", "--client", "gemini"]).fails(1, &["up"]);
-    assert_contains!(alone, ".gemini/settings.json line 1", "nothing was changed");
+    assert_contains!(
+        fresh.run(&["up", "--client", "gemini"]).fails(1, &["up"]),
+        ".gemini/settings.json line 1",
+        "nothing was changed"
+    );
     assert!(
         fresh.files() == before,
         "without a client there is nothing to do"
@@ -145,10 +149,12 @@ fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_i
     assert_contains!(fresh.text(".gemini/settings.json"), "mailbag");
     assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
     assert_contains!(fresh.text(".claude/settings.json"), "PermissionRequest");
-    let said = fresh
-        .run(&["up", "--approvals", "--client", "gemini"])
-        .fails(2, &["up"]);
-    assert_contains!(said, "no client here has a hook");
+    assert_contains!(
+        fresh
+            .run(&["up", "--approvals", "--client", "gemini"])
+            .fails(2, &["up"]),
+        "no client here has a hook"
+    );
     let fresh = Fresh::with(&CLIENTS);
     let before = fresh.files();
     let agent = fresh.run_in("", &["up", "--approvals"], |command| {
@@ -208,8 +214,10 @@ fn up_prints_the_questions_of_each_client_with_the_needed_answers() {
     assert_eq!((asks(0), asks(1), asks(2)), (2, 2, 1), "{up}");
     assert_eq!(up["next"], json!(["claude", "codex"]));
     let said = Fresh::with(&CLIENTS).ok(&["up"]);
-    let qwen = Fresh::with(&["qwen"]).ok(&["up"]);
-    assert_contains!(qwen, "Untrusted MCP server in .qwen/settings.json: mailbag");
+    assert_contains!(
+        Fresh::with(&["qwen"]).ok(&["up"]),
+        "Untrusted MCP server in .qwen/settings.json: mailbag"
+    );
     for words in [
         "Claude Code asks you:",
         "Use this MCP server",
@@ -373,8 +381,7 @@ fn init_states_which_room_is_used_and_why_and_warns_below_another_room() {
         );
     }
     let args = ["init", "../linked/.mailbag", "--json"];
-    let made: serde_json::Value =
-        serde_json::from_str(&fresh.run_in("", &args, |_| {}).ok(&args)).expect("JSON");
+    let made = parse_json(fresh.run_in("", &args, |_| {}).ok(&args));
     let main = fresh.at(".mailbag").canonicalize().expect("a room");
     assert_eq!(
         made["other"],

@@ -210,14 +210,16 @@ fn install_prints_the_remaining_steps_of_the_person() {
     let room = desk.path("far");
     desk.world
         .ok(&["init", room.to_str().expect("a plain path")]);
-    let far = notes(&[
-        "install",
-        "codex",
-        "--dry-run",
-        "--room",
-        room.to_str().expect("a plain path"),
-    ]);
-    assert_contains!(far, "MAILBAG_ROOM=");
+    assert_contains!(
+        notes(&[
+            "install",
+            "codex",
+            "--dry-run",
+            "--room",
+            room.to_str().expect("a plain path"),
+        ]),
+        "MAILBAG_ROOM="
+    );
     files::remove_dir(desk.path(".mailbag"));
     assert_contains!(
         notes(&["install", "gemini", "--dry-run"]),

@@ -36,9 +36,7 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
             .as_object_mut()
             .expect("an object")
             .extend(more.as_object().cloned().unwrap_or_default());
-        rooms
-            .fit
-            .drop_file("alice", &format!("{id}.json"), message.to_string());
+        rooms.fit.mail("alice", &format!("{id}.json"), &message);
     };
     drop("before", json!({}));
     settle_on(&rooms, 1);
@@ -74,7 +72,7 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     assert_eq!(waiting.len(), 5, "{waiting:?}");
     // Delivered items can be made again from the archive.
     files::remove_dir(rooms.fit.room("links/po/out"));
-    assert_contains!(rooms.fit.run(&["link", "status"]).out, "waiting 4");
+    assert_contains!(rooms.fit.run("link status").out, "waiting 4");
     files::rename(&away, rooms.po.path());
     settle_on(&rooms, 31);
     assert_eq!(
@@ -126,9 +124,8 @@ fn a_copy_of_the_other_room_beside_it_brings_nothing_and_says_so() {
         (0, 0),
         "nothing stops"
     );
-    let status = copy.run(&["link", "status"]).out;
     assert_contains!(
-        status,
+        copy.run(&["link", "status"]).out,
         "has no link to this room, so its mail waits",
         "waiting 1"
     );

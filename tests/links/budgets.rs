@@ -35,7 +35,7 @@ fn a_room_that_floods_costs_only_its_own_link() {
             link("west", &west, "\"agents\"")
         ),
     );
-    let router = rooms.po.router(&[]);
+    let router = rooms.po.router("");
     let lines: Vec<String> = (0..20)
         .map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string())
         .collect();
@@ -53,9 +53,8 @@ fn a_room_that_floods_costs_only_its_own_link() {
     rooms.po.wait("others are not delayed", || {
         bodies(&rooms.po, "sintra", "west:") == 5 && bodies(&rooms.po, "sintra", "bob") == 5
     });
-    let told = rooms.po.ok(&["status"]);
     assert_contains!(
-        told,
+        rooms.po.ok("status"),
         "links/fit/in/: over its budget of 3 messages an hour; next at "
     );
     assert_eq!(bodies(&rooms.po, "sintra", "fit:"), 3);
@@ -80,7 +79,7 @@ fn a_link_has_a_budget_of_copies() {
         "settings.toml",
         format!("budget.window = \"1h\"\n{settings}budget.copies = 4\n"),
     );
-    let router = prey.po().router(&[]);
+    let router = prey.po().router("");
     for n in 1..=3 {
         let message = json!({"id": format!("m-{n}"), "type": "message", "body": "x"});
         let item =
@@ -117,7 +116,7 @@ fn an_invalid_budget_of_a_link_is_an_error() {
     ] {
         let settings = format!("{}{wrong}\n", link("po", &rooms.po, "\"agents\""));
         rooms.fit.write("settings.toml", settings);
-        assert_contains!(rooms.fit.fails(65, &["settings"]), "links"; "{wrong}");
+        assert_contains!(rooms.fit.fails(65, "settings"), "links"; "{wrong}");
     }
     let there = rooms.po.path().canonicalize().expect("it is there");
     let table = "[links.po] # theirs\nbudget.messages = 9\n";
@@ -134,7 +133,7 @@ fn an_invalid_budget_of_a_link_is_an_error() {
         "human",
     ]);
     assert_eq!(
-        rooms.fit.items(&["link", "list"])[0]["budget"]["messages"],
+        rooms.fit.items("link list")[0]["budget"]["messages"],
         9,
         "the command keeps it"
     );

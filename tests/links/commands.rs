@@ -2,7 +2,7 @@
 
 use super::{Rooms, bounced};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// Two projects, each with a room, and no link.
@@ -34,29 +34,20 @@ fn while_gone(world: &World, then: impl FnOnce()) {
 #[test]
 fn two_projects_four_commands_a_question_and_its_answer() {
     let (fit, po) = (World::empty(), World::empty());
-    fit.ok(&["init"]);
-    po.ok(&["init"]);
+    fit.ok("init");
+    po.ok("init");
     fit.ok(&["link", "add", "po", &path(&po)]);
     po.ok(&["link", "add", "fit", &path(&fit)]);
     // Mail crosses. The agents belong to the two projects.
     let (fit, po) = (fit.agent("alice", &[]), po.agent("Sintra", &[]));
-    let id = fit.ok(&[
-        "send",
-        "-q",
-        "po:Sintra",
-        "Which port?",
-        "--as",
-        "alice",
-        "--type",
-        "question",
-    ]);
-    let question = po.items(&["read", "--as", "Sintra"]);
+    let id = fit.ok("send -q po:Sintra 'Which port?' --as alice --type question");
+    let question = po.items("read --as Sintra");
     assert_eq!(
         (&question[0]["from"], &question[0]["body"]),
         (&json!("fit:alice"), &json!("Which port?"))
     );
     po.ok(&["reply", id.trim(), "8080", "--as", "Sintra"]);
-    let answer = fit.items(&["read", "--as", "alice"]);
+    let answer = fit.items("read --as alice");
     assert_eq!(
         (&answer[0]["from"], &answer[0]["body"]),
         (&json!("po:Sintra"), &json!("8080"))
@@ -79,14 +70,16 @@ fn the_command_that_is_shown_adds_the_link_back() {
         )
     );
     let words: Vec<&str> = command.split(' ').skip(1).collect();
-    let back = World::empty().ok(&words);
-    assert_contains!(back, "the other room calls this one po");
+    assert_contains!(
+        World::empty().ok(&words),
+        "the other room calls this one po"
+    );
     assert!(
         settings(&fit).starts_with("tag = \"fit\" # ours\n"),
         "{}",
         settings(&fit)
     );
-    assert_eq!(fit.items(&["link", "status"])[0]["problems"], json!([]));
+    assert_eq!(fit.items("link status")[0]["problems"], json!([]));
 }
 
 #[test]
@@ -119,7 +112,7 @@ fn a_link_is_added_once_and_shown_before_it_is_written() {
         (&widened["changed"], &widened["accept"]),
         (&json!(true), &json!(["human"]))
     );
-    assert_eq!(fit.items(&["link", "list"])[0]["accept"], json!(["human"]));
+    assert_eq!(fit.items("link list")[0]["accept"], json!(["human"]));
 }
 
 #[test]
@@ -190,24 +183,24 @@ fn a_test_shows_each_stage_whether_or_not_routers_run() {
             .collect()
     };
     let all = "recorded brought confirmed";
-    let probe = rooms.fit.json(&["link", "test", "po"]);
+    let probe = rooms.fit.json("link test po");
     assert_eq!(
         (&*stages(&probe).join(" "), &probe["remote_pass"]),
         (all, &json!(false))
     );
-    let here = rooms.fit.router(&[]);
-    let probe = rooms.fit.json(&["link", "test", "po"]);
+    let here = rooms.fit.router("");
+    let probe = rooms.fit.json("link test po");
     assert_eq!(
         (&*stages(&probe).join(" "), &probe["remote_pass"]),
         (all, &json!(true))
     );
-    let _there = rooms.po.router(&[]);
+    let _there = rooms.po.router("");
     assert_contains!(
-        rooms.fit.ok(&["link", "test", "po"]),
+        rooms.fit.ok("link test po"),
         "recorded there, and confirmed here"
     );
     drop(here);
-    let probe = rooms.fit.json(&["link", "test", "po"]);
+    let probe = rooms.fit.json("link test po");
     assert_eq!(
         (&*stages(&probe).join(" "), &probe["remote_pass"]),
         (all, &json!(false))
@@ -218,45 +211,36 @@ fn a_test_shows_each_stage_whether_or_not_routers_run() {
 fn a_test_without_a_confirmation_says_where_it_stopped() {
     let rooms = Rooms::new();
     while_gone(&rooms.po, || {
-        let ran = rooms.fit.run(&["link", "test", "po", "--timeout", "50ms"]);
+        let ran = rooms.fit.run("link test po --timeout 50ms");
         assert_eq!(ran.code, 75, "{ran:?}");
         assert_contains!(ran.out, "brought to the other room           not within 50ms"; "{ran:?}");
         assert_contains!(ran.out, "no room at"; "{ran:?}");
     });
-    assert_contains!(
-        rooms.fit.fails(3, &["link", "test", "west"]),
-        "the links are po"
-    );
+    assert_contains!(rooms.fit.fails(3, "link test west"), "the links are po");
 }
 
 #[test]
 fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
     let rooms = Rooms::new();
-    rooms.fit.ok(&["link", "test", "po"]);
+    rooms.fit.ok("link test po");
     while_gone(&rooms.po, || {
         rooms.fit.send("alice", "po:sintra", "are you there?");
-        rooms.fit.fails(1, &["link", "status"]);
-        let link =
-            &serde_json::from_str::<Value>(&rooms.fit.run(&["link", "status", "po", "--json"]).out)
-                .expect("JSON")["links"][0];
+        rooms.fit.fails(1, "link status");
+        let link = &parse_json(&rooms.fit.run("link status po --json").out)["links"][0];
         assert_eq!(
             (&link["waiting"], link["sent"].as_u64()),
             (&json!(1), Some(2))
         );
-        let problem = link["problems"][0]["reason"].as_str().unwrap_or_default();
-        assert_contains!(problem, "no room at"; "{link}");
-        assert_eq!(rooms.fit.json(&["status"])["links"][0]["waiting"], 1);
+        assert_contains!(link["problems"][0]["reason"].as_str().unwrap_or_default(), "no room at"; "{link}");
+        assert_eq!(rooms.fit.json("status")["links"][0]["waiting"], 1);
         assert_contains!(
-            rooms.fit.ok(&["status"]),
+            rooms.fit.ok("status"),
             "po: 1 item not confirmed there, the oldest for"
         );
-        let found = rooms.fit.run(&["doctor", "--json"]);
+        let found = rooms.fit.run("doctor --json");
         assert_contains!(found.out, "link_down"; "{found:?}");
         // It needs the human only after a while.
-        assert_eq!(
-            rooms.fit.json(&["pending", "--as", "human"])["items"],
-            json!([])
-        );
+        assert_eq!(rooms.fit.json("pending --as human")["items"], json!([]));
         let later = |args: &[&str]| {
             rooms.fit.run_with(args, |command| {
                 command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z");
@@ -271,7 +255,7 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
         );
     });
     rooms.settle();
-    assert_eq!(rooms.fit.items(&["link", "status"])[0]["waiting"], 0);
+    assert_eq!(rooms.fit.items("link status")[0]["waiting"], 0);
     assert_eq!(rooms.po.bodies("sintra"), ["are you there?"]);
 }
 
@@ -280,14 +264,14 @@ fn a_problem_stays_listed_until_the_other_room_is_back() {
     let rooms = Rooms::new();
     while_gone(&rooms.po, || {
         rooms.fit.send("alice", "po:sintra", "one");
-        let blocked = || rooms.fit.json(&["status"])["blocked"].clone();
+        let blocked = || rooms.fit.json("status")["blocked"].clone();
         assert_eq!(blocked()[0]["path"], "links/po");
         // Mail that has nothing to do with it.
         rooms.fit.send("alice", "anna", "two");
         assert_eq!(blocked()[0]["path"], "links/po");
     });
     rooms.settle();
-    assert_eq!(rooms.fit.json(&["status"])["blocked"], json!([]));
+    assert_eq!(rooms.fit.json("status")["blocked"], json!([]));
 }
 
 #[test]
@@ -295,7 +279,7 @@ fn mail_from_another_room_is_delivered_by_the_command_that_reads() {
     let rooms = Rooms::new();
     rooms.fit.send("alice", "po:sintra", "no router runs");
     assert_eq!(
-        rooms.po.items(&["inbox", "sintra"])[0]["preview"],
+        rooms.po.items("inbox sintra")[0]["preview"],
         "no router runs"
     );
 }
@@ -306,7 +290,7 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "hello"}));
     let remote = |world: &World| {
-        let all = world.json(&["who"])["remote"]
+        let all = world.json("who")["remote"]
             .as_array()
             .cloned()
             .unwrap_or_default();
@@ -316,13 +300,13 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
     };
     assert_eq!(remote(&rooms.fit), ["po:bob", "po:sintra"]);
     assert_eq!(remote(&rooms.po), ["fit:alice", "fit:anna"]);
-    let all = rooms.fit.json(&["who"])["remote"].clone();
+    let all = rooms.fit.json("who")["remote"].clone();
     assert_eq!(all[0], json!({"id": "po:bob", "role": "engineer"}));
     assert!(
         all[1]["name"] == "Sintra" && all[1]["last_arrival"].is_string(),
         "{all}"
     );
-    let shown = rooms.fit.ok(&["who"]);
+    let shown = rooms.fit.ok("who");
     let line = |name: &str| {
         shown
             .lines()
@@ -332,8 +316,8 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
     assert_contains!(line("po:bob"), "engineer", "never heard"; "{shown}");
     assert_contains!(line("po:sintra"), "Sintra", "heard just now"; "{shown}");
     // A change of the registry also crosses.
-    rooms.po.ok(&["agent", "add", "dora", "--role", "tester"]);
-    rooms.po.ok(&["agent", "retire", "bob"]);
+    rooms.po.ok("agent add dora --role tester");
+    rooms.po.ok("agent retire bob");
     rooms.settle();
     assert_eq!(remote(&rooms.fit), ["po:dora", "po:sintra"]);
 }
@@ -348,25 +332,22 @@ fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
     while_gone(&rooms.po, || {
         rooms.fit.send("alice", "po:sintra", "lost?");
         assert_contains!(
-            rooms.fit.fails(65, &["link", "remove", "po"]),
+            rooms.fit.fails(65, "link remove po"),
             "has not confirmed 1 item"
         );
         assert!(bounced(&rooms.fit, "human").is_empty());
-        rooms.fit.ok(&["link", "remove", "po", "--bounce"]);
+        rooms.fit.ok("link remove po --bounce");
     });
     assert_contains!(
         rooms.fit.bodies("alice")[0],
         "The link to the room po was removed"
     );
     assert_eq!(settings(&rooms.fit), "# ours\ntag = \"fit\"\n");
-    assert_contains!(
-        rooms.fit.fails(3, &["link", "remove", "po"]),
-        "there is no link"
-    );
+    assert_contains!(rooms.fit.fails(3, "link remove po"), "there is no link");
     let second = Rooms::new();
-    second.fit.ok(&["link", "test", "po"]);
-    second.fit.ok(&["link", "remove", "po"]);
-    assert_eq!(second.fit.items(&["link", "status"]), json!([]));
+    second.fit.ok("link test po");
+    second.fit.ok("link remove po");
+    assert_eq!(second.fit.items("link status"), json!([]));
 }
 
 #[test]
@@ -375,19 +356,19 @@ fn a_stopped_link_is_reported_and_can_be_rebound() {
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
     // The other room is replaced by a new room, under the same path.
     files::remove_dir(rooms.po.room(""));
-    rooms.po.ok(&["init"]);
-    rooms.po.ok(&["agent", "add", "sintra"]);
+    rooms.po.ok("init");
+    rooms.po.ok("agent add sintra");
     rooms.po.ok(&["link", "add", "fit", &path(&rooms.fit)]);
     rooms.settle();
-    let status = rooms.fit.run(&["link", "status"]);
+    let status = rooms.fit.run("link status");
     assert_eq!(status.code, 1);
     assert_contains!(status.out, "-> mailbag link rebind po"; "{status:?}");
-    assert_contains!(rooms.fit.run(&["doctor"]).out, "the link po");
-    assert_contains!(rooms.fit.fails(2, &["link", "rebind", "po"]), "pass --yes");
-    rooms.fit.ok(&["link", "rebind", "po", "--yes"]);
-    rooms.po.ok(&["link", "rebind", "fit", "--yes"]);
+    assert_contains!(rooms.fit.run("doctor").out, "the link po");
+    assert_contains!(rooms.fit.fails(2, "link rebind po"), "pass --yes");
+    rooms.fit.ok("link rebind po --yes");
+    rooms.po.ok("link rebind fit --yes");
     rooms.settle();
-    assert_eq!(rooms.fit.run(&["link", "status"]).code, 0);
+    assert_eq!(rooms.fit.run("link status").code, 0);
     rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
     assert!(rooms.po.bodies("sintra").contains(&"two".to_owned()));
 }

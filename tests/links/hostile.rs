@@ -3,7 +3,7 @@
 
 use super::{Rooms, bounced, records};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use mailbag::message::link::seal;
 use serde_json::{Value, json};
 use std::fs;
@@ -57,7 +57,7 @@ impl Prey {
     /// The next item follows this one.
     pub(super) fn follows(&mut self, item: &str) {
         self.n += 1;
-        let item: Value = serde_json::from_str(item).expect("JSON");
+        let item = parse_json(item);
         self.prev = item["digest"].as_str().expect("a digest").to_owned();
     }
 
@@ -254,11 +254,7 @@ fn an_oversized_message_from_a_link_bounces_and_the_next_one_is_delivered() {
         bounced(&rooms.fit, "alice"),
         [("po:mailbag".into(), "too_large".into())]
     );
-    assert!(
-        rooms.fit.inbox("alice")[0]["body"]
-            .as_str()
-            .is_some_and(|body| body.contains("large"))
-    );
+    assert_contains!(rooms.fit.inbox("alice")[0]["body"].to_string(), "large");
 }
 
 #[test]
@@ -404,12 +400,12 @@ fn a_roster_of_another_room_names_only_names_and_is_bounded() {
         json!({"room": "r", "in": null, "out": null, "agents": agents}).to_string()
     };
     rooms.fit.write("links/po/in/state.json", state(&agents));
-    let remote = rooms.fit.json(&["who"])["remote"].clone();
+    let remote = rooms.fit.json("who")["remote"].clone();
     assert_eq!(remote, json!([{"id": "po:eve", "name": "Eve"}]));
     let many: Vec<Value> = (0..3_000).map(|n| json!({"id": format!("a{n}")})).collect();
     rooms.fit.write("links/po/in/state.json", state(&many));
     assert!(
-        rooms.fit.json(&["who"])["remote"]
+        rooms.fit.json("who")["remote"]
             .as_array()
             .is_none_or(|all| all.len() <= 200)
     );

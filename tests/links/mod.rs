@@ -13,7 +13,7 @@ mod sizes;
 mod streams;
 
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::fs;
 pub(crate) use streams::copy_all;
@@ -61,11 +61,8 @@ impl Rooms {
     /// Alice drops a message, and it crosses.
     #[track_caller]
     pub(crate) fn alice_says(&self, message: Value) {
-        self.fit.drop_file(
-            "alice",
-            &format!("{}.json", uuid::Uuid::now_v7()),
-            message.to_string(),
-        );
+        self.fit
+            .mail("alice", &format!("{}.json", uuid::Uuid::now_v7()), &message);
         self.settle();
     }
 }
@@ -75,7 +72,7 @@ pub(crate) fn made_by_one_person(worlds: &[&World]) {
     let record = |world: &World| world.trust().join("rooms.json");
     let created = |world: &&World| -> Vec<Value> {
         let text = files::read(record(world));
-        let all: Value = serde_json::from_slice(&text).expect("JSON");
+        let all = parse_json(&text);
         all["rooms"].as_array().expect("a list").clone()
     };
     let all: Vec<Value> = worlds.iter().flat_map(created).collect();
@@ -136,6 +133,5 @@ pub(crate) fn state(world: &World, tag: &str) -> Value {
 /// A message of the human about a link.
 pub(crate) fn change(world: &World, tag: &str, action: &str) {
     let message = json!({"type": "link", "link": tag, "action": action});
-    world.drop_file("human", &format!("{action}.json"), message.to_string());
-    world.pass();
+    world.route("human", &format!("{action}.json"), &message);
 }

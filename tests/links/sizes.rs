@@ -43,7 +43,7 @@ fn rebind(rooms: &Rooms) {
         "rebind.json",
         r#"{"type": "link", "link": "po", "action": "rebind"}"#,
     );
-    let ran = rooms.fit.run_with(&["run", "--once"], |command| {
+    let ran = rooms.fit.run_with("run --once", |command| {
         command
             .env("MAILBAG_TEST_ITEMS_OF_RECORD", "3")
             .env("MAILBAG_TEST_ITEMS_AGAIN", "8");
@@ -149,7 +149,7 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
     assert_eq!(counts, [(2, 1), (2, 1)], "{:#?}", records(&rooms.po));
     rooms.settle();
     assert_eq!(rooms.fit.bodies("alice"), ["y"]);
-    let trace = rooms.fit.json(&["trace", "m-1"]);
+    let trace = rooms.fit.json("trace m-1");
     let status = |agent: &str| {
         let all = trace["recipients"].as_array().expect("recipients");
         all.iter()

@@ -103,7 +103,7 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it(
     rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
     files::remove_dir(rooms.po.room(""));
     copy_all(copy.path(), &rooms.po.room(""));
-    rooms.po.ok(&["trust", "--yes"]);
+    rooms.po.ok("trust --yes");
     rooms
         .fit
         .drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "three"}"#);
@@ -135,13 +135,15 @@ fn a_new_room_under_the_same_tag_stops_the_link() {
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
     let settings = files::read(rooms.po.room("settings.toml"));
     files::remove_dir(rooms.po.room(""));
-    rooms.po.ok(&["init"]);
-    rooms.po.ok(&["agent", "add", "sintra"]);
+    rooms.po.ok("init");
+    rooms.po.ok("agent add sintra");
     rooms.po.write("settings.toml", settings);
     rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
     assert!(rooms.po.bodies("sintra").is_empty());
-    let waiting = rooms.fit.read("spool/waiting.json").to_string();
-    assert_contains!(waiting, "has lost the 1 items");
+    assert_contains!(
+        rooms.fit.read("spool/waiting.json").to_string(),
+        "has lost the 1 items"
+    );
     change(&rooms.fit, "po", "rebind");
     rooms.settle();
     assert_eq!(
@@ -174,7 +176,7 @@ fn a_bounce_for_an_agent_that_has_left_has_no_bounce() {
         .drop_file("alice", "a.json", r#"{"to": "po:nobody", "body": "x"}"#);
     rooms.fit.pass();
     rooms.po.pass();
-    rooms.fit.ok(&["agent", "retire", "alice"]);
+    rooms.fit.ok("agent retire alice");
     rooms.settle();
     let sent = state(&rooms.fit, "po")["out"]["n"].clone();
     rooms.settle();

@@ -16,11 +16,14 @@ fn work_is_claimed_handed_over_and_released() {
         (text.as_str(), &data["status"]),
         ("granted: src/auth/** (lease 4h)", &json!("granted"))
     );
-    let error = bob.fails(
-        "claim_work",
-        json!({"action": "claim", "claims": "src/auth/x.rs"}),
+    assert_contains!(
+        bob.fails(
+            "claim_work",
+            json!({"action": "claim", "claims": "src/auth/x.rs"}),
+        ),
+        "alice owns src/auth/** since",
+        "Passkeys"
     );
-    assert_contains!(error, "alice owns src/auth/** since", "Passkeys");
     let (text, data) = bob.call("list_claims", json!({"paths": ["src/auth/x.rs", "docs"]}));
     assert_eq!(
         text,

@@ -6,7 +6,7 @@
 
 use super::{Client, came};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -74,12 +74,9 @@ impl Session {
     fn hook(&mut self, event: &str) {
         let input = json!({"hook_event_name": event, "session_id": SESSION, "source": "startup"})
             .to_string();
-        let said = self
-            .world
-            .pipe(&["hook", "claude", "--as", "alice"], input)
-            .out;
+        let said = self.world.pipe("hook claude --as alice", input).out;
         if !said.is_empty() {
-            let said: Value = serde_json::from_str(&said).expect("JSON");
+            let said = parse_json(&said);
             let text = said["hookSpecificOutput"]["additionalContext"]
                 .as_str()
                 .expect("a text");
@@ -142,11 +139,7 @@ impl Session {
 /// The instructions that `mailbag install` writes for a session.
 fn instructions() -> usize {
     let world = World::with(&["alice"]);
-    let ran = world.run_env(
-        &["install", "claude", "--agent", "alice"],
-        "HOME",
-        world.path(),
-    );
+    let ran = world.run_env("install claude --agent alice", "HOME", world.path());
     ran.ok(&["install", "claude"]);
     files::read(world.path().join("AGENTS.md"))
         .len()

@@ -51,10 +51,7 @@ fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names(
     );
     assert_eq!(text, "you are scout, newly registered; 0 unread messages");
     assert_eq!(data, json!({"you": "scout", "new": true, "unread": 0}));
-    assert_eq!(
-        world.json(&["agent", "show", "scout"])["role"],
-        "researcher"
-    );
+    assert_eq!(world.json("agent show scout")["role"], "researcher");
     assert_contains!(
         client.fails("register_agent", json!({"name": "all", "role": "x"})),
         "all"
@@ -79,8 +76,10 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     lease.as_object_mut().expect("an object").remove("process");
     world.write("sessions/alice.json", lease.to_string());
     let second = Client::session(&world, "s2");
-    let complaint = second.fails("register_agent", json!({"name": "alice"}));
-    assert_contains!(complaint, "claude session s1");
+    assert_contains!(
+        second.fails("register_agent", json!({"name": "alice"})),
+        "claude session s1"
+    );
     // The name in the environment makes no difference.
     let third = Client::with(
         &world,
@@ -104,10 +103,10 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
 #[test]
 fn a_server_uses_the_agent_that_its_session_joined() {
     let world = World::alice_and_bob();
-    world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
+    world.ok("join bob --session s1 --client claude");
     let client = Client::session(&world, "s1");
     assert_contains!(client.text("list_agents", json!({})), "you are bob");
-    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    world.ok("join alice --session s1 --client claude");
     assert_contains!(client.text("list_agents", json!({})), "you are alice"; "the person chose another");
 }
 
@@ -115,7 +114,7 @@ fn a_server_uses_the_agent_that_its_session_joined() {
 fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_from_the_hooks() {
     let world = World::alice_and_bob();
     world.pipe(
-        &["hook", "claude", "--as", "alice"],
+        "hook claude --as alice",
         r#"{"hook_event_name": "SessionStart", "session_id": "s1"}"#,
     );
     let named = Client::with(
@@ -138,8 +137,8 @@ fn of_codex(session: &str) -> serde_json::Value {
 #[test]
 fn a_server_reads_the_codex_session_from_each_call() {
     let world = World::alice_and_bob();
-    world.ok(&["join", "alice", "--session", "s1", "--client", "codex"]);
-    world.ok(&["join", "bob", "--session", "s2", "--client", "codex"]);
+    world.ok("join alice --session s1 --client codex");
+    world.ok("join bob --session s2 --client codex");
     let client = Client::with(&world, &[], &[]);
     let ask = |session: &str| {
         let params = json!({"name": "list_agents", "arguments": {}, "_meta": of_codex(session)});
@@ -159,7 +158,7 @@ fn a_server_below_codex_takes_no_name_before_it_knows_the_session() {
     let world = World::with(&["alice"]);
     let codex = world.path().join("codex");
     std::os::unix::fs::symlink("/bin/sh", &codex).expect("a shell");
-    let server = world.bare(&["mcp"]);
+    let server = world.bare("mcp");
     let mut below = std::process::Command::new(&codex);
     below
         .args(["-c", "\"$@\"; exit $?", "sh"])
@@ -272,9 +271,7 @@ fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
     assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages"; "it is alice all the same");
     assert!(!world.room("sessions/alice.json").exists());
     let input = json!({"hook_event_name": "Stop", "session_id": "t1"}).to_string();
-    world
-        .pipe(&["hook", "codex", "--as", "alice"], input)
-        .ok(&["hook"]);
+    world.pipe("hook codex --as alice", input).ok(&["hook"]);
     assert_eq!(world.read("sessions/alice.json")["session"], "t1");
 }
 
@@ -300,8 +297,11 @@ fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() 
         &[],
         &[("MAOS_AGENT_ID", "carol"), ("CLAUDE_CODE_SESSION_ID", "s9")],
     );
-    let complaint = client.fails("fetch_inbox", json!({}));
-    assert_contains!(complaint, "carol", "register_agent");
+    assert_contains!(
+        client.fails("fetch_inbox", json!({})),
+        "carol",
+        "register_agent"
+    );
     client.text("register_agent", json!({"name": "carol", "role": "tester"}));
     assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
 }
@@ -316,7 +316,7 @@ fn a_joined_agent_takes_precedence_over_the_name_of_the_server() {
         &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s1")],
     );
     assert_contains!(client.text("list_agents", json!({})), "you are alice");
-    world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
+    world.ok("join bob --session s1 --client claude");
     client.text("send_message", json!({"to": "alice", "body": "x"}));
     assert_eq!(world.inbox("alice")[0]["from"], "bob");
     client.text("register_agent", json!({"name": "bob"}));
@@ -331,13 +331,12 @@ fn an_agent_stays_its_session_s_while_the_server_lives() {
     let mut lease = world.read("sessions/alice.json");
     lease["last"] = json!("2026-01-01T00:00:00Z");
     world.write("sessions/alice.json", lease.to_string());
-    let complaint = world.fails(
-        75,
-        &["join", "alice", "--session", "s2", "--client", "claude"],
+    assert_contains!(
+        world.fails(75, "join alice --session s2 --client claude"),
+        "claude session s1"
     );
-    assert_contains!(complaint, "claude session s1");
     drop(client);
-    world.ok(&["join", "alice", "--session", "s2", "--client", "claude"]);
+    world.ok("join alice --session s2 --client claude");
 }
 
 #[test]
@@ -380,16 +379,15 @@ fn a_room_may_come_later() {
         // P430
         assert_contains!(said, "`mailbag init` (for the human)");
     }
-    world.ok(&["init"]);
-    world.ok(&["agent", "add", "bob"]);
+    world.ok("init");
+    world.ok("agent add bob");
     assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     world.drop_file(
         "bob",
         "x.json",
         r#"{"to": "bob", "body": "a file is enough"}"#,
     );
-    let mail = client.text("wait_for_message", json!({}));
-    assert_contains!(mail, "a file is enough"; "the server routes by itself");
+    assert_contains!(client.text("wait_for_message", json!({})), "a file is enough"; "the server routes by itself");
 }
 
 #[test]

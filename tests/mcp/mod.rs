@@ -56,7 +56,7 @@ impl Client {
 
     /// The same below a shell at this path.
     fn start_below(world: &World, shell: &std::path::Path, variables: &[(&str, &str)]) -> Client {
-        let server = world.bare(&[]);
+        let server = world.bare("");
         let mut command = std::process::Command::new(shell);
         // A last command would take the shell's place.
         command

@@ -88,12 +88,7 @@ fn the_official_client_lists_and_calls_every_tool() {
         assert_contains!(text("search_messages"), "a note to myself");
         assert_contains!(text("get_thread"), "noted");
         assert_eq!(bad["error"], true, "{bad}");
-        assert!(
-            bad["text"]
-                .as_str()
-                .is_some_and(|text| text.contains("nobody")),
-            "{bad}"
-        );
+        assert_contains!(bad["text"].to_string(), "nobody");
     }
 }
 

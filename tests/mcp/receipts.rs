@@ -47,7 +47,7 @@ fn mail_stays_unread_until_the_next_fetch_but_counts_as_announced() {
         "no matching message"
     );
     assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 2));
-    let status = || world.json(&["trace", "2", "--as", "alice"])["recipients"][0]["status"].clone();
+    let status = || world.json("trace 2 --as alice")["recipients"][0]["status"].clone();
     world.wait("its sender sees that it was seen", || status() == "seen");
 }
 

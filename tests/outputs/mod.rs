@@ -94,7 +94,7 @@ fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
 #[test]
 fn every_output_schema_is_valid_versioned_and_printed_unchanged() {
     let world = World::empty();
-    let listed = world.ok(&["generate", "schema", "--list"]);
+    let listed = world.ok("generate schema --list");
     for (name, text) in mailbag::message::schema::OUTPUTS {
         let schema: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(schema["$id"], format!("urn:mailbag:schema:output:{name}:1"));
@@ -118,15 +118,15 @@ fn every_output_schema_is_valid_versioned_and_printed_unchanged() {
         );
     }
     assert_eq!(
-        world.ok(&["generate", "schema", "--output", "agent", "list"]),
-        world.ok(&["generate", "schema", "--output", "agent-list"])
+        world.ok("generate schema --output agent list"),
+        world.ok("generate schema --output agent-list")
     );
     assert_contains!(
-        world.fails(3, &["generate", "schema", "--output", "statu"]),
+        world.fails(3, "generate schema --output statu"),
         "did you mean status"
     );
     assert_contains!(
-        world.fails(2, &["generate", "schema", "registry", "--output", "status"]),
+        world.fails(2, "generate schema registry --output status"),
         "cannot be used"
     );
 }

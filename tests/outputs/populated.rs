@@ -428,7 +428,7 @@ fn reading(run: &mut Run<'_>) {
     run.world.wait("the lease is over", || {
         let mut command = run
             .world
-            .program(&["take", "--as", "builders", "--holder", "second", "--json"]);
+            .program("take --as builders --holder second --json");
         let taken = command
             .env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z")
             .output()
@@ -443,22 +443,15 @@ fn reading(run: &mut Run<'_>) {
         "take-done",
         &[&id, "--as", "builders", "--holder", "second"],
     );
-    let mut ask = run.world.bare(&[
-        "ask",
-        "bob",
-        "really?",
-        "--as",
-        "alice",
-        "--timeout",
-        "60s",
-        "--json",
-    ]);
+    let mut ask = run
+        .world
+        .bare("ask bob really? --as alice --timeout 60s --json");
     let asking = ask
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let question = || run.world.items(&["list", "--last", "1"])[0].clone();
+    let question = || run.world.items("list --last 1")[0].clone();
     run.world
         .wait("it was asked", || question()["preview"] == "really?");
     run.world.ok(&[
@@ -502,7 +495,7 @@ fn refusing(run: &mut Run<'_>) {
     run.ok("rejected-show", &["bad.json"]);
     run.ok("rejected-show", &["lines.ndjson"]);
     run.code(65, "rejected-retry", &["bad.json"]);
-    run.world.ok(&["agent", "add", "zed"]);
+    run.world.ok("agent add zed");
     run.ok("rejected-retry", &["other.json"]);
     run.ok("rejected-drop", &["lines.ndjson", "--yes"]);
     run.error(3, &["rejected", "show", "9999"]);
@@ -524,13 +517,13 @@ fn looking(run: &mut Run<'_>) {
     files::write(&inbox, "in the way");
     run.world
         .drop_file("alice", "late.json", r#"{"to": "zed", "body": "late"}"#);
-    run.world.run(&["run", "--once"]);
+    run.world.run("run --once");
     run.ok("status", &[]);
     run.code(1, "doctor", &[]);
     files::remove_file(&inbox);
     files::rename(run.world.room("inbox-of-zed"), &inbox);
     run.code(1, "doctor", &["--fix"]);
-    let router = run.world.router(&[]);
+    let router = run.world.router("");
     run.ok("status", &[]);
     run.ok("run", &["--once"]);
     drop(router);

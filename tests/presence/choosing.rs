@@ -20,8 +20,10 @@ fn choosing() -> World {
 #[test]
 fn any_role_chooses_a_recently_active_agent_despite_more_unread_mail() {
     let world = choosing();
-    let why = run_at(&world, "10:30", &["send", "--dry-run", "any_engineer", ""]);
-    assert_contains!(why, "was not active within the last hour, and e2 was");
+    assert_contains!(
+        run_at(&world, "10:30", &["send", "--dry-run", "any_engineer", ""]),
+        "was not active within the last hour, and e2 was"
+    );
     run_at(
         &world,
         "10:30",
@@ -50,7 +52,7 @@ fn without_recent_activity_any_role_chooses_the_fewest_unread_messages() {
 #[test]
 fn any_role_chooses_an_agent_marked_offline_last() {
     let world = choosing();
-    world.ok(&["agent", "set", "e2", "--status", "offline"]);
+    world.ok("agent set e2 --status offline");
     run_at(
         &world,
         "10:30",
@@ -69,7 +71,7 @@ fn any_role_prefers_an_agent_that_waits_for_mail() {
         &["send", "e1", "one more to read", "--as", "lead"],
     );
     run_at(&world, "10:00", &["send", "e1", "and one", "--as", "lead"]);
-    let mut command = world.bare(&["list", "--follow", "--as", "e1", "--idle", "0"]);
+    let mut command = world.bare("list --follow --as e1 --idle 0");
     command.env("MAILBAG_TEST_NOW", super::at("11:30"));
     let mut waiting = command
         .stdout(std::process::Stdio::null())

@@ -74,8 +74,8 @@ fn without_a_router_whoever_sends_or_reads_writes_it() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     assert_eq!(in_roster(&world.read("roster.json"), "bob")["unread"], 1);
-    world.ok(&["read", "--as", "bob"]);
-    world.ok(&["inbox", "bob"]);
+    world.ok("read --as bob");
+    world.ok("inbox bob");
     let bob = in_roster(&world.read("roster.json"), "bob");
     assert_eq!(
         (&bob["unread"], &bob["presence"]),
@@ -122,10 +122,7 @@ fn a_directory_in_place_of_the_roster_delays_no_mail() {
     files::make_dir(town.room("channels/main/roster.json/x"));
     town.start(&[]);
     town.is_alive("alice", "bob");
-    assert_eq!(
-        town.json(&["who"])["agents"].as_array().map(Vec::len),
-        Some(3)
-    );
+    assert_eq!(town.json("who")["agents"].as_array().map(Vec::len), Some(3));
     town.stop();
     town.verify();
 }
@@ -156,7 +153,7 @@ fn the_roster_shows_a_waiting_agent_as_online_until_the_wait_ends() {
     town.start(&["--poll"]);
     let presence = || in_roster(&roster(&town), "human")["presence"].clone();
     town.wait("a roster", || presence() == "offline");
-    let mut command = town.bare(&["list", "--follow", "--as", "human", "--idle", "0"]);
+    let mut command = town.bare("list --follow --as human --idle 0");
     let mut following = command
         .stdout(std::process::Stdio::null())
         .spawn()

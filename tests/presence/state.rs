@@ -1,21 +1,20 @@
 //! The observed activity of agents survives a checkpoint unchanged.
 
 use super::{in_roster, run_at};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use mailbag::log::state::replay;
 use mailbag::room::Room;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[test]
 fn activity_and_current_work_survive_a_checkpoint() {
     let world = World::alice_and_bob();
     let told =
         json!({"type": "progress", "to": "bob", "body": "half", "metadata": {"progress": 50.0}});
-    world.drop_file("alice", "x.json", told.to_string());
+    world.mail("alice", "x.json", &told);
     run_at(&world, "10:00", &["run", "--once"]);
     run_at(&world, "10:01", &["read", "--as", "bob"]);
-    let before: Value =
-        serde_json::from_str(&run_at(&world, "10:02", &["who", "--json"])).expect("JSON");
+    let before = parse_json(run_at(&world, "10:02", &["who", "--json"]));
     assert_eq!(
         in_roster(&before, "alice")["report"]["progress"].to_string(),
         "50.0"
@@ -28,7 +27,6 @@ fn activity_and_current_work_survive_a_checkpoint() {
     let quick = replay(&room.dir).expect("a log");
     assert_eq!(quick.read, 0, "the checkpoint was used");
     assert_eq!(quick.state.activity, whole.state.activity);
-    let after: Value =
-        serde_json::from_str(&run_at(&world, "10:02", &["who", "--json"])).expect("JSON");
+    let after = parse_json(run_at(&world, "10:02", &["who", "--json"]));
     assert_eq!(after, before);
 }

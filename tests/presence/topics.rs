@@ -11,7 +11,7 @@ fn world() -> World {
 fn every_subscriber_gets_the_messages_of_a_topic() {
     let world = world();
     assert_eq!(
-        world.ok(&["topic", "subscribe", "ports", "#releases", "--as", "bob"]),
+        world.ok("topic subscribe ports #releases --as bob"),
         "bob is subscribed to #ports\nbob is subscribed to #releases\n"
     );
     world.mail(
@@ -19,13 +19,13 @@ fn every_subscriber_gets_the_messages_of_a_topic() {
         "x.json",
         json!({"type": "subscribe", "topic": "ports"}),
     );
-    world.ok(&["agent", "set", "dave", "--topic", "ports"]);
-    let topics = world.items(&["topic", "list"]);
+    world.ok("agent set dave --topic ports");
+    let topics = world.items("topic list");
     let wanted = json!([{"topic": "ports", "followers": ["bob", "carol", "dave"]},
         {"topic": "releases", "followers": ["bob"]}]);
     assert_eq!(topics, wanted);
     assert_eq!(
-        world.ok(&["topic", "list"]),
+        world.ok("topic list"),
         "#ports     bob, carol, dave\n#releases  bob\n"
     );
     world.send("alice", "#ports", "8080 is taken");
@@ -37,36 +37,32 @@ fn every_subscriber_gets_the_messages_of_a_topic() {
 #[test]
 fn an_agent_that_unsubscribed_gets_no_further_messages() {
     let world = world();
-    world.ok(&["topic", "subscribe", "ports", "--as", "bob"]);
-    world.ok(&["topic", "subscribe", "ports", "--as", "carol"]);
-    world.ok(&["topic", "unsubscribe", "ports", "--as", "bob"]);
-    world.mail(
+    world.ok("topic subscribe ports --as bob");
+    world.ok("topic subscribe ports --as carol");
+    world.ok("topic unsubscribe ports --as bob");
+    world.route(
         "carol",
         "x.json",
         json!({"type": "unsubscribe", "topic": "ports"}),
     );
-    world.pass();
     assert_contains!(
-        world.fails(3, &["send", "#ports", "8080 is taken", "--as", "alice"]),
+        world.fails(3, "send #ports '8080 is taken' --as alice"),
         "no agent subscribes to #ports"
     );
     assert_eq!(
         (world.inbox("bob").len(), world.inbox("carol").len()),
         (0, 0)
     );
-    assert_eq!(world.items(&["topic", "list"]), json!([]));
-    assert_contains!(
-        world.run(&["topic", "list"]).err,
-        "no topics with subscribers"
-    );
+    assert_eq!(world.items("topic list"), json!([]));
+    assert_contains!(world.run("topic list").err, "no topics with subscribers");
 }
 
 #[test]
 fn following_it_twice_or_leaving_what_one_does_not_follow_is_fine() {
     let world = world();
-    world.ok(&["topic", "subscribe", "ports", "ports", "--as", "bob"]);
-    world.ok(&["topic", "subscribe", "ports", "--as", "bob"]);
-    world.ok(&["topic", "unsubscribe", "nothing", "--as", "bob"]);
+    world.ok("topic subscribe ports ports --as bob");
+    world.ok("topic subscribe ports --as bob");
+    world.ok("topic unsubscribe nothing --as bob");
     world.send("alice", "#ports", "8080 is taken");
     assert_eq!(world.bodies("bob"), ["8080 is taken"]);
 }
@@ -76,16 +72,16 @@ fn topic_rejects_a_bad_name_the_human_and_a_stranger_and_writes_nothing() {
     let world = world();
     let before = world.everything();
     assert_contains!(
-        world.fails(2, &["topic", "subscribe", "ports", "../x", "--as", "bob"]),
+        world.fails(2, "topic subscribe ports ../x --as bob"),
         "is not a valid topic name"
     );
     assert_contains!(
-        world.fails(2, &["topic", "subscribe", "ports", "--as", "human"]),
+        world.fails(2, "topic subscribe ports --as human"),
         "mailbag watch"
     );
-    assert_contains!(world.fails(2, &["topic", "subscribe", "ports"]), "--as");
+    assert_contains!(world.fails(2, "topic subscribe ports"), "--as");
     assert_contains!(
-        world.fails(3, &["topic", "subscribe", "ports", "--as", "nobody"]),
+        world.fails(3, "topic subscribe ports --as nobody"),
         "mailbag agent add nobody"
     );
     assert_eq!(world.everything(), before);
@@ -94,7 +90,7 @@ fn topic_rejects_a_bad_name_the_human_and_a_stranger_and_writes_nothing() {
 #[test]
 fn the_retired_follow_nothing() {
     let world = world();
-    world.ok(&["topic", "subscribe", "ports", "--as", "bob"]);
-    world.ok(&["agent", "retire", "bob"]);
-    assert_eq!(world.items(&["topic", "list"]), json!([]));
+    world.ok("topic subscribe ports --as bob");
+    world.ok("agent retire bob");
+    assert_eq!(world.items("topic list"), json!([]));
 }

@@ -17,14 +17,12 @@ fn a_report_of_completion_reaches_the_agents_that_wait_for_its_sender() {
     ] {
         let world = room();
         let blocked = json!({"type": "blocked", "body": "no schema", "metadata": {"waiting_for": waiting_for}});
-        world.drop_file("bob", "1.json", blocked.to_string());
-        world.pass();
-        world.mail(
+        world.route("bob", "1.json", &blocked);
+        world.route(
             "dave",
             "2.json",
             json!({"type": kind, "body": "the schema is there"}),
         );
-        world.pass();
         assert_eq!(
             world.bodies("bob"),
             ["the schema is there"],
@@ -44,14 +42,12 @@ fn a_completion_in_the_same_batch_reaches_waiting_agents_unless_it_has_recipient
     let world = room();
     let blocked = json!({"type": "blocked", "body": "x", "metadata": {"waiting_for": "dave"}});
     let completed = json!({"type": "completed", "body": "done"});
-    world.drop_file("alice", "1.json", blocked.to_string());
-    world.drop_file("dave", "2.json", completed.to_string());
-    world.pass();
+    world.mail("alice", "1.json", &blocked);
+    world.route("dave", "2.json", &completed);
     assert_eq!(world.bodies("alice"), ["done"]);
     let mut to_carol = completed;
     to_carol["to"] = json!("carol");
-    world.drop_file("dave", "3.json", to_carol.to_string());
-    world.pass();
+    world.route("dave", "3.json", &to_carol);
     assert_eq!(
         (world.inbox("alice").len(), world.inbox("carol").len()),
         (1, 1)
@@ -61,24 +57,21 @@ fn a_completion_in_the_same_batch_reaches_waiting_agents_unless_it_has_recipient
 #[test]
 fn an_agent_that_works_again_waits_no_longer() {
     let world = room();
-    world.mail(
+    world.route(
         "bob",
         "1.json",
         json!({"type": "blocked", "metadata": {"waiting_for": "dave"}}),
     );
-    world.pass();
-    world.mail(
+    world.route(
         "bob",
         "2.json",
         json!({"type": "status", "body": "at work again"}),
     );
-    world.pass();
-    world.mail(
+    world.route(
         "dave",
         "3.json",
         json!({"type": "completed", "body": "done"}),
     );
-    world.pass();
     assert_eq!(world.inbox("bob").len(), 0);
 }
 
@@ -104,12 +97,7 @@ fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
             ),
             ("alice", json!({"to": "bob", "body": "note"})),
         ] {
-            world.drop_file(
-                agent,
-                &format!("{}.json", uuid::Uuid::now_v7()),
-                message.to_string(),
-            );
-            world.pass();
+            world.route(agent, &format!("{}.json", uuid::Uuid::now_v7()), &message);
         }
         let told = world.ok(command);
         assert_contains!(told, "2 unread messages: `mailbag inbox --as bob`");
@@ -121,9 +109,9 @@ fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
         );
     }
     let world = room();
-    assert_eq!(world.ok(&["agent", "retire", "bob"]).trim(), "retired bob");
+    assert_eq!(world.ok("agent retire bob").trim(), "retired bob");
     assert_eq!(
-        world.json(&["agent", "retire", "carol"])["remaining"],
+        world.json("agent retire carol")["remaining"],
         json!({"unread": 0, "questions": []})
     );
 }

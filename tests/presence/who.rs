@@ -59,7 +59,7 @@ fn who_and_the_roster_show_capabilities_and_the_last_activity() {
             .is_some_and(|at| at.starts_with("2026-01-05T10:00:00")),
         "{roster}"
     );
-    let text = world.ok(&["who"]);
+    let text = world.ok("who");
     let line = text
         .lines()
         .find(|line| line.contains("alice"))
@@ -72,15 +72,15 @@ fn who_and_the_roster_show_capabilities_and_the_last_activity() {
 fn a_killed_session_is_offline_immediately() {
     let world = World::alice_and_bob();
     let start = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"});
-    world.pipe(&["hook", "claude", "--as", "alice"], start.to_string());
+    world.pipe("hook claude --as alice", start.to_string());
     world.pipe(
-        &["hook", "claude", "--as", "alice"],
+        "hook claude --as alice",
         start
             .to_string()
             .replace("SessionStart", "UserPromptSubmit"),
     );
     world.send("alice", "bob", "on it");
-    let presence = || in_roster(&world.json(&["who"]), "alice")["presence"].clone();
+    let presence = || in_roster(&world.json("who"), "alice")["presence"].clone();
     assert_eq!(presence(), "online");
     let mut lease = world.read("sessions/alice.json");
     // No process was started before the machine was.
@@ -115,7 +115,7 @@ fn an_agent_that_takes_mail_out_of_its_inbox_is_active() {
 #[test]
 fn an_agent_is_online_while_it_waits_or_follows() {
     let world = World::alice_and_bob();
-    let presence = |agent: &str| in_roster(&world.json(&["who"]), agent)["presence"].clone();
+    let presence = |agent: &str| in_roster(&world.json("who"), agent)["presence"].clone();
     for (agent, args) in [
         (
             "human",
@@ -132,7 +132,7 @@ fn an_agent_is_online_while_it_waits_or_follows() {
             .spawn()
             .expect("the program starts");
         world.wait("it is seen", || presence(agent) == "online");
-        assert!(in_roster(&world.json(&["who"]), agent)["last_seen"].is_string());
+        assert!(in_roster(&world.json("who"), agent)["last_seen"].is_string());
         assert_eq!(presence("alice"), "offline");
         // Killed, it removes nothing: that its lock is free is enough.
         waiting.kill().expect("it runs");
@@ -284,7 +284,7 @@ fn stale_after_sets_the_time_until_an_agent_is_stale() {
     let world = world.settings("stale_after = \"0\"\n");
     assert_eq!(seen_at(&world, "23:00", "bob")["presence"], "offline");
     let world = world.settings("stale_after = 6\n");
-    assert_contains!(world.fails(65, &["settings"]), "6h");
+    assert_contains!(world.fails(65, "settings"), "6h");
 }
 
 /// P78: the work of an agent comes from its last message of such a type.
@@ -292,7 +292,7 @@ fn stale_after_sets_the_time_until_an_agent_is_stale() {
 fn an_agent_s_work_comes_from_its_last_status_message() {
     let world = World::alice_and_bob();
     let report = |message: Value| {
-        world.drop_file("alice", "x.json", message.to_string());
+        world.mail("alice", "x.json", &message);
         seen_at(&world, "10:00", "alice")["report"].clone()
     };
     let told = report(json!({"type": "status", "body": "\n  reading the code  \nand more"}));
@@ -349,8 +349,8 @@ fn who_neutralises_escapes_in_an_agent_s_status() {
 #[test]
 fn the_human_is_in_it_and_the_retired_are_not() {
     let world = World::alice_and_bob();
-    world.ok(&["agent", "retire", "bob"]);
-    let roster = world.json(&["who"]);
+    world.ok("agent retire bob");
+    let roster = world.json("who");
     let ids: Vec<&str> = roster["agents"]
         .as_array()
         .into_iter()

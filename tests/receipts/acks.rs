@@ -44,8 +44,7 @@ fn an_ack_with_recipients_is_delivered_besides() {
     let id = world.send("alice", "bob", "please");
     let ack =
         json!({"type": "ack", "refs": [id], "status": "actioned", "to": "alice", "body": "done"});
-    world.drop_file("bob", "ack.json", ack.to_string());
-    world.pass();
+    world.route("bob", "ack.json", &ack);
     assert_eq!(world.bodies("alice"), ["done"]);
     assert_eq!(
         statuses(&world, &id, "bob"),
@@ -95,7 +94,7 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
         world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]),
         "#2 from alice is resolved\n"
     );
-    let listed = world.ok(&["list", "--type", "ack"]);
+    let listed = world.ok("list --type ack");
     assert!(listed.trim_end().ends_with("#2 · resolved"), "{listed}");
     for state in ["acknowledged", "actioned", "abandoned"] {
         assert_contains!(
@@ -125,20 +124,12 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
     // P60
     let town = Town::of(&["alice", "bob", "carol"]).run();
     let id = town
-        .ok(&[
-            "send",
-            "-q",
-            "bob",
-            "carol",
-            "stop the press",
-            "--as",
-            "alice",
-        ])
+        .ok("send -q bob carol 'stop the press' --as alice")
         .trim()
         .to_owned();
     town.wait_for_mail("bob", 1);
     town.wait_for_mail("carol", 1);
-    town.ok(&["read", "--as", "carol"]);
+    town.ok("read --as carol");
     wait_for_status(&town, &id, "carol", "seen");
     town.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
     wait_for_status(&town, &id, "bob", "withdrawn");
@@ -185,9 +176,12 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
         );
     }
     world.pass();
-    let said = world.fails(65, &["ack", "msg_1", "--as", "bob"]);
-    assert_contains!(said, "alice/msg_1", "carol/msg_1");
-    world.ok(&["ack", "carol/msg_1", "--as", "bob"]);
+    assert_contains!(
+        world.fails(65, "ack msg_1 --as bob"),
+        "alice/msg_1",
+        "carol/msg_1"
+    );
+    world.ok("ack carol/msg_1 --as bob");
     assert_eq!(
         statuses(&world, "alice/msg_1", "bob"),
         ["accepted", "delivered"]
@@ -197,14 +191,13 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
         ["accepted", "delivered", "acknowledged"]
     );
     // A number is a seq where no message has it as its id.
-    world.ok(&["ack", "3", "--status", "actioned", "--as", "bob"]);
+    world.ok("ack 3 --status actioned --as bob");
 }
 
 #[test]
 fn the_routers_own_mail_can_be_acknowledged_as_well() {
     let world = World::with(&["alice"]);
-    world.drop_file("alice", "bad.json", r#"{"to": "nobody", "body": "hi"}"#);
-    world.pass();
+    world.route("alice", "bad.json", r#"{"to": "nobody", "body": "hi"}"#);
     let bounce = from_mailbag(&world, "alice", "error").remove(0);
     world.ok(&[
         "ack",

@@ -2,7 +2,7 @@
 
 use super::from_mailbag;
 use crate::approvals::{drop_at, pass, run_at, say, time};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// Bob has a supervisor. Answers are due after 10 minutes.
@@ -14,7 +14,7 @@ fn room() -> World {
 /// The open items of an agent at this time: kind and title.
 fn pending(world: &World, minutes: u64, agent: &str) -> Vec<String> {
     let list = run_at(world, minutes, &["pending", "--as", agent, "--json"]);
-    let items = serde_json::from_str::<Value>(&list).expect("JSON")["items"].clone();
+    let items = parse_json(&list)["items"].clone();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let items = items.as_array().into_iter().flatten();
     items
@@ -204,7 +204,7 @@ fn a_response_that_shares_only_the_thread_or_the_correlation_id_answers_the_requ
             "{asked} {answered}"
         );
         assert_eq!(
-            world.json(&["trace", "r1"])["answers"][0]["from"],
+            world.json("trace r1")["answers"][0]["from"],
             "bob",
             "{asked} {answered}"
         );
@@ -251,7 +251,7 @@ fn a_conversation_that_waits_for_one_pass_ends_as_in_several_passes() {
             nothing_is_open(&world, 1, &format!("{answer} in {name}"));
             assert_eq!(world.names("inbox/carol").len(), 2, "{answer} in {name}");
             assert_eq!(
-                world.json(&["status"])["rejected"],
+                world.json("status")["rejected"],
                 json!([]),
                 "{answer} in {name}"
             );

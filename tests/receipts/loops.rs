@@ -2,7 +2,7 @@
 
 use super::from_mailbag;
 use crate::approvals::{drop_at, pass};
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::{Value, json};
 
 fn room() -> World {
@@ -119,13 +119,13 @@ fn a_hook_announces_mail_of_a_loop_when_its_delay_is_over() {
     let hook = |time: &str| {
         let input = json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "x", "cwd": world.path()});
         let ran = world
-            .program(&["hook", "claude"])
+            .program("hook claude")
             .env("MAILBAG_AGENT", "alice")
             .env("MAILBAG_TEST_NOW", time)
             .write_stdin(input.to_string())
             .output()
             .expect("the hook");
-        String::from_utf8_lossy(&ran.stdout).into_owned()
+        lossy(&ran.stdout)
     };
     let before = hook("2026-11-21T10:00:05Z");
     assert!(

@@ -3,7 +3,7 @@
 
 use super::{statuses, wait_for_status};
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
@@ -78,7 +78,7 @@ fn a_receipt_is_recorded_with_the_next_message_and_has_no_author() {
     // P115, P58
     let world = World::alice_and_bob();
     let first = world.send("alice", "bob", "one");
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     world.send("bob", "alice", "two");
     world.send("alice", "bob", "three");
     assert_eq!(numbers(&world), [2, 3, 4]);
@@ -101,8 +101,8 @@ fn a_receipt_is_recorded_with_the_next_message_and_has_no_author() {
         (1, &Value::from("accepted")),
         "{seen:?}"
     );
-    assert_contains!(world.ok(&["log"]), "bob seen: 2");
-    let who = world.json(&["who"]);
+    assert_contains!(world.ok("log"), "bob seen: 2");
+    let who = world.json("who");
     let bob = who["agents"]
         .as_array()
         .into_iter()
@@ -117,7 +117,7 @@ fn a_receipt_without_a_following_message_gets_its_own_record() {
     let mut town = Town::alice_and_bob().run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
-    town.ok(&["read", "--as", "bob"]);
+    town.ok("read --as bob");
     wait_for_status(&town, &id, "bob", "seen");
     town.stop();
     assert_eq!(records(&town, "receipts").len(), 1);
@@ -138,12 +138,10 @@ fn more_receipts_than_a_record_can_have_are_in_several_records_after_the_message
     }
     world.drop_file("alice", "next.json", r#"{"to": "bob", "body": "next"}"#);
     world
-        .run_env(&["run", "--once"], "MAILBAG_TEST_RECEIPTS_OF_RECORD", "2")
+        .run_env("run --once", "MAILBAG_TEST_RECEIPTS_OF_RECORD", "2")
         .ok(&["run"]);
     let log = world.text("log/00000001.ndjson");
-    let records = log
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let records = log.lines().map(parse_json);
     let with_receipts: Vec<Value> = records
         .filter(|record| record["receipts"].is_array())
         .map(|record| {

@@ -39,7 +39,7 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
 fn a_file_that_was_moved_anywhere_was_seen() {
     let mut town = Town::of(&["alice", "bob", "carol"]).run();
     let id = town
-        .ok(&["send", "-q", "bob", "carol", "hello", "--as", "alice"])
+        .ok("send -q bob carol hello --as alice")
         .trim()
         .to_owned();
     town.wait_for_mail("bob", 1);
@@ -152,7 +152,7 @@ fn receipts_of_a_thousand_copies_are_one_record() {
     files::remove_dir(town.room("inbox/bob"));
     files::make_dir(town.room("inbox/bob"));
     town.pass();
-    let told = town.ok(&["log", "--event", "receipts", "--json"]);
+    let told = town.ok("log --event receipts --json");
     let records: Vec<serde_json::Value> = told
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))

@@ -8,28 +8,12 @@ use serde_json::{Value, json};
 fn room(ack: impl Fn(&World, &str, &str)) -> (World, String) {
     let world = World::with(&["alice", "bob", "carol"]);
     let old = world
-        .ok(&[
-            "send",
-            "-q",
-            "bob",
-            "carol",
-            "deploy at one",
-            "--as",
-            "alice",
-        ])
+        .ok("send -q bob carol 'deploy at one' --as alice")
         .trim()
         .to_owned();
-    world.ok(&["read", "--as", "carol"]);
+    world.ok("read --as carol");
     let new = world
-        .ok(&[
-            "send",
-            "-q",
-            "bob",
-            "carol",
-            "deploy at two",
-            "--as",
-            "alice",
-        ])
+        .ok("send -q bob carol 'deploy at two' --as alice")
         .trim()
         .to_owned();
     ack(&world, &old, &new);
@@ -54,7 +38,7 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
     };
     let by_file = |world: &World, old: &str, new: &str| {
         let ack = json!({"type": "ack", "refs": [old], "status": "superseded", "metadata": {"superseded_by": new}});
-        world.drop_file("alice", "ack.json", ack.to_string());
+        world.mail("alice", "ack.json", &ack);
     };
     for (world, old) in [room(by_command), room(by_file)] {
         assert_eq!(world.bodies("bob"), ["deploy at two"]);
@@ -78,11 +62,7 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
         assert_contains!(read, "closed: superseded: replaced by #3");
         let read: Value = world.items(&["read", &old, "--as", "bob"]);
         assert_eq!(read[0]["delivery"]["closed"], "superseded: replaced by #3");
-        assert!(
-            !world
-                .ok(&["inbox", "--as", "bob"])
-                .contains("deploy at one")
-        );
+        assert!(!world.ok("inbox --as bob").contains("deploy at one"));
     }
 }
 
@@ -105,20 +85,22 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
     let world = World::with(&["alice", "bob", "carol"]);
     let old = world.send("alice", "bob", "one");
     let other = world.send("carol", "bob", "not for alice");
-    let told = world.fails(
-        65,
-        &[
-            "ack",
-            &old,
-            "--status",
-            "superseded",
-            "--by",
-            &other,
-            "--as",
-            "alice",
-        ],
+    assert_contains!(
+        world.fails(
+            65,
+            &[
+                "ack",
+                &old,
+                "--status",
+                "superseded",
+                "--by",
+                &other,
+                "--as",
+                "alice",
+            ],
+        ),
+        "neither sent nor received"
     );
-    assert_contains!(told, "neither sent nor received");
     assert_contains!(
         world.fails(2, &["ack", &old, "--by", &other, "--as", "bob"]),
         "--status superseded"
@@ -130,14 +112,13 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
 fn an_approval_that_its_asker_supersedes_is_closed() {
     // P366
     let world = World::alice_and_bob();
-    world.drop_file(
+    world.route(
         "alice",
         "a.json",
         r#"{"id":"a1","to":"bob","type":"approval","body":"Deploy?"}"#,
     );
-    world.pass();
-    world.ok(&["ack", "a1", "--status", "superseded", "--as", "alice"]);
-    assert_eq!(world.json(&["pending", "--as", "bob"])["items"], json!([]));
+    world.ok("ack a1 --status superseded --as alice");
+    assert_eq!(world.json("pending --as bob")["items"], json!([]));
 }
 
 #[test]
@@ -147,7 +128,7 @@ fn each_program_that_shows_superseded_mail_again_names_its_replacement() {
         let args = ["ack", old, "--status", "superseded", "--by", new];
         world.ok(&[&args[..], &["--as", "alice"]].concat());
     });
-    let listed = world.json(&["list"])["messages"].clone();
+    let listed = world.json("list")["messages"].clone();
     let [old, new] = [&listed[0], &listed[1]];
     let closed = format!("superseded: replaced by #{}", new["seq"]);
     assert_eq!(
@@ -156,20 +137,19 @@ fn each_program_that_shows_superseded_mail_again_names_its_replacement() {
     );
     let number = old["seq"].to_string();
     let shown = [
-        world.ok(&["list"]),
+        world.ok("list"),
         world.ok(&["thread", &number, "--as", "bob"]),
         world.ok(&["read", &number, "--as", "bob"]),
-        world.ok(&["search", "deploy"]),
+        world.ok("search deploy"),
     ];
     for text in shown {
         assert_eq!(text.matches(&closed).count(), 1, "{text}");
     }
-    let context = world.ok(&["context", "--as", "carol"]);
+    let context = world.ok("context --as carol");
     assert!(!context.contains("deploy at one"), "{context}");
     let id = new["id"].as_str().expect("an id");
     world.ok(&["ack", id, "--status", "withdrawn", "--as", "alice"]);
-    let listed = world.ok(&["list"]);
-    assert_contains!(listed, "(withdrawn)");
+    assert_contains!(world.ok("list"), "(withdrawn)");
 }
 
 #[test]
@@ -178,12 +158,11 @@ fn a_conversation_names_the_replacement_of_superseded_mail() {
     let world = World::alice_and_bob();
     for id in ["old", "new"] {
         let message = json!({"id": id, "to": "bob", "channel": "design", "body": id});
-        world.drop_file("alice", &format!("{id}.json"), message.to_string());
-        world.pass();
+        world.route("alice", &format!("{id}.json"), &message);
     }
     let args = ["ack", "old", "--status", "superseded", "--by", "new"];
     world.ok(&[&args[..], &["--as", "alice"]].concat());
-    let shown = world.ok(&["channel", "show", "design"]);
+    let shown = world.ok("channel show design");
     assert_eq!(
         shown.matches("superseded: replaced by #3").count(),
         1,

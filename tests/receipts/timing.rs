@@ -65,12 +65,11 @@ fn a_live_router_sets_expired_mail_aside_when_its_time_comes() {
 #[test]
 fn mail_that_expires_while_no_router_runs_is_set_aside_by_the_next_pass() {
     let world = World::alice_and_bob();
-    world.mail(
+    world.route(
         "alice",
         "x.json",
         json!({"to": "bob", "body": "soon", "expires_at": soon(300)}),
     );
-    world.pass();
     let is_told = || !from_mailbag(&world, "alice", "notification").is_empty();
     let passes = || {
         world.pass();
@@ -122,7 +121,7 @@ fn an_unanswered_question_is_escalated_once_to_the_supervisor_and_once_to_the_hu
     );
     // No further notice is sent: a message that is routed after twice that time shows this.
     let told = || {
-        town.json(&["trace", "q-1"])["notices"]
+        town.json("trace q-1")["notices"]
             .as_array()
             .map_or(0, Vec::len)
     };
@@ -153,7 +152,7 @@ fn an_answer_in_time_ends_the_waiting_and_a_mere_ack_does_not() {
     let told = from_mailbag(&world, "human", "escalation");
     assert_eq!(told.len(), 1, "only of the one that was not answered");
     assert_eq!(told[0]["in_reply_to"], "alice/q-2");
-    assert_eq!(world.json(&["trace", "q-1"])["answers"][0]["from"], "bob");
+    assert_eq!(world.json("trace q-1")["answers"][0]["from"], "bob");
 }
 
 #[test]
@@ -213,7 +212,7 @@ fn an_escalation_survives_a_restart_and_a_lost_checkpoint() {
 #[test]
 fn a_wrong_duration_in_the_settings_gets_an_error_with_an_example() {
     let world = World::new().settings("answer_within = \"soon\"\n");
-    assert_contains!(world.fails(65, &["settings"]), "30m");
+    assert_contains!(world.fails(65, "settings"), "30m");
     let world = World::new().settings("answer_within = { urgent = \"5m\" }\n");
-    assert_contains!(world.ok(&["settings"]), "urgent = \"5m\"");
+    assert_contains!(world.ok("settings"), "urgent = \"5m\"");
 }

@@ -208,8 +208,7 @@ fn timestamps_without_a_zone_unusual_ids_and_extra_fields_are_kept_unchanged() {
         name.ends_with("-alice-msg_1763721000.123456.json"),
         "{name}"
     );
-    let raw = files::read_text(town.room("inbox/bob").join(name));
-    assert_contains!(raw, "12345678901234567890123"; "numbers are kept as written");
+    assert_contains!(files::read_text(town.room("inbox/bob").join(name)), "12345678901234567890123"; "numbers are kept as written");
 }
 
 #[test]

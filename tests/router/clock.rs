@@ -1,6 +1,6 @@
 //! The machine's clock jumps: leases and deadlines still end after their span.
 
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// A time of the right clock, in minutes after the first one, and of a clock that is years ahead or behind.
@@ -26,11 +26,7 @@ fn run(world: &World, now: &str, args: &[&str]) -> String {
 /// An agent drops a message, and it is delivered while the clock shows this time.
 #[track_caller]
 fn say(world: &World, now: &str, agent: &str, message: Value) {
-    world.drop_file(
-        agent,
-        &format!("{}.json", uuid::Uuid::now_v7()),
-        message.to_string(),
-    );
+    world.mail(agent, &format!("{}.json", uuid::Uuid::now_v7()), &message);
     run(world, now, &["run", "--once"]);
 }
 
@@ -44,8 +40,7 @@ fn room(now: &str) -> World {
 }
 
 fn claims(world: &World, now: &str) -> Value {
-    let listed: Value =
-        serde_json::from_str(&run(world, now, &["claims", "--json"])).expect("JSON");
+    let listed = parse_json(run(world, now, &["claims", "--json"]));
     listed["claims"].clone()
 }
 

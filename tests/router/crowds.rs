@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::Town;
-use crate::world::{World, wait};
+use crate::world::{World, lossy, parse_json, wait};
 use mailbag::room::Room;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ fn outboxes_that_were_empty_are_listed_again_after_a_change() {
     let names: Vec<&str> = agents.iter().map(String::as_str).collect();
     world.ok(&[&["agent", "add"], &names[..]].concat());
     // Reading makes a pass.
-    let pass = || world.ok(&["inbox", "a1"]);
+    let pass = || world.ok("inbox a1");
     let note = world.room("spool/empty");
     wait("the outboxes are remembered as empty", || {
         pass();
@@ -53,7 +53,7 @@ fn outboxes_that_were_empty_are_listed_again_after_a_change() {
         }
         assert_eq!(waiting(), 0, "{case}");
         let message = json!({"to": "a8", "body": case});
-        world.drop_file("a7", "next.json", message.to_string());
+        world.mail("a7", "next.json", &message);
         assert_eq!(waiting(), 1, "{case}");
         pass();
         assert_eq!(waiting(), 0, "{case}");
@@ -69,7 +69,7 @@ type Taken = BTreeMap<String, usize>;
 fn take(town: &Town, agent: &str, taken: &mut Taken) {
     for name in town.names(&format!("inbox/{agent}")) {
         let path = town.room(&format!("inbox/{agent}/{name}"));
-        let copy: Value = serde_json::from_slice(&files::read(&path)).expect("whole");
+        let copy = parse_json(files::read(&path));
         files::remove_file(path);
         *taken
             .entry(copy["body"].as_str().unwrap_or_default().to_owned())
@@ -163,11 +163,7 @@ fn ten_simultaneous_send_commands_without_a_router_deliver_each_message_once() {
         .collect();
     for send in sends {
         let output = send.wait_with_output().expect("its own child");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", lossy(&output.stderr));
     }
     let wanted: Vec<String> = (0..10).map(|n| format!("number {n}")).collect();
     town.wait_for_bodies(

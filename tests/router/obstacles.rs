@@ -268,7 +268,7 @@ fn with_few_descriptors_a_message_to_many_still_arrives() {
     let mut town = Town::of(&agents.iter().map(String::as_str).collect::<Vec<_>>());
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 40 && exec \"$@\"", "sh"]);
-    let run = town.bare(&["run"]);
+    let run = town.bare("run");
     command
         .arg(run.get_program())
         .args(run.get_args())

@@ -3,7 +3,7 @@
 use crate::files;
 use crate::sweep::letters::Random;
 use crate::town::{Town, listing, so_within};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use mailbag::disk::Dir;
 use mailbag::room::outbox::{Outboxes, SenderTurn};
 use rustix::process::Signal;
@@ -135,8 +135,7 @@ fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not
             json!({"to": to(n), "body": n.to_string()}).to_string(),
         );
     }
-    world.drop_file("alice", "y.json", r#"{"to":"bob","body":"700"}"#);
-    world.pass();
+    world.route("alice", "y.json", r#"{"to":"bob","body":"700"}"#);
     let bodies: Vec<u32> = world
         .bodies("bob")
         .iter()
@@ -221,7 +220,7 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
             || count("outbox") > 0
         {
             let enough = count("sent") + random.below(600);
-            let router = world.router(&[]);
+            let router = world.router("");
             so_within(Duration::from_secs(2), || count("sent") >= enough);
             router.signal(Signal::KILL);
         }
@@ -251,12 +250,11 @@ fn beside_ids_of_other_forms_messages_are_in_the_order_of_their_acceptance() {
     let ulids = ["01KB0000000000000000000009", "01KB0000000000000000000001"];
     let mut wanted = Vec::new();
     for (n, ulid) in ulids.iter().enumerate() {
-        world.mail(
+        world.route(
             "alice",
             &format!("{ulid}.json"),
             json!({"id": ulid, "to": "bob", "body": "x", "thread_id": "t"}),
         );
-        world.pass();
         wanted.push((*ulid).to_owned());
         let args = [
             "send",
@@ -278,13 +276,10 @@ fn beside_ids_of_other_forms_messages_are_in_the_order_of_their_acceptance() {
             .filter_map(|one| one["id"].as_str());
         ids.map(str::to_owned).collect()
     };
-    assert_eq!(ids(&world.items(&["list"])), wanted);
-    assert_eq!(ids(&world.items(&["thread", "t"])), wanted);
-    assert_eq!(ids(&world.items(&["inbox", "bob"])), wanted);
+    assert_eq!(ids(&world.items("list")), wanted);
+    assert_eq!(ids(&world.items("thread t")), wanted);
+    assert_eq!(ids(&world.items("inbox bob")), wanted);
     let conversation = world.text("channels/main/messages.ndjson");
-    let lines: serde_json::Value = conversation
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
-        .collect();
+    let lines: serde_json::Value = conversation.lines().map(parse_json).collect();
     assert_eq!(ids(&lines), wanted);
 }

@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::{Town, so_within};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
@@ -31,9 +31,7 @@ fn recipient(world: &World, seq: &str) -> Value {
 
 fn renames(world: &World) -> Vec<Value> {
     let log = world.text("log/00000001.ndjson");
-    let records = log
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let records = log.lines().map(parse_json);
     records
         .filter(|record| !record["ownership"]["rename"].is_null())
         .collect()
@@ -51,8 +49,8 @@ fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
         .filter(|name| name.ends_with(".json"))
         .collect::<Vec<_>>();
     world.write(&format!("inbox/kiwi/.announced/{}", names[0]), "");
-    world.ok(&["take", "--as", "kiwi", "--lease", "1h"]);
-    world.ok(&["read", "#5", "--as", "kiwi"]);
+    world.ok("take --as kiwi --lease 1h");
+    world.ok("read #5 --as kiwi");
     rename(&world, "kiwi", "bob");
     world.pass();
     world.pass();
@@ -88,9 +86,8 @@ fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
     );
     assert_eq!(recipient(&world, "5")["status"], "seen");
     assert_eq!(recipient(&world, "2")["status"], "announced");
-    let shown = world.ok(&["trace", "4", "--as", "alice"]);
-    assert_contains!(shown, "kiwi (now bob): delivered");
-    assert_contains!(world.ok(&["read", "#4", "--as", "bob"]), "third");
+    assert_contains!(world.ok("trace 4 --as alice"), "kiwi (now bob): delivered");
+    assert_contains!(world.ok("read #4 --as bob"), "third");
     world.pass();
     assert_eq!(recipient(&world, "4")["status"], "seen");
     world.send("alice", "kiwi", "later");
@@ -118,9 +115,9 @@ fn a_message_to_both_is_delivered_to_the_agent_once() {
             .filter(|name| name.ends_with("json"))
             .collect::<Vec<_>>()
     );
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     world.pass();
-    let trace = world.json(&["trace", "2", "--as", "alice"]);
+    let trace = world.json("trace 2 --as alice");
     let statuses: Vec<&Value> = trace["recipients"]
         .as_array()
         .expect("a list")
@@ -134,17 +131,9 @@ fn a_message_to_both_is_delivered_to_the_agent_once() {
 fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     // P145
     let world = World::with(&["alice", "bob", "kiwi"]);
-    world.ok(&[
-        "send",
-        "kiwi",
-        "which port?",
-        "--type",
-        "question",
-        "--as",
-        "alice",
-    ]);
+    world.ok("send kiwi 'which port?' --type question --as alice");
     world.send("alice", "kiwi", "do this");
-    world.ok(&["read", "#3", "--as", "kiwi"]);
+    world.ok("read #3 --as kiwi");
     world.mail(
         "alice",
         "bare.json",
@@ -153,28 +142,26 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     world.send("kiwi", "alice", "never mind");
     let own = world.inbox("alice")[0]["delivery"]["seq"].to_string();
     rename(&world, "kiwi", "bob");
-    world.ok(&["ack", "3", "--status", "resolved", "--as", "bob"]);
+    world.ok("ack 3 --status resolved --as bob");
     assert_eq!(recipient(&world, "3")["status"], "resolved");
-    let pending = world.json(&["pending", "--as", "bob"]);
+    let pending = world.json("pending --as bob");
     assert_contains!(pending.to_string(), "which port?"; "{pending}");
-    world.ok(&["reply", "2", "8080", "--as", "bob"]);
-    world.mail(
+    world.ok("reply 2 8080 --as bob");
+    world.route(
         "bob",
         "answer.json",
         json!({"to": "alice", "type": "answer", "in_reply_to": "bare", "body": "so"}),
     );
-    world.pass();
-    let answers = world.json(&["trace", "2", "--as", "alice"])["answers"].clone();
+    let answers = world.json("trace 2 --as alice")["answers"].clone();
     assert_eq!(answers[0]["from"], "bob", "{answers}");
     assert_eq!(
-        world.json(&["pending", "--as", "bob"])["items"],
+        world.json("pending --as bob")["items"],
         json!([]),
         "{}",
-        world.json(&["pending", "--as", "bob"])
+        world.json("pending --as bob")
     );
-    let thread = world.ok(&["thread", "bare", "--as", "alice"]);
-    assert_contains!(thread, "and?", "so");
-    assert_contains!(world.ok(&["list", "--as", "bob"]), "do this"; "it sees the mail of its first name");
+    assert_contains!(world.ok("thread bare --as alice"), "and?", "so");
+    assert_contains!(world.ok("list --as bob"), "do this"; "it sees the mail of its first name");
     world.ok(&["ack", &own, "--status", "withdrawn", "--as", "bob"]);
     world.pass();
     assert!(
@@ -189,8 +176,7 @@ fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
     // P146, P119
     let world = World::with(&["alice", "bob", "carol", "kiwi"]);
     let drop = |agent: &str, message: Value| {
-        world.drop_file(agent, "x.json", message.to_string());
-        world.pass();
+        world.route(agent, "x.json", &message);
     };
     drop("kiwi", json!({"type": "claim", "claims": ["src", "docs"]}));
     drop("bob", json!({"type": "claim", "claims": ["tests", "web"]}));
@@ -218,7 +204,7 @@ fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
     );
     rename(&world, "kiwi", "bob");
     world.pass();
-    let claims = world.json(&["claims"]);
+    let claims = world.json("claims");
     let mut owned: Vec<String> = claims["claims"]
         .as_array()
         .expect("a list")
@@ -267,7 +253,7 @@ fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
     );
     drop("carol", json!({"type": "accept", "in_reply_to": "docs"}));
     drop("bob", json!({"type": "accept", "in_reply_to": "doc2"}));
-    let claims = world.json(&["claims"]);
+    let claims = world.json("claims");
     let of = |subject: &str| {
         let all = claims["claims"].as_array().cloned().unwrap_or_default();
         all.into_iter()
@@ -290,12 +276,11 @@ fn an_approval_that_was_asked_of_or_by_the_first_name_is_decided_under_the_new_o
         "a.json",
         json!({"id": "a", "to": "kiwi", "type": "approval", "body": "go?"}),
     );
-    world.mail(
+    world.route(
         "kiwi",
         "k.json",
         json!({"id": "k", "to": "alice", "type": "approval", "body": "may I?"}),
     );
-    world.pass();
     rename(&world, "kiwi", "bob");
     world.pass();
     world.mail(
@@ -303,12 +288,11 @@ fn an_approval_that_was_asked_of_or_by_the_first_name_is_decided_under_the_new_o
         "d.json",
         json!({"type": "decision", "in_reply_to": "alice/a", "option": "yes"}),
     );
-    world.mail(
+    world.route(
         "alice",
         "d.json",
         json!({"type": "decision", "in_reply_to": "kiwi/k", "option": "no"}),
     );
-    world.pass();
     let options = |agent: &str| -> Vec<Value> {
         world
             .inbox(agent)
@@ -332,13 +316,13 @@ fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
     let mut registry = world.read("registry.json");
     registry["aliases"] = json!({});
     world.write("registry.json", registry.to_string());
-    world.ok(&["agent", "add", "kiwi"]);
+    world.ok("agent add kiwi");
     world.send("alice", "kiwi", "for the new one");
     world.pass();
     assert_eq!(world.bodies("kiwi"), ["for the new one"]);
     assert_eq!(world.bodies("bob"), ["first", "second"]);
     assert_eq!(recipient(&world, "2")["renamed_to"], "bob");
-    let trace = world.json(&["trace", "5", "--as", "alice"]);
+    let trace = world.json("trace 5 --as alice");
     assert_eq!(
         (
             &trace["recipients"][0]["agent"],
@@ -412,15 +396,14 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
     assert_eq!(staged(), 0);
     let expires =
         json!({"id": "b", "to": "bob", "body": "late", "expires_at": "2999-01-01T00:00:00Z"});
-    world.drop_file("alice", "b.json", expires.to_string());
-    world.pass();
+    world.route("alice", "b.json", &expires);
     rename(&world, "bob", "carol");
     world.pass();
     assert_eq!(world.bodies("carol"), ["staged", "late"]);
     let later = |program: &mut assert_cmd::Command| {
         program.env("MAILBAG_TEST_NOW", "2999-01-02T00:00:00Z");
     };
-    world.run_with(&["run", "--once"], later).ok(&["run"]);
+    world.run_with("run --once", later).ok(&["run"]);
     assert_eq!(world.bodies("carol"), ["staged"]);
     assert_eq!(world.names("inbox/carol/expired").len(), 1);
     assert!(
@@ -437,12 +420,11 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
     // P144
     let world = World::with(&["alice", "bob", "carol", "kiwi", "lemon"]);
     let drop = |name: &str, to: Value| {
-        world.mail("alice", name, json!({"to": to, "body": name}));
-        world.pass();
+        world.route("alice", name, json!({"to": to, "body": name}));
     };
     drop("three.json", json!(["bob", "kiwi", "lemon"]));
     drop("two.json", json!(["kiwi", "lemon"]));
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     world.pass();
     // The first name had two former names; one of them also got a copy.
     rename(&world, "lemon", "kiwi");
@@ -451,10 +433,10 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
     rename(&world, "kiwi", "bob");
     world.pass();
     assert_eq!(world.bodies("bob"), ["two.json"]);
-    assert_contains!(world.ok(&["list", "--as", "bob", "--unread"]), "two.json");
-    world.ok(&["read", "--as", "bob"]);
+    assert_contains!(world.ok("list --as bob --unread"), "two.json");
+    world.ok("read --as bob");
     world.pass();
-    let trace = world.json(&["trace", "2", "--as", "alice"]);
+    let trace = world.json("trace 2 --as alice");
     assert!(
         trace["recipients"]
             .as_array()
@@ -469,26 +451,20 @@ fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
     // P145, P290
     let world = World::with(&["alice", "bob", "kiwi"]);
     let text = r#"{"from": "kiwi", "to": "carol", "body": "hello"}"#;
-    world.drop_file("kiwi", "x.json", text);
-    world.pass();
+    world.route("kiwi", "x.json", text);
     rename(&world, "kiwi", "bob");
     world.pass();
-    world.ok(&["agent", "add", "carol"]);
-    assert_eq!(
-        world.items(&["rejected", "list", "--agent", "bob"])[0]["agent"],
-        "kiwi"
-    );
+    world.ok("agent add carol");
+    assert_eq!(world.items("rejected list --agent bob")[0]["agent"], "kiwi");
     let corrected = world.path().join("corrected.json");
     files::write(&corrected, r#"{"to": "carol", "body": "hello"}"#);
     let corrected = corrected.to_str().expect("UTF-8");
-    let again = world.ok(&["rejected", "retry", "2", corrected]);
-    assert_contains!(again, "accepted");
+    assert_contains!(world.ok(&["rejected", "retry", "2", corrected]), "accepted");
     assert_eq!(world.inbox("carol")[0]["from"], "bob");
     // The second retry of a file that a sync tool restored.
     for body in ["hello", "other"] {
         let restored = json!({"to": "carol", "body": body}).to_string();
-        world.drop_file("bob", &format!("retry~2~{body}.json"), restored);
-        world.pass();
+        world.route("bob", &format!("retry~2~{body}.json"), restored);
         assert_eq!(world.bodies("carol"), ["hello"]);
     }
     let last = world.inbox("bob").pop().expect("a bounce");
@@ -500,8 +476,7 @@ fn an_approval_between_two_names_of_one_agent_is_left_to_the_human() {
     // P145, P184
     let world = World::with(&["alice", "bob", "kiwi"]);
     let approval = json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"});
-    world.drop_file("kiwi", "x.json", approval.to_string());
-    world.pass();
+    world.route("kiwi", "x.json", &approval);
     rename(&world, "kiwi", "bob");
     world.pass();
     world.pass();
@@ -509,8 +484,10 @@ fn an_approval_between_two_names_of_one_agent_is_left_to_the_human() {
     assert_eq!(pending("bob").as_array().map(Vec::len), Some(0));
     assert_eq!(pending("human")[0]["kind"], "approval");
     let notice = world.inbox("human").pop().expect("an escalation");
-    let body = notice["body"].as_str().unwrap_or_default();
-    assert_contains!(body, "is the sender now");
+    assert_contains!(
+        notice["body"].as_str().unwrap_or_default(),
+        "is the sender now"
+    );
     world.decide("human", "kiwi/d", "yes", &[]).ok(&["decide"]);
     assert_eq!(pending("human").as_array().map(Vec::len), Some(0));
     let outcome = world.inbox("bob").pop().expect("the decision");
@@ -525,11 +502,10 @@ fn a_claim_of_a_former_name_is_traced_as_still_owned() {
     // P145
     let world = World::with(&["bob", "kiwi"]);
     let claim = json!({"id": "c", "type": "claim", "claims": ["src"]});
-    world.drop_file("kiwi", "x.json", claim.to_string());
-    world.pass();
+    world.route("kiwi", "x.json", &claim);
     rename(&world, "kiwi", "bob");
     world.pass();
-    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["state"], "owned");
-    world.ok(&["release", "src", "--as", "bob"]);
-    assert_eq!(world.json(&["trace", "kiwi/c"])["claim"]["state"], "ended");
+    assert_eq!(world.json("trace kiwi/c")["claim"]["state"], "owned");
+    world.ok("release src --as bob");
+    assert_eq!(world.json("trace kiwi/c")["claim"]["state"], "ended");
 }

@@ -8,19 +8,19 @@ use std::time::{Duration, SystemTime};
 fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
     // P343
     let world = World::alice_and_bob();
-    let router = world.router(&[]);
+    let router = world.router("");
     world.drop_file("alice", "one.json", r#"{"to": "bob", "body": "one"}"#);
     wait("the mail", || {
         world.inbox("bob").len() == 1 && world.names("spool/claim").is_empty()
     });
     router.signal(Signal::STOP);
     wait("the stop", || {
-        world.json(&["status"])["stalled"]["stopped"] == true
+        world.json("status")["stalled"]["stopped"] == true
     });
-    let fix = format!("kill -CONT {}", world.json(&["status"])["stalled"]["pid"]);
-    assert_contains!(world.ok(&["status"]), "0 files wait");
+    let fix = format!("kill -CONT {}", world.json("status")["stalled"]["pid"]);
+    assert_contains!(world.ok("status"), "0 files wait");
     world.drop_file("alice", "two.json", r#"{"to": "bob", "body": "two"}"#);
-    assert_contains!(world.ok(&["status"]), "1 file waits");
+    assert_contains!(world.ok("status"), "1 file waits");
     for args in [
         &["status"][..],
         &["doctor"],
@@ -41,7 +41,7 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
     router.signal(Signal::CONT);
     wait("all mail", || world.inbox("bob").len() >= 2);
     wait("the end of the report", || {
-        world.json(&["status"])["stalled"].is_null()
+        world.json("status")["stalled"].is_null()
     });
     assert_eq!(router.end(), 0);
 }
@@ -64,23 +64,22 @@ fn a_router_that_hangs_is_reported_after_a_minute_without_a_step() {
             .expect("a time")
     };
     step(30);
-    assert!(world.json(&["status"])["stalled"].is_null());
+    assert!(world.json("status")["stalled"].is_null());
     step(90);
-    let said = world.ok(&["status"]);
-    assert_contains!(said, "does not respond", "1 file waits");
-    assert_contains!(world.run(&["inbox", "bob"]).err, "does not respond");
+    assert_contains!(world.ok("status"), "does not respond", "1 file waits");
+    assert_contains!(world.run("inbox bob").err, "does not respond");
     // A backup makes a router wait on purpose.
     let paused =
         std::fs::File::create(world.room("spool/turn.wanted")).expect("the lock of a backup");
     paused.lock().expect("no process holds it");
-    assert!(world.json(&["status"])["stalled"].is_null());
+    assert!(world.json("status")["stalled"].is_null());
 }
 
 #[test]
 fn a_router_that_runs_marks_its_steps() {
     // P343
     let world = World::alice_and_bob();
-    let _router = world.router(&[]);
+    let _router = world.router("");
     let step = || {
         std::fs::metadata(world.room("spool/lock"))
             .and_then(|meta| meta.modified())

@@ -1,7 +1,7 @@
 //! Messages with addresses that reach no agent: their sender is notified, with the nearest name.
 
 use crate::mcp::Client;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// Alice is the only lead, the only subscriber of `lonely`, and the only agent with the capability `solo`. The alias `quiet`
@@ -36,8 +36,7 @@ fn notices(world: &World) -> Vec<Value> {
 
 #[track_caller]
 fn drop_and_route(world: &World, message: &Value) {
-    world.drop_file("alice", "x.json", message.to_string());
-    world.pass();
+    world.route("alice", "x.json", message);
     assert_eq!(
         world.names("rejected/alice"),
         Vec::<String>::new(),
@@ -96,16 +95,11 @@ fn the_sender_of_a_message_that_reaches_no_agent_is_notified_with_the_nearest_na
 fn the_owner_of_a_claim_that_writes_to_its_owner_is_notified() {
     // P400
     let world = room();
-    world.ok(&["claim", "src/**", "--as", "alice"]);
+    world.ok("claim src/** --as alice");
     drop_and_route(&world, &json!({"to": "owner:src/a.rs", "body": "hello"}));
     let notices = notices(&world);
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(
-        notices[0]["body"]
-            .as_str()
-            .is_some_and(|body| body.contains("you own it")),
-        "{notices:?}"
-    );
+    assert_contains!(notices[0]["body"].to_string(), "you own it");
 }
 
 #[test]
@@ -149,23 +143,20 @@ fn a_misspelled_mention_beside_a_correct_one_is_reported() {
     );
     let notices = notices(&world);
     assert_eq!(notices.len(), 1, "{notices:?}");
-    let body = notices[0]["body"].as_str().unwrap_or_default();
-    assert_contains!(body, "no agent is called \"@carlo\"", "did you mean carol?");
+    assert_contains!(
+        notices[0]["body"].as_str().unwrap_or_default(),
+        "no agent is called \"@carlo\"",
+        "did you mean carol?"
+    );
 }
 
 #[test]
 fn a_message_with_only_misspelled_mentions_is_rejected_with_the_nearest_name() {
     let world = room();
-    world.mail("alice", "x.json", json!({"body": "@carlo: hello"}));
-    world.pass();
+    world.route("alice", "x.json", json!({"body": "@carlo: hello"}));
     let bounce = world.inbox("alice").remove(0);
     assert_eq!(bounce["metadata"]["problems"][0]["code"], "no_recipient");
-    assert!(
-        bounce["body"]
-            .as_str()
-            .is_some_and(|body| body.contains("did you mean carol?")),
-        "{bounce}"
-    );
+    assert_contains!(bounce["body"].to_string(), "did you mean carol?");
 }
 
 #[test]
@@ -183,7 +174,7 @@ fn a_message_that_needs_no_recipient_causes_no_notice() {
     .into_iter()
     .enumerate()
     {
-        world.drop_file("alice", &format!("{n}.json"), message.to_string());
+        world.mail("alice", &format!("{n}.json"), &message);
     }
     world.pass();
     assert_eq!(notices(&world), Vec::<Value>::new());
@@ -234,7 +225,7 @@ fn each_line_of_a_file_has_its_own_notice_and_a_duplicate_has_none() {
 fn send_says_that_no_agent_received_the_message() {
     // P401
     let world = room();
-    let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice"]);
+    let ran = world.run("send #auth-modul hi --as alice");
     assert_eq!(
         (ran.code, ran.out.as_str()),
         (3, "sent #2, but no agent received it\n"),
@@ -246,14 +237,14 @@ fn send_says_that_no_agent_received_the_message() {
         Vec::<Value>::new(),
         "the command has shown the notice"
     );
-    let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice", "--json"]);
-    let sent: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let ran = world.run("send #auth-modul hi --as alice --json");
+    let sent = parse_json(&ran.out);
     assert_eq!(
         (ran.code, &sent["unreached"][0]["code"]),
         (3, &json!("no_subscriber")),
         "{sent}"
     );
-    let ran = world.run(&["send", "-q", "#auth-modul", "hi", "--as", "alice"]);
+    let ran = world.run("send -q #auth-modul hi --as alice");
     assert!(
         ran.code == 3 && ran.out.lines().count() == 1,
         "only the id: {ran:?}"
@@ -264,7 +255,7 @@ fn send_says_that_no_agent_received_the_message() {
 fn send_warns_of_an_address_that_reached_no_agent_beside_one_that_did() {
     // P401
     let world = room();
-    let ran = world.run(&["send", "bob", "#auth-modul", "hi", "--as", "alice"]);
+    let ran = world.run("send bob #auth-modul hi --as alice");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(
         ran.out.starts_with("sent #2 to bob\n") && ran.err.contains("did you mean #auth-module?"),
@@ -276,8 +267,8 @@ fn send_warns_of_an_address_that_reached_no_agent_beside_one_that_did() {
 fn send_says_it_while_a_router_runs_and_without_waiting() {
     // P401
     let world = room();
-    let router = world.router(&[]);
-    let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice"]);
+    let router = world.router("");
+    let ran = world.run("send #auth-modul hi --as alice");
     assert!(
         ran.code == 3 && ran.err.contains("did you mean #auth-module?"),
         "{ran:?}"
@@ -285,7 +276,7 @@ fn send_says_it_while_a_router_runs_and_without_waiting() {
     world.wait("the notice is marked as read", || {
         world.names("inbox/alice/seen").len() == 1
     });
-    let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice", "--no-wait"]);
+    let ran = world.run("send #auth-modul hi --as alice --no-wait");
     assert!(
         ran.code == 3 && ran.err.contains("did you mean #auth-module?"),
         "{ran:?}"
@@ -301,9 +292,8 @@ fn send_says_it_while_a_router_runs_and_without_waiting() {
 fn a_question_that_reaches_no_agent_fails_immediately() {
     // P401
     let world = room();
-    let complaint = world.fails(3, &["ask", "#auth-modul", "which port?", "--as", "alice"]);
     assert_contains!(
-        complaint,
+        world.fails(3, "ask #auth-modul 'which port?' --as alice"),
         "no agent received question",
         "did you mean #auth-module?"
     );
@@ -327,7 +317,7 @@ fn the_tool_send_message_says_that_no_agent_received_the_message() {
 fn check_shows_the_addresses_that_reach_no_agent() {
     let world = room();
     let checked = world.pipe(
-        &["send", "--dry-run", "--file", "-", "--as", "alice"],
+        "send --dry-run --file - --as alice",
         json!({"to": ["bob", "#auth-modul"], "body": "x"}).to_string(),
     );
     assert!(

@@ -4,7 +4,7 @@
 use super::Bell;
 use crate::sweep::letters::Random;
 use crate::town::Town;
-use crate::world::{Router, World};
+use crate::world::{Router, World, lossy};
 use rustix::process::Signal;
 use std::fmt;
 use std::fs;
@@ -48,7 +48,7 @@ impl<'a> Keeper<'a> {
     /// Kills until then, and leaves the last router alone.
     pub(super) fn keep_until_rung(mut self, kills: Instant) -> Kept {
         loop {
-            let router = World::router(self.town, &[]);
+            let router = World::router(self.town, "");
             let end = Instant::now() + self.random_time(500, 5000);
             self.watched.alone.clear();
             let mut there_is_time = true;
@@ -88,7 +88,7 @@ impl<'a> Keeper<'a> {
     /// A single pass, every other of them killed as well.
     fn pass(&mut self) {
         self.passes += 1;
-        let mut pass = self.town.bare(&["run", "--once"]);
+        let mut pass = self.town.bare("run --once");
         let mut child = pass
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -103,11 +103,7 @@ impl<'a> Keeper<'a> {
             return;
         }
         let output = child.wait_with_output().expect("its own child");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", lossy(&output.stderr));
     }
 
     fn random_time(&mut self, from: usize, to: usize) -> Duration {

@@ -5,7 +5,7 @@ use super::ledger::Figures;
 use super::scenario::PROGRAM;
 use super::sweeps::{Done, WORKERS, full, green, side_by_side};
 use super::tracer::{End, Plan, Tracer};
-use crate::world::skip;
+use crate::world::{skip, lossy};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -146,7 +146,7 @@ impl Stage {
 
     fn succeed(&self, arguments: &[&str]) -> io::Result<()> {
         let done = self.run(arguments)?;
-        let said = || io::Error::other(format!("{arguments:?}: {}", String::from_utf8_lossy(&done.stderr)));
+        let said = || io::Error::other(format!("{arguments:?}: {}", lossy(&done.stderr)));
         if done.status.success() { Ok(()) } else { Err(said()) }
     }
 
@@ -218,7 +218,7 @@ impl Stage {
             return Ok(());
         }
         if story.accident.loses_nothing() {
-            self.figures.damaged(format!("nothing is lost, but: {}", String::from_utf8_lossy(&first.stderr)));
+            self.figures.damaged(format!("nothing is lost, but: {}", lossy(&first.stderr)));
         }
         let log = self.room("log");
         if story.accident == Accident::Linked {
@@ -292,7 +292,7 @@ impl Stage {
         }
         let verified = self.run(&["log", "verify"])?;
         if !verified.status.success() {
-            self.figures.damaged(format!("log verify: {}", String::from_utf8_lossy(&verified.stderr)));
+            self.figures.damaged(format!("log verify: {}", lossy(&verified.stderr)));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The archiver, killed at every step, unplugged, refused its calls, and beside a router that is killed: every original
 //! is in its place or in the archive, once in the end, and the log stays whole.
 
+use crate::world::lossy;
 use crate::files;
 use super::ledger::Figures;
 use super::letters::Random;
@@ -94,7 +95,7 @@ impl Before {
             there.entry(path).or_default().extend(contents);
         }
         for (path, content) in &self.originals {
-            let shown = String::from_utf8_lossy(path).into_owned();
+            let shown = lossy(path);
             match there.remove(path).unwrap_or_default().as_slice() {
                 [] => figures.lost(shown),
                 [one] if one == content => {}
@@ -106,13 +107,13 @@ impl Before {
                 _ => figures.damaged(shown),
             }
         }
-        there.keys().for_each(|path| figures.damaged(format!("{} from nowhere", String::from_utf8_lossy(path))));
+        there.keys().for_each(|path| figures.damaged(format!("{} from nowhere", lossy(path))));
         if packs::log(room) != self.log {
             figures.damaged("the log".into());
         }
         let verified = program(room, &["log", "verify"]).output()?;
         if !verified.status.success() {
-            figures.damaged(format!("log verify: {}", String::from_utf8_lossy(&verified.stderr)));
+            figures.damaged(format!("log verify: {}", lossy(&verified.stderr)));
         }
         if program(room, &["log", "--json"]).output()?.stdout != self.shown {
             figures.damaged("what `mailbag log` shows".into());
@@ -146,11 +147,11 @@ impl Before {
         self.check(&room, false, &mut figures)?;
         let again = archiver(&room).output()?;
         if !again.status.success() {
-            figures.damaged(format!("the next run: {}", String::from_utf8_lossy(&again.stderr)));
+            figures.damaged(format!("the next run: {}", lossy(&again.stderr)));
         }
         self.check(&room, true, &mut figures)?;
         let packable = standing(&room)?;
-        packable.keys().for_each(|path| figures.left_over(String::from_utf8_lossy(path).into_owned()));
+        packable.keys().for_each(|path| figures.left_over(lossy(path)));
         figures.complaints.iter_mut().for_each(|complaint| *complaint = format!("{complaint}\n    after {plan:?}"));
         Ok(figures)
     }
@@ -206,7 +207,7 @@ fn succeeded(output: Output) -> io::Result<Vec<u8>> {
     if output.status.success() {
         return Ok(output.stdout);
     }
-    Err(io::Error::other(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))))
+    Err(io::Error::other(format!("{}: {}", output.status, lossy(&output.stderr))))
 }
 
 fn kill((call, moment): (usize, Moment)) -> Plan {

@@ -2,6 +2,7 @@
 //! ioctl. btrfs has no such ioctl: its image is copied at that instant, and the copy is mounted in its place.
 #![allow(unsafe_code)] // mount, umount2 and the shutdown ioctl: hundreds of them a sweep are too many for programs.
 
+use crate::world::lossy;
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -230,9 +231,9 @@ pub(crate) fn program(name: &str, arguments: &[&str]) -> io::Result<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new(name).args(arguments).env("PATH", format!("{path}:{PROGRAMS}")).output()?;
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok(lossy(&output.stdout));
     }
-    Err(io::Error::other(format!("{name} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim())))
+    Err(io::Error::other(format!("{name} {}: {}", arguments.join(" "), lossy(&output.stderr).trim())))
 }
 
 /// Commits what btrfs holds, without the bytes that it would have written back in its own time.

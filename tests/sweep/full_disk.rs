@@ -62,7 +62,7 @@ fn a_router_without_a_text_in_its_lock_has_a_date() -> Done {
     let second = File::create(world.room("spool/routing.lock"))?;
     lock.set_len(0)?;
     lock.lock().and_then(|()| second.lock())?;
-    let router = &world.json(&["status"])["router"];
+    let router = &world.json("status")["router"];
     assert!(router["since"].as_str().is_some_and(|since| since.starts_with("20")), "{router}");
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::scenario::{BATCH_COPIES, Setting};
 use super::story::{Ground, Power, Strike, count};
 use super::sweeps::{Done, Points, cuts, green, journal_cuts, sweep, sweep_until, unordered_cuts};
 use super::tracer::{Outcome, Plan};
-use crate::world::{World, skip};
+use crate::world::{World, skip, lossy};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -182,8 +182,8 @@ fn an_append_that_does_not_make_the_log_longer_is_never_delivered() -> Done {
         let world = World::alice_and_bob();
         world.pass();
         world.drop_file("alice", "hello.json", r#"{"to": "bob", "body": "hello"}"#);
-        let run = world.program(&["run", "--once"]).env("MAILBAG_FAILPOINT", "log-grows").output()?;
-        let error = String::from_utf8_lossy(&run.stderr);
+        let run = world.program("run --once").env("MAILBAG_FAILPOINT", "log-grows").output()?;
+        let error = lossy(&run.stderr);
         assert!(!run.status.success() && error.contains("instead of"), "{error}");
         assert_eq!(world.bodies("bob"), Vec::<String>::new());
     }

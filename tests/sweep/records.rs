@@ -1,6 +1,7 @@
 //! Records beside the log: a person's consent, and the note of where the committed log ends. They are killed, cut off from
 //! the power and refused calls at every step.
 
+use crate::world::lossy;
 use super::controls::red;
 use super::errors::ERRORS;
 use super::ledger::Figures;
@@ -52,14 +53,14 @@ impl Person {
 
     fn ok(&self, args: &[&str]) -> io::Result<()> {
         let output = self.command(args).output()?;
-        output.status.success().then_some(()).ok_or_else(|| io::Error::other(format!("{args:?}: {}", String::from_utf8_lossy(&output.stderr))))
+        output.status.success().then_some(()).ok_or_else(|| io::Error::other(format!("{args:?}: {}", lossy(&output.stderr))))
     }
 
     /// The rooms with recorded consent to a program, or the reason why the record cannot be read.
     fn agreed(&self) -> io::Result<Result<BTreeSet<String>, String>> {
         let output = self.command(&["trust", "--list", "--json"]).output()?;
         if !output.status.success() {
-            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
+            return Ok(Err(lossy(&output.stderr)));
         }
         let listed: Value = serde_json::from_slice(&output.stdout)?;
         let rooms = listed["rooms"].as_array().into_iter().flatten();
@@ -217,8 +218,8 @@ fn read_and_cut(setting: &Setting, plan: Plan, seed: u64) -> io::Result<(Figures
 fn read(reader: &mut Command) -> io::Result<BTreeSet<String>> {
     let output = reader.output()?;
     match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()),
-        false => Err(io::Error::other(format!("log: {}", String::from_utf8_lossy(&output.stderr)))),
+        true => Ok(lossy(&output.stdout).lines().map(str::to_owned).collect()),
+        false => Err(io::Error::other(format!("log: {}", lossy(&output.stderr)))),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! All of it through plain files, as any agent would; only the router is the real program.
 
+use crate::world::lossy;
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, HEIR, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
@@ -88,7 +89,7 @@ impl World {
         }
         let made = world.finish(Command::new(PROGRAM).arg("init").arg(room))?;
         if !made.status.success() {
-            return Err(io::Error::other(format!("mailbag init: {}", String::from_utf8_lossy(&made.stderr))));
+            return Err(io::Error::other(format!("mailbag init: {}", lossy(&made.stderr))));
         }
         world.register(false)?;
         for (agent, _) in AGENTS.iter().chain(world.setting.late.then_some(&(LATE, None))).chain(world.setting.joins.then_some(&(LATE, None))) {
@@ -202,7 +203,7 @@ impl World {
                 if bytes == SQUATTER {
                     self.squatted -= 1;
                 } else if *agent == HEIR {
-                    let text = String::from_utf8_lossy(&bytes).replace("\"to\": \"heir\"", "\"to\": \"late\"");
+                    let text = lossy(&bytes).replace("\"to\": \"heir\"", "\"to\": \"late\"");
                     self.ledger.take(LATE, shown, text.into_bytes());
                 } else {
                     self.ledger.take(agent, shown, bytes);
@@ -371,7 +372,7 @@ impl World {
             let run = self.finish(&mut self.program(&["run", "--once"]))?;
             self.dark = false;
             if !run.status.success() {
-                self.complain(format!("a clean run: {}, {}", run.status, String::from_utf8_lossy(&run.stderr)));
+                self.complain(format!("a clean run: {}, {}", run.status, lossy(&run.stderr)));
             }
             self.collect()?;
             if self.ledger.len() == taken && waiting.is_empty() && self.left_over()?.is_empty() {
@@ -389,7 +390,7 @@ impl World {
         figures.set_aside += self.quarantined()?.iter().filter(|path| self.is_rightly_set_aside(path)).count();
         let verified = self.finish(&mut self.program(&["log", "verify"]))?;
         if !verified.status.success() {
-            let what = format!("{}{}", String::from_utf8_lossy(&verified.stdout), String::from_utf8_lossy(&verified.stderr));
+            let what = format!("{}{}", lossy(&verified.stdout), lossy(&verified.stderr));
             figures.damaged(format!("log verify: {what}"));
         }
         for _ in 0..self.squatted {

@@ -101,7 +101,7 @@ fn without_the_look_for_a_second_name() -> Done {
 #[test]
 fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
     let world = World::alice_and_bob();
-    let _router = world.router(&[]);
+    let _router = world.router("");
     let commands: [&[&str]; 5] = [
         &["wait"],
         &["read"],
@@ -132,10 +132,10 @@ fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
 fn a_copy_that_is_also_in_seen_is_read_once() -> Done {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     let name = world.names("inbox/bob/seen").pop().ok_or("nothing was read")?;
     fs::hard_link(world.room("inbox/bob/seen").join(&name), world.room("inbox/bob").join(&name))?;
-    world.ok(&["read", "--all", "--as", "bob"]);
+    world.ok("read --all --as bob");
     assert_eq!((world.names("inbox/bob").len(), world.names("inbox/bob/seen").len()), (0, 1));
     Ok(())
 }
@@ -148,7 +148,7 @@ fn a_staged_copy_with_a_name_outside_the_inbox_is_delivered() -> Done {
         world.drop_file("alice", "a.json", r#"{"to": "bob", "body": "hello"}"#);
         world
     };
-    let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare(&["run", "--once"]), plan);
+    let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare("run --once"), plan);
     let counted = pass(&room(), Plan::Count)?;
     let call = counted.changes().find(|call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "inbox")).and_then(|call| call.number).ok_or("nothing was delivered")?;
     let world = room();
@@ -181,7 +181,7 @@ fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
     world.pass();
     assert_eq!(world.bodies("bob"), ["linked", "unread"]);
     assert_eq!(world.names("inbox/bob/done/deep"), names[..1]);
-    let traced = world.json(&["trace", "2", "--as", "alice"]);
+    let traced = world.json("trace 2 --as alice");
     assert_eq!(traced["recipients"][0]["status"], "seen", "{traced}");
     Ok(())
 }
@@ -195,7 +195,7 @@ fn a_claim_that_lost_its_content_is_retired_by_the_next_pass() -> Done {
             world.drop_file("alice", "a.json", r#"{"to": "bob", "body": "hello"}"#);
             world
         };
-        let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare(&["run", "--once"]), plan);
+        let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare("run --once"), plan);
         let counted = pass(&room(), Plan::Count)?;
         let call = counted.changes().find(|call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "claim")).and_then(|call| call.number).ok_or("nothing was claimed")?;
         let world = room();

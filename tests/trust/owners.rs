@@ -3,8 +3,8 @@
 use super::{bell, rung};
 use crate::files;
 use crate::town::{Town, copy_program, is_root, tool};
-use crate::world::World;
-use serde_json::{Value, json};
+use crate::world::{World, lossy, parse_json};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
@@ -70,11 +70,10 @@ fn trust_of_a_foreign_room_can_be_given_and_revoked() {
     let Some(town) = foreign("rooms of other users") else {
         return;
     };
-    let shown = town.ok(&["trust", "--yes"]);
-    assert_contains!(shown, "user 65534", "not you");
+    assert_contains!(town.ok("trust --yes"), "user 65534", "not you");
     town.send("alice", "bob", "hello");
-    town.ok(&["trust", "--revoke"]);
-    town.fails(1, &["send", "bob", "hello", "--as", "alice"]);
+    town.ok("trust --revoke");
+    town.fails(1, "send bob hello --as alice");
 }
 
 #[test]
@@ -107,7 +106,7 @@ fn hooks_are_silent_in_it_and_invite_nobody() {
     }
     let stop =
         json!({"hook_event_name": "Stop", "session_id": "s1", "cwd": town.path()}).to_string();
-    let ran = town.pipe(&["wait", "--rewake", "--as", "bob"], stop);
+    let ran = town.pipe("wait --rewake --as bob", stop);
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
     assert_eq!(town.everything(), before, "nothing was touched");
 }
@@ -117,8 +116,8 @@ fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
     let Some(town) = foreign("rooms of other users") else {
         return;
     };
-    let ran = town.pipe(&["doctor", "--json"], "");
-    let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let ran = town.pipe("doctor --json", "");
+    let report = parse_json(&ran.out);
     assert!(
         ran.code == 1 && report["findings"][0]["code"] == "untrusted_room",
         "{report:#}"
@@ -136,8 +135,11 @@ fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
             "params": {"name": "register_agent", "arguments": {"name": "bob", "role": "tester"}}}),
     ];
     let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
-    let said = town.pipe(&["mcp"], input).out;
-    assert_contains!(said, "belongs to user 65534", "a person can run");
+    assert_contains!(
+        town.pipe("mcp", input).out,
+        "belongs to user 65534",
+        "a person can run"
+    );
 }
 
 #[test]
@@ -147,8 +149,10 @@ fn a_link_to_a_foreign_room_is_rejected_like_its_path() {
         return;
     };
     symlink(town.room(""), town.path().join("link")).expect("a link");
-    let said = town.fails(1, &["--room", "link", "inbox", "bob"]);
-    assert_contains!(said, "belongs to user 65534");
+    assert_contains!(
+        town.fails(1, "--room link inbox bob"),
+        "belongs to user 65534"
+    );
 }
 
 #[test]
@@ -157,12 +161,12 @@ fn another_room_in_the_place_of_a_trusted_one_is_not_trusted() {
     let Some(town) = foreign("rooms of other users") else {
         return;
     };
-    town.ok(&["trust", "--yes"]);
+    town.ok("trust --yes");
     files::write(town.room("spool/room"), "another-room\n");
-    town.fails(1, &["inbox", "bob"]);
-    town.ok(&["trust", "--yes"]);
+    town.fails(1, "inbox bob");
+    town.ok("trust --yes");
     give(&town, "65533:65533");
-    town.fails(1, &["inbox", "bob"]);
+    town.fails(1, "inbox bob");
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn another_user_below_a_room_of_root_is_rejected_and_may_trust_it() {
         ["-R".as_ref(), "a+rX".as_ref(), town.room("").as_os_str()],
     );
     let program = town.path().join("mailbag");
-    copy_program(town.bare(&[]).get_program(), &program);
+    copy_program(town.bare("").get_program(), &program);
     let home = town.path().join("home");
     files::make_dir(&home);
     tool("chown", [NOBODY.as_ref(), home.as_os_str()]);
@@ -198,10 +202,7 @@ fn another_user_below_a_room_of_root_is_rejected_and_may_trust_it() {
             .env("MAILBAG_TEST_ANCESTRY", "person")
             .output()
             .expect("setpriv");
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        (output.status.code(), lossy(&output.stderr))
     };
     let (code, said) = as_nobody(&["agent", "list"]);
     assert!(
@@ -219,7 +220,7 @@ fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
     let Some(town) = foreign("rooms of other users") else {
         return;
     };
-    town.ok(&["trust", "--yes"]);
+    town.ok("trust --yes");
     // The owner of the room names another program.
     town.register(&[
         json!({"id": "alice"}),

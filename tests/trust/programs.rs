@@ -3,7 +3,7 @@
 use super::{bell, rung};
 use crate::files;
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::json;
 
 const TOLD: &str = "the user has not agreed to start its program";
@@ -35,8 +35,7 @@ fn a_program_of_a_registry_that_arrived_is_not_started_before_the_person_agreed(
         town.words().contains(TOLD)
     });
     assert_eq!(rung(&town), [""; 0]);
-    let shown = town.ok(&["trust", "--yes"]);
-    assert_contains!(shown, "for bob: not trusted", "echo");
+    assert_contains!(town.ok("trust --yes"), "for bob: not trusted", "echo");
     mail(&town, "two");
     town.wait("it is started once that is agreed", || {
         rung(&town) == ["first"]
@@ -47,7 +46,7 @@ fn a_program_of_a_registry_that_arrived_is_not_started_before_the_person_agreed(
 fn a_registry_that_is_edited_afterwards_names_a_program_that_was_not_agreed_to() {
     // P107
     let town = brought("first");
-    town.ok(&["trust", "--yes"]);
+    town.ok("trust --yes");
     town.register(&[
         json!({"id": "alice"}),
         json!({"id": "bob", "wake": bell("second")}),
@@ -65,10 +64,10 @@ fn setting_a_wake_program_is_consent_to_this_program_only() {
     // P107
     let town = Town::alice_and_bob().quick();
     town.ok(&["agent", "set", "bob", "--wake", &bell("mine").to_string()]);
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], true);
+    assert_eq!(town.json("agent show bob")["wake_trusted"], true);
     town.ok(&["agent", "add", "carol", "--wake", r#"["true"]"#]);
-    assert_eq!(town.json(&["agent", "show", "carol"])["wake_trusted"], true);
-    assert_eq!(town.json(&["status"])["not_trusted"], json!([]));
+    assert_eq!(town.json("agent show carol")["wake_trusted"], true);
+    assert_eq!(town.json("status")["not_trusted"], json!([]));
     let town = town.run();
     mail(&town, "one");
     town.wait("it is started", || rung(&town) == ["mine"]);
@@ -77,17 +76,13 @@ fn setting_a_wake_program_is_consent_to_this_program_only() {
 #[test]
 fn status_doctor_and_agent_show_say_what_is_not_agreed_to() {
     let town = brought("first");
-    let status = town.json(&["status"]);
+    let status = town.json("status");
     assert_eq!(status["not_trusted"][0]["agent"], "bob", "{status:#}");
-    assert_contains!(town.ok(&["status"]), "you have not trusted");
-    let report = town.pipe(&["doctor", "--json"], "").out;
-    assert_contains!(report, "program_not_trusted");
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
-    assert_contains!(town.ok(&["agent", "show", "bob"]), "wake_trusted  false");
-    assert_eq!(
-        town.json(&["agent", "show", "alice"]).get("wake_trusted"),
-        None
-    );
+    assert_contains!(town.ok("status"), "you have not trusted");
+    assert_contains!(town.pipe("doctor --json", "").out, "program_not_trusted");
+    assert_eq!(town.json("agent show bob")["wake_trusted"], false);
+    assert_contains!(town.ok("agent show bob"), "wake_trusted  false");
+    assert_eq!(town.json("agent show alice").get("wake_trusted"), None);
 }
 
 #[test]
@@ -95,21 +90,27 @@ fn an_agent_can_not_agree_in_place_of_the_person() {
     // P108
     let town = brought("first");
     let in_session = |args: &[&str]| town.run_env(args, "CLAUDE_CODE_SESSION_ID", "s1");
-    let refused = in_session(&["trust", "--yes"]).fails(2, &["trust"]);
-    assert_contains!(refused, "only a person can change consent");
-    let set = in_session(&["agent", "set", "bob", "--wake", &bell("second").to_string()])
-        .fails(2, &["agent", "set"]);
-    assert_contains!(set, "only a person can set a program that wakes an agent");
-    assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
+    assert_contains!(
+        in_session(&["trust", "--yes"]).fails(2, &["trust"]),
+        "only a person can change consent"
+    );
+    assert_contains!(
+        in_session(&["agent", "set", "bob", "--wake", &bell("second").to_string()])
+            .fails(2, &["agent", "set"]),
+        "only a person can set a program that wakes an agent"
+    );
+    assert_eq!(town.json("trust --list"), json!({"rooms": []}));
 }
 
 #[test]
 fn without_a_terminal_and_without_yes_nothing_is_agreed_to() {
     // P108
     let town = brought("first");
-    let refused = town.fails(2, &["trust"]);
-    assert_contains!(refused, "cannot ask for consent without a terminal");
-    assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
+    assert_contains!(
+        town.fails(2, "trust"),
+        "cannot ask for consent without a terminal"
+    );
+    assert_eq!(town.json("trust --list"), json!({"rooms": []}));
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
     // P108
     let town = brought("first");
     let ask = |answer: &str| {
-        let program = town.bare(&["trust"]);
+        let program = town.bare("trust");
         let line = format!("'{}' trust", program.get_program().to_string_lossy());
         let mut command = assert_cmd::Command::new("script");
         command
@@ -130,10 +131,7 @@ fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
             .write_stdin(answer)
             .output()
             .expect("script");
-        (
-            output.status.code(),
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-        )
+        (output.status.code(), lossy(&output.stdout))
     };
     for no in ["n\n", "\n", "yess\n"] {
         let (code, said) = ask(no);
@@ -141,35 +139,29 @@ fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
             code == Some(1) && said.contains("[y/N]") && said.contains("not trusted"),
             "{said}"
         );
-        assert_eq!(
-            town.json(&["trust", "--list"]),
-            json!({"rooms": []}),
-            "{no:?}"
-        );
+        assert_eq!(town.json("trust --list"), json!({"rooms": []}), "{no:?}");
     }
     let (code, said) = ask("y\n");
     assert!(code == Some(0) && said.contains("trusted"), "{said}");
-    assert_eq!(town.json(&["trust"])["programs"][0]["trusted"], true);
+    assert_eq!(town.json("trust")["programs"][0]["trusted"], true);
 }
 
 #[test]
 fn consent_can_be_listed_and_revoked() {
     // P109
     let town = brought("first");
-    town.ok(&["trust", "--yes"]);
-    let listed = town.ok(&["trust", "--list"]);
-    assert_contains!(listed, ".mailbag", "start [\"sh\"");
-    let revoked = town.ok(&["trust", "--revoke"]);
-    assert_contains!(revoked, "revoked for");
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
-    town.fails(3, &["trust", "--revoke"]);
+    town.ok("trust --yes");
+    assert_contains!(town.ok("trust --list"), ".mailbag", "start [\"sh\"");
+    assert_contains!(town.ok("trust --revoke"), "revoked for");
+    assert_eq!(town.json("agent show bob")["wake_trusted"], false);
+    town.fails(3, "trust --revoke");
 }
 
 #[test]
 fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
     // P109
     let town = brought("first");
-    town.ok(&["trust", "--yes"]);
+    town.ok("trust --yes");
     let elsewhere = town.path().join("elsewhere");
     crate::town::tool(
         "cp",
@@ -185,7 +177,7 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
         false
     );
     files::write(town.room("spool/room"), "another-room\n");
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
+    assert_eq!(town.json("agent show bob")["wake_trusted"], false);
 }
 
 #[test]
@@ -196,7 +188,7 @@ fn waking_by_codex_also_needs_consent() {
         json!({"id": "alice"}),
         json!({"id": "bob", "wake": {"by": "codex"}}),
     ]);
-    assert_eq!(town.json(&["agent", "show", "bob"])["wake_trusted"], false);
+    assert_eq!(town.json("agent show bob")["wake_trusted"], false);
     let town = town.run();
     mail(&town, "one");
     town.wait("the router says why it starts nothing", || {
@@ -216,10 +208,10 @@ fn doctor_reports_a_registry_and_settings_that_others_can_write() {
     mode("", 0o755);
     mode("registry.json", 0o600);
     mode("settings.toml", 0o644);
-    assert_eq!(world.json(&["doctor"])["findings"], json!([]));
+    assert_eq!(world.json("doctor")["findings"], json!([]));
     for below in ["registry.json", "settings.toml", ""] {
         mode(below, 0o777);
-        let ran = world.run(&["doctor", "--json"]);
+        let ran = world.run("doctor --json");
         assert!(
             ran.code == 1 && ran.out.contains("others_can_write"),
             "{below}: {ran:?}"

@@ -4,7 +4,7 @@ use super::bell;
 use crate::files;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Moment, Plan, Tracer};
-use crate::world::{World, mode};
+use crate::world::{World, mode, parse_json};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -49,7 +49,7 @@ fn the_consent_record_is_private_and_names_path_room_owner_and_program() {
         (0o700, 0o600)
     );
     let text = files::read(directory.join("trust.json"));
-    let record: Value = serde_json::from_slice(&text).expect("JSON");
+    let record = parse_json(&text);
     let room = &record["rooms"][0];
     assert_eq!(
         room["path"],
@@ -75,33 +75,35 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
     // P109
     let world = agreed();
     let file = world.trust().join("trust.json");
-    assert_eq!(world.json(&["agent", "show", "bob"])["wake_trusted"], true);
+    assert_eq!(world.json("agent show bob")["wake_trusted"], true);
     for (path, wrong, right) in [
         (file.as_path(), 0o660, 0o600),
         (world.trust(), 0o777, 0o700),
     ] {
         set_mode(path, wrong);
-        let shown = world.run(&["agent", "show", "bob", "--json"]);
+        let shown = world.run("agent show bob --json");
         assert!(
             shown.out.contains(r#""wake_trusted":false"#)
                 && shown.err.contains("can be written by other users"),
             "{shown:?}"
         );
-        let refused = world.fails(1, &["trust", "--yes"]);
-        assert_contains!(refused, "chmod");
+        assert_contains!(world.fails(1, "trust --yes"), "chmod");
         set_mode(path, right);
     }
-    assert_eq!(world.json(&["agent", "show", "bob"])["wake_trusted"], true);
+    assert_eq!(world.json("agent show bob")["wake_trusted"], true);
     files::write(&file, "{\"version\": 1, \"rooms\": [");
-    let refused = world.fails(1, &["agent", "set", "bob", "--wake", r#"["true"]"#]);
-    assert_contains!(refused, "trust.json", "cannot be read");
+    assert_contains!(
+        world.fails(1, &["agent", "set", "bob", "--wake", r#"["true"]"#]),
+        "trust.json",
+        "cannot be read"
+    );
     assert_eq!(
         files::read_text(&file),
         "{\"version\": 1, \"rooms\": [",
         "it is never replaced"
     );
     assert_eq!(
-        world.items(&["agent", "list"])[2]["wake"],
+        world.items("agent list")[2]["wake"],
         bell("mine"),
         "nor is the program set"
     );

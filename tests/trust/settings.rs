@@ -11,7 +11,7 @@ fn arrive(world: &World) {
 }
 
 fn value(world: &World, key: &str) -> String {
-    let listing = world.items(&["settings"]);
+    let listing = world.items("settings");
     let all = listing
         .as_array()
         .or(listing["settings"].as_array())
@@ -37,12 +37,11 @@ fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_pe
         let wanted = value(&world, key);
         arrive(&world);
         assert_ne!(value(&world, key), wanted, "{text}");
-        assert_eq!(world.json(&["trust", "--list"]), json!({"rooms": []}));
-        let doctor = world.pipe(&["doctor", "--json"], "").out;
-        assert_contains!(doctor, "setting_not_trusted"; "{text}");
+        assert_eq!(world.json("trust --list"), json!({"rooms": []}));
+        assert_contains!(world.pipe("doctor --json", "").out, "setting_not_trusted"; "{text}");
         world.send("alice", "bob", "hello");
         assert_eq!(world.bodies("bob"), ["hello"], "mail within the room");
-        let shown = world.json(&["trust", "--yes"]);
+        let shown = world.json("trust --yes");
         assert_eq!(shown["settings"], json!([]), "{text}");
         assert_eq!(value(&world, key), wanted, "{text}");
         // Consent is for exactly this value.
@@ -52,7 +51,7 @@ fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_pe
             .replace("README", "OTHER");
         world.write("settings.toml", other);
         assert_ne!(value(&world, key), wanted, "{text}");
-        assert_contains!(world.fails(2, &["trust"]), "without a terminal"; "{text}");
+        assert_contains!(world.fails(2, "trust"), "without a terminal"; "{text}");
     }
 }
 
@@ -68,18 +67,17 @@ fn a_link_of_a_room_from_elsewhere_writes_into_no_other_room_before_the_person_a
         [""; 0],
         "nothing is written"
     );
-    let withheld = &rooms.fit.json(&["status"])["withheld"];
+    let withheld = &rooms.fit.json("status")["withheld"];
     assert_eq!(withheld[0]["key"], "links.po", "{withheld}");
     for command in ["status", "doctor", "trust"] {
         assert_contains!(rooms.fit.run(&[command]).out, "links.po"; "{command}");
     }
-    let problem = rooms.fit.run(&["link", "status", "po"]).out;
     assert_contains!(
-        problem,
+        rooms.fit.run("link status po").out,
         "you have not agreed to the link po",
         "mailbag trust"
     );
-    rooms.fit.ok(&["trust", "--yes"]);
+    rooms.fit.ok("trust --yes");
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["hello"]);
     // Consent is for exactly this link.
@@ -100,18 +98,18 @@ fn a_room_that_its_user_created_needs_no_question_and_its_copy_does() {
     for (key, text) in SETTINGS {
         let world = World::with(&["alice"]).settings(text);
         let wanted = value(&world, key);
-        assert_eq!(world.json(&["trust"])["settings"], json!([]), "{text}");
+        assert_eq!(world.json("trust")["settings"], json!([]), "{text}");
         let copy = world.path().join("copy/.mailbag");
         files::make_dir(&copy);
         copy_all(&world.room(""), &copy);
-        let copied = world.ok(&["--room", "copy/.mailbag", "settings"]);
+        let copied = world.ok("--room copy/.mailbag settings");
         assert!(
             !copied
                 .lines()
                 .any(|line| line.starts_with(&format!("{key} ")) && line.contains(&wanted)),
             "{text}: {copied}"
         );
-        world.fails(2, &["--room", "copy/.mailbag", "trust"]);
+        world.fails(2, "--room copy/.mailbag trust");
     }
 }
 
@@ -121,7 +119,7 @@ fn init_over_existing_settings_gives_no_consent() {
     let world = World::empty();
     files::make_dir(world.room(""));
     world.write("settings.toml", "attach_from = [\"/etc\"]\n");
-    world.ok(&["init"]);
+    world.ok("init");
     assert_eq!(value(&world, "attach_from"), "[]");
 }
 

@@ -85,7 +85,7 @@ fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
         .map(|()| Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m", "--json"]));
     town.wait("one routes", || !is_free(&town));
     town.start(&[]);
-    let router = town.json(&["status"])["router"].clone();
+    let router = town.json("status")["router"].clone();
     assert_eq!(
         (&router["pid"], &router["mode"]),
         (&json!(town.router().pid()), &json!("run"))
@@ -128,7 +128,7 @@ fn mail_of_a_command_that_left_it_to_who_waits_is_routed() {
 fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "one");
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     let log = world.room("log/00000001.ndjson");
     let text = files::read_text(&log);
     files::write(&log, text.replacen("\"seq\":1,", "\"seq\":7,", 1));

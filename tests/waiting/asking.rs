@@ -2,7 +2,7 @@
 
 use super::{Beside, is_free};
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// Waits until the question is in an inbox, and returns it.
@@ -98,13 +98,13 @@ fn an_answer_can_name_the_question_in_any_form_or_by_its_thread() {
             .expect("an object")
             .extend(field.as_object().expect("an object").clone());
         town.mail("bob", &format!("{way}.json"), answer);
-        let told: Value = serde_json::from_str(&asking.ends(&town, 0)).expect("JSON");
+        let told = parse_json(asking.ends(&town, 0));
         assert_eq!(
             (&told["id"], &told["answers"][0]["body"]),
             (id, &json!(way)),
             "{told}"
         );
-        town.ok(&["read", "--as", "bob", "--all"]);
+        town.ok("read --as bob --all");
     }
     assert_eq!(town.bodies("alice"), ["before"]);
 }
@@ -160,7 +160,7 @@ fn ask_all_waits_for_every_recipient_and_names_the_missing_ones() {
             json!({"to": "alice", "body": agent, "in_reply_to": id}),
         );
     }
-    let told: Value = serde_json::from_str(&asking.ends(&town, 0)).expect("JSON");
+    let told = parse_json(asking.ends(&town, 0));
     assert_eq!(
         (told["answers"].as_array().map(Vec::len), &told["missing"]),
         (Some(3), &json!([]))
@@ -220,14 +220,11 @@ fn a_question_that_the_router_refuses_ends_the_wait_with_the_reason() {
 #[test]
 fn ask_rejects_invalid_questions_without_waiting() {
     let world = World::alice_and_bob();
+    assert_contains!(world.fails(65, "ask bbo well? --as alice"), "bob");
     assert_contains!(
-        world.fails(65, &["ask", "bbo", "well?", "--as", "alice"]),
-        "bob"
-    );
-    assert_contains!(
-        world.fails(3, &["ask", "#nobody", "well?", "--as", "alice"]),
+        world.fails(3, "ask #nobody well? --as alice"),
         "no agent received question"
     );
-    world.fails(3, &["ask", "bob", "well?", "--as", "alcie"]);
+    world.fails(3, "ask bob well? --as alcie");
     assert!(!world.room("inbox/alcie").exists());
 }

@@ -57,7 +57,7 @@ fn list_follow_prints_unread_and_new_mail_once_in_one_line_each() {
 fn list_follow_json_prints_each_line_immediately() {
     let world = World::alice_and_bob();
     world.write("inbox/bob/0.json", "garbage");
-    let mut command = world.bare(&["list", "--follow", "--as", "bob", "--json"]);
+    let mut command = world.bare("list --follow --as bob --json");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -91,17 +91,14 @@ fn list_follow_json_prints_each_line_immediately() {
 fn list_follow_ends_after_its_idle_time() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "x ".repeat(3000).as_str());
-    let out = world.ok(&["list", "--follow", "--as", "bob", "--idle", "100ms"]);
+    let out = world.ok("list --follow --as bob --idle 100ms");
     assert!(
         out.lines().count() == 1 && out.trim_end().ends_with('…') && out.len() < 600,
         "{out}"
     );
     assert!(is_free(&world));
     // A second process announces it again, because it was asked to.
-    assert_eq!(
-        world.ok(&["list", "--follow", "--as", "bob", "--idle", "1ms"]),
-        out
-    );
+    assert_eq!(world.ok("list --follow --as bob --idle 1ms"), out);
 }
 
 #[test]

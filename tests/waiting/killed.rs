@@ -64,7 +64,7 @@ fn a_done_killed_at_any_call_leaves_the_message_in_one_place() {
             files::rename(seen.join(&name), town.room("inbox/builders").join(&name));
         }
         if !town.names("inbox/builders").is_empty() {
-            town.ok(&["take", "--as", "builders", "--holder", "h", "--lease", "1h"]);
+            town.ok("take --as builders --holder h --lease 1h");
         }
         assert_eq!(places(&town, 1), [0, 1, 0]);
     };

@@ -22,12 +22,12 @@ fn routes(beside: &mut Beside, world: &World) {
     let pid = beside.child.id();
     world.wait("it routes", || {
         beside.runs();
-        let router = world.json(&["status"])["router"].clone();
+        let router = world.json("status")["router"].clone();
         router["pid"] == pid && router["mode"] == "alongside"
     });
 }
 
 /// Returns true if no process routes.
 fn is_free(world: &World) -> bool {
-    world.json(&["status"])["router"].is_null()
+    world.json("status")["router"].is_null()
 }

@@ -2,8 +2,8 @@
 
 use super::Beside;
 use crate::town::Town;
-use crate::world::World;
-use serde_json::{Value, json};
+use crate::world::{World, parse_json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// A room with this number of messages in the inbox `builders`, with the bodies `0`, `1`, …
@@ -56,7 +56,7 @@ fn eight_processes_share_two_hundred_messages_and_none_is_handed_out_twice() {
                     if ran.code == 3 {
                         return mine;
                     }
-                    let taken: Value = serde_json::from_str(&ran.ok(&["take"])).expect("JSON");
+                    let taken = parse_json(ran.ok(&["take"]));
                     let seq = taken["message"]["delivery"]["seq"].to_string();
                     worlds.ok(&[
                         "take", "--done", &seq, "--as", "builders", "--holder", &holder,
@@ -114,7 +114,7 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
     }
     let mut handed: Vec<u64> = Vec::new();
     for _ in 0..COUNT {
-        let taken = town.json(&["take", "--as", "builders", "--holder", "builder"]);
+        let taken = town.json("take --as builders --holder builder");
         handed.extend(taken["message"]["delivery"]["seq"].as_u64());
     }
     handed.sort_unstable();
@@ -149,7 +149,7 @@ fn one_of_many_waiting_takers_gets_a_message() {
             ended.is_some()
         });
         let taker = takers.remove(ended.expect("one has ended"));
-        let taken: Value = serde_json::from_str(&taker.ends(&town, 0)).expect("JSON");
+        let taken = parse_json(taker.ends(&town, 0));
         assert_eq!(taken["message"]["body"], n.to_string());
     }
 }

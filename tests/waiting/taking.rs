@@ -3,7 +3,7 @@
 use super::{Beside, routes};
 use crate::files;
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 
 fn shop() -> World {
@@ -48,14 +48,8 @@ fn the_most_urgent_comes_first_and_then_the_oldest() {
             "{taken}"
         );
     }
-    assert_contains!(
-        world.fails(3, &["take", "--as", "builders"]),
-        "no message to lease"
-    );
-    assert_contains!(
-        world.fails(4, &["take", "--as", "builders", "--wait", "50ms"]),
-        "50ms"
-    );
+    assert_contains!(world.fails(3, "take --as builders"), "no message to lease");
+    assert_contains!(world.fails(4, "take --as builders --wait 50ms"), "50ms");
     assert_eq!(
         (
             world.names("inbox/builders").len(),
@@ -70,7 +64,7 @@ fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
     // P64
     let world = shop();
     world.send("alice", "builders", "one");
-    let shown = world.run(&["take", "--as", "builders"]);
+    let shown = world.run("take --as builders");
     assert!(
         shown.out.ends_with("one\n") && shown.err.contains("leased by process"),
         "{shown:?}"
@@ -97,7 +91,7 @@ fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
         world.json(&["take", "--done", id, "--as", "builders"])["state"],
         "done_before"
     );
-    world.fails(3, &["take", "--done", "nothing", "--as", "builders"]);
+    world.fails(3, "take --done nothing --as builders");
     let left = std::fs::read_dir(world.room("inbox/builders/taken"))
         .expect("it is there")
         .count();
@@ -118,7 +112,7 @@ fn a_taken_message_returns_after_its_lease_and_a_late_done_names_the_new_holder(
     let seq = seq(&first);
     let mut second = None;
     world.wait("the lease has lapsed", || {
-        let ran = world.run(&["take", "--as", "builders", "--holder", "second", "--json"]);
+        let ran = world.run("take --as builders --holder second --json");
         second = Some(ran);
         second.as_ref().is_some_and(|ran| ran.code == 0)
     });
@@ -129,8 +123,11 @@ fn a_taken_message_returns_after_its_lease_and_a_late_done_names_the_new_holder(
         &["take", "--done", &seq, "--holder", "first"],
         &["take", "--renew", &seq],
     ] {
-        let said = world.fails(65, &[args, &["--as", "builders"]].concat());
-        assert_contains!(said, "is leased to second", "until");
+        assert_contains!(
+            world.fails(65, &[args, &["--as", "builders"]].concat()),
+            "is leased to second",
+            "until"
+        );
     }
     assert_eq!(world.names("inbox/builders/taken").len(), 1);
     world.ok(&[
@@ -143,15 +140,7 @@ fn a_late_done_counts_if_no_other_process_has_the_message() {
     let world = shop_with("one");
     let taken = take(&world, &["--lease", "0", "--holder", "first"]);
     world.send("alice", "builders", "more urgent");
-    world.ok(&[
-        "send",
-        "builders",
-        "more urgent",
-        "--priority",
-        "urgent",
-        "--as",
-        "alice",
-    ]);
+    world.ok("send builders 'more urgent' --priority urgent --as alice");
     assert_eq!(
         take(&world, &["--holder", "second"])["message"]["body"],
         "more urgent"
@@ -210,7 +199,7 @@ fn a_lease_can_be_made_longer() {
     assert_eq!(world.json(&renewed)["state"], "renewed");
     let at = |minutes: i64| (chrono::Utc::now() + chrono::Duration::minutes(minutes)).to_rfc3339();
     let take_at = |minutes: i64| {
-        let mut take = world.program(&["take", "--as", "builders"]);
+        let mut take = world.program("take --as builders");
         take.env("MAILBAG_TEST_NOW", at(minutes))
             .output()
             .expect("it runs")
@@ -218,10 +207,7 @@ fn a_lease_can_be_made_longer() {
             .code()
     };
     assert_eq!((take_at(90), take_at(121)), (Some(3), Some(0)));
-    world.fails(
-        2,
-        &["take", "--done", "1", "--lease", "1h", "--as", "builders"],
-    );
+    world.fails(2, "take --done 1 --lease 1h --as builders");
 }
 
 #[test]
@@ -232,16 +218,15 @@ fn a_message_taken_by_hand_has_a_lease_of_ten_minutes() {
     files::make_dir(world.room("inbox/builders/taken"));
     let taken = world.room(&format!("inbox/builders/taken/{name}"));
     files::rename(world.room(&format!("inbox/builders/{name}")), &taken);
-    world.fails(3, &["take", "--as", "builders"]);
+    world.fails(3, "take --as builders");
     let later = (chrono::Utc::now() + chrono::Duration::minutes(11)).to_rfc3339();
-    let mut take = world.program(&["take", "--as", "builders"]);
+    let mut take = world.program("take --as builders");
     let output = take
         .env("MAILBAG_TEST_NOW", later)
         .output()
         .expect("it runs");
     assert!(
-        output.status.success()
-            && String::from_utf8_lossy(&output.stderr).contains("an unknown process"),
+        output.status.success() && lossy(&output.stderr).contains("an unknown process"),
         "{output:?}"
     );
 }
@@ -252,7 +237,7 @@ fn take_returns_a_message_that_it_could_not_print() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     world
-        .bare(&["take", "--as", "builders"])
+        .bare("take --as builders")
         .stdout(writer)
         .status()
         .expect("it runs");
@@ -273,8 +258,11 @@ fn a_file_with_the_longest_name_can_be_taken() {
         &format!("inbox/builders/{name}"),
         r#"{"id": "long", "from": "alice", "body": "by hand"}"#,
     );
-    let taken = take(&world, &["--lease", "1h"])["message"].to_string();
-    assert_contains!(taken, "by hand", "sender unknown");
+    assert_contains!(
+        take(&world, &["--lease", "1h"])["message"].to_string(),
+        "by hand",
+        "sender unknown"
+    );
     world.ok(&["take", "--done", &name, "--as", "builders"]);
     assert_eq!(world.names("inbox/builders/seen"), [name]);
 }
@@ -295,7 +283,7 @@ fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
         "x.json",
         json!({"to": "builders", "body": "comes"}),
     );
-    let taken: Value = serde_json::from_str(&waiting.ends(&world, 0)).expect("JSON");
+    let taken = parse_json(waiting.ends(&world, 0));
     assert_eq!(taken["message"]["body"], "comes");
     let again = take(&world, &["--wait", "1m"]);
     assert!(
@@ -333,7 +321,7 @@ fn a_message_moves_under_another_name_if_its_name_is_occupied() {
     let world = World::alice_and_bob();
     let handed = |body: &str| {
         world.send("alice", "bob", body);
-        world.json(&["take", "--as", "bob"])["message"]["id"]
+        world.json("take --as bob")["message"]["id"]
             .as_str()
             .expect("an id")
             .to_owned()
@@ -354,7 +342,7 @@ fn a_message_moves_under_another_name_if_its_name_is_occupied() {
     let bytes = files::read(world.room(&format!("inbox/bob/taken/{name}")));
     world.write(&format!("inbox/bob/{name}"), &bytes);
     assert!(
-        world.run(&["take", "--as", "bob"]).out.is_empty(),
+        world.run("take --as bob").out.is_empty(),
         "it is handed out already"
     );
     world.write(&format!("inbox/bob/{name}"), &bytes);
@@ -363,7 +351,7 @@ fn a_message_moves_under_another_name_if_its_name_is_occupied() {
         (world.bodies("bob"), world.names("inbox/bob/taken").len()),
         (vec!["given back".to_owned()], 0)
     );
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     let id = world.send("alice", "bob", "taken back");
     let name = world.names("inbox/bob").remove(0);
     world.write(&format!("inbox/bob/expired/{name}"), "{}");
@@ -390,10 +378,10 @@ fn a_message_that_ends_while_it_is_leased_is_not_leased_again() {
     let run_at = |minutes: u64, args: &[&str]| world.run_with(args, at(minutes));
     let expires =
         json!({"id": "e", "to": "builders", "body": "x", "expires_at": "2026-11-21T10:05:00Z"});
-    world.drop_file("alice", "a.json", expires.to_string());
+    world.mail("alice", "a.json", &expires);
     for id in ["w", "s", "r", "k"] {
         let message = json!({"id": id, "to": "builders", "body": "x"});
-        world.drop_file("alice", &format!("{id}.json"), message.to_string());
+        world.mail("alice", &format!("{id}.json"), &message);
     }
     run_at(0, &["run", "--once"]).ok(&["run"]);
     for _ in 0..5 {
@@ -408,7 +396,7 @@ fn a_message_that_ends_while_it_is_leased_is_not_leased_again() {
     run_at(3, &released).ok(&released);
     let again = ["take", "--as", "builders", "--json"];
     let taken = run_at(20, &again).ok(&again);
-    let taken: Value = serde_json::from_str(&taken).expect("JSON");
+    let taken = parse_json(&taken);
     assert_eq!(taken["message"]["id"], "k", "{taken}");
     run_at(20, &again).fails(3, &again);
     assert_eq!(world.names("inbox/builders/expired").len(), 4);

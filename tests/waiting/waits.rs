@@ -3,9 +3,9 @@
 use super::{Beside, is_free, routes};
 use crate::files;
 use crate::town::Town;
-use crate::world::{World, skip};
+use crate::world::{World, parse_json, skip};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
@@ -15,7 +15,7 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "the first");
     world.send("alice", "bob", "the second");
-    let shown = world.ok(&["wait", "--as", "bob", "--timeout", "0"]);
+    let shown = world.ok("wait --as bob --timeout 0");
     assert!(
         shown.contains("from: alice") && shown.ends_with("the first\n"),
         "{shown}"
@@ -26,7 +26,7 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
         (2, names[..1].to_vec())
     );
     // A new request shows it again, with or without a marker.
-    let all = world.items(&["wait", "--as", "bob", "--timeout", "0", "--all", "--read"]);
+    let all = world.items("wait --as bob --timeout 0 --all --read");
     assert_eq!(
         (all[0]["body"].as_str(), all[1]["body"].as_str()),
         (Some("the first"), Some("the second"))
@@ -47,31 +47,20 @@ fn wait_ends_with_its_own_status_at_the_timeout() {
         let said = world.fails(4, &["wait", "--as", "bob", "--timeout", timeout]);
         assert!(said.contains("bob") && said.lines().count() == 1, "{said}");
     }
-    let error = world.fails(4, &["wait", "--as", "bob", "--timeout", "50ms", "--json"]);
-    let error: Value = serde_json::from_str(&error).expect("JSON");
+    let error = world.fails(4, "wait --as bob --timeout 50ms --json");
+    let error = parse_json(&error);
     assert_eq!(
         (&error["error"]["code"], &error["error"]["exit"]),
         (&json!("timeout"), &json!(4))
     );
-    assert_contains!(
-        world.fails(2, &["wait", "--as", "bob", "--timeout", "soon"]),
-        "30s"
-    );
+    assert_contains!(world.fails(2, "wait --as bob --timeout soon"), "30s");
 }
 
 #[test]
 fn only_mail_that_fits_ends_the_wait() {
     let world = World::with(&["alice", "bob", "carol"]);
     world.send("carol", "bob", "from somebody else");
-    world.ok(&[
-        "send",
-        "bob",
-        "of another type",
-        "--as",
-        "alice",
-        "--thread",
-        "t-1",
-    ]);
+    world.ok("send bob 'of another type' --as alice --thread t-1");
     world.write("inbox/bob/0.json", "garbage");
     let wanted = [
         "wait",
@@ -87,19 +76,9 @@ fn only_mail_that_fits_ends_the_wait() {
     ];
     world.fails(4, &[&wanted[..], &["0"]].concat());
     let waiting = Beside::start(&world, &[&wanted[..], &["1m", "--json"]].concat());
-    world.ok(&[
-        "send",
-        "bob",
-        "of another thread",
-        "--as",
-        "alice",
-        "--type",
-        "answer",
-    ]);
-    world.ok(&[
-        "send", "bob", "this one", "--as", "alice", "--type", "answer", "--thread", "t-1",
-    ]);
-    let told: Value = serde_json::from_str(&waiting.ends(&world, 0)).expect("JSON");
+    world.ok("send bob 'of another thread' --as alice --type answer");
+    world.ok("send bob 'this one' --as alice --type answer --thread t-1");
+    let told = parse_json(waiting.ends(&world, 0));
     let told = &told["messages"];
     assert_eq!(
         (told.as_array().map(Vec::len), &told[0]["body"]),
@@ -112,13 +91,12 @@ fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
     let world = World::alice_and_bob();
     world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "#);
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
-    world.fails(4, &["wait", "--as", "bob", "--timeout", "0"]);
+    world.fails(4, "wait --as bob --timeout 0");
     world.write(
         "inbox/bob/x.json",
         r#"{"from": "alice", "body": "by hand"}"#,
     );
-    let shown = waiting.ends(&world, 0);
-    assert_contains!(shown, "by hand", "sender unknown");
+    assert_contains!(waiting.ends(&world, 0), "by hand", "sender unknown");
     let garbage = world.write("inbox/bob/a.json", "{");
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     let file = std::fs::File::options()
@@ -126,37 +104,15 @@ fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
         .open(garbage)
         .expect("a file");
     file.set_modified(long_ago).expect("its time can be set");
-    assert_contains!(
-        world.ok(&["wait", "--as", "bob", "--timeout", "0"]),
-        "not a message"
-    );
+    assert_contains!(world.ok("wait --as bob --timeout 0"), "not a message");
 }
 
 #[test]
 fn wait_rejects_an_impossible_filter_immediately() {
     let world = World::alice_and_bob();
-    assert_contains!(
-        world.fails(3, &["wait", "--as", "bob", "--from", "alcie"]),
-        "alice"
-    );
-    assert_contains!(
-        world.fails(2, &["wait", "--as", "bob", "--type", "anwser"]),
-        "answer"
-    );
-    world.fails(
-        4,
-        &[
-            "wait",
-            "--as",
-            "bob",
-            "--from",
-            "mailbag",
-            "--type",
-            "x-mine",
-            "--timeout",
-            "0",
-        ],
-    );
+    assert_contains!(world.fails(3, "wait --as bob --from alcie"), "alice");
+    assert_contains!(world.fails(2, "wait --as bob --type anwser"), "answer");
+    world.fails(4, "wait --as bob --from mailbag --type x-mine --timeout 0");
 }
 
 #[test]
@@ -188,10 +144,7 @@ fn wait_does_not_announce_a_message_that_it_could_not_print() {
     world.send("alice", "bob", &"x".repeat(1000));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let status = world
-        .bare(&["wait", "--as", "bob", "--read"])
-        .stdout(writer)
-        .status();
+    let status = world.bare("wait --as bob --read").stdout(writer).status();
     assert!(status.expect("it runs").success());
     assert_eq!(
         (
@@ -204,7 +157,7 @@ fn wait_does_not_announce_a_message_that_it_could_not_print() {
         return skip("no /dev/full");
     };
     let status = world
-        .bare(&["wait", "--as", "bob", "--read"])
+        .bare("wait --as bob --read")
         .stdout(full)
         .stderr(Stdio::null())
         .status();
@@ -228,7 +181,7 @@ fn wait_keeps_a_marker_that_another_program_made() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     world
-        .bare(&["wait", "--as", "bob"])
+        .bare("wait --as bob")
         .stdout(writer)
         .status()
         .expect("it runs");

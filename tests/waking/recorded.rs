@@ -35,7 +35,7 @@ fn failed(world: &World) -> (usize, usize) {
     .unwrap_or_default();
     (
         of_wakes(&file["pending"]["human"]),
-        of_wakes(&world.json(&["pending", "--as", "human"])["items"]),
+        of_wakes(&world.json("pending --as human")["items"]),
     )
 }
 
@@ -52,8 +52,11 @@ fn the_sender_sees_that_a_wake_was_requested_started_and_succeeded() {
     town.wait("it is in the log", || {
         steps(&town, "alice/m1") == ["requested", "started", "succeeded"]
     });
-    let trace = town.ok(&["trace", "alice/m1"]);
-    assert_contains!(trace, "bob: delivered", "  wake succeeded\n");
+    assert_contains!(
+        town.ok("trace alice/m1"),
+        "bob: delivered",
+        "  wake succeeded\n"
+    );
     assert_eq!(failed(&town), (0, 0));
     town.verify();
 }
@@ -69,13 +72,13 @@ fn a_wake_that_failed_needs_the_human_until_another_one_succeeds() {
         json!({"id": "m1", "to": "bob", "body": "hello"}),
     );
     town.wait("the list has it", || failed(&town) == (1, 1));
-    let failure = town.json(&["trace", "alice/m1"])["recipients"][0]["wakes"][2].clone();
+    let failure = town.json("trace alice/m1")["recipients"][0]["wakes"][2].clone();
     assert_eq!(
         (&failure["step"], &failure["reason"]),
         (&json!("failed"), &json!("sh: exit status: 3 no such bell"))
     );
     assert_contains!(
-        town.ok(&["who"]),
+        town.ok("who"),
         "wake failed just now: sh: exit status: 3 no such bell"
     );
     town.write("../repaired", "");
@@ -99,7 +102,7 @@ fn a_failed_wake_is_no_longer_listed_when_its_mail_is_read() {
     let town = town(json!({"argv": ["/no/such/program"]}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
     town.wait("the list has it", || failed(&town) == (1, 1));
-    town.ok(&["read", "--as", "bob"]);
+    town.ok("read --as bob");
     town.wait("the list is empty", || failed(&town) == (0, 0));
 }
 
@@ -113,8 +116,8 @@ fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_liste
         json!({"id": "m1", "to": "bob", "body": "hello"}),
     );
     town.wait("the list has it", || failed(&town) == (1, 1));
-    let number = town.json(&["pending", "--as", "human"])["items"][0]["seq"].to_string();
-    assert_eq!(town.json(&["trace", "alice/m1"])["seq"].to_string(), number);
+    let number = town.json("pending --as human")["items"][0]["seq"].to_string();
+    assert_eq!(town.json("trace alice/m1")["seq"].to_string(), number);
     let refused = World::run(&town, &["dismiss", &number, "--as", "alice"]);
     assert!(
         refused.code != 0 && refused.err.contains("only its recipients"),
@@ -123,7 +126,7 @@ fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_liste
     assert_eq!(failed(&town), (1, 1));
     town.ok(&["dismiss", &number, "--as", "human"]);
     town.wait("the list is empty", || failed(&town) == (0, 0));
-    assert_contains!(town.ok(&["trace", "alice/m1"]), "bob: delivered"; "it is bob's to close");
+    assert_contains!(town.ok("trace alice/m1"), "bob: delivered"; "it is bob's to close");
     let again = World::run(&town, &["dismiss", &number, "--as", "human"]);
     assert!(
         again.code != 0,
@@ -194,7 +197,7 @@ fn log(world: &World) -> String {
 fn hook_at(world: &World, time: &str, event: &str) -> String {
     let input =
         json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
-    let mut hook = world.program(&["hook", "claude", "--as", "bob"]);
+    let mut hook = world.program("hook claude --as bob");
     let output = hook
         .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"))
         .write_stdin(input)
@@ -258,14 +261,19 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         at(&world, time, &["run", "--once"]);
         assert_eq!(alerts(&world).len(), 1, "{time}");
     }
-    let body = alerts(&world)[0]["body"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    assert_contains!(body, "It was woken again at 2026-01-05T16:03:00");
+    assert_contains!(
+        alerts(&world)[0]["body"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        "It was woken again at 2026-01-05T16:03:00"
+    );
     assert_eq!(log(&world).matches("\"step\":\"again\"").count(), 1);
-    let trace = at(&world, "23:00", &["trace", "alice/m1"]);
-    assert_contains!(trace, "announced\n", "wake again\n");
+    assert_contains!(
+        at(&world, "23:00", &["trace", "alice/m1"]),
+        "announced\n",
+        "wake again\n"
+    );
 }
 
 #[test]
@@ -326,7 +334,7 @@ fn a_program_that_wakes_runs_once_more_for_mail_that_is_left_unread() {
     for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
         let input =
             json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
-        town.pipe(&["hook", "codex", "--as", "bob"], input);
+        town.pipe("hook codex --as bob", input);
     }
     town.start(&[]);
     town.mail(

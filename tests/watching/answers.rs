@@ -2,7 +2,7 @@
 
 use super::terminal::Terminal;
 use crate::beside::Beside;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 pub(super) fn world() -> World {
@@ -19,11 +19,7 @@ fn asks(world: &World, args: &[&str]) -> Beside {
 
 /// An agent drops a message, and another process delivers it.
 fn tell(world: &World, agent: &str, message: &Value) {
-    world.drop_file(
-        agent,
-        &format!("{}.json", uuid::Uuid::now_v7()),
-        message.to_string(),
-    );
+    world.mail(agent, &format!("{}.json", uuid::Uuid::now_v7()), message);
 }
 
 /// An agent drops a message, and it is delivered.
@@ -42,7 +38,7 @@ fn question(id: &str, title: &str) -> Value {
 
 /// The human's pending items: number and title.
 fn pending(world: &World) -> Vec<(u64, String)> {
-    let list = world.json(&["pending", "--as", "human"]);
+    let list = world.json("pending --as human");
     list["items"]
         .as_array()
         .expect("a list")
@@ -58,10 +54,8 @@ fn pending(world: &World) -> Vec<(u64, String)> {
 
 /// The messages of the human in the log, as types, recipients and bodies.
 pub(super) fn written(world: &World) -> Vec<String> {
-    let log = world.ok(&["log", "--event", "accepted", "--json"]);
-    let records = log
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let log = world.ok("log --event accepted --json");
+    let records = log.lines().map(parse_json);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     records
         .filter(|record| record["from"] == "human")
@@ -391,21 +385,21 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     answer(number("offer", "src"), "d", "declined: src");
     answer(number("question", "late"), "dismiss", "dismissed #");
     let rejection = number("rejection", "editor");
-    let listed = || world.items(&["rejected", "list"])[0]["seq"].as_u64();
+    let listed = || world.items("rejected list")[0]["seq"].as_u64();
     let first = listed();
     answer(rejection.clone(), "send again", "unknown recipient"); // the timeline shows these words, too
     world.wait("it is rejected again", || {
         listed().is_some_and(|seq| Some(seq) != first)
     });
     terminal.keys(&["C-u"]);
-    world.ok(&["agent", "add", "editor"]);
+    world.ok("agent add editor");
     terminal.wait("the new rejection is the only item", |screen| {
         screen.contains("1 needs you") && !screen.contains(&format!("\n- {rejection} "))
     });
     answer(number("rejection", "editor"), "s", " again as #");
     terminal.wait("nothing is left", |screen| !screen.contains("you, oldest"));
     assert_eq!(world.bodies("editor"), ["welcome"]);
-    assert_contains!(world.json(&["claims"]).to_string(), "\"human\"");
+    assert_contains!(world.json("claims").to_string(), "\"human\"");
     tell(
         &world,
         "planner",
@@ -487,7 +481,7 @@ fn urgent_items_have_a_sign_and_optionally_a_colour() {
     say(&world, "planner", &approval("d", "Deploy?", &["yes", "no"]));
     say(&world, "writer", &question("q", "Which port?"));
     for wants_colour in [true, false] {
-        let mut program = world.bare(&["watch"]);
+        let mut program = world.bare("watch");
         if wants_colour {
             program.env_remove("NO_COLOR");
         }

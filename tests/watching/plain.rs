@@ -44,7 +44,7 @@ fn entries(watching: &Beside) -> Vec<Value> {
 fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepted() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "before");
-    let _router = world.router(&[]);
+    let _router = world.router("");
     let watching = watch(&world, &[]);
     wait(&watching, &world, "what was before", |lines| {
         lines.len() == 1
@@ -89,17 +89,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
     let watching = watch(&world, &["auth", "--json", "--last", "2"]);
     wait(&watching, &world, "the last two", |lines| lines.len() == 2);
     world.send("alice", "bob", "elsewhere");
-    world.ok(&[
-        "send",
-        "bob",
-        "a5",
-        "--as",
-        "alice",
-        "--channel",
-        "auth",
-        "--type",
-        "task",
-    ]);
+    world.ok("send bob a5 --as alice --channel auth --type task");
     wait(&watching, &world, "one more", |lines| lines.len() == 3);
     let entries = entries(&watching);
     let bodies: Vec<&Value> = entries.iter().map(|entry| &entry["body"]).collect();
@@ -122,7 +112,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         "{last}"
     );
     assert_contains!(
-        world.fails(2, &["watch", "no channel"]),
+        world.fails(2, "watch 'no channel'"),
         "not a valid channel name"
     );
 }
@@ -159,7 +149,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     let second = log.find("\"b1\"").expect("the second of the batch");
     // In a copy of the room, so that no router repairs the truncated file.
     let copy = World::alice_and_bob();
-    let _holder = copy.router(&[]);
+    let _holder = copy.router("");
     let path = copy.room("log/00000001.ndjson");
     files::write(&path, &log[..second]);
     let watching = watch(&copy, &["--json"]);
@@ -193,7 +183,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
 #[test]
 fn watch_continues_in_a_new_segment_of_the_log() {
     let world = World::alice_and_bob();
-    let mut command = world.bare(&["run"]);
+    let mut command = world.bare("run");
     command.env("MAILBAG_TEST_SEGMENT_BYTES", "1000");
     let _router = world.router_by(command);
     for n in 0..6 {
@@ -229,7 +219,7 @@ fn watch_continues_in_a_new_segment_of_the_log() {
 fn a_closed_pipe_and_a_signal_end_it_without_a_word() {
     let world = World::alice_and_bob();
     let mut child = world
-        .bare(&["watch"])
+        .bare("watch")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -20,7 +20,7 @@ fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
         "--as",
         "alice",
     ]);
-    world.ok(&["send", "bob", "x", "--subject", "short", "--as", "alice"]);
+    world.ok("send bob x --subject short --as alice");
     for (args, who) in [
         (&["inbox", "bob"][..], "alice"),
         (&["list", "--as", "bob"], "alice → bob"),
@@ -49,10 +49,10 @@ fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
         );
     }
     assert!(
-        world.ok(&["inbox", "bob"]).contains(id.trim()),
+        world.ok("inbox bob").contains(id.trim()),
         "a pipe has the id"
     );
-    assert!(world.ok(&["list", "--as", "bob"]).contains(id.trim()));
+    assert!(world.ok("list --as bob").contains(id.trim()));
 }
 
 #[test]

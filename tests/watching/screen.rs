@@ -2,7 +2,7 @@
 
 use super::terminal::Terminal;
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use rustix::process::{Signal, kill_process};
 
 const LONG: &str = "We freeze the interface at noon, and nobody changes anything in the parser until the tests of \
@@ -120,7 +120,7 @@ fn a_line_that_begins_with_a_name_is_sent_there_and_the_numbers_follow() {
             && screen.contains("unread human 0, all 1")
             && screen.contains("sent to bob")
     });
-    let router = world.router(&[]);
+    let router = world.router("");
     terminal.wait("the router is named", |screen| {
         screen.contains(&format!("router {}", router.pid()))
     });
@@ -172,9 +172,8 @@ fn watch_of_a_channel_sends_a_line_without_a_name_to_the_channel() {
         screen.contains("human → channel auth user")
     });
     assert!(!terminal.screen().contains("elsewhere"));
-    let entries = world.ok(&["log", "--event", "accepted", "--json"]);
-    let last: serde_json::Value =
-        serde_json::from_str(entries.lines().last().expect("a line")).expect("a record");
+    let entries = world.ok("log --event accepted --json");
+    let last = parse_json(entries.lines().last().expect("a line"));
     let message = &last["message"];
     assert_eq!(
         (&message["type"], &message["channel"], last.get("to")),
@@ -282,7 +281,7 @@ fn escapes_of_others_are_text_on_the_screen() {
     const EVIL: &str = "a\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}b";
     let world = world();
     let message = serde_json::json!({"to": "bob", "subject": EVIL, "body": EVIL, "type": "x-y"});
-    world.drop_file("alice", "x.json", message.to_string());
+    world.mail("alice", "x.json", &message);
     world.drop_file("alice", &format!("{EVIL}.json"), "{\"to\": \"\u{1b}[2J\"}");
     let Some(terminal) = Terminal::run(&world, (100, 24), &["watch"]) else {
         return;
@@ -307,7 +306,7 @@ fn escapes_of_others_are_text_on_the_screen() {
 fn the_human_is_online_while_watch_runs() {
     let world = world();
     let presence = || {
-        let roster = world.json(&["who"]);
+        let roster = world.json("who");
         roster["agents"]
             .as_array()
             .into_iter()

@@ -1,7 +1,7 @@
 //! A terminal of a given size that a test can type into and look at: tmux.
 
 use crate::files;
-use crate::world::{World, skip};
+use crate::world::{World, lossy, skip};
 use std::process::{Command, Output};
 
 /// A separate tmux server with one window, ended when dropped.
@@ -92,12 +92,12 @@ impl Terminal<'_> {
 
     /// The text on the screen, line by line, without trailing blanks.
     pub(super) fn screen(&self) -> String {
-        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
+        lossy(&self.tmux(&["capture-pane", "-p"]).stdout)
     }
 
     /// The text on the screen, with its colour escapes.
     pub(super) fn coloured(&self) -> String {
-        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p", "-e"]).stdout).into_owned()
+        lossy(&self.tmux(&["capture-pane", "-p", "-e"]).stdout)
     }
 
     /// The lines of the screen with any text on them.
@@ -112,7 +112,7 @@ impl Terminal<'_> {
     /// A variable of tmux about the terminal, such as `cursor_flag`.
     pub(super) fn state(&self, of: &str) -> String {
         let output = self.tmux(&["display-message", "-p", &format!("#{{{of}}}")]);
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        lossy(&output.stdout).trim().to_owned()
     }
 
     /// Types literal text.

@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 #[test]
 fn a_wide_screen_has_a_panel_of_the_agents_with_unread_mail_claims_and_items() {
     let world = world();
-    world.ok(&["claim", "src/parser", "src/lexer", "--as", "writer"]);
+    world.ok("claim src/parser src/lexer --as writer");
     world.send("planner", "writer", "hello");
     say(&world, "planner", &approval("d", "Deploy?", &["yes", "no"]));
     let Some(terminal) = Terminal::run(&world, (110, 24), &["watch"]) else {
@@ -66,8 +66,7 @@ fn another_width_keeps_the_entry_at_the_top_of_the_screen() {
     let lines: Vec<String> = (0..60)
         .map(|n| format!(r#"{{"to": "writer", "body": "number {n:03} {body}"}}"#))
         .collect();
-    world.drop_file("planner", "all.ndjson", lines.join("\n") + "\n");
-    world.pass();
+    world.route("planner", "all.ndjson", lines.join("\n") + "\n");
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
         return;
     };

@@ -4,7 +4,7 @@ use super::stream::Stream;
 use super::{FORM, Page};
 use crate::files;
 use crate::town::so_within;
-use crate::world::World;
+use crate::world::{World, lossy};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -123,7 +123,7 @@ fn a_body_is_read_only_after_the_credentials_are_checked() {
         for mut stream in crowd {
             let mut status = [0; 12];
             let _ = stream.read_exact(&mut status);
-            let status = String::from_utf8_lossy(&status).into_owned();
+            let status = lossy(status);
             assert!(
                 ["HTTP/1.1 401", "HTTP/1.1 413", "\0\0\0\0\0\0\0\0\0\0\0\0"].contains(&&*status),
                 "{path}: {status:?}"
@@ -180,7 +180,7 @@ fn a_password_that_others_could_have_written_is_rejected() {
     };
     for mode in [0o666, 0o620, 0o602] {
         set(mode);
-        let ran = world.run(&["web", "--password-file", "password"]);
+        let ran = world.run("web --password-file password");
         assert!(
             ran.code != 0 && ran.err.contains("can be written by other users"),
             "{mode:o}: {ran:?}"

@@ -1,7 +1,7 @@
 //! The page in a real browser: Debian's chromium, driven by playwright-core, judged by axe-core.
 
 use super::Page;
-use crate::world::{World, skip};
+use crate::world::{World, lossy, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,7 +47,7 @@ fn run_in_chromium(script: &str) {
         .current_dir(world.path())
         .env("NODE_PATH", &modules);
     // The script runs the program as this test does.
-    let bare = world.bare(&[]);
+    let bare = world.bare("");
     command.envs(
         bare.get_envs()
             .filter_map(|(name, value)| Some((name, value?))),
@@ -61,10 +61,7 @@ fn run_in_chromium(script: &str) {
     let pictures = std::env::var_os("MAILBAG_TEST_PICTURES");
     command.envs(pictures.map(|directory| ("PICTURES", directory)));
     let ran = command.output().expect("node runs");
-    let (out, err) = (
-        String::from_utf8_lossy(&ran.stdout),
-        String::from_utf8_lossy(&ran.stderr),
-    );
+    let (out, err) = (lossy(&ran.stdout), lossy(&ran.stderr));
     println!("{out}");
     assert!(ran.status.success(), "{out}\n{err}");
 }

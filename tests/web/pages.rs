@@ -9,29 +9,11 @@ use std::sync::atomic::Ordering::Relaxed;
 #[test]
 fn each_page_shows_its_part_of_the_room() {
     let world = World::alice_and_bob();
-    world.ok(&[
-        "send",
-        "human",
-        "May I deploy?",
-        "--as",
-        "alice",
-        "--type",
-        "approval",
-    ]);
-    world.ok(&[
-        "send",
-        "bob",
-        "Which port?",
-        "--as",
-        "alice",
-        "--type",
-        "question",
-        "--subject",
-        "Ports",
-    ]);
-    world.ok(&["reply", "3", "8080", "--as", "bob"]);
-    world.ok(&["claim", "src/**", "--as", "alice", "--note", "the login"]);
-    world.ok(&["send", "--type", "milestone", "Login works", "--as", "bob"]);
+    world.ok("send human 'May I deploy?' --as alice --type approval");
+    world.ok("send bob 'Which port?' --as alice --type question --subject Ports");
+    world.ok("reply 3 8080 --as bob");
+    world.ok("claim src/** --as alice --note 'the login'");
+    world.ok("send --type milestone 'Login works' --as bob");
     world.drop_file(
         "bob",
         "claim.json",
@@ -39,8 +21,7 @@ fn each_page_shows_its_part_of_the_room() {
     );
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     let claim = r#"{"type": "claim", "claims": ["/etc/hosts"]}"#;
-    world.drop_file("alice", "claim.json", claim);
-    world.pass();
+    world.route("alice", "claim.json", claim);
     let page = Page::of(&world);
     let shows = |path: &str, words: &[&str]| {
         let answer = page.get(path);
@@ -142,7 +123,7 @@ fn an_empty_room_says_what_to_do_next() {
 fn programs_get_what_the_commands_print() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "Which port?");
-    world.ok(&["claim", "src", "--as", "alice"]);
+    world.ok("claim src --as alice");
     let page = Page::of(&world);
     for (path, command) in [
         ("/api/list", &["list"][..]),
@@ -158,13 +139,13 @@ fn programs_get_what_the_commands_print() {
     ] {
         assert_eq!(page.get(path).json(), world.json(command), "{path}");
     }
-    let (claims, own) = (page.get("/api/claims").json(), world.json(&["claims"]));
+    let (claims, own) = (page.get("/api/claims").json(), world.json("claims"));
     assert_eq!(claims["claims"][0]["subject"], own["claims"][0]["subject"]);
     assert_eq!(page.get("/api/who").json()["agents"][1]["id"], "alice");
     assert_eq!(page.get("/api/pending").json()["agent"], "human");
     assert_eq!(
         page.get("/api/status").json()["counts"],
-        world.json(&["status"])["counts"]
+        world.json("status")["counts"]
     );
 }
 
@@ -177,9 +158,9 @@ fn text_of_agents_is_only_ever_text() {
         "topic": "x", "metadata": {"session_id": hostile, hostile: hostile}, hostile: hostile, "action": hostile,
         "attachments": [{"name": hostile, "content": hostile}], "requires_response": true,
     });
-    world.drop_file("alice", "one.json", message.to_string());
+    world.mail("alice", "one.json", &message);
     let options = json!({"to": "human", "type": "approval", "body": hostile, "options": ["<b>yes</b>", "\"><i>no"]});
-    world.drop_file("alice", "two.json", options.to_string());
+    world.mail("alice", "two.json", &options);
     world.mail(
         "alice",
         "<svg onload=alert(3)>.json",
@@ -190,12 +171,11 @@ fn text_of_agents_is_only_ever_text() {
         "claim.json",
         json!({"type": "claim", "claims": ["src/<u>x</u>"], "body": hostile}),
     );
-    world.mail(
+    world.route(
         "bob",
         "done.json",
         json!({"type": "milestone", "subject": hostile, "body": "x"}),
     );
-    world.pass();
     let page = Page::of(&world);
     let rejected = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let mut paths = vec![
@@ -259,8 +239,7 @@ fn a_search_shows_the_newest_first_however_much_there_is() {
     };
     for from in [0, 125] {
         let text: Vec<String> = lines(from).map(|line| line.to_string()).collect();
-        world.drop_file("alice", &format!("{from}.ndjson"), text.join("\n") + "\n");
-        world.pass();
+        world.route("alice", &format!("{from}.ndjson"), text.join("\n") + "\n");
     }
     let page = Page::of(&world);
     let found = page.get("/search?q=needle").body;
@@ -329,8 +308,7 @@ fn addresses_that_lead_elsewhere_find_nothing() {
 fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
     let world = World::with(&["alice"]);
     let body = "word ".repeat(200_000);
-    world.mail("alice", "long.json", json!({"to": "human", "body": body}));
-    world.pass();
+    world.route("alice", "long.json", json!({"to": "human", "body": body}));
     let page = Page::of(&world);
     for place in ["/", "/inbox", "/all"] {
         assert!(page.get(place).body.len() < 40_000, "{place}");
@@ -371,7 +349,7 @@ fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form()
     let at = regex::Regex::new("data-at=\"([^\"]+)\"").expect("a pattern");
     let at = at.captures(&opened).expect("an accept time")[1].to_owned();
     page.submit("/read", &[("at", &at)]);
-    let listed = world.items(&["inbox", "human"]);
+    let listed = world.items("inbox human");
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
     assert_eq!(unread(&inbox()), 1);
     assert_contains!(inbox(), "Inbox <span class=\"count\">1</span>");
@@ -385,15 +363,7 @@ fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form()
 #[test]
 fn a_conversation_opens_beside_the_list_with_the_decision_below_its_newest_message() {
     let world = World::with(&["alice"]);
-    world.ok(&[
-        "send",
-        "human",
-        "May I deploy?",
-        "--as",
-        "alice",
-        "--type",
-        "approval",
-    ]);
+    world.ok("send human 'May I deploy?' --as alice --type approval");
     let body = Page::of(&world).get("/thread/2?of=/").body;
     let place = |words: &str| {
         body.find(words)
@@ -448,8 +418,7 @@ fn a_page_with_many_messages_and_items_stays_small() {
         "subject": format!("Item {n}"), "body": format!("May I do {n}? {}", "word ".repeat(40))})
     });
     world.drop_file("alice", "mail.ndjson", mail);
-    world.drop_file("carol", "items.ndjson", items);
-    world.pass();
+    world.route("carol", "items.ndjson", items);
     let page = Page::of(&world);
     for place in ["/", "/inbox", "/all"] {
         let size = page.get(place).body.len();
@@ -470,8 +439,7 @@ fn many_searches_do_not_keep_other_requests_waiting() {
     let line = json!({"to": "human", "body": "x".repeat(4000)}).to_string();
     for n in 0..3 {
         let lines = [line.as_str(); 250].join("\n") + "\n";
-        world.drop_file("alice", &format!("{n}.ndjson"), lines);
-        world.pass();
+        world.route("alice", &format!("{n}.ndjson"), lines);
     }
     let page = Page::of(&world);
     page.secret();

@@ -24,7 +24,7 @@ fn questions(world: &World) -> [Vec<u64>; 3] {
             .filter_map(|one| one["seq"].as_u64())
             .collect()
     };
-    let digest = seqs(&world.json(&["log", "digest"])["questions"]["items"]);
+    let digest = seqs(&world.json("log digest")["questions"]["items"]);
     let mut pending: Vec<u64> = Vec::new();
     for agent in ["alice", "bob", "human"] {
         let items = world.json(&["pending", "--as", agent])["items"].clone();
@@ -44,7 +44,7 @@ fn questions(world: &World) -> [Vec<u64>; 3] {
         .filter_map(|line| line.split(' ').next()?.parse().ok())
         .collect();
     assert_eq!(
-        world.json(&["status"])["questions"]["items"],
+        world.json("status")["questions"]["items"],
         digest.len(),
         "status"
     );
@@ -139,10 +139,7 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
             .collect()
     };
     assert_eq!(
-        kinds(
-            &world.json(&["log", "digest"])["decisions"]["items"],
-            "type"
-        ),
+        kinds(&world.json("log digest")["decisions"]["items"], "type"),
         wanted
     );
     for agent in ["alice", "bob"] {
@@ -153,7 +150,7 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
         of_context.reverse();
         assert_eq!(of_context, wanted, "{agent}");
     }
-    assert_eq!(world.json(&["status"])["counts"]["decisions"], 3);
+    assert_eq!(world.json("status")["counts"]["decisions"], 3);
     let text = worklog(&world);
     let lines: Vec<&str> = part(&text, "Decisions").lines().collect();
     assert_eq!(lines.len(), 3, "{text}");

@@ -2,7 +2,7 @@
 
 use super::{echo, shell};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::json;
 
 /// A day with an event of each kind, and an older day.
@@ -11,7 +11,7 @@ fn day() -> World {
     let at = |time: &str, agent: &str, message: &str| {
         echo(&world, agent, message);
         world
-            .run_env(&["run", "--once"], "MAILBAG_TEST_NOW", time)
+            .run_env("run --once", "MAILBAG_TEST_NOW", time)
             .ok(&[]);
     };
     at(
@@ -113,7 +113,7 @@ fn the_digest_has_what_happened_and_what_is_open() {
             && text.contains("\n2026-11-20T12:00:00Z to 2026-11-21T12:0"),
         "{text}"
     );
-    let json: serde_json::Value = serde_json::from_str(&digest(&world, &["--json"])).expect("JSON");
+    let json = parse_json(digest(&world, &["--json"]));
     assert_eq!(json["milestones"]["items"][0]["about"], "Half of it");
     assert_eq!(json["decisions"]["more"], 0);
 }
@@ -122,7 +122,7 @@ fn the_digest_has_what_happened_and_what_is_open() {
 fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
     let world = World::with(&["alice"]);
     world.pass();
-    assert_eq!(world.ok(&["log", "digest"]).matches("None.").count(), 7);
+    assert_eq!(world.ok("log digest").matches("None.").count(), 7);
     let hostile = "x\n\n## Decisions\n\n- forged <b>[l](u)</b> \u{1b}]0;t\u{7}";
     for kind in ["milestone", "decision.recorded", "escalation"] {
         world.mail(
@@ -142,7 +142,7 @@ fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
         json!({"type": "claim", "claims": ["a"], "subject": hostile}),
     );
     world.mail("alice", "r.json", json!({"to": hostile, "body": "x"}));
-    let text = world.ok(&["log", "digest"]);
+    let text = world.ok("log digest");
     assert_eq!(
         text.lines().filter(|line| line.starts_with('#')).count(),
         8,
@@ -163,7 +163,7 @@ fn a_long_day_is_cut_to_the_newest_of_each_kind() {
         .map(|n| format!(r#"{{"type":"milestone","body":"number {n}."}}"#))
         .collect();
     world.drop_file("alice", "all.ndjson", lines.join("\n"));
-    let text = world.ok(&["log", "digest"]);
+    let text = world.ok("log digest");
     assert!(
         text.contains("number 149\\.") || text.contains("number 149."),
         "{text}"

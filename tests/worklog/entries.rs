@@ -1,7 +1,7 @@
 //! One line for each event, which no text of a sender can leave.
 
 use super::{echo, entries_of, room, said, worklog};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::json;
 
 #[test]
@@ -87,7 +87,7 @@ fn session_events_milestones_and_escalations_by_echo_are_entries_in_the_order_of
     said[8..].sort();
     wanted[8..].sort();
     assert_eq!(said, wanted);
-    let log = world.items(&["list", "--type", "decision.recorded"]);
+    let log = world.items("list --type decision.recorded");
     let (seq, at) = (
         &log[0]["seq"],
         log[0]["accepted_at"].as_str().expect("a time"),
@@ -161,7 +161,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
     );
     let waits = worklog(&world);
     assert_contains!(waits, "| human: Deploy?; bob: Merge? |");
-    assert_contains!(world.ok(&["log", "digest"]), "alice asks human: Deploy?");
+    assert_contains!(world.ok("log digest"), "alice asks human: Deploy?");
     says(
         "human",
         r#"{"type":"decision","in_reply_to":"alice/q1","option":"yes","body":"Go on"}"#,
@@ -171,11 +171,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         r#"{"to":"alice","type":"decision","body":"We take 8080"}"#,
     );
     world
-        .run_env(
-            &["run", "--once"],
-            "MAILBAG_TEST_NOW",
-            "2100-01-01T00:00:00Z",
-        )
+        .run_env("run --once", "MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z")
         .ok(&[]);
     let said = said(&world);
     assert_eq!(said.len(), 3, "{said:#?}");
@@ -191,14 +187,17 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         "{said:#?}"
     );
     let worklog = worklog(&world);
-    let index = worklog
-        .split_once("## Decisions")
-        .expect("it")
-        .1
-        .split_once("<!--")
-        .expect("it")
-        .0;
-    assert_contains!(index, "Deploy?: yes", "the deadline: no");
+    assert_contains!(
+        worklog
+            .split_once("## Decisions")
+            .expect("it")
+            .1
+            .split_once("<!--")
+            .expect("it")
+            .0,
+        "Deploy?: yes",
+        "the deadline: no"
+    );
     let alice = worklog
         .lines()
         .find(|line| line.starts_with("| alice |"))
@@ -207,12 +206,10 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         alice.ends_with("Z |  |  |  |"),
         "alice waits for nothing: {alice}"
     );
-    let events = world.ok(&["log", "events", "--type", "approval", "--json"]);
+    let events = world.ok("log events --type approval --json");
     let kinds: Vec<String> = events
         .lines()
-        .map(|line| {
-            serde_json::from_str::<serde_json::Value>(line).expect("JSON")["type"].to_string()
-        })
+        .map(|line| parse_json(line)["type"].to_string())
         .collect();
     let wanted = [
         "approval.asked",
@@ -246,20 +243,18 @@ fn hostile_text_forges_no_entry_no_heading_and_no_markup() {
             &format!("{n}.json"),
             json!({"type": "milestone", "body": text}),
         );
-        world.mail(
+        world.route(
             "alice",
             &format!("{n}s.json"),
             json!({"type": "status", "body": text}),
         );
-        world.pass();
     }
     let long = "x".repeat(100_000);
-    world.mail(
+    world.route(
         "alice",
         "long.json",
         json!({"type": "milestone", "subject": "l", "body": long}),
     );
-    world.pass();
     let worklog = worklog(&world);
     let entries = entries_of(&worklog);
     assert_eq!(entries.lines().count(), texts.len() + 1, "{entries}");

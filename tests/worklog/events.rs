@@ -34,7 +34,7 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
     let room = world.text("spool/room").trim().to_owned();
     let seen = events(&world, &[]);
     assert_eq!(seen.len(), 2, "{seen:#?}");
-    let log = world.items(&["list"]);
+    let log = world.items("list");
     let (seq, at) = (&log[0]["seq"], &log[0]["accepted_at"]);
     let wanted = json!({
         "id": "e1", "seq": seq, "room": room, "type": "decision.recorded", "session_id": "s7", "from": "alice",
@@ -49,7 +49,7 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
         (&seen[1]["subject"], &seen[1]["payload"]),
         (&Value::Null, &json!({"body": "It works"}))
     );
-    world.ok(&["archive", "--older-than", "0"]);
+    world.ok("archive --older-than 0");
     assert_eq!(events(&world, &[]), seen, "an id never changes");
     assert_eq!(events(&world, &["--type", "milestone"]), seen[1..]);
     assert_eq!(
@@ -135,7 +135,7 @@ fn a_person_gets_one_line_each_which_no_text_can_leave() {
         "a.json",
         json!({"type": "milestone", "body": hostile}),
     );
-    let out = world.ok(&["log", "events"]);
+    let out = world.ok("log events");
     assert_eq!(out.lines().count(), 1, "{out}");
     assert!(
         out.contains("  alice  milestone  #") && !out.contains(['\u{1b}', '\u{202e}']),
@@ -149,7 +149,7 @@ fn following_prints_new_events_until_it_is_interrupted() {
     echo(&world, "alice", r#"{"type":"milestone","body":"before"}"#);
     let path = world.path().join("out");
     let out = File::create(&path).expect("a file");
-    let mut command = world.bare(&["log", "events", "--follow", "--json"]);
+    let mut command = world.bare("log events --follow --json");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(out)

@@ -72,7 +72,7 @@ fn live(world: &World, acts: &[usize]) {
     for (n, act) in acts.iter().enumerate() {
         let all = messages();
         let (agent, message) = &all[act % all.len()];
-        world.drop_file(agent, &format!("{n:03}.json"), message.to_string());
+        world.mail(agent, &format!("{n:03}.json"), message);
         assert!(
             ask_router(&room, Duration::from_secs(60)),
             "the router answers"

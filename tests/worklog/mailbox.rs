@@ -39,8 +39,8 @@ fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
         r#"{"to":["alice","carol"],"type":"question","priority":"urgent","body":"Sure?"}"#,
     );
     world.pass();
-    world.ok(&["read", "--as", "bob"]);
-    world.ok(&["ack", "m1", "--status", "acknowledged", "--as", "bob"]);
+    world.ok("read --as bob");
+    world.ok("ack m1 --status acknowledged --as bob");
     world.pass();
     let text = read(&world, "MAILBOX.md");
     assert!(
@@ -92,9 +92,9 @@ fn a_queue_has_the_unread_mail_of_one_agent_and_empties_with_its_inbox() {
         !world.room("queue/to-alice.md").exists(),
         "nothing for alice"
     );
-    world.ok(&["read", "--as", "bob"]);
-    world.ok(&["read", "--as", "bob"]);
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
+    world.ok("read --as bob");
+    world.ok("read --as bob");
     world.send("bob", "alice", "done");
     assert_contains!(read(&world, "queue/to-bob.md"), "- 0 unread messages\n");
     assert_contains!(read(&world, "queue/to-alice.md"), "- 1 unread message, ");
@@ -108,8 +108,7 @@ fn both_are_bounded_and_old_unread_mail_is_found_behind_much_newer_mail() {
     let lines: Vec<String> = (0..500)
         .map(|n| json!({"to": "bob", "body": format!("number {n}.")}).to_string())
         .collect();
-    world.drop_file("alice", "many.ndjson", lines.join("\n"));
-    world.pass();
+    world.route("alice", "many.ndjson", lines.join("\n"));
     let mailbox = read(&world, "MAILBOX.md");
     assert_eq!(
         mailbox
@@ -208,7 +207,7 @@ fn an_obstacle_in_place_of_the_mailbox_is_reported_and_delays_no_mail() {
     files::make_dir(world.room("MAILBOX.md/mine"));
     world.send("alice", "bob", "hi");
     assert_eq!(world.bodies("bob"), ["hi"]);
-    assert_contains!(world.ok(&["status"]), "MAILBOX.md");
+    assert_contains!(world.ok("status"), "MAILBOX.md");
     files::remove_dir(world.room("MAILBOX.md"));
     // A link is replaced, and nothing is written through it.
     let outside = tempfile::NamedTempFile::new().expect("a file");

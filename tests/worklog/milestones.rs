@@ -38,15 +38,7 @@ fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
 fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
     let world = World::alice_and_bob();
     let id = world
-        .ok(&[
-            "send",
-            "--type",
-            "milestone",
-            "-q",
-            "half of it",
-            "--as",
-            "alice",
-        ])
+        .ok("send --type milestone -q 'half of it' --as alice")
         .trim()
         .to_owned();
     let sent = world
@@ -80,7 +72,7 @@ fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
 #[test]
 fn the_only_agent_of_a_room_can_announce_too_but_not_without_a_text() {
     let world = World::with(&["alice"]);
-    world.ok(&["send", "--type", "milestone", "done", "--as", "alice"]);
-    assert_contains!(world.ok(&["log"]), "done");
-    assert_contains!(world.fails(65, &["send", "--type", "milestone", "", "--as", "alice"]), "no text"; "an empty text");
+    world.ok("send --type milestone done --as alice");
+    assert_contains!(world.ok("log"), "done");
+    assert_contains!(world.fails(65, "send --type milestone '' --as alice"), "no text"; "an empty text");
 }

@@ -25,7 +25,7 @@ fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
         "./x.md",
     ] {
         world.write("settings.toml", format!("worklog = {path:?}\n"));
-        assert_contains!(world.run(&["status"]).out, "worklog has an invalid value"; "{path}");
+        assert_contains!(world.run("status").out, "worklog has an invalid value"; "{path}");
     }
     files::make_dir(world.path().join("docs"));
     world.write("settings.toml", "worklog = \"docs/What happened.md\"\n");
@@ -39,7 +39,7 @@ fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
 fn the_room_itself_is_no_place_also_if_its_name_begins_with_no_dot() {
     // P166
     let world = World::empty();
-    world.ok(&["init", "mail"]);
+    world.ok("init mail");
     files::write(
         world.path().join("mail/settings.toml"),
         "worklog = \"mail/context/w.md\"\n",
@@ -92,14 +92,14 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
         );
         world.pass();
         assert_eq!(world.inbox("bob").len(), n + 1, "{way}");
-        let status = world.ok(&["status"]);
+        let status = world.ok("status");
         assert!(status.contains(reason), "{way}: {status}");
         assert_eq!(files::read_text(target), "precious");
         shell(&world, "rm -rf WORKLOG.md");
     }
     world.pass();
     assert_eq!(entries_of(&worklog(&world)).lines().count(), ways.len());
-    assert!(!world.ok(&["status"]).contains("WORKLOG.md"));
+    assert!(!world.ok("status").contains("WORKLOG.md"));
     // A directory on the way that is a link.
     shell(&world, &format!("ln -s {} docs", outside.path().display()));
     world.write("settings.toml", "worklog = \"docs/w.md\"\n");
@@ -111,7 +111,7 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
 fn the_worklog_of_another_room_is_left_alone() {
     // P166
     let world = room(&["alice"]);
-    world.ok(&["init", "other"]);
+    world.ok("init other");
     files::write(world.path().join("other/settings.toml"), "worklog = true\n");
     let other = world.path().join("other");
     let other = other.to_str().expect("text");
@@ -182,7 +182,7 @@ fn settings_take_effect_while_a_router_runs() {
         json!({"type": "milestone", "body": "second"}),
     );
     town.wait("it is routed", || {
-        town.items(&["list"])
+        town.items("list")
             .as_array()
             .is_some_and(|all| all.len() == 2)
     });
@@ -228,7 +228,7 @@ fn a_clock_that_jumps_back_changes_no_entry() {
     let world = room(&["alice"]);
     let at = |time: &str| {
         world
-            .run_env(&["run", "--once"], "MAILBAG_TEST_NOW", time)
+            .run_env("run --once", "MAILBAG_TEST_NOW", time)
             .ok(&[]);
     };
     for (n, time) in [

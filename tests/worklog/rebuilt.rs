@@ -68,7 +68,7 @@ fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_f
     assert!(worklog(&town) == last, "without the file");
     files::remove_file(town.path().join("WORKLOG.md"));
     files::remove_file(town.room("spool/worklog.json"));
-    town.ok(&["archive", "--older-than", "0"]);
+    town.ok("archive --older-than 0");
     town.pass();
     assert!(
         worklog(&town) == last,
@@ -156,12 +156,11 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
         "{text}"
     );
     let again = worklog(&town);
-    town.mail(
+    town.route(
         "alice",
         "c.json",
         json!({"type": "milestone", "body": "one more"}),
     );
-    town.pass();
     assert!(entries_of(&worklog(&town)).starts_with(entries_of(&again)));
     // The part is back.
     files::rename(town.path().join("moved"), town.room("archive"));

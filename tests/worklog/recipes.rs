@@ -4,7 +4,7 @@
 use super::echo;
 use crate::files;
 use crate::town::Town;
-use crate::world::{World, skip, wait};
+use crate::world::{World, lossy, skip, wait};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -66,7 +66,7 @@ fn woken(stand_ins: &[&str], line: &str) -> Town {
     let mut town = Town::of(&["alice"]);
     let path = path(&town, stand_ins);
     run(&town, &path, line);
-    let mut router = town.bare(&["run"]);
+    let mut router = town.bare("run");
     router.env("PATH", path);
     town.start_by(router);
     town
@@ -96,7 +96,7 @@ fn server() -> (u16, Receiver<(String, String)>) {
             let _ = reader
                 .get_mut()
                 .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-            let _ = tell.send((head, String::from_utf8_lossy(&body).into_owned()));
+            let _ = tell.send((head, lossy(&body)));
         }
     });
     (port, heard)
@@ -127,7 +127,7 @@ fn the_desktop_shows_mail_for_the_human() {
     );
     let off = line("--wake nobody");
     run(&town, &path(&town, &[]), &off);
-    assert_contains!(town.ok(&["agent", "show", "human"]), "nobody");
+    assert_contains!(town.ok("agent show human"), "nobody");
 }
 
 #[test]

@@ -78,15 +78,7 @@ fn only_the_status_changes_and_the_entries_stay() {
 fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
     // P163
     let world = room(&["alice", "bob"]);
-    world.ok(&[
-        "agent",
-        "set",
-        "bob",
-        "--capability",
-        "has-telegram",
-        "--capability",
-        "rust",
-    ]);
+    world.ok("agent set bob --capability has-telegram --capability rust");
     echo(&world, "alice", r#"{"to":"bob","body":"prose"}"#);
     world.pass();
     let text = worklog(&world);
@@ -99,7 +91,7 @@ fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
             .map(|cell| cell.trim_matches(['|', ' ']).to_owned())
             .collect()
     };
-    let at = world.items(&["list"])[0]["accepted_at"]
+    let at = world.items("list")[0]["accepted_at"]
         .as_str()
         .expect("a time")
         .to_owned();
@@ -113,8 +105,7 @@ fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
         ["bob", "has-telegram; rust", ""],
         "{text}"
     );
-    world.ok(&["read", "--as", "bob"]);
+    world.ok("read --as bob");
     world.pass();
-    let text = worklog(&world);
-    assert_contains!(text, "| bob | has-telegram; rust | 20"; "reading mail is an activity");
+    assert_contains!(worklog(&world), "| bob | has-telegram; rust | 20"; "reading mail is an activity");
 }

@@ -231,7 +231,7 @@ fn an_agent_with_a_user_of_its_own_writes_blocks_as_that_user_only() {
     }
     for (owner, sent) in [(0, 0), (4242, 1)] {
         let world = room();
-        world.ok(&["agent", "set", "alice", "--uid", "4242"]);
+        world.ok("agent set alice --uid 4242");
         append(
             &world,
             "queue/to-bob.md",
@@ -258,7 +258,7 @@ fn a_changed_status_line_is_an_acknowledgement() {
     files::write(world.room("queue/to-bob.md"), changed);
     world.pass();
     world.pass();
-    assert_contains!(world.ok(&["trace", "m1"]), "bob: acknowledged");
+    assert_contains!(world.ok("trace m1"), "bob: acknowledged");
     assert_contains!(read(&world, "queue/to-bob.md"), "→ status:acknowledged");
     assert_eq!(
         (kept(&world, "queue/to-bob.md").len(), notices(&world)),
@@ -313,17 +313,15 @@ fn a_turned_off_setting_removes_no_text_of_others() {
 fn changed_json_files_are_kept_and_reported() {
     // P342
     let world = World::alice_and_bob();
-    world.ok(&["claim", "src", "--as", "alice"]);
-    world.ok(&[
-        "send", "bob", "Which?", "--type", "question", "--as", "alice",
-    ]);
+    world.ok("claim src --as alice");
+    world.ok("send bob Which? --type question --as alice");
     for name in ["claims.json", "pending.json"] {
         let text = read(&world, name);
         let changed = text.replace("alice", "bobby");
         assert_ne!(text, changed, "{name}");
         files::write(world.room(name), &changed);
         world.ok(&["claim", &format!("docs/{name}"), "--as", "bob"]);
-        world.ok(&["send", "bob", "And?", "--type", "question", "--as", "alice"]);
+        world.ok("send bob And? --type question --as alice");
         world.wait("it is made again", || {
             world.pass();
             read(&world, name).contains("alice")
@@ -331,5 +329,5 @@ fn changed_json_files_are_kept_and_reported() {
         assert_eq!(kept(&world, name), [changed], "{name}");
     }
     assert_eq!(notices(&world), 2);
-    assert_contains!(world.ok(&["claims"]), "alice");
+    assert_contains!(world.ok("claims"), "alice");
 }

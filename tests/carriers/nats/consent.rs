@@ -45,8 +45,10 @@ fn a_room_says_who_it_is_and_the_servers_let_it_do_only_what_it_needs() {
     };
     let rooms = Rooms::untrusted(&cluster.address(), "");
     rooms.trust();
-    let told = once(&rooms.fit).fails(75, &["link run"]);
-    assert_contains!(told, "authorization violation");
+    assert_contains!(
+        once(&rooms.fit).fails(75, &["link run"]),
+        "authorization violation"
+    );
     give(&rooms.fit, "credentials", "fit:fit-secret\n");
     give(&rooms.po, "credentials", "po:po-secret\n");
     rooms.trust();
@@ -59,13 +61,15 @@ fn a_room_says_who_it_is_and_the_servers_let_it_do_only_what_it_needs() {
     drop((fit, po));
     // No other user publishes for the room `po`.
     give(&rooms.po, "credentials", "fit:fit-secret\n");
-    rooms.po.ok(&["trust", "--yes"]);
+    rooms.po.ok("trust --yes");
     let told = once(&rooms.po).fails(75, &["link run"]);
     assert_contains!(told.to_lowercase(), "permissions violation"; "{told}");
     give(&rooms.po, "credentials", "two\nlines\n");
-    rooms.po.ok(&["trust", "--yes"]);
-    let told = once(&rooms.po).fails(75, &["link run"]);
-    assert_contains!(told, "one line with an NKey");
+    rooms.po.ok("trust --yes");
+    assert_contains!(
+        once(&rooms.po).fails(75, &["link run"]),
+        "one line with an NKey"
+    );
     drop(cluster.talk(json!({"user": "po", "pass": "po-secret"})));
 }
 
@@ -75,9 +79,12 @@ fn consent_holds_for_exactly_these_servers_files_and_their_content() {
     let rooms = Rooms::untrusted("nats://127.0.0.1:1", "");
     give(&rooms.fit, "credentials", "fit:secret");
     give(&rooms.fit, "ca", "none");
-    let told = once(&rooms.fit).fails(1, &["link run"]);
-    assert_contains!(told, "not agreed", "mailbag trust");
-    let shown = rooms.fit.ok(&["trust", "--yes"]);
+    assert_contains!(
+        once(&rooms.fit).fails(1, &["link run"]),
+        "not agreed",
+        "mailbag trust"
+    );
+    let shown = rooms.fit.ok("trust --yes");
     for part in [
         "po by nats at nats://127.0.0.1:1, as fit",
         "credentials.file (sha256 ",
@@ -110,14 +117,16 @@ fn consent_holds_for_exactly_these_servers_files_and_their_content() {
     for key in ["credentials", "ca"] {
         give(&rooms.fit, key, "changed");
         assert!(!agreed(), "{key}: a repository can bring another file");
-        rooms.fit.ok(&["trust", "--yes"]);
+        rooms.fit.ok("trust --yes");
         assert!(agreed());
     }
     files::remove_file(rooms.fit.path().join("ca.file"));
     assert!(!agreed());
-    rooms.fit.ok(&["trust", "--yes"]);
-    let told = once(&rooms.fit).fails(2, &["link run"]);
-    assert_contains!(told, "ca.file is missing");
+    rooms.fit.ok("trust --yes");
+    assert_contains!(
+        once(&rooms.fit).fails(2, &["link run"]),
+        "ca.file is missing"
+    );
 }
 
 #[test]
@@ -137,14 +146,14 @@ fn an_address_names_servers_and_nothing_else() {
             "settings.toml",
             format!("tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\n{line}\n"),
         );
-        assert_contains!(rooms.fit.fails(65, &["settings"]), "links"; "{line}");
+        assert_contains!(rooms.fit.fails(65, "settings"), "links"; "{line}");
         assert_ne!(once(&rooms.fit).code, 0, "{line}");
     }
     rooms.fit.write(
         "settings.toml",
         "tag = \"fit\"\n[links.po]\ncarrier = \"none\"\nreplicas = 1\n",
     );
-    rooms.fit.fails(65, &["settings"]);
+    rooms.fit.fails(65, "settings");
 }
 
 #[test]
@@ -172,56 +181,26 @@ fn a_link_over_nats_is_added_with_its_files_and_that_is_consent() {
     ] {
         assert!(settings.contains(part), "{part}: {settings}");
     }
-    assert_contains!(rooms.fit.ok(&["trust"]), ": trusted");
+    assert_contains!(rooms.fit.ok("trust"), ": trusted");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("its permissions");
     assert_contains!(
-        rooms.fit.run(&["doctor"]).out,
+        rooms.fit.run("doctor").out,
         "other users can read the credentials of the link po"
     );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("its permissions");
-    assert!(!rooms.fit.run(&["doctor"]).out.contains("credentials"));
+    assert!(!rooms.fit.run("doctor").out.contains("credentials"));
     files::rename(&file, rooms.fit.path().join("away"));
-    assert_contains!(rooms.fit.run(&["doctor"]).out, "the link po needs the file");
+    assert_contains!(rooms.fit.run("doctor").out, "the link po needs the file");
     files::rename(rooms.fit.path().join("away"), &file);
     assert_contains!(rooms.fit.ok(&add), "unchanged"; "what was set stays");
-    let other = rooms.fit.ok(&[
-        "link",
-        "add",
-        "gym",
-        "nats://127.0.0.1:1,nats://127.0.0.1:2",
-        "--carrier",
-        "nats",
-    ]);
-    assert_contains!(other, "added"; "the same servers serve many rooms");
-    rooms.fit.fails(
-        2,
-        &[
-            "link",
-            "add",
-            "so",
-            "so.example:/x",
-            "--carrier",
-            "ssh",
-            "--replicas",
-            "1",
-        ],
-    );
+    assert_contains!(rooms.fit.ok("link add gym nats://127.0.0.1:1,nats://127.0.0.1:2 --carrier nats"), "added"; "the same servers serve many rooms");
     rooms
         .fit
-        .fails(2, &["link", "add", "so", "so.example", "--carrier", "nats"]);
-    rooms.fit.fails(
-        2,
-        &[
-            "link",
-            "add",
-            "so",
-            "nats://so",
-            "--carrier",
-            "nats",
-            "--replicas",
-            "9",
-        ],
-    );
+        .fails(2, "link add so so.example:/x --carrier ssh --replicas 1");
+    rooms.fit.fails(2, "link add so so.example --carrier nats");
+    rooms
+        .fit
+        .fails(2, "link add so nats://so --carrier nats --replicas 9");
 }
 
 #[test]
@@ -288,6 +267,6 @@ fn a_server_is_who_its_certificate_says_or_nothing_is_said_to_it() {
         "settings.toml",
         settings.replace(&cluster.address().replace("nats", "tls"), &plain.address()),
     );
-    rooms.fit.ok(&["trust", "--yes"]);
+    rooms.fit.ok("trust --yes");
     once(&rooms.fit).fails(75, &["link run"]);
 }

@@ -2,7 +2,7 @@
 
 use super::super::hostile::items;
 use super::{drop_mail, once, run, with_one_connected};
-use crate::world::wait;
+use crate::world::{parse_json, wait};
 use serde_json::{Value, json};
 
 /// A carrier's message about its room.
@@ -86,7 +86,7 @@ fn a_carrier_drops_invalid_messages_and_still_delivers_valid_mail() {
             "$JS.API.STREAM.INFO.mailbag_po",
             "{\"subjects_filter\":\">\"}",
         );
-        let info: Value = serde_json::from_str(&info).expect("JSON");
+        let info = parse_json(&info);
         info["state"]["subjects"]
             .as_object()
             .is_none_or(serde_json::Map::is_empty)

@@ -44,7 +44,7 @@ impl Town {
             // Sometimes only the carriers deliver.
             if self.routers[n].is_none() && dice.roll(3) > 0 {
                 let world = self.worlds()[n];
-                self.routers[n] = Some(Running::start(world.bare(&["run"]), world.path()));
+                self.routers[n] = Some(Running::start(world.bare("run"), world.path()));
             }
         }
         if self

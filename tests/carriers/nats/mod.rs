@@ -43,8 +43,8 @@ impl Rooms {
     }
 
     pub(super) fn trust(&self) {
-        self.fit.ok(&["trust", "--yes"]);
-        self.po.ok(&["trust", "--yes"]);
+        self.fit.ok("trust --yes");
+        self.po.ok("trust --yes");
     }
 
     pub(super) fn run(&self) -> [Running; 2] {
@@ -76,7 +76,7 @@ pub(super) fn with_one_connected(
 
 /// Starts the carrier of a room.
 pub(super) fn run(world: &World) -> Running {
-    Running::start(world.bare(&["link", "run"]), world.path())
+    Running::start(world.bare("link run"), world.path())
 }
 
 fn drop_mail(from: &World, agent: &str, to: &str, body: &str) {
@@ -84,5 +84,5 @@ fn drop_mail(from: &World, agent: &str, to: &str, body: &str) {
 }
 
 fn once(world: &World) -> Ran {
-    world.run(&["link", "run", "--once"])
+    world.run("link run --once")
 }
