@@ -169,6 +169,12 @@ impl Dir {
         })
     }
 
+    /// The names in this directory that are UTF-8, in the file system's order.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let names = self.list()?.map(|entry| Ok(entry?.name.into_string().ok()));
+        names.filter_map(Result::transpose).collect()
+    }
+
     /// Opens or creates a file that is rewritten in place.
     pub(super) fn open_to_rewrite(&self, name: impl AsRef<Path>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -48,14 +48,14 @@ impl Spool {
 
     /// The names of all picked-up files, in the order of their numbers.
     pub fn claimed(&self) -> Result<Vec<String>> {
-        let mut names = names(&self.claims)?;
+        let mut names = self.claims.names()?;
         names.sort_by_key(|name| layout::read_claim(name).map(|claim| claim.number));
         Ok(names)
     }
 
     /// The names of all staged files.
     pub fn staged(&self) -> Result<Vec<String>> {
-        names(&self.stage)
+        self.stage.names()
     }
 
     /// Writes a staged file that belongs to its reader. After a kill it is known to be complete only if its record is
@@ -159,11 +159,4 @@ impl OriginalDirectories {
             }
         }
     }
-}
-
-fn names(dir: &Dir) -> Result<Vec<String>> {
-    let names = dir
-        .list()?
-        .map(|entry| entry.map(|entry| entry.name.into_string().ok()));
-    names.filter_map(Result::transpose).collect()
 }

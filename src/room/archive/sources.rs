@@ -122,10 +122,7 @@ pub fn each(
     let Some(parent) = room.sub_if_exists(kind.parent())? else {
         return Ok(());
     };
-    let mut agents: Vec<String> = parent
-        .list()?
-        .filter_map(|entry| entry.map(|entry| entry.name.into_string().ok()).transpose())
-        .collect::<Result<_>>()?;
+    let mut agents = parent.names()?;
     agents.sort_unstable();
     for agent in agents {
         let path = kind.directory(&agent);

@@ -201,7 +201,10 @@ impl Drop for SessionHold {
 /// Returns true if a running process holds this lease for its session.
 pub fn is_held(room: &Dir, lease: &SessionLease) -> bool {
     let session = lease.named();
-    each(room, &lease.agent).any(|(_, held)| held.is_some_and(|held| held.is(&session)))
+    of_agent(room, &lease.agent).iter().any(|hold| {
+        let content = hold.content.as_ref();
+        hold.is_locked && content.is_some_and(|content| content.session.is(&session))
+    })
 }
 
 /// Returns true if a process that runs as long as this lease's session holds it.
@@ -229,23 +232,21 @@ fn of_lease(
     lease: &SessionLease,
     lasting: bool,
 ) -> impl Iterator<Item = (HoldFile, bool)> {
-    let (dir, session) = (room.sub(layout::HOLDS).ok(), lease.named());
-    let names = dir.as_ref().map(names).unwrap_or_default();
-    let ours: Vec<String> = names
-        .into_iter()
-        .filter(|name| layout::read_hold(name) == Some(&lease.agent))
-        .collect();
-    ours.into_iter().filter_map(move |name| {
-        let dir = dir.as_ref()?;
-        let content = content(dir, &name)
+    let session = lease.named();
+    let holds = of_agent(room, &lease.agent).into_iter();
+    holds.filter_map(move |hold| {
+        let content = hold
+            .content
             .filter(|content| content.lasting == lasting && content.session.is(&session))?;
-        Some((content, locked_session(dir, &name).is_some()))
+        Some((content, hold.is_locked))
     })
 }
 
 /// Returns true if a hold with this name on the agent is locked.
 pub(super) fn is_there(room: &Dir, agent: &str, name: &str) -> bool {
-    each(room, agent).any(|(there, held)| there == name && held.is_some())
+    of_agent(room, agent)
+        .iter()
+        .any(|hold| hold.name == name && hold.is_locked)
 }
 
 /// Removes the files of ended processes. Only while the session files are locked.
@@ -253,8 +254,10 @@ pub(super) fn tidy(room: &Dir, agent: &str) {
     let Ok(dir) = room.sub(layout::HOLDS) else {
         return;
     };
-    for (name, _) in each(room, agent).filter(|(_, held)| held.is_none()) {
-        let _ = dir.remove(name);
+    for hold in of_agent(room, agent) {
+        if !hold.is_locked {
+            let _ = dir.remove(hold.name);
+        }
     }
 }
 
@@ -264,9 +267,9 @@ pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     let mut held = BTreeSet::new();
-    for name in names(&dir) {
+    for name in dir.names().unwrap_or_default() {
         if let Some(agent) = layout::read_hold(&name).filter(|agent| !held.contains(*agent))
-            && locked_session(&dir, &name).is_some()
+            && is_hold_locked(&dir, &name)
         {
             held.insert(agent.to_owned());
         }
@@ -274,40 +277,31 @@ pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
     held
 }
 
-/// The holds on an agent, each with its session. `None` if the lock is free or the session is unknown.
-fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<SessionIdentity>)> {
-    let dir = room.sub(layout::HOLDS).ok();
-    let names = dir.as_ref().map(names).unwrap_or_default();
-    let ours: Vec<String> = names
-        .into_iter()
-        .filter(|name| layout::read_hold(name) == Some(agent))
-        .collect();
-    ours.into_iter().map(move |name| {
-        let held = dir.as_ref().and_then(|dir| locked_session(dir, &name));
-        (name, held)
-    })
+/// The file of a hold.
+struct FoundHold {
+    name: String,
+    is_locked: bool,
+    /// `None` if the session could not be recorded.
+    content: Option<HoldFile>,
 }
 
-fn names(dir: &Dir) -> Vec<String> {
-    dir.list()
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.name.into_string().ok())
-        .collect()
-}
-
-fn locked_session(dir: &Dir, name: &str) -> Option<SessionIdentity> {
-    let file = dir.look(name).ok()?;
-    if !is_locked(&file) {
-        return None;
-    }
-    let unknown = SessionIdentity {
-        client: String::new(),
-        session: None,
-        process: None,
+/// The holds on an agent.
+fn of_agent(room: &Dir, agent: &str) -> Vec<FoundHold> {
+    let Ok(dir) = room.sub(layout::HOLDS) else {
+        return Vec::new();
     };
-    Some(content(dir, name).map_or(unknown, |content| content.session))
+    let mut names = dir.names().unwrap_or_default();
+    names.retain(|name| layout::read_hold(name) == Some(agent));
+    let holds = names.into_iter().map(|name| FoundHold {
+        is_locked: is_hold_locked(&dir, &name),
+        content: content(&dir, &name),
+        name,
+    });
+    holds.collect()
+}
+
+fn is_hold_locked(dir: &Dir, name: &str) -> bool {
+    dir.look(name).is_ok_and(|file| is_locked(&file))
 }
 
 fn content(dir: &Dir, name: &str) -> Option<HoldFile> {

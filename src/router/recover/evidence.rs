@@ -285,13 +285,10 @@ pub(super) fn read_copy(room: &Dir, path: &Path) -> Option<Value> {
 
 /// The agents with a directory in this one.
 pub(super) fn agents(room: &Dir, parent: &str) -> Result<Vec<String>> {
-    let Some(parent) = room.sub_if_exists(parent)? else {
-        return Ok(Vec::new());
-    };
-    let names = parent
-        .list()?
-        .map(|entry| entry.map(|entry| entry.name.into_string().ok()));
-    names.filter_map(Result::transpose).collect()
+    match room.sub_if_exists(parent)? {
+        Some(parent) => parent.names(),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// The names in an agent's directory. A directory that cannot be read is not evidence, because an error there must

@@ -39,13 +39,9 @@ pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
 }
 
 fn names(dir: &Dir, is_draft: fn(&str) -> bool) -> Vec<String> {
-    let Ok(listing) = dir.list() else {
-        return Vec::new();
-    };
-    let names = listing
-        .flatten()
-        .filter_map(|entry| entry.name.into_string().ok());
-    names.filter(|name| is_draft(name)).collect()
+    let mut names = dir.names().unwrap_or_default();
+    names.retain(|name| is_draft(name));
+    names
 }
 
 fn is_old(dir: &Dir, name: &str) -> Result<bool> {

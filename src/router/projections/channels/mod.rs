@@ -158,12 +158,10 @@ impl ChannelFiles {
 
     /// All conversations on disk, even without a record in the log.
     fn existing(&self) -> Vec<Arc<str>> {
-        let Ok(listing) = self.room.sub(layout::CHANNELS).and_then(|dir| dir.list()) else {
-            return Vec::new();
-        };
-        listing
-            .flatten()
-            .filter_map(|entry| entry.name.into_string().ok())
+        let channels = self.room.sub(layout::CHANNELS);
+        let names = channels.and_then(|dir| dir.names()).unwrap_or_default();
+        names
+            .into_iter()
             .filter(|name| id::is_name(name))
             .filter(|name| {
                 let meta = self.room.stat(layout::conversation(name));
