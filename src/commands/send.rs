@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk;
 use crate::disk::layout;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter, UnresolvedReference};
+use crate::log::lookup::{self, LoggedMessage};
 use crate::log::{self, LogPosition};
 use crate::message::address::{Address, quoted};
 use crate::message::reference::Reference;
@@ -513,27 +513,13 @@ fn compose(
 
 /// Resolves a reference: the value for `in_reply_to` or `refs`, and the message.
 fn resolve(room: &Room, sender: &str, reference: &str) -> Result<(String, LoggedMessage)> {
-    let viewer = identity::viewer(room, sender)?;
-    let found = lookup::find(
-        &room.dir,
-        None,
-        &viewer,
-        &[reference.to_owned()],
-        &mut SearchLimiter::default(),
-    )?;
-    let found = found
-        .into_iter()
-        .next()
-        .unwrap_or(Err(UnresolvedReference::Missing));
-    let (past, _) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
-    Ok((
-        if reference.contains('/') {
-            past.name()
-        } else {
-            past.id.clone()
-        },
-        past,
-    ))
+    let past = lookup::one_of(&room.dir, &identity::viewer(room, sender)?, reference)?;
+    let name = if reference.contains('/') {
+        past.name()
+    } else {
+        past.id.clone()
+    };
+    Ok((name, past))
 }
 
 /// The value for `refs`. A text that names no message is kept, because it can name a file, a commit or a task.

@@ -140,17 +140,20 @@ pub fn find(
 
 /// Resolves one reference without a state. An error if it does not identify one message.
 pub fn one_of(room: &Dir, viewer: &Viewer, reference: &str) -> Result<LoggedMessage> {
-    let found = find(
-        room,
-        None,
-        viewer,
-        &[reference.to_owned()],
-        &mut SearchLimiter::default(),
-    )?
-    .pop();
-    let found = found.unwrap_or(Err(UnresolvedReference::Missing));
+    locate_one(room, None, viewer, reference).map(|(past, _)| past)
+}
+
+/// Resolves one reference as [`find`] does. An error if it does not identify one message.
+pub fn locate_one(
+    room: &Dir,
+    state: Option<&RoomState>,
+    viewer: &Viewer,
+    reference: &str,
+) -> Result<LocatedMessage> {
+    let (references, mut pace) = ([reference.to_owned()], SearchLimiter::default());
+    let found = find(room, state, viewer, &references, &mut pace)?.pop();
     found
-        .map(|(past, _)| past)
+        .unwrap_or(Err(UnresolvedReference::Missing))
         .map_err(|unclear| unclear.error(viewer, reference))
 }
 

@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::{Meta, layout};
 use crate::log;
 use crate::log::LogPosition;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer};
+use crate::log::lookup::{self, LoggedMessage, Viewer};
 use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, RoomState};
 use crate::message::claim::ClaimChange;
 use crate::message::decision;
@@ -150,16 +150,7 @@ pub struct TraceNotice {
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<MessageTrace> {
     let state = state::committed(&room.dir)?;
     let viewer = asker.map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?;
-    let found = lookup::find(
-        &room.dir,
-        Some(&state),
-        &viewer,
-        &[reference.to_owned()],
-        &mut SearchLimiter::default(),
-    )?
-    .pop();
-    let found = found.unwrap_or(Err(UnresolvedReference::Missing));
-    let (meant, place) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
+    let (meant, place) = lookup::locate_one(&room.dir, Some(&state), &viewer, reference)?;
     let mut tracing = MessageTracer::new(room, &meant, place);
     if !tracing.read_related(&state)? {
         tracing.read_all()?;
