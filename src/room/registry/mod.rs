@@ -9,7 +9,6 @@ mod groups;
 mod read;
 #[cfg(test)]
 mod tests;
-mod unique_keys;
 mod wake;
 
 pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings};

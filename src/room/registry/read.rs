@@ -5,12 +5,12 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::unique_keys::{DUPLICATE_KEY, UniqueKeys};
 use super::{Agent, AgentStatus, NameHolder, Registry, RegistryIndex, WakeSettings};
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::address::{self, Address, is_display_name, quoted};
-use crate::message::{id, schema};
+use crate::message::id;
+use crate::message::schema::{self, ParsedFile};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 use std::collections::hash_map::Entry;
@@ -32,7 +32,11 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
                 .fix("save it as UTF-8 without one"),
         ]);
     }
-    serde_json::from_slice::<UniqueKeys>(bytes).map_err(|e| vec![not_json(&e)])?;
+    // serde_json keeps one of two equal keys, so an agent could disappear unnoticed.
+    match schema::parse(bytes) {
+        ParsedFile::Bad(problem) if problem.code == "duplicate_key" => return Err(vec![problem]),
+        _ => {}
+    }
     let value: Value = serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?;
     match value {
         Value::Object(map) => Ok(map),
@@ -375,10 +379,6 @@ fn not_json(error: &serde_json::Error) -> Problem {
     let place = format!("line {} column {}", error.line(), error.column());
     let text = error.to_string();
     let said = text.split(" at line ").next().unwrap_or_default();
-    if said.ends_with(DUPLICATE_KEY) {
-        let problem = Problem::new("duplicate_key", format!("the key {said}"));
-        return problem.at(place).fix("keep one of them");
-    }
     let (what, fix) = match error.classify() {
         Category::Eof => (
             "registry.json is incomplete".to_owned(),
