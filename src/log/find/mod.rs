@@ -109,6 +109,13 @@ impl RecordFinder {
     }
 }
 
+/// The number of the first record of a segment; 0 for an empty segment.
+pub fn first_seq(room: &Dir, segment: u32) -> Result<u64> {
+    let line = log::read_one(room, LogPosition::start_of(segment))?;
+    let head = line.and_then(|line| head(&line.bytes));
+    Ok(head.map_or(0, |head| head.seq))
+}
+
 /// The number of the last committed record; 0 for an empty log.
 pub fn last_seq(room: &Dir) -> Result<u64> {
     let mut back = limits::TAIL_LOOK;

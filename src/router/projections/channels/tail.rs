@@ -240,10 +240,7 @@ fn last_archived(room: &Dir) -> Result<u64> {
     let Some(segment) = first.and_then(|n| live.get(n)).copied() else {
         return Ok(0);
     };
-    let line = log::read_one(room, LogPosition::start_of(segment))?;
-    Ok(line
-        .and_then(|line| find::head(&line.bytes))
-        .map_or(0, |head| head.seq.saturating_sub(1)))
+    Ok(find::first_seq(room, segment)?.saturating_sub(1))
 }
 
 /// Returns true if these lines have increasing numbers. Otherwise some of them are foreign.

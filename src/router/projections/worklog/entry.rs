@@ -80,11 +80,8 @@ pub(super) fn number(line: &[u8]) -> Option<u64> {
 
 /// The first record in the log or in the archive, or 0 for an empty log.
 pub(super) fn first_record(room: &Dir) -> Result<u64> {
-    let Some(&segment) = log::segments(room)?.first() else {
-        return Ok(0);
-    };
-    let line = log::read_one(room, LogPosition::start_of(segment))?;
-    Ok(line
-        .and_then(|line| find::head(&line.bytes))
-        .map_or(0, |head| head.seq))
+    match log::segments(room)?.first() {
+        Some(&segment) => find::first_seq(room, segment),
+        None => Ok(0),
+    }
 }
