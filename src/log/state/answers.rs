@@ -28,26 +28,14 @@ pub struct EscalatedMessage {
 impl EscalatedMessage {
     /// The message of a deadline. The record of the escalation lists the agents that have not replied.
     pub(super) fn of(timed: &MessageDeadline, record: &Record) -> EscalatedMessage {
-        let MessageDeadline {
-            seq,
-            from,
-            id,
-            shares,
-            urgent,
-            wanted,
-            ..
-        } = timed;
-        let answer = wanted.as_ref().is_some_and(|wanted| wanted.answer);
-        let (seq, from, id, shares, urgent) =
-            (*seq, from.clone(), id.clone(), shares.clone(), *urgent);
         EscalatedMessage {
-            seq,
-            from,
-            id,
-            shares,
+            seq: timed.seq,
+            from: timed.from.clone(),
+            id: timed.id.clone(),
+            shares: timed.shares.clone(),
             of: missing(record),
-            answer,
-            urgent,
+            answer: timed.wanted.as_ref().is_some_and(|wanted| wanted.answer),
+            urgent: timed.urgent,
         }
     }
 
