@@ -8,13 +8,13 @@ use crate::log::lookup::{self, LoggedMessage, SearchLimiter};
 use crate::log::state::{self, RoomState};
 use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::status::CopyStatus;
-use crate::message::{Message, id};
+use crate::message::{Message, id, object};
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
 use crate::router::{
     AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge_ack, passed_on_approval,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 
 /// An ack to send.
 #[derive(Debug)]
@@ -81,13 +81,10 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let state = state::committed(&room.dir)?;
     let status = ack.status;
     let items = find_items(room, &state, &agent, status, ack.refs)?;
-    let mut metadata = Map::new();
-    if let Some(by) = ack.superseded_by {
-        metadata.insert(SUPERSEDED_BY.to_owned(), by.into());
-    }
+    let metadata = object(json!({SUPERSEDED_BY: ack.superseded_by}));
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": items.refs,
         "status": status.as_str(), "metadata": metadata});
-    if let Some(message) = fields.as_object().cloned().and_then(Message::from_fields) {
+    if let Some(message) = Message::from_fields(object(fields)) {
         let (mut before, mut searches) = (AckedStatuses::new(), SearchLimiter::default());
         let acks = AckRoom {
             dir: &room.dir,

@@ -65,7 +65,8 @@ impl Message {
         let [Some(_), Some(_), Some(kind)] = kind else {
             return None;
         };
-        let mut addresses = written_addresses(&fields);
+        let addresses = texts(field(&fields, "to")).into_iter();
+        let mut addresses: Vec<String> = addresses.map(str::to_owned).collect();
         let mut by_mention = false;
         // A mention in the body of an ack or a claim does not make it a message to that agent.
         if addresses.is_empty() && !is_acted_on(kind) && !is_decision(&fields) {
@@ -239,15 +240,22 @@ pub fn unknown(fields: &Map<String, Value>) -> Option<Value> {
     (!own.is_empty()).then_some(Value::Object(own))
 }
 
-/// The addresses in `to`: one, or a list.
-fn written_addresses(fields: &Map<String, Value>) -> Vec<String> {
-    match field(fields, "to") {
-        Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(many)) => many
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
+/// The fields of an object, without fields that are null.
+pub fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(mut fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields
+        }
+        _ => Map::new(),
+    }
+}
+
+/// The texts of a value that is one text or a list.
+pub fn texts(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
 }

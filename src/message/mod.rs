@@ -37,7 +37,9 @@ pub mod title;
 mod types;
 pub mod waking;
 
-pub use checked::{DEFAULT_CHANNEL, FIELDS, Message, ROUTERS_OWN, is_decision, is_offer, unknown};
+pub use checked::{
+    DEFAULT_CHANNEL, FIELDS, Message, ROUTERS_OWN, is_decision, is_offer, object, texts, unknown,
+};
 pub use priority::Priority;
 pub use types::{
     ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION,

@@ -5,7 +5,7 @@ use super::inbox::InboxMessage;
 use super::pending;
 use crate::base::clock::Stamp;
 use crate::base::text::{joined, to_the_second};
-use crate::message::{FIELDS, Priority, ROUTER_TYPES, id, unknown};
+use crate::message::{FIELDS, Priority, ROUTER_TYPES, id, texts, unknown};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -111,7 +111,7 @@ impl<'a> From<&'a InboxMessage> for MessageView<'a> {
             change: mail.change.as_deref().map(Cow::Borrowed),
             requires_response: mail.requires_response,
             copies: None,
-            addressed: words(
+            addressed: texts(
                 fields.and_then(|fields| fields.get("addressed_to").or_else(|| fields.get("to"))),
             ),
             fields,
@@ -138,7 +138,7 @@ impl<'a> From<&'a LoggedMessage> for MessageView<'a> {
             change: past.change.as_deref().map(Cow::Borrowed),
             requires_response: past.requires_response,
             copies: Some(&past.recipients),
-            addressed: words(past.message.get("to")),
+            addressed: texts(past.message.get("to")),
             fields,
             closed: past.closed.as_deref(),
             invalid: None,
@@ -286,12 +286,4 @@ pub fn plain(value: &Value) -> String {
 
 fn text<'a>(fields: Option<&'a Map<String, Value>>, field: &str) -> Option<&'a str> {
     fields?.get(field).and_then(Value::as_str)
-}
-
-fn words(value: Option<&Value>) -> Vec<&str> {
-    match value {
-        Some(Value::String(word)) => vec![word],
-        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    }
 }

@@ -7,7 +7,7 @@ use crate::message::claim::rfc3339;
 use crate::message::record::Record;
 use crate::message::status_line::fraction;
 use crate::message::title::title_of_fields;
-use crate::message::{Message, REPORTS, id};
+use crate::message::{Message, REPORTS, id, texts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -253,12 +253,7 @@ impl WorkReport {
 
 /// One name or a list of names. Invalid names are ignored.
 fn waiting_for(metadata: &Value) -> Vec<String> {
-    let names: Vec<&str> = match metadata.get("waiting_for") {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let names = names
+    let names = texts(metadata.get("waiting_for"))
         .into_iter()
         .map(|name| name.strip_prefix('@').unwrap_or(name));
     names

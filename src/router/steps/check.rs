@@ -8,7 +8,7 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::message::dialects::{self, ConvertedMessage};
 use crate::message::schema::EXPIRED_ALREADY;
-use crate::message::{Priority, id, schema};
+use crate::message::{Priority, id, schema, texts};
 use crate::room::registry::Registry;
 use crate::room::resolve;
 use crate::router::parts::{RoomConfig, UnrankedAvailability};
@@ -122,14 +122,10 @@ fn wrong_recipients(
     let ConvertedMessage {
         fields, origins, ..
     } = dialects::spell(recipients);
-    let addresses = match fields.get("to") {
-        Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(many)) => many
-            .iter()
-            .filter_map(|one| one.as_str().map(str::to_owned))
-            .collect(),
-        _ => Vec::new(),
-    };
+    let addresses: Vec<String> = texts(fields.get("to"))
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     let problems = resolve::resolve(
         registry,
         agent,

@@ -7,7 +7,7 @@ use crate::base::hash::Hash;
 use crate::base::sanitize;
 use crate::message::print::pretty;
 use crate::message::record::{MessageName, RecordedChange, RouterAction};
-use crate::message::{Message, id};
+use crate::message::{Message, id, object};
 use crate::router::parts::NoticeText;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -73,20 +73,15 @@ fn own(
     body: &str,
     more: Map<String, Value>,
 ) -> Message {
-    let mut fields = Map::new();
-    fields.insert("id".into(), id::mint().into());
-    fields.insert("from".into(), id::MAILBAG.into());
-    fields.insert(
-        "to".into(),
-        if let [one] = to {
-            json!(one)
-        } else {
-            json!(to)
-        },
+    let to = if let [one] = to {
+        json!(one)
+    } else {
+        json!(to)
+    };
+    let mut fields = object(
+        json!({"id": id::mint(), "from": id::MAILBAG, "to": to, "type": kind,
+        "subject": subject, "body": body}),
     );
-    fields.insert("type".into(), kind.into());
-    fields.insert("subject".into(), subject.into());
-    fields.insert("body".into(), body.into());
     fields.extend(more);
     Message::from_fields(fields).expect("it has every field that a message needs")
 }
@@ -119,21 +114,16 @@ pub(super) fn bounce(
         }
     }
     body += &format!("The {kind} {place}; fix it and drop it again under any name.");
-    let mut more = Map::new();
-    if let Some(id) = sent {
-        more.insert("in_reply_to".into(), id.as_str().into());
-    }
     let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});
     if let Some(source) = source {
         metadata["line"] = source.line.into();
     }
-    more.insert("metadata".into(), metadata);
     own(
         "error",
         &[agent.into()],
         &format!("rejected: {}", codes(problems)),
         &body,
-        more,
+        object(json!({"in_reply_to": sent, "metadata": metadata})),
     )
 }
 
@@ -152,17 +142,12 @@ pub(super) fn far_bounce(
     for problem in problems {
         body += &format!("- {problem}\n");
     }
-    let mut more = Map::new();
-    if let Some(id) = sent {
-        more.insert("in_reply_to".into(), id.as_str().into());
-    }
-    more.insert("metadata".into(), json!({"problems": problems}));
     own(
         "error",
         std::slice::from_ref(sender),
         &format!("rejected: {}", codes(problems)),
         &body,
-        more,
+        object(json!({"in_reply_to": sent, "metadata": {"problems": problems}})),
     )
 }
 

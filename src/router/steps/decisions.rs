@@ -13,7 +13,7 @@ use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutc
 use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::reference::ReferenceResolution;
 use crate::message::status::Receipt;
-use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, Priority, id};
+use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, Priority, id, object};
 use crate::room::resolve::RecipientRule;
 use crate::room::signature::{self, DecisionKey, SignedText};
 use crate::router::parts::{NoticeText, RoomConfig, is_left_to_human};
@@ -444,13 +444,9 @@ impl<'a> BatchApprovals<'a> {
         } else {
             decision::DENIED
         };
-        let mut more = Map::new();
-        more.insert("in_reply_to".into(), one.approval.clone().into());
-        if let Some(option) = &option {
-            more.insert("option".into(), option.clone().into());
-        }
         let outcome = json!({"status": status, "approval": one.approval, "option": option, "by": Value::Null});
-        more.insert("metadata".into(), json!({"approval": outcome}));
+        let more = object(json!({"in_reply_to": one.approval, "option": option,
+            "metadata": {"approval": outcome}}));
         let notice = NoticeText {
             about: format!("approval-expired {}", one.approval),
             kind: DECISION,
@@ -515,12 +511,12 @@ impl<'a> BatchApprovals<'a> {
         why: &str,
     ) -> BatchMessage<MessageRuling> {
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
-        let mut more = Map::new();
-        more.insert("in_reply_to".into(), one.approval.clone().into());
-        more.insert("priority".into(), Priority::High.as_str().into());
         let outcome =
             json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
-        more.insert("metadata".into(), json!({"approval": outcome}));
+        let more = object(
+            json!({"in_reply_to": one.approval, "priority": Priority::High.as_str(),
+            "metadata": {"approval": outcome}}),
+        );
         let mut told = to.clone();
         if told.is_empty() {
             told = parties::registered(self.config, one.to.iter().cloned());

@@ -10,7 +10,7 @@ use crate::log::state::disputes::{Dispute, Disputes};
 use crate::log::state::{ChangeSource, RoomState};
 use crate::message::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
 use crate::message::record::{RecipientGroup, RecordedChange};
-use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id};
+use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id, object};
 use crate::room::resolve::{self, Availability, RecipientRule};
 use crate::room::settings::EscalationSettings;
 use crate::router::parts::{NoticeText, RoomConfig, is_argued_out};
@@ -171,8 +171,7 @@ impl<'a> BatchDisputes<'a> {
             listed(one.parties()),
             positions(one)
         );
-        let mut more = Map::new();
-        more.insert("options".into(), json!(options));
+        let more = object(json!({"options": options}));
         let step = ApprovalChange::Ask(ApprovalTerms {
             title: title.clone(),
             options,
@@ -221,16 +220,13 @@ impl<'a> BatchDisputes<'a> {
         one: &Dispute,
         step: ApprovalChange,
     ) -> BatchMessage<MessageRuling> {
-        let more = &mut notice.more;
-        more.insert("thread_id".into(), one.thread.clone().into());
-        more.insert("priority".into(), Priority::High.as_str().into());
-        more.insert(
-            "refs".into(),
-            one.positions
-                .iter()
-                .map(|position| Value::from(position.message.as_str()))
-                .collect(),
-        );
+        let refs: Vec<&str> = one
+            .positions
+            .iter()
+            .map(|position| position.message.as_str())
+            .collect();
+        notice.more.extend(object(json!({"thread_id": one.thread,
+            "priority": Priority::High.as_str(), "refs": refs})));
         let message = notice.message();
         let group = RecipientGroup {
             via: RecipientRule::Router.as_str().into(),

@@ -15,7 +15,7 @@ use crate::message::claim::ClaimChange;
 use crate::message::record::{RecipientGroup, RecordedChange};
 use crate::message::subject::{ClaimSubject, cover_everything};
 use crate::message::title::title_of_fields;
-use crate::message::{Message, id};
+use crate::message::{Message, id, object};
 use crate::room::leases::{
     self, ActivitySigns, ClaimReview, LapseReason, LapseWarning, LapsedClaims,
 };
@@ -101,7 +101,10 @@ impl<'a> BatchClaims<'a> {
                 to: vec![agent],
                 subject: format!("granted: {what}"),
                 body,
-                more: more(&claim, json!({"status": "granted", "claims": subjects})),
+                more: more(
+                    Some(&claim),
+                    json!({"status": "granted", "claims": subjects}),
+                ),
             };
             granted.push(self.change(notice, ClaimChange::Dequeue { claim }));
         }
@@ -377,18 +380,14 @@ impl<'a> BatchClaims<'a> {
         }
         let what = list(&subjects);
         let body = format!("{what} is free again, and was owned by {owner}. {why}");
-        let mut more = Map::new();
-        more.insert(
-            "metadata".into(),
-            json!({"claim": {"status": "lapsed", "of": owner, "claims": subjects}}),
-        );
+        let claim = json!({"status": "lapsed", "of": owner, "claims": subjects});
         let notice = NoticeText {
             kind: "notification",
             about: format!("claims-lapsed {owner} {}", held.first()?.seq),
             to: parties::registered(self.config, to),
             subject: format!("lapsed: {what}"),
             body,
-            more,
+            more: more(None, claim),
         };
         let claims = subjects.iter().map(ClaimSubject::to_string).collect();
         Some(self.change(
@@ -423,7 +422,10 @@ impl<'a> BatchClaims<'a> {
             to: parties::registered(self.config, [agent]),
             subject: format!("no longer waiting: {what}"),
             body: format!("Your claim of {what} no longer waits. {why}"),
-            more: more(&claim, json!({"status": "skipped", "claims": subjects})),
+            more: more(
+                Some(&claim),
+                json!({"status": "skipped", "claims": subjects}),
+            ),
         };
         self.change(notice, ClaimChange::Skip { claim })
     }
@@ -445,7 +447,10 @@ impl<'a> BatchClaims<'a> {
             body: format!(
                 "Your offer of {what} is void: {to} is retired, or no longer registered. You still own it."
             ),
-            more: more(&offer, json!({"status": "declined", "claims": subjects})),
+            more: more(
+                Some(&offer),
+                json!({"status": "declined", "claims": subjects}),
+            ),
         };
         self.change(notice, ClaimChange::Decline { offer })
     }
@@ -461,19 +466,14 @@ impl<'a> BatchClaims<'a> {
         let body = format!(
             "Your session has ended. You own {what} until {end}, and longer if you return before."
         );
-        let mut more = Map::new();
-        let until_text = until.to_string();
-        more.insert(
-            "metadata".into(),
-            json!({"claim": {"status": "ending", "claims": subjects, "until": until_text}}),
-        );
+        let claim = json!({"status": "ending", "claims": subjects, "until": until.to_string()});
         let notice = NoticeText {
             kind: "notification",
             about: format!("claims-ending {owner} {until}"),
             to: parties::registered(self.config, [owner.clone()]),
             subject: format!("your claims lapse at {end}"),
             body,
-            more,
+            more: more(None, claim),
         };
         self.change(
             notice,
@@ -551,9 +551,6 @@ fn list(subjects: &[ClaimSubject]) -> String {
     sanitize::line(&listed(subjects)).into_owned()
 }
 
-fn more(claim: &str, about: Value) -> Map<String, Value> {
-    let mut more = Map::new();
-    more.insert("in_reply_to".into(), claim.into());
-    more.insert("metadata".into(), json!({"claim": about}));
-    more
+fn more(answered: Option<&str>, claim: Value) -> Map<String, Value> {
+    object(json!({"in_reply_to": answered, "metadata": {"claim": claim}}))
 }

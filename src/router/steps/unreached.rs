@@ -5,9 +5,9 @@ use super::parties::title;
 use crate::base::error::Problem;
 use crate::log::state::unreached_subject;
 use crate::message::record::RecipientGroup;
-use crate::message::{Message, id};
+use crate::message::{Message, id, object};
 use crate::router::parts::NoticeText;
-use serde_json::{Map, json};
+use serde_json::json;
 
 /// The notice to the sender of this message, or `None` if each of its addresses reaches an agent.
 pub(super) fn notice(
@@ -41,9 +41,7 @@ pub(super) fn notice(
     for problem in unreached {
         body += &format!("- {problem}\n");
     }
-    let mut more = Map::new();
-    more.insert("in_reply_to".into(), message.id().into());
-    more.insert("metadata".into(), json!({"problems": unreached}));
+    let more = object(json!({"in_reply_to": message.id(), "metadata": {"problems": unreached}}));
     let notice = NoticeText {
         about: unreached_subject(&letter.agent, message.id()),
         kind: "alert",

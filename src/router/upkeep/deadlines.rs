@@ -10,7 +10,7 @@ use crate::log::state::{EXPIRED, MessageDeadline, OVERDUE, OVERDUE_AT_LAST, Room
 use crate::message::record::Record;
 use crate::message::status::CopyStatus;
 use crate::message::title::title_of_fields;
-use crate::message::{ESCALATION, id};
+use crate::message::{ESCALATION, id, object};
 use crate::router::Router;
 use crate::router::parts::NoticeText;
 use serde_json::{Map, Value, json};
@@ -272,13 +272,10 @@ impl Router {
 
 /// The fields of a notice about this message and these recipients of it.
 fn about_mail(timed: &MessageDeadline, of: &[Arc<str>]) -> Map<String, Value> {
-    let mut more = Map::new();
-    more.insert(
-        "in_reply_to".into(),
-        format!("{}/{}", timed.from, timed.id).into(),
-    );
-    more.insert("metadata".into(), json!({"seq": timed.seq, "agents": of}));
-    more
+    object(
+        json!({"in_reply_to": format!("{}/{}", timed.from, timed.id),
+        "metadata": {"seq": timed.seq, "agents": of}}),
+    )
 }
 
 /// The title of the message, in quotation marks because the notice is mail of the router.

@@ -7,6 +7,7 @@
 use crate::base::hash::{hash, hex};
 use crate::disk::Meta;
 use crate::log::state::RoomState;
+use crate::message::object;
 use crate::message::status::CopyStatus;
 use crate::room::registry::{Agent, Registry};
 use serde_json::{Map, Value, json};
@@ -183,24 +184,17 @@ fn read_block(
     let to = fields
         .get("to")
         .filter(|to| !to.is_empty() && is_new && !body.is_empty())?;
-    let mut message = Map::new();
-    message.insert("id".into(), name_of(file, &[header, body]).into());
-    message.insert(
-        "to".into(),
-        to.split(',').map(|to| Value::from(to.trim())).collect(),
-    );
-    message.insert("type".into(), (*kind).into());
-    message.insert("body".into(), body.into());
+    let to: Vec<&str> = to.split(',').map(str::trim).collect();
     let about = fields
         .get("ref")
         .filter(|about| !["", "—", "-"].contains(about));
-    message.insert(
-        "metadata".into(),
-        json!({"written_in": file.path, "written_at": at, "ref": about}),
-    );
     Some(WrittenMessage {
         sender: agent.id.to_string(),
-        fields: message,
+        fields: object(
+            json!({"id": name_of(file, &[header, body]), "to": to, "type": kind,
+            "body": body,
+            "metadata": {"written_in": file.path, "written_at": at, "ref": about}}),
+        ),
     })
 }
 
@@ -240,17 +234,11 @@ fn read_status(
         .agent
         .and_then(|agent| writer(file, agent, registry))
         .ok_or(())?;
-    let mut message = Map::new();
-    message.insert(
-        "id".into(),
-        name_of(file, &[&seq.to_string(), status.as_str()]).into(),
-    );
-    message.insert("type".into(), "ack".into());
-    message.insert("refs".into(), json!([format!("#{seq}")]));
-    message.insert("status".into(), status.as_str().into());
+    let id = name_of(file, &[&seq.to_string(), status.as_str()]);
     Ok(Some(WrittenMessage {
         sender: agent.id.to_string(),
-        fields: message,
+        fields: object(json!({"id": id, "type": "ack", "refs": [format!("#{seq}")],
+            "status": status.as_str()})),
     }))
 }
 
