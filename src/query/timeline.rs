@@ -115,8 +115,8 @@ impl Timeline {
 
     /// The entries added since the last call.
     pub fn read(&mut self) -> Result<Vec<TimelineEntry>> {
-        let part = self.read_some(usize::MAX)?;
-        Ok(part.map(|(_, entries)| entries).unwrap_or_default())
+        let records = self.follower.read()?;
+        Ok(self.entries(records))
     }
 
     /// The entries of at most `most` records added since the last call, and the number of the last record. `None` without
@@ -126,13 +126,13 @@ impl Timeline {
         let Some(last) = records.last().map(|record| record.seq) else {
             return Ok(None);
         };
-        Ok(Some((
-            last,
-            records
-                .into_iter()
-                .filter_map(|record| entry(record, &self.channels))
-                .collect(),
-        )))
+        Ok(Some((last, self.entries(records))))
+    }
+
+    fn entries(&self, records: Vec<Record>) -> Vec<TimelineEntry> {
+        let records = records.into_iter();
+        let entries = records.filter_map(|record| entry(record, &self.channels));
+        entries.collect()
     }
 }
 
