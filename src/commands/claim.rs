@@ -9,16 +9,16 @@ use crate::base::limits;
 use crate::base::text::count_of;
 use crate::log::owners::owners;
 use crate::log::state::claims::{Claims, OfferAnswer};
-use crate::message::ALL_CLAIMS;
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
 use crate::message::record::Record;
 use crate::message::subject::ClaimSubject;
+use crate::message::{ALL_CLAIMS, object};
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::repository::subject_of;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
@@ -206,34 +206,22 @@ pub fn ask(
 
 /// The message that asks for it.
 pub(crate) fn draft(ask: ClaimAction, note: Option<String>) -> MessageDraft {
-    let mut fields = Map::new();
-    let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
-    let (mut to, mut in_reply_to, mut priority) = (Vec::new(), None, None);
+    let (mut fields, mut to) = (Value::Null, Vec::new());
+    let (mut in_reply_to, mut priority) = (None, None);
     let kind = match ask {
         ClaimAction::Claim {
             subjects,
             lease,
             wait,
         } => {
-            put(
-                "claims",
-                subjects.iter().map(ClaimSubject::to_claim).collect(),
-            );
-            if let Some(lease) = lease {
-                put("lease", lease.into());
-            }
-            if wait {
-                put("wait", true.into());
-            }
+            let claims: Value = subjects.iter().map(ClaimSubject::to_claim).collect();
+            fields = json!({"claims": claims, "lease": lease, "wait": wait.then_some(true)});
             // The command shows the answer itself.
             priority = Some("low".to_owned());
             "claim"
         }
         ClaimAction::Release { subjects, of } => {
-            put("claims", explicit(&subjects));
-            if let Some(of) = of {
-                put("of", of.into());
-            }
+            fields = json!({"claims": explicit(&subjects), "of": of});
             "release"
         }
         ClaimAction::Offer {
@@ -241,7 +229,7 @@ pub(crate) fn draft(ask: ClaimAction, note: Option<String>) -> MessageDraft {
             subjects,
         } => {
             to.push(other);
-            put("claims", explicit(&subjects));
+            fields = json!({"claims": explicit(&subjects)});
             "handoff"
         }
         ClaimAction::Accept(offer) => {
@@ -259,7 +247,7 @@ pub(crate) fn draft(ask: ClaimAction, note: Option<String>) -> MessageDraft {
         body: note,
         in_reply_to,
         priority,
-        fields,
+        fields: object(fields),
         ..MessageDraft::default()
     }
 }
@@ -376,19 +364,16 @@ impl SentClaimMessage {
 
     fn decision(&self, record: &Record) -> Option<ClaimDecision> {
         let (id, seq) = (self.message.sent.id.clone(), record.seq);
-        let plain = |status, claims| {
-            let (lease, owner_before, to, offer, withdrawn) = (None, None, None, None, Vec::new());
-            ClaimDecision {
-                id,
-                seq,
-                status,
-                claims,
-                lease,
-                owner_before,
-                to,
-                offer,
-                withdrawn,
-            }
+        let plain = |status, claims| ClaimDecision {
+            id,
+            seq,
+            status,
+            claims,
+            lease: None,
+            owner_before: None,
+            to: None,
+            offer: None,
+            withdrawn: Vec::new(),
         };
         let later = |status| {
             self.decided.clone().map(|decided| ClaimDecision {

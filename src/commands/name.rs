@@ -260,46 +260,34 @@ impl<'r> NamePool<'r> {
         caller: &CallingSession,
         role: Option<&str>,
     ) -> Result<ChosenName> {
-        let own = registry
-            .agents()
-            .iter()
-            .find(|agent| is_for(agent, caller) && !self.is_refused(agent));
-        if let Some(own) = own {
+        let agents = registry.agents().iter();
+        let mut own = agents.clone().filter(|agent| is_for(agent, caller));
+        if let Some(own) = own.find(|agent| !self.is_refused(agent)) {
             return Ok(ChosenName {
                 name: own.id.to_string(),
                 origin: NameSource::Own,
             });
         }
-        for agent in registry
-            .agents()
-            .iter()
-            .filter(|agent| role.is_some() && agent.role.as_deref() == role)
-        {
-            if agent.session.is_none() && agent.uid.is_none() && self.is_free(agent)? {
-                return Ok(ChosenName {
-                    name: agent.id.to_string(),
-                    origin: NameSource::Registered,
-                });
-            }
+        let of_role = agents.clone().filter(|agent| {
+            let has_role = role.is_some() && agent.role.as_deref() == role;
+            has_role && agent.session.is_none() && agent.uid.is_none()
+        });
+        if let Some(name) = self.first_free(of_role)? {
+            return Ok(ChosenName {
+                name,
+                origin: NameSource::Registered,
+            });
         }
-        let mut left: Vec<&Agent> = registry
-            .agents()
-            .iter()
-            .filter(|agent| agent.session.is_some())
-            .collect();
+        let mut left: Vec<&Agent> = agents.filter(|agent| agent.session.is_some()).collect();
         left.sort_by_key(|agent| self.last(agent));
         let kept = Stamp::from_micros(Stamp::now().micros() - NAME_KEPT.as_micros() as i64);
-        for agent in left
-            .iter()
-            .filter(|agent| self.last(agent).is_none_or(|last| last < kept))
-            .collect::<Vec<_>>()
-        {
-            if self.is_free(agent)? {
-                return Ok(ChosenName {
-                    name: agent.id.to_string(),
-                    origin: NameSource::Left,
-                });
-            }
+        let mut old = left.clone();
+        old.retain(|agent| self.last(agent).is_none_or(|last| last < kept));
+        if let Some(name) = self.first_free(old)? {
+            return Ok(ChosenName {
+                name,
+                origin: NameSource::Left,
+            });
         }
         if let Some(name) = self
             .names
@@ -311,13 +299,11 @@ impl<'r> NamePool<'r> {
                 origin: NameSource::New,
             });
         }
-        for agent in left {
-            if self.is_free(agent)? {
-                return Ok(ChosenName {
-                    name: agent.id.to_string(),
-                    origin: NameSource::Left,
-                });
-            }
+        if let Some(name) = self.first_free(left)? {
+            return Ok(ChosenName {
+                name,
+                origin: NameSource::Left,
+            });
         }
         let numbered =
             (2u64..).flat_map(|n| self.names.iter().map(move |name| format!("{name}{n}")));
@@ -384,6 +370,18 @@ impl<'r> NamePool<'r> {
             changed = changed.set(&agent, &fields).map_err(Error::Rejected)?;
         }
         Ok(is_changed.then_some(changed))
+    }
+
+    fn first_free<'a>(
+        &mut self,
+        agents: impl IntoIterator<Item = &'a Agent>,
+    ) -> Result<Option<String>> {
+        for agent in agents {
+            if self.is_free(agent)? {
+                return Ok(Some(agent.id.to_string()));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns true if the agent has no mail, no claims, no open thread and no session.

@@ -52,16 +52,14 @@ struct Outbox {
 impl Outboxes {
     /// Notes that a file may have arrived in this outbox.
     pub fn hint(&mut self, agent: &Arc<str>, name: OsString) {
-        let outbox = self.boxes.entry(agent.clone()).or_default();
-        outbox.names.arrived(name);
-        Self::line_up(&mut self.turns, outbox, agent);
+        self.outbox(agent).names.arrived(name);
+        self.line_up(agent);
     }
 
     /// Requests a full scan of this outbox.
     pub fn scan(&mut self, agent: &Arc<str>) {
-        let outbox = self.boxes.entry(agent.clone()).or_default();
-        outbox.names.want_scan();
-        Self::line_up(&mut self.turns, outbox, agent);
+        self.outbox(agent).names.want_scan();
+        self.line_up(agent);
     }
 
     /// Loads the outboxes that are known to be empty. `now` is the time of the file system.
@@ -86,7 +84,7 @@ impl Outboxes {
     /// scans.
     pub fn sweep(&mut self, room: &Dir, agent: &Arc<str>) -> Result<()> {
         let time = room.stat(layout::outbox(agent))?.map(|meta| meta.changed);
-        let outbox = self.boxes.entry(agent.clone()).or_default();
+        let outbox = self.outbox(agent);
         let quiet = time.is_some() && outbox.times == [time, time];
         outbox.times = [time, outbox.times[0]];
         if !quiet {
@@ -118,7 +116,7 @@ impl Outboxes {
 
     /// Sets the picked-up file that this sender continues with before its outbox is scanned again.
     pub fn begin(&mut self, agent: &Arc<str>, claim: Option<String>) {
-        self.boxes.entry(agent.clone()).or_default().begun = claim;
+        self.outbox(agent).begun = claim;
     }
 
     /// The picked-up file that this sender continues with.
@@ -127,15 +125,15 @@ impl Outboxes {
     }
 
     /// Puts this sender at the end of the queue.
-    pub fn line_up_again(&mut self, agent: &Arc<str>) {
-        let outbox = self.boxes.entry(agent.clone()).or_default();
-        Self::line_up(&mut self.turns, outbox, agent);
+    pub fn line_up(&mut self, agent: &Arc<str>) {
+        if !std::mem::replace(&mut self.outbox(agent).in_line, true) {
+            self.turns.push_back(agent.clone());
+        }
     }
 
     /// Puts this sender at the front of the queue.
     pub fn line_up_first(&mut self, agent: &Arc<str>) {
-        let outbox = self.boxes.entry(agent.clone()).or_default();
-        if !std::mem::replace(&mut outbox.in_line, true) {
+        if !std::mem::replace(&mut self.outbox(agent).in_line, true) {
             self.turns.push_front(agent.clone());
         }
     }
@@ -182,7 +180,7 @@ impl Outboxes {
         });
         match &turn {
             Ok(_) if outbox.names.is_done() => {}
-            Ok(_) => Self::line_up(&mut self.turns, outbox, &agent),
+            Ok(_) => self.line_up(&agent),
             Err(_) => outbox.names.leave_place(&mut self.places),
         }
         Some((agent, turn))
@@ -190,10 +188,10 @@ impl Outboxes {
 
     /// Returns names that were not examined. They come first in the next turn of their outbox.
     pub fn give_back(&mut self, agent: &Arc<str>, names: Vec<OsString>) {
-        let outbox = self.boxes.entry(agent.clone()).or_default();
+        let outbox = self.outbox(agent);
         outbox.names.put_back(names);
         if !outbox.names.is_empty() {
-            Self::line_up(&mut self.turns, outbox, agent);
+            self.line_up(agent);
         }
     }
 
@@ -239,10 +237,8 @@ impl Outboxes {
             .unwrap_or_default()
     }
 
-    fn line_up(turns: &mut VecDeque<Arc<str>>, outbox: &mut Outbox, agent: &Arc<str>) {
-        if !std::mem::replace(&mut outbox.in_line, true) {
-            turns.push_back(agent.clone());
-        }
+    fn outbox(&mut self, agent: &Arc<str>) -> &mut Outbox {
+        self.boxes.entry(agent.clone()).or_default()
     }
 }
 

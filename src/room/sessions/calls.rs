@@ -1,6 +1,6 @@
 //! The activity of agents, as their sessions show it: for the roster, and for agents that leave their mail unread.
 
-use super::{holds, read};
+use super::{SessionLease, holds, read};
 use crate::base::clock::Stamp;
 use crate::disk::{Dir, layout};
 use std::cell::OnceCell;
@@ -39,37 +39,34 @@ impl SessionCalls {
         }
     }
 
+    fn lease(&self, agent: &str) -> Option<SessionLease> {
+        read(self.sessions.as_ref()?, agent)
+    }
+
+    fn open_lease(&self, agent: &str) -> Option<SessionLease> {
+        self.lease(agent).filter(|lease| !lease.ended)
+    }
+
     /// The last call of the session that speaks for this agent.
     pub fn last(&self, agent: &str) -> Option<Stamp> {
-        read(self.sessions.as_ref()?, agent)
-            .filter(|lease| !lease.ended)?
-            .last()
+        self.open_lease(agent)?.last()
     }
 
     /// The last call of the session that speaks for this agent. Calls of its background waiter do not count.
     pub fn active(&self, agent: &str) -> Option<Stamp> {
-        read(self.sessions.as_ref()?, agent)
-            .filter(|lease| !lease.ended)?
-            .active()
+        self.open_lease(agent)?.active()
     }
 
     /// Returns true if a session speaks for this agent and is not known to have ended.
     pub fn is_alive(&self, agent: &str) -> bool {
-        let lease = self
-            .sessions
-            .as_ref()
-            .and_then(|sessions| read(sessions, agent))
-            .filter(|lease| !lease.ended);
-        lease.is_some_and(|lease| {
+        self.open_lease(agent).is_some_and(|lease| {
             !lease.is_gone(&self.room) && holds::was_left(&self.room, &lease).is_none()
         })
     }
 
     /// Returns true if a session speaks for this agent, or spoke for it until it ended.
     pub fn has_session(&self, agent: &str) -> bool {
-        self.sessions
-            .as_ref()
-            .is_some_and(|sessions| read(sessions, agent).is_some())
+        self.lease(agent).is_some()
     }
 
     /// Finds out whether the session of this agent runs. `seen` is the agent's last activity.
@@ -77,11 +74,7 @@ impl SessionCalls {
         if self.held().contains(agent) {
             return SessionRunState::Running;
         }
-        let Some(lease) = self
-            .sessions
-            .as_ref()
-            .and_then(|sessions| read(sessions, agent))
-        else {
+        let Some(lease) = self.lease(agent) else {
             return SessionRunState::Unknown;
         };
         let is_last =

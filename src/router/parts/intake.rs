@@ -239,7 +239,7 @@ impl MailIntake {
             let waits = has_rest && pending.contains(&place);
             self.outboxes.begin(&agent, has_rest.then_some(claim));
             if !waits {
-                self.outboxes.line_up_again(&agent);
+                self.outboxes.line_up(&agent);
             }
         }
     }

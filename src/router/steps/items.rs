@@ -130,7 +130,7 @@ impl PickupStep<'_> {
         let mut copies = 0;
         loop {
             if filling.batch.is_full() || copies >= slice {
-                self.intake.outboxes().line_up_again(agent);
+                self.intake.outboxes().line_up(agent);
                 return Ok(());
             }
             match self.take_item(agent, tag, &files.dir, filling)? {

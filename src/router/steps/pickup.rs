@@ -395,7 +395,7 @@ impl PickupStep<'_> {
 
     fn end_file(&mut self, agent: &Arc<str>) {
         self.intake.outboxes().begin(agent, None);
-        self.intake.outboxes().line_up_again(agent);
+        self.intake.outboxes().line_up(agent);
     }
 
     /// Reports mail in the outbox of an unregistered or retired agent to the human. The files stay.
@@ -439,7 +439,7 @@ impl PickupStep<'_> {
         }
         if self.state.resume_after(&claim).is_some() {
             self.intake.outboxes().begin(&agent, Some(claim));
-            self.intake.outboxes().line_up_again(&agent);
+            self.intake.outboxes().line_up(&agent);
             return true;
         }
         let terms = self.terms_of_claim(&agent);
