@@ -215,7 +215,7 @@ fn a_rejected_address_gets_a_suggestion() {
         said("bobb")
     );
     assert!(
-        said("all_enginer").contains("did you mean all_engineer or all_lead?"),
+        said("all_enginer").contains("did you mean all_engineer, all_lead?"),
         "{}",
         said("all_enginer")
     );
