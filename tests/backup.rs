@@ -151,7 +151,7 @@ fn body(room: &Path, name: &str) -> String {
 
 #[test]
 fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     files::make_dir(world.path().join("used"));
     files::write(world.path().join("used/file"), "mine");
     assert_contains!(world.fails(2, "backup used"), "it is not empty");
@@ -165,7 +165,7 @@ fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
 // P93
 #[test]
 fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let room = backup(&world, "copy");
     let says = |words: &str| {
         world
@@ -248,7 +248,7 @@ fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
 // P93
 #[test]
 fn a_moved_room_does_not_count_as_a_copy() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let (from, to) = (world.room(""), world.path().join("moved"));
     files::rename(from, &to);
     let room = to.display().to_string();
@@ -263,7 +263,7 @@ fn a_moved_room_does_not_count_as_a_copy() {
 
 #[test]
 fn a_backup_omits_and_lists_open_files_and_links() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let half = world.drop_file("alice", "half.json", r#"{"to": "hu"#);
     let _writer = fs::File::options()
         .append(true)
@@ -339,7 +339,7 @@ fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
     if !is_root("backup") {
         return;
     }
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     for entry in walkdir::WalkDir::new(world.room("")) {
         chown(entry.expect("an entry").path(), Some(65534), Some(65534)).expect("root may");
     }

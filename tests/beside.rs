@@ -1,6 +1,6 @@
 //! Commands that run beside a test.
 
-use crate::world::{KilledChild, World};
+use crate::world::{KilledChild, Words, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -16,7 +16,7 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// Starts the program without input.
-    pub(crate) fn start(world: &World, args: &[&str]) -> Beside {
+    pub(crate) fn start(world: &World, args: &(impl Words + ?Sized)) -> Beside {
         let mut command = world.bare(args);
         command.stdin(Stdio::null());
         Beside::by(world, command)

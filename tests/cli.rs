@@ -49,7 +49,7 @@ fn a_harness_keeps_what_it_made_before() {
 
 #[test]
 fn a_room_is_found_from_a_subdirectory_and_a_missing_room_is_an_error() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let below = world.path().join("src/deep");
     files::make_dir(&below);
     world

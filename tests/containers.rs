@@ -421,7 +421,7 @@ fn rooms_that_two_containers_see_at_different_paths_are_linked_by_the_tag_of_eac
     let (Some(one), Some(other)) = (Container::new(), Container::new()) else {
         return;
     };
-    let (fit, po) = (World::with(&["alice"]), World::with(&["sintra"]));
+    let (fit, po) = (World::with("alice"), World::with("sintra"));
     let one = one.with(fit.path(), "work").with(po.path(), "beside");
     let other = other.with(po.path(), "src").with(fit.path(), "neighbour");
     for (container, directory, tag, there, known_as) in [
@@ -451,7 +451,7 @@ fn rooms_that_two_containers_see_at_different_paths_are_linked_by_the_tag_of_eac
         "{status}"
     );
     // A name is not enough where the path leads to another room.
-    let third = World::with(&["mallory"]);
+    let third = World::with("mallory");
     po.write(
         "settings.toml",
         format!("[links.fit]\naddress = {:?}\nas = \"po\"\n", third.room("")),

@@ -14,13 +14,13 @@ mod terminal;
 mod waits;
 
 use crate::beside::Beside;
-use crate::world::World;
+use crate::world::{Words, World};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
 /// Starts `mailbag exec` with these words.
-fn exec(world: &World, words: &[&str]) -> Beside {
-    by(world, world.bare(&[&["exec"], words].concat()))
+fn exec(world: &World, words: &(impl Words + ?Sized)) -> Beside {
+    by(world, world.bare(&[vec!["exec"], words.words()].concat()))
 }
 
 /// Starts the program that runs it, with open input.

@@ -37,7 +37,7 @@ struct Place {
 
 impl Place {
     fn new(routes: Routes) -> Place {
-        let mut town = Town::of(&["alice", "bob", "carol", "dave"]);
+        let mut town = Town::of("alice bob carol dave");
         town.ok("agent set carol --topic news");
         match routes {
             Routes::Daemon => town.start(&[]),
@@ -474,7 +474,7 @@ fn a_request_for_a_pass_can_be_made_with_plain_files() {
 
 #[test]
 fn a_sender_learns_how_each_recipient_will_receive_the_message() {
-    let world = World::with(&["alice", "bob", "carol", "dave", "erin"]);
+    let world = World::with("alice bob carol dave erin");
     let event = |name: &str, session: &str, agent: &str| {
         let event = json!({"hook_event_name": name, "session_id": session, "cwd": world.path()});
         world

@@ -13,7 +13,7 @@ type Accident = fn(&World);
 
 /// A room with a message in bob's inbox, a copy of its log, and then a second message.
 fn restored() -> World {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.send("alice", "bob", "one");
     copy_log(&world, "old");
     world.route("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
@@ -93,7 +93,7 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
         }
         assert!(world.fails(1, "run --once").contains(left), "{left}");
     }
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.send("alice", "human", "hello");
     copy_log(&world, "old");
     world.route("alice", "wrong.json", r#"{"to":"nobody-here","body":"x"}"#);

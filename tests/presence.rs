@@ -7,7 +7,7 @@ mod topics;
 mod waiting;
 mod who;
 
-use crate::world::{World, lossy, parse_json};
+use crate::world::{Words, World, lossy, parse_json};
 use serde_json::Value;
 
 /// A time of one day, such as `10:00`.
@@ -17,7 +17,7 @@ fn at(time: &str) -> String {
 
 /// Runs the program at that time, which must succeed.
 #[track_caller]
-fn run_at(world: &World, time: &str, args: &[&str]) -> String {
+fn run_at(world: &World, time: &str, args: &(impl Words + ?Sized)) -> String {
     let output = world
         .program(args)
         .env("MAILBAG_TEST_NOW", at(time))
@@ -25,7 +25,8 @@ fn run_at(world: &World, time: &str, args: &[&str]) -> String {
         .expect("the program runs");
     assert!(
         output.status.success(),
-        "{args:?}: {}",
+        "{:?}: {}",
+        args.words(),
         lossy(&output.stderr)
     );
     lossy(&output.stdout)
@@ -34,7 +35,7 @@ fn run_at(world: &World, time: &str, args: &[&str]) -> String {
 /// How `who` shows one agent at that time.
 #[track_caller]
 fn seen_at(world: &World, time: &str, agent: &str) -> Value {
-    let roster = parse_json(run_at(world, time, &["who", "--json"]));
+    let roster = parse_json(run_at(world, time, "who --json"));
     in_roster(&roster, agent)
 }
 

@@ -47,7 +47,7 @@ fn a_hard_link_that_stays_is_taken_after_a_while() {
 #[test]
 fn later_changes_of_files_do_not_change_a_delivered_copy() {
     // P7
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.route("alice", "x.json", r#"{"to":["bob","carol"],"body":"read"}"#);
     let sent = world.names("sent/alice");
     world.write(&format!("sent/alice/{}", sent[0]), "changed");
@@ -71,7 +71,7 @@ fn a_file_may_be_as_large_as_the_settings_say() {
 #[test]
 fn an_owner_that_the_registry_names_is_asked_for() {
     // P11
-    let world = World::with(&["bob"]).agent("alice", &["--uid", "54321"]);
+    let world = World::with("bob").agent("alice", "--uid 54321");
     world.route("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
     assert_eq!(codes(&world), ["wrong_owner"]);
 }
@@ -177,7 +177,7 @@ for line in open(sys.argv[1]):
 #[test]
 fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
     // P23, P24, P25, P26, P27
-    let world = World::with(&["alice", "bob", "old"]).agent("eng", &["--role", "engineer"]);
+    let world = World::with("alice bob old").agent("eng", "--role engineer");
     world.ok("agent retire old");
     world.drop_file(
         "alice",

@@ -148,7 +148,7 @@ fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
     if !can_be_made() {
         return;
     }
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let mut join = world.program("join alice");
     assert!(
         join.env("CLAUDE_CODE_SESSION_ID", "s1")

@@ -3,7 +3,7 @@
 
 use crate::files;
 use crate::town::so_within;
-use crate::world::{World, lossy, parse_json};
+use crate::world::{Words, World, lossy, parse_json};
 use serde_json::json;
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,12 +15,17 @@ fn room() -> World {
 
 /// Runs the program in a session of Claude Code, and returns status, standard output and standard
 /// error.
-fn in_session(world: &World, session: &str, args: &[&str]) -> (i32, String, String) {
+fn in_session(world: &World, session: &str, args: &(impl Words + ?Sized)) -> (i32, String, String) {
     at(world, session, "10:00", args)
 }
 
 /// The same at that time of one day.
-fn at(world: &World, session: &str, time: &str, args: &[&str]) -> (i32, String, String) {
+fn at(
+    world: &World,
+    session: &str,
+    time: &str,
+    args: &(impl Words + ?Sized),
+) -> (i32, String, String) {
     let mut program = world.program(args);
     program
         .env("CLAUDE_CODE_SESSION_ID", session)
@@ -35,7 +40,7 @@ fn at(world: &World, session: &str, time: &str, args: &[&str]) -> (i32, String, 
 }
 
 fn who_am_i(world: &World, session: &str) -> String {
-    let (code, out, err) = in_session(world, session, &["send", "human", "who am i", "--json"]);
+    let (code, out, err) = in_session(world, session, "send human 'who am i' --json");
     assert_eq!(code, 0, "{err}");
     let sent = parse_json(&out);
     let file = sent["file"].as_str().unwrap_or_default().to_owned();
@@ -45,14 +50,14 @@ fn who_am_i(world: &World, session: &str) -> String {
 #[test]
 fn a_session_that_joined_needs_no_as() {
     let world = room();
-    let (code, out, err) = in_session(&world, "s1", &["join", "alice"]);
+    let (code, out, err) = in_session(&world, "s1", "join alice");
     assert_eq!(
         (code, out.as_str()),
         (0, "this session is alice; 0 unread messages\n"),
         "{err}"
     );
     assert_eq!(who_am_i(&world, "s1"), "alice");
-    let (code, _, err) = in_session(&world, "s2", &["send", "human", "who am i"]);
+    let (code, _, err) = in_session(&world, "s2", "send human 'who am i'");
     assert_eq!(code, 2, "another session is nobody: {err}");
     assert_contains!(err, "mailbag join");
 }
@@ -96,11 +101,11 @@ fn take_over(world: &World) {
 fn a_second_session_is_refused_with_who_holds_the_agent() {
     // P82
     let world = room();
-    in_session(&world, "s1", &["join", "alice"]);
-    let (code, _, err) = in_session(&world, "s2", &["join", "alice"]);
+    in_session(&world, "s1", "join alice");
+    let (code, _, err) = in_session(&world, "s2", "join alice");
     assert_eq!(code, 75, "{err}");
     assert_contains!(err, "alice is held by claude session s1", "--take-over");
-    let (code, _, err) = in_session(&world, "s2", &["join", "alice", "--take-over"]);
+    let (code, _, err) = in_session(&world, "s2", "join alice --take-over");
     assert!(
         code == 2 && err.contains("only a person can take over the name of a live session"),
         "{err}"
@@ -108,7 +113,7 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
     take_over(&world);
     assert_eq!(who_am_i(&world, "s2"), "alice");
     assert_eq!(
-        in_session(&world, "s1", &["send", "human", "still me?"]).0,
+        in_session(&world, "s1", "send human 'still me?'").0,
         75,
         "the first is nobody any more"
     );
@@ -118,37 +123,37 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
 fn a_lease_lapses_when_no_call_renews_it() {
     // P80
     let world = room().settings("session_lease = \"10m\"\n");
-    at(&world, "s1", "10:00", &["join", "alice"]);
-    at(&world, "s1", "10:08", &["inbox"]);
+    at(&world, "s1", "10:00", "join alice");
+    at(&world, "s1", "10:08", "inbox");
     assert_eq!(
-        at(&world, "s2", "10:17", &["join", "alice"]).0,
+        at(&world, "s2", "10:17", "join alice").0,
         75,
         "renewed nine minutes ago"
     );
-    assert_eq!(at(&world, "s2", "10:18", &["join", "alice"]).0, 0);
+    assert_eq!(at(&world, "s2", "10:18", "join alice").0, 0);
 }
 
 #[test]
 fn the_session_of_a_process_that_has_ended_holds_nothing() {
     // P80
     let world = room();
-    in_session(&world, "s1", &["join", "alice"]);
+    in_session(&world, "s1", "join alice");
     let mut lease = world.read("sessions/alice.json");
     // No process was started before the machine was.
     lease["process"]["started"] = json!(0);
     world.write("sessions/alice.json", lease.to_string());
-    assert_eq!(in_session(&world, "s2", &["join", "alice"]).0, 0);
+    assert_eq!(in_session(&world, "s2", "join alice").0, 0);
 }
 
 #[test]
 fn a_session_has_one_agent_at_a_time() {
     // P82
     let world = room();
-    in_session(&world, "s1", &["join", "alice"]);
-    in_session(&world, "s1", &["join", "bob"]);
+    in_session(&world, "s1", "join alice");
+    in_session(&world, "s1", "join bob");
     assert_eq!(who_am_i(&world, "s1"), "bob");
     assert_eq!(
-        in_session(&world, "s2", &["join", "alice"]).0,
+        in_session(&world, "s2", "join alice").0,
         0,
         "alice is free again"
     );
@@ -157,10 +162,10 @@ fn a_session_has_one_agent_at_a_time() {
 #[test]
 fn a_new_agent_is_registered_only_with_its_role() {
     let world = room();
-    let (code, _, err) = in_session(&world, "s1", &["join", "alicia"]);
+    let (code, _, err) = in_session(&world, "s1", "join alicia");
     assert_eq!(code, 3, "a typing error makes no agent: {err}");
     assert_contains!(err, "alice");
-    let (code, out, _) = in_session(&world, "s1", &["join", "carol", "--role", "tester"]);
+    let (code, out, _) = in_session(&world, "s1", "join carol --role tester");
     assert_eq!(
         (code, out.as_str()),
         (
@@ -170,7 +175,7 @@ fn a_new_agent_is_registered_only_with_its_role() {
     );
     assert_eq!(world.json("agent show carol")["role"], "tester");
     assert_eq!(
-        in_session(&world, "s2", &["join", "carol", "--role", "baker"]).0,
+        in_session(&world, "s2", "join carol --role baker").0,
         2,
         "carol is no baker"
     );
@@ -215,8 +220,8 @@ fn a_joined_name_takes_precedence_over_the_variable_but_not_over_as() {
 
 #[test]
 fn a_command_that_runs_as_an_agent_inside_of_a_session_is_that_agent() {
-    let world = World::with(&["alice", "bob", "carol"]);
-    in_session(&world, "s1", &["join", "alice"]);
+    let world = World::with("alice bob carol");
+    in_session(&world, "s1", "join alice");
     let program = world.bare("").get_program().to_string_lossy().into_owned();
     let args = [
         "exec", "--id", "bob", "--", &program, "send", "carol", "who am i",
@@ -230,7 +235,7 @@ fn a_command_that_runs_as_an_agent_inside_of_a_session_is_that_agent() {
 fn an_agent_is_not_free_while_something_of_its_session_lives() {
     // P99
     let world = room().settings("session_lease = \"1s\"\n");
-    at(&world, "s1", "10:00", &["join", "alice"]);
+    at(&world, "s1", "10:00", "join alice");
     let mut wait = world.bare("wait --timeout 1h");
     wait.env("CLAUDE_CODE_SESSION_ID", "s1")
         .env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
@@ -243,13 +248,13 @@ fn an_agent_is_not_free_while_something_of_its_session_lives() {
     world.wait("it waits", || {
         std::fs::read_dir(&holds).is_ok_and(|holds| holds.count() == 1)
     });
-    let (code, _, err) = at(&world, "s2", "11:00", &["join", "alice"]);
+    let (code, _, err) = at(&world, "s2", "11:00", "join alice");
     assert!(
         code == 75 && err.contains("alice is held by claude session s1"),
         "{err}"
     );
     wait.kill().and_then(|()| wait.wait()).expect("it ends");
-    let (code, _, err) = at(&world, "s2", "11:00", &["join", "alice"]);
+    let (code, _, err) = at(&world, "s2", "11:00", "join alice");
     assert_eq!(code, 0, "what was killed holds nothing: {err}");
     assert_eq!(
         std::fs::read_dir(&holds).expect("a directory").count(),
@@ -262,9 +267,9 @@ fn an_agent_is_not_free_while_something_of_its_session_lives() {
 fn a_session_learns_that_its_agent_was_taken_over() {
     // P99
     let world = room();
-    in_session(&world, "s1", &["join", "alice"]);
+    in_session(&world, "s1", "join alice");
     take_over(&world);
-    let (code, _, err) = in_session(&world, "s1", &["inbox"]);
+    let (code, _, err) = in_session(&world, "s1", "inbox");
     assert_eq!(code, 75, "{err}");
     assert_contains!(err, "no longer alice: claude session s2");
     // A session that reads its inbox without a lease gets mail.
@@ -276,7 +281,7 @@ fn a_session_learns_that_its_agent_was_taken_over() {
         body.starts_with("claude session s1") && body.contains("is no longer alice"),
         "{body}"
     );
-    in_session(&world, "s1", &["join", "bob"]);
+    in_session(&world, "s1", "join bob");
     assert_eq!(who_am_i(&world, "s1"), "bob");
 }
 
@@ -290,7 +295,7 @@ fn torn_and_foreign_leases_are_ignored() {
         r#"{"agent":"alice","client":"x","session":"s1","since":"","last":""}"#,
     );
     world.write("sessions/notes.txt", "mine");
-    assert_eq!(in_session(&world, "s1", &["join", "alice"]).0, 0);
+    assert_eq!(in_session(&world, "s1", "join alice").0, 0);
     assert_eq!(who_am_i(&world, "s1"), "alice");
     assert_eq!(world.text("sessions/notes.txt"), "mine");
 }
@@ -310,14 +315,14 @@ fn leases_can_be_deleted_at_any_time_and_no_mail_depends_on_them() {
     assert_eq!(world.bodies("alice"), ["meanwhile"]);
     assert_contains!(hook("UserPromptSubmit"), "meanwhile");
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
-    in_session(&world, "s2", &["join", "bob"]);
+    in_session(&world, "s2", "join bob");
     files::remove_file(world.room("sessions/bob.json"));
     assert_eq!(
-        in_session(&world, "s2", &["inbox"]).0,
+        in_session(&world, "s2", "inbox").0,
         2,
         "who joined has to join again"
     );
-    assert_eq!(in_session(&world, "s2", &["join", "bob"]).0, 0);
+    assert_eq!(in_session(&world, "s2", "join bob").0, 0);
 }
 
 #[test]
@@ -364,10 +369,10 @@ fn a_call_of_its_session_is_a_sign_of_life() {
 #[test]
 fn sessions_take_their_names_from_the_names_of_the_room() {
     // P404
-    let world = World::with(&["alice"]).agent("bob", &["--name", "Douro"]);
+    let world = World::with("alice").agent("bob", "--name Douro");
     let world = world.settings("names = [\"Sintra\", \"Douro\", \"Tejo\"]\n");
     let named = |session: &str| {
-        let (code, out, err) = in_session(&world, session, &["join"]);
+        let (code, out, err) = in_session(&world, session, "join");
         assert_eq!(code, 0, "{err}");
         out
     };

@@ -5,7 +5,7 @@
 
 use super::world::{Router, World, skip};
 use crate::files;
-use crate::world::lossy;
+use crate::world::{Words, lossy};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -36,9 +36,10 @@ impl Deref for Town {
 
 impl Town {
     /// A room of these agents; the router does not run yet.
-    pub(crate) fn of(agents: &[&str]) -> Town {
+    pub(crate) fn of(agents: &(impl Words + ?Sized)) -> Town {
         Town::with(
             &agents
+                .words()
                 .iter()
                 .map(|id| json!({"id": id}))
                 .collect::<Vec<_>>(),
@@ -47,7 +48,7 @@ impl Town {
 
     /// A room with the agents alice and bob.
     pub(crate) fn alice_and_bob() -> Town {
-        Town::of(&["alice", "bob"])
+        Town::of("alice bob")
     }
 
     /// A room with agents, each with its entry of the registry.

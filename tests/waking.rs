@@ -457,7 +457,7 @@ fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
 
 #[test]
 fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     for (how, wake) in [
         ("codex", json!({"by": "codex"})),
         ("nobody", json!({"by": "nobody"})),

@@ -109,20 +109,20 @@ impl World {
     }
 
     /// A world with these agents, without roles.
-    pub(crate) fn with(agents: &[&str]) -> World {
+    pub(crate) fn with(agents: &(impl Words + ?Sized)) -> World {
         let world = World::new();
-        world.ok(&[&["agent", "add"], agents].concat());
+        world.ok(&[vec!["agent", "add"], agents.words()].concat());
         world
     }
 
     /// A room with the agents alice and bob.
     pub(crate) fn alice_and_bob() -> World {
-        World::with(&["alice", "bob"])
+        World::with("alice bob")
     }
 
     /// Adds an agent with these options of `agent add`.
-    pub(crate) fn agent(self, id: &str, fields: &[&str]) -> World {
-        self.ok(&[&["agent", "add", id], fields].concat());
+    pub(crate) fn agent(self, id: &str, fields: &(impl Words + ?Sized)) -> World {
+        self.ok(&[vec!["agent", "add", id], fields.words()].concat());
         self
     }
 

@@ -89,7 +89,7 @@ fn ask_ends_with_75_at_its_timeout_and_the_approval_stays_open() {
 #[test]
 fn decide_says_what_is_wrong() {
     // P136
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.mail(
         "alice",
         "a.json",

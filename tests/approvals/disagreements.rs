@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const SETTINGS: &str = "[escalation]\nattempts = 2\nsupervisor = \"lead\"\nwithin = \"30m\"\n";
 
 fn room() -> World {
-    let world = World::with(&["alice", "bob", "carol", "lead"]);
+    let world = World::with("alice bob carol lead");
     world.write("settings.toml", SETTINGS);
     world
 }
@@ -141,11 +141,7 @@ fn without_a_supervisor_the_human_is_asked_immediately() {
         json!({"to": "alice", "type": "decision", "thread_id": "db", "body": "sqlite"}),
     );
     assert_eq!(of_type(&world, "bob", "decision").len(), 1);
-    let pending = parse_json(super::run_at(
-        &world,
-        3,
-        &["pending", "--as", "human", "--json"],
-    ));
+    let pending = parse_json(super::run_at(&world, 3, "pending --as human --json"));
     assert_eq!(pending["items"], json!([]));
 }
 
@@ -176,7 +172,7 @@ fn two_objections_to_one_proposal_are_one_round_and_other_messages_do_not_count(
 #[test]
 fn without_the_setting_nothing_is_passed_on() {
     // P139
-    let world = World::with(&["alice", "bob", "lead"]);
+    let world = World::with("alice bob lead");
     disagree(&world);
     say(
         &world,

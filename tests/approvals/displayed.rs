@@ -19,7 +19,7 @@ fn hidden(world: &World, id: &str) -> String {
 #[test]
 fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command() {
     // P248
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let (first, second) = (hidden(&world, "one"), hidden(&world, "two"));
     assert_ne!(first, second);
     for digest in [json!(second), json!("0".repeat(64)), json!("x"), json!(7)] {
@@ -57,7 +57,7 @@ fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command()
 #[test]
 fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing() {
     // P248
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let digest = hidden(&world, "one");
     let item = world.json("pending --as human")["items"][0].clone();
     let text = item["text"].as_str().expect("the text");
@@ -85,7 +85,7 @@ fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing(
 #[test]
 fn the_command_shows_the_whole_text_at_a_terminal_and_asks_once() {
     // P248
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     hidden(&world, "one");
     for (typed, code, kinds) in [
         ("n\n", 1, &["ask"][..]),

@@ -11,7 +11,7 @@ use std::process::Output;
 
 /// A room with a signed approval `d` from alice.
 fn asked() -> World {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     ask(&world, "d");
     world
 }
@@ -115,7 +115,7 @@ fn pins(world: &World) -> Vec<bool> {
 #[test]
 fn a_session_of_a_client_cannot_act_as_the_human() {
     // P135
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.route("alice", "a.json", approval("d", json!("human"), json!({})));
     for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "GEMINI_CLI"] {
         for command in [

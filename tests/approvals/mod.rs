@@ -10,7 +10,7 @@ mod rules;
 
 use crate::files;
 use crate::town::listing;
-use crate::world::{World, parse_json};
+use crate::world::{Words, World, parse_json};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -25,22 +25,22 @@ pub(crate) fn time(minutes: u64) -> String {
 }
 
 fn room() -> World {
-    World::with(&["alice", "bob", "carol"])
+    World::with("alice bob carol")
 }
 
 /// Delivers the waiting mail, at this time.
 #[track_caller]
 pub(crate) fn pass(world: &World, minutes: u64) {
-    run_at(world, minutes, &["run", "--once"]);
+    run_at(world, minutes, "run --once");
 }
 
 /// Runs the program at this time.
 #[track_caller]
-pub(crate) fn run_at(world: &World, minutes: u64, args: &[&str]) -> String {
+pub(crate) fn run_at(world: &World, minutes: u64, args: &(impl Words + ?Sized)) -> String {
     let set_time = |command: &mut assert_cmd::Command| {
         command.env("MAILBAG_TEST_NOW", time(minutes));
     };
-    world.run_with(args, set_time).ok(args)
+    world.run_with(args, set_time).ok(&args.words())
 }
 
 /// An agent drops a message at this time.

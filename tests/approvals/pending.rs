@@ -228,7 +228,7 @@ fn a_pending_item_is_removed_when_it_is_settled() {
         json!({"type": "ack", "refs": ["alice/e"], "status": "acknowledged"}),
     );
     say(&world, 8, "human", decision("alice/d", "yes"));
-    run_at(&world, 9, &["read", "--as", "bob", "--all"]);
+    run_at(&world, 9, "read --as bob --all");
     assert_eq!(pending(&world, 10, "bob"), []);
     assert_eq!(pending(&world, 10, "human"), []);
     let file: Value = world.read("pending.json");
@@ -259,15 +259,7 @@ fn a_dismissed_item_is_removed_only_for_the_agent_that_dismissed_it() {
     run_at(
         &world,
         2,
-        &[
-            "dismiss",
-            "alice/d",
-            "alice/q",
-            "--as",
-            "bob",
-            "--note",
-            "settled by phone",
-        ],
+        "dismiss alice/d alice/q --as bob --note 'settled by phone'",
     );
     assert_eq!(pending(&world, 3, "bob"), []);
     assert_eq!(pending(&world, 3, "carol").len(), 1);
@@ -286,14 +278,11 @@ fn a_pending_item_of_an_inactive_sender_is_marked() {
         json!({"to": "bob", "type": "question", "body": "Which port?"}),
     );
     let inactive = |minutes| {
-        let text = run_at(&world, minutes, &["pending", "--json", "--as", "bob"]);
+        let text = run_at(&world, minutes, "pending --json --as bob");
         parse_json(&text)["items"][0]["inactive"].clone()
     };
     assert_eq!((inactive(1), inactive(600)), (json!(false), json!(true)));
-    assert_contains!(
-        run_at(&world, 600, &["pending", "--as", "bob"]),
-        "10h ago, inactive"
-    );
+    assert_contains!(run_at(&world, 600, "pending --as bob"), "10h ago, inactive");
 }
 
 #[test]
@@ -346,7 +335,7 @@ fn pending_shows_a_sender_s_text_in_one_line_without_control_characters() {
         approval("d", json!("bob"), json!({"subject": title})),
     );
     pass(&world, 0);
-    let shown = run_at(&world, 1, &["pending", "--as", "bob"]);
+    let shown = run_at(&world, 1, "pending --as bob");
     assert_eq!(shown.lines().count(), 2, "{shown}");
     assert!(
         !shown.contains(['\u{1b}', '\u{202e}', '\u{2028}']),
@@ -359,10 +348,10 @@ fn status_counts_what_needs_the_human() {
     let world = room();
     say(&world, 0, "alice", approval("d", json!("human"), json!({})));
     assert_contains!(
-        run_at(&world, 180, &["status"]),
+        run_at(&world, 180, "status"),
         "1 item, oldest 3h ago; see `mailbag pending --as human`"
     );
-    let status = parse_json(run_at(&world, 180, &["status", "--json"]));
+    let status = parse_json(run_at(&world, 180, "status --json"));
     assert_eq!(
         status["needs_human"],
         json!({"items": 1, "oldest": "2026-11-21T10:00:00.000001Z"})
@@ -423,7 +412,7 @@ fn a_flood_of_questions_to_all_agents_is_limited() {
 #[test]
 fn an_agent_dismisses_an_approval_that_was_passed_on_to_it() {
     // P133, P137
-    let world = World::with(&["alice", "bob", "chief"]);
+    let world = World::with("alice bob chief");
     world.ok("agent set bob --supervisor chief");
     let terms = json!({"deadline": "30m", "on_deadline": "escalate"});
     say(&world, 0, "alice", approval("d", json!("bob"), terms));
@@ -447,7 +436,7 @@ fn an_agent_dismisses_an_approval_that_was_passed_on_to_it() {
 #[test]
 fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
     // P137
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     say(
         &world,
         0,

@@ -27,7 +27,7 @@ fn start_router(town: &mut Town) {
 #[test]
 fn a_router_continues_while_the_archiver_packs_its_old_segments() {
     // P72
-    let mut town = Town::of(&["alice", "bob", "carol"]).quick();
+    let mut town = Town::of("alice bob carol").quick();
     start_router(&mut town);
     let (stop, packed) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {

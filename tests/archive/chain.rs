@@ -62,7 +62,7 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
 #[test]
 fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     // P68
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     letter(&world, 0);
     world.drop_file("alice", "x.json", r#"{"to":"carol","body":"waits"}"#);
     files::rename(world.room("inbox/carol"), world.room("elsewhere"));

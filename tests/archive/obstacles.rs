@@ -56,7 +56,7 @@ fn links_directories_and_fifos_are_left_alone() {
 
 #[test]
 fn a_file_that_is_open_for_writing_waits_for_the_next_archiver() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let path = world.write("inbox/bob/seen/notes.json", "{");
     let mut writer = fs::File::options()
         .append(true)
@@ -261,7 +261,7 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
     if !is_root("a hard link to another user's file") {
         return;
     }
-    let world = World::with(&["mallory"]);
+    let world = World::with("mallory");
     let nobody = 65_534;
     chown(world.room("outbox/mallory"), Some(nobody), None).expect("root may");
     let secret = world.path().join("secret.json");

@@ -113,7 +113,7 @@ fn unread_mail_taken_mail_and_what_has_another_name_stays() {
 
 #[test]
 fn mail_is_archived_under_the_month_of_its_acceptance() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     world.write("inbox/bob/seen/20260930T235959.999999Z-alice-a.json", "{}");
     world.write(
         "inbox/bob/expired/20261001T000000.000000Z-alice-b.json",
@@ -193,7 +193,7 @@ fn a_second_archiver_is_rejected_while_one_runs() {
 #[cfg(feature = "failpoints")]
 #[test]
 fn many_files_are_split_into_several_packs_without_loss() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let seen = world.room("inbox/bob/seen");
     for n in 0..250 {
         files::write(

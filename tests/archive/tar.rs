@@ -69,7 +69,7 @@ fn write(world: &World, name: &[u8], content: &[u8], nanos: i64) -> PathBuf {
 #[test]
 fn tar_restores_every_file_with_its_time_and_mode() {
     // P70
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let now = 1_764_000_000_123_456_789;
     let long = [b'x'; 255];
     let names: Vec<Vec<u8>> = [
@@ -147,7 +147,7 @@ fn tar_restores_every_file_with_its_time_and_mode() {
 
 #[test]
 fn hard_links_are_packed_as_files() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let one = write(&world, b"one.json", b"{}", 1);
     let two = one.with_file_name("two.json");
     fs::hard_link(&one, &two).expect("one file system");

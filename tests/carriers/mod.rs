@@ -44,8 +44,8 @@ impl Pair {
     }
 
     pub(super) fn untrusted() -> Pair {
-        let fit = World::new().agent("alice", &[]).agent("anna", &[]);
-        let po = World::new().agent("sintra", &[]).agent("bob", &[]);
+        let fit = World::new().agent("alice", "").agent("anna", "");
+        let po = World::new().agent("sintra", "").agent("bob", "");
         let bin = tempfile::Builder::new()
             .prefix("mailbag-bin-")
             .tempdir()

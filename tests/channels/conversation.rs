@@ -120,7 +120,7 @@ fn a_conversation_has_every_field_of_the_logged_messages() {
 
 #[test]
 fn a_line_of_a_conversation_is_a_message_that_can_be_dropped_again() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.route(
         "alice",
         "1.json",

@@ -108,7 +108,7 @@ fn the_human_gets_foreign_lines_without_a_registered_sender() {
 #[test]
 fn a_router_that_runs_notices_before_it_writes_the_next_line() {
     // P54
-    let town = Town::of(&["alice", "bob", "carol"]).run();
+    let town = Town::of("alice bob carol").run();
     for n in 0..5 {
         town.mail(
             "alice",
@@ -141,7 +141,7 @@ fn a_router_that_runs_notices_before_it_writes_the_next_line() {
 #[test]
 fn foreign_lines_between_router_lines_are_all_kept_and_no_router_line_is_lost() {
     const LINES: usize = 40;
-    let town = Town::of(&["alice", "bob", "carol"]).quick().run();
+    let town = Town::of("alice bob carol").quick().run();
     town.mail(
         "alice",
         "first.json",

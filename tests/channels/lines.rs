@@ -18,7 +18,7 @@ fn lines(messages: &[&str]) -> String {
 #[test]
 fn each_line_is_a_message_and_the_file_is_kept_once() {
     // P55
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let text = lines(&[
         r#"{"t":"2026-11-21T10:00:00Z","sender":"alice","type":"msg","content":"one","addressed":["bob"]}"#,
         "",

@@ -5,10 +5,7 @@ use crate::world::World;
 use serde_json::json;
 
 fn team() -> World {
-    World::alice_and_bob().agent(
-        "agent_engineer_1_ab",
-        &["--role", "engineer", "--name", "Sintra"],
-    )
+    World::alice_and_bob().agent("agent_engineer_1_ab", "--role engineer --name Sintra")
 }
 
 #[test]

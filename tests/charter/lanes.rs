@@ -20,7 +20,7 @@ fn reached(world: &World, address: &str) -> (Vec<String>, String) {
 #[test]
 fn a_lane_reaches_its_owners_by_its_address_its_name_and_a_mention() {
     // P170
-    let town = Town::of(&["alice", "bob", "carol", "dave"]).quick();
+    let town = Town::of("alice bob carol dave").quick();
     town.write("charter.md", TEXT);
     let town = town.run();
     for (n, message) in [

@@ -12,7 +12,7 @@ const TEXT: &str = "# Our charter\n\n## Goals\n- Sign in with a passkey\n\n## La
 
 #[test]
 fn a_charter_is_shown_and_parsed() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.write("charter.md", TEXT);
     let shown = world.ok("charter");
     for line in [
@@ -53,7 +53,7 @@ fn the_template_is_written_once() {
 
 #[test]
 fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.write(
         "charter.md",
         "## Goals\n- one\n## Lanes\n- web alice\n- docs: alcie\n- ops: alice\n",
@@ -83,7 +83,7 @@ fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
 
 #[test]
 fn an_invalid_charter_is_reported_and_blocks_no_command() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let charter = world.room("charter.md");
     let clear = || {
         let _ = std::fs::remove_dir(&charter);

@@ -58,7 +58,7 @@ fn an_unreadable_charter_is_pending_and_mail_continues_until_it_is_readable() {
 
 #[test]
 fn a_moved_and_an_archived_room_know_their_charter() {
-    let mut town = Town::of(&["alice", "bob", "carol"]).run();
+    let mut town = Town::of("alice bob carol").run();
     town.write("charter.md", TEXT);
     town.wait_for_mail("human", 1);
     town.stop();
@@ -86,7 +86,7 @@ fn a_moved_and_an_archived_room_know_their_charter() {
 
 #[test]
 fn a_person_with_a_strict_umask_writes_and_reads_it() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let program = assert_cmd::cargo::cargo_bin!("mailbag")
         .display()
         .to_string();

@@ -315,11 +315,7 @@ fn the_list_shows_claims_waiting_claims_and_offers() {
 #[test]
 fn a_claim_that_has_lapsed_without_a_router_is_free() {
     let world = office();
-    super::run_at(
-        &world,
-        0,
-        &["claim", "src", "--lease", "10m", "--as", "alice"],
-    );
+    super::run_at(&world, 0, "claim src --lease 10m --as alice");
     let at = |minutes, args: &[&str]| world.run_env(args, "MAILBAG_TEST_NOW", time(minutes));
     assert_eq!(at(9, &["claims", "src", "--as", "bob"]).code, 1);
     assert_eq!(at(11, &["claims", "src", "--as", "bob"]).code, 0);
@@ -478,7 +474,7 @@ fn a_closed_standard_output_does_not_change_the_decision() {
 
 #[test]
 fn thousands_of_claims_are_listed_and_asked_about() {
-    let world = World::with(&["zed"]);
+    let world = World::with("zed");
     for n in 0..10 {
         world.ok(&["agent", "add", &format!("a{n}")]);
         let lines: String = (0..100)

@@ -60,7 +60,7 @@ fn a_deleted_damaged_or_foreign_file_is_made_again_and_believed_by_nobody() {
 #[test]
 fn readers_add_the_records_behind_the_file() {
     // P125
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     say(&world, 0, "alice", claim(&["src"]));
     let old = files::read(world.room("claims.json"));
     say(

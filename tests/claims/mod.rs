@@ -14,13 +14,13 @@ use crate::world::World;
 use serde_json::{Value, json};
 
 fn office() -> World {
-    World::with(&["alice", "bob", "carol"])
+    World::with("alice bob carol")
 }
 
 /// Delivers the waiting mail, at this time.
 #[track_caller]
 fn pass(world: &World, minutes: u64) {
-    run_at(world, minutes, &["run", "--once"]);
+    run_at(world, minutes, "run --once");
     ledger::check(world);
 }
 

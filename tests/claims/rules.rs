@@ -429,7 +429,7 @@ fn everything_is_released_and_handed_over_by_its_own_word() {
 #[test]
 fn the_human_and_a_steward_release_a_claim_and_its_owner_is_notified() {
     // P121
-    let world = office().agent("lead", &["--capability", "steward"]);
+    let world = office().agent("lead", "--capability steward");
     say(&world, 0, "alice", claim(&["src", "docs"]));
     let over =
         json!({"type": "release", "of": "alice", "claims": ["src"], "body": "you are on leave"});

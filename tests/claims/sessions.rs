@@ -332,7 +332,7 @@ fn the_end_of_a_killed_exec_command_releases_its_claims() {
 
 #[test]
 fn a_command_without_claims_leaves_nothing_behind() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.ok("exec --id alice -- true");
     assert_eq!(
         (holds(&world).len(), world.names("sessions")),

@@ -5,17 +5,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn agents_are_added_with_their_boxes_and_shown() {
-    let world = World::new().agent(
-        "alice",
-        &[
-            "--role",
-            "engineer",
-            "--name",
-            "auto",
-            "--capability",
-            "rust,web",
-        ],
-    );
+    let world = World::new().agent("alice", "--role engineer --name auto --capability rust,web");
     let alice = world.json("agent show alice");
     assert_eq!(
         (alice["role"].as_str(), alice["name"].as_str()),
@@ -25,13 +15,13 @@ fn agents_are_added_with_their_boxes_and_shown() {
     assert!(world.room("outbox/alice").is_dir() && world.room("inbox/alice/seen").is_dir());
     // Found by the display name, in any letter case.
     assert_eq!(world.json("agent show Alder")["id"], "alice");
-    let world = world.agent("bob", &["--name", "auto"]);
+    let world = world.agent("bob", "--name auto");
     assert_eq!(world.json("agent show bob")["name"], "aspen");
 }
 
 #[test]
 fn a_registry_that_would_be_wrong_is_not_written() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let before = world.everything();
     assert_contains!(world.fails(65, "agent add bob alice"), "alice");
     assert_contains!(world.fails(65, "agent add all_things"), "reserved");
@@ -46,7 +36,7 @@ fn a_registry_that_would_be_wrong_is_not_written() {
 
 #[test]
 fn agent_set_changes_and_removes_fields_and_keeps_unknown_ones() {
-    let world = World::new().agent("alice", &["--role", "engineer", "--topic", "auth"]);
+    let world = World::new().agent("alice", "--role engineer --topic auth");
     let mut registry = world.read("registry.json");
     registry["agents"][1]["colour"] = "green".into();
     world.write("registry.json", registry.to_string());
@@ -70,9 +60,9 @@ fn agent_set_changes_and_removes_fields_and_keeps_unknown_ones() {
 #[test]
 fn agent_list_filters_agents_and_agent_roles_counts_them() {
     let world = World::new()
-        .agent("e1", &["--role", "engineer", "--capability", "rust"])
-        .agent("e2", &["--role", "engineer", "--status", "busy"])
-        .agent("w1", &["--role", "writer"]);
+        .agent("e1", "--role engineer --capability rust")
+        .agent("e2", "--role engineer --status busy")
+        .agent("w1", "--role writer");
     let ids = |args: &[&str]| {
         let list = world.items(&[&["agent", "list"], args].concat());
         let ids = list
@@ -141,9 +131,9 @@ fn agents_can_be_added_by_many_processes_at_the_same_time() {
 #[test]
 fn explain_says_who_and_why_not() {
     let world = World::new()
-        .agent("alice", &["--role", "engineer"])
-        .agent("bob", &["--role", "engineer"])
-        .agent("carol", &[]);
+        .agent("alice", "--role engineer")
+        .agent("bob", "--role engineer")
+        .agent("carol", "");
     assert_contains!(
         world.ok("send --dry-run all_engineers '' --as alice"),
         "reaches bob (role)",

@@ -31,7 +31,7 @@ fn candidates(world: &World, shell: &str, comp_type: &str, words: &[&str]) -> Ve
 
 #[test]
 fn agents_addresses_and_unread_messages_are_offered() {
-    let world = World::alice_and_bob().agent("betty", &["--role", "builder", "--topic", "release"]);
+    let world = World::alice_and_bob().agent("betty", "--role builder --topic release");
     assert_eq!(offered(&world, &["read", "--as", "b"]), ["bob", "betty"]);
     for words in [
         &["agent", "show", "b"][..],

@@ -72,7 +72,7 @@ fn status_and_who_count_the_same_unread_messages() {
 
 #[test]
 fn status_shows_blocked_items_even_with_a_broken_registry() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let reason = "cannot deliver to inbox/alice: No space left on device";
     let lines = json!([{"path": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
     world.write("spool/waiting.json", lines.to_string());
@@ -213,7 +213,7 @@ fn a_router_prints_its_room_delivers_mail_and_ends_cleanly() {
 
 #[test]
 fn the_router_notifies_the_service_manager_when_it_watches() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let socket = world.path().join("notify.sock");
     let listener = std::os::unix::net::UnixDatagram::bind(&socket).expect("a socket");
     listener
@@ -236,7 +236,7 @@ fn the_router_notifies_the_service_manager_when_it_watches() {
 #[test]
 fn status_shows_a_pending_file_with_a_non_utf_8_name() {
     use std::os::unix::ffi::OsStrExt;
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let name = std::ffi::OsStr::from_bytes(b"unfinish\xe9d.json");
     files::write(world.room("outbox/alice").join(name), "{\"to\":");
     world.pass();

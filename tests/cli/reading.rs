@@ -95,7 +95,7 @@ fn printed_texts_of_agents_have_no_control_characters() {
 
 #[test]
 fn every_file_in_an_inbox_can_be_read() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     world.write("inbox/bob/a.json", "not JSON \u{1b}[31m");
     world.write("inbox/bob/b.json", r#"{"body": "by hand"}"#);
     world.write("inbox/bob/.hidden.json", "{}");

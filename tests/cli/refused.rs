@@ -258,7 +258,7 @@ fn status_names_the_command_that_fixes_each_problem() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
-    let calm = World::with(&["alice"]);
+    let calm = World::with("alice");
     assert_contains!(calm.ok("status"), "undelivered none");
 }
 

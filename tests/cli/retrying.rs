@@ -260,7 +260,7 @@ fn each_line_that_is_rejected_again_can_be_retried_by_itself() {
 #[test]
 fn a_retry_in_another_form_of_file_is_a_duplicate() {
     // P290
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let text = r#"{"to": "carl", "body": "one"}"#;
     world.route("alice", "m.json", text);
     world.ok("agent add carl");
@@ -309,7 +309,7 @@ fn a_line_that_was_rejected_in_a_retry_of_its_file_is_delivered_once() {
 
 #[test]
 fn a_retry_is_listed_by_the_name_of_the_first_file() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     for (name, lines) in [("m.ndjson", 2), ("one.json", 1)] {
         world.drop_file("alice", name, "{\"to\": \"bbo\"}\n".repeat(lines));
     }

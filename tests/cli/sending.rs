@@ -26,9 +26,9 @@ fn the_sender_is_named_or_known_from_the_environment() {
 
 #[test]
 fn send_rejects_an_agent_that_cannot_send_before_it_writes() {
-    let world = World::with(&["bob"])
-        .agent("alice", &["--uid", "54321"])
-        .agent("carol", &["--status", "retired"]);
+    let world = World::with("bob")
+        .agent("alice", "--uid 54321")
+        .agent("carol", "--status retired");
     assert_contains!(world.fails(65, "send bob hi --as alice"), "user 54321");
     assert_contains!(
         world.fails(65, "send bob hi --as carol"),
@@ -45,7 +45,7 @@ fn send_rejects_an_agent_that_cannot_send_before_it_writes() {
 
 #[test]
 fn an_open_room_takes_mail_from_whoever_writes() {
-    let world = World::with(&["bob"]).settings("admission = \"open\"\n");
+    let world = World::with("bob").settings("admission = \"open\"\n");
     world.send("agent_writer_1_x", "bob", "hello");
     assert_eq!(world.bodies("bob"), ["hello"]);
     assert_eq!(world.json("agent show agent_writer_1_x")["role"], "writer");
@@ -76,7 +76,7 @@ fn send_does_not_write_a_message_that_the_router_would_reject() {
 
 #[test]
 fn the_body_is_the_last_word_or_comes_from_a_pipe() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.ok("send bob carol 'to both' --as alice");
     world
         .pipe("send bob --as alice", "piped\nin two lines\n")

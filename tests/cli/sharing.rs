@@ -12,7 +12,7 @@ fn file(world: &World, name: &str, content: impl AsRef<[u8]>) -> String {
 
 #[test]
 fn share_copies_a_file_into_the_context_and_announces_it_to_all() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let notes = file(&world, "notes.md", "# Ports\n");
     let said = world.ok(&[
         "share",

@@ -28,7 +28,7 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
 
 #[test]
 fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all() {
-    let world = World::alice_and_bob().agent("carol", &["--role", "tester"]);
+    let world = World::alice_and_bob().agent("carol", "--role tester");
     let check = |message: serde_json::Value| {
         let ran = world.pipe(
             "send --dry-run --file - --as alice --json",

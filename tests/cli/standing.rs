@@ -87,7 +87,7 @@ fn an_error_after_sending_names_the_id_and_the_place_of_the_message() {
 
 #[test]
 fn a_command_that_has_done_nothing_yet_says_what_failed_alone() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let (code, said) = to_a_full_disk(&world, &["status"]);
     assert_eq!((code, said.contains("do not send")), (75, false), "{said}");
 }

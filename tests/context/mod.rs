@@ -14,7 +14,7 @@ const CHARTER: &str = "## Goals\n- Sign in with a passkey\n## Lanes\n- web: alic
 
 /// A room with a charter, an open thread, a decision, claims and shared files.
 fn room() -> Town {
-    let town = Town::of(&["alice", "bob", "carol"]).quick();
+    let town = Town::of("alice bob carol").quick();
     town.write("charter.md", CHARTER);
     town.write(
         "context/research/passkeys.md",
@@ -157,7 +157,7 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
 
 #[test]
 fn an_empty_room_an_unidentified_session_and_a_stranger() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let text = world.ok("context --as alice");
     assert_eq!(text.lines().count(), 1, "{text}");
     let unnamed = world.run_env("context", "MAILBAG_TEST_ANCESTRY", "unknown");
@@ -168,7 +168,7 @@ fn an_empty_room_an_unidentified_session_and_a_stranger() {
 
 #[test]
 fn links_fifos_and_drafts_among_the_shared_files_are_not_followed_and_nothing_hangs() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.write("context/a/real.md", "real");
     world.write("context/a/.tmp-draft", "draft");
     world.write("secret", "secret");

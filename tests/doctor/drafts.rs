@@ -16,7 +16,7 @@ fn draft(world: &World, name: &str, minutes: u64) -> File {
 
 #[test]
 fn an_old_unlocked_draft_is_reported_and_removed() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     draft(&world, ".old.json.4711.tmp", 30);
     draft(&world, ".young.json.4711.tmp", 5);
     let held = draft(&world, ".held.json.4711.tmp", 30);
@@ -46,7 +46,7 @@ fn an_old_unlocked_draft_is_reported_and_removed() {
 #[test]
 fn a_killed_send_leaves_such_a_draft() {
     use crate::sweep::tracer::{Moment, Plan, Tracer};
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let kill = |call| {
         let send = world.bare("send human hello --as alice");
         Tracer::new(&world.room("outbox")).and_then(|mut tracer| {

@@ -24,7 +24,7 @@ fn install(world: &World, client: &str) {
 }
 
 fn project() -> World {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     files::make_dir(world.path().join("home"));
     files::make_dir(world.path().join(".git"));
     world

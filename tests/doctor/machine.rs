@@ -39,7 +39,7 @@ fn doctor_reports_low_watch_limits_with_the_command_that_raises_them() {
 
 #[test]
 fn doctor_reports_a_low_limit_of_open_files() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let program = assert_cmd::cargo::cargo_bin!("mailbag")
         .display()
         .to_string();
@@ -63,7 +63,7 @@ fn doctor_reports_a_low_limit_of_open_files() {
 
 #[test]
 fn a_file_system_that_tells_of_no_changes_is_a_note() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let mut command = world.program("doctor --json");
     command.env("MAILBAG_TEST_SILENT", "1");
     says(
@@ -130,7 +130,7 @@ fn doctor_reports_a_nearly_full_disk() {
 #[cfg(target_os = "linux")]
 #[test]
 fn doctor_reports_an_inbox_on_another_file_system() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     files::make_dir(world.room("inbox/bob"));
     let script = "mount -t tmpfs none .mailbag/inbox/bob && exec \"$mailbag\" doctor --json";
     let Some(report) = mounted(&world, script) else {

@@ -68,7 +68,7 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
 
 #[test]
 fn fix_removes_the_lock_file_of_a_killed_router() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.write(
         "spool/lock",
         "{\"pid\":4194303,\"mode\":\"run\",\"since\":\"2026-01-01T00:00:00Z\"}\n",
@@ -113,7 +113,7 @@ fn fix_reports_its_changes_in_words() {
 
 #[test]
 fn fix_does_not_change_an_invalid_registry() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.write("registry.json", "{");
     let before = files::read(world.room("registry.json"));
     let report = examined(&world, &["--fix"]);

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// A world with an empty room, and a second room at a path, with mail in it for bob.
 fn beside(other: &str) -> World {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     mail_in(&world, &world.path().join(other));
     world
 }
@@ -53,7 +53,7 @@ fn doctor_reports_an_empty_room_with_mail_in_a_room_below() {
 
 #[test]
 fn doctor_reports_mail_in_a_room_above_the_current_room() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     world.send("human", "bob", "hi");
     let below = world.path().join("a/b");
     files::make_dir(&below);
@@ -67,7 +67,7 @@ fn doctor_reports_mail_in_a_room_above_the_current_room() {
 
 #[test]
 fn doctor_compares_the_room_of_the_environment_with_the_local_room() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     world.send("human", "bob", "hi");
     let other = World::new();
     let mut command = world.program("doctor --json");
@@ -137,7 +137,7 @@ fn another_room_nearby_is_only_a_note_if_this_room_has_mail() {
 
 #[test]
 fn doctor_reports_a_link_in_place_of_an_inbox() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     fs::remove_dir_all(world.room("inbox/bob")).ok();
     std::os::unix::fs::symlink("/tmp", world.room("inbox/bob")).expect("a link");
     says(
@@ -149,7 +149,7 @@ fn doctor_reports_a_link_in_place_of_an_inbox() {
 
 #[test]
 fn doctor_reports_an_unwritable_directory_with_the_command_that_fixes_it() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let am_root = rustix::process::geteuid().is_root();
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is there")

@@ -8,7 +8,7 @@ use std::fs;
 
 #[test]
 fn doctor_reports_an_outbox_without_an_agent_and_its_command_registers_the_agent() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "unrouted_outbox");
     says(
@@ -22,7 +22,7 @@ fn doctor_reports_an_outbox_without_an_agent_and_its_command_registers_the_agent
 
 #[test]
 fn doctor_reports_an_outbox_with_a_display_name_and_its_command_moves_the_mail() {
-    let world = World::with(&["bob"]).agent("al", &["--name", "Porto"]);
+    let world = World::with("bob").agent("al", "--name Porto");
     world.drop_file("Porto", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "unrouted_outbox");
     says(
@@ -76,7 +76,7 @@ fn a_copy_that_could_not_be_delivered_is_named() {
 
 #[test]
 fn refused_mail_is_counted_with_the_command_that_lists_it() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.route("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "rejected");
     says(
@@ -93,7 +93,7 @@ fn refused_mail_is_counted_with_the_command_that_lists_it() {
 
 #[test]
 fn a_registry_that_cannot_be_read_is_named_with_its_line() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.write("registry.json", "{\n  \"agents\": [}\n");
     says(
         &finding(&examined(&world, &[]), "registry"),
@@ -119,7 +119,7 @@ fn a_registry_that_cannot_be_read_is_named_with_its_line() {
 
 #[test]
 fn a_setting_that_makes_no_sense_is_named_with_its_line() {
-    let world = World::with(&["alice"]).settings("# a comment\ndurability = \"always\"\n");
+    let world = World::with("alice").settings("# a comment\ndurability = \"always\"\n");
     says(
         &finding(&examined(&world, &[]), "settings"),
         "problem",
@@ -169,7 +169,7 @@ fn doctor_reports_a_log_of_another_room() {
 
 #[test]
 fn doctor_reports_files_that_recovery_set_aside() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.write("spool/quarantine/log-1-0-x", "bytes");
     says(
         &finding(&examined(&world, &[]), "quarantine"),
@@ -180,7 +180,7 @@ fn doctor_reports_files_that_recovery_set_aside() {
 
 #[test]
 fn doctor_names_a_process_that_holds_the_room_for_too_long() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let pid = std::process::id();
     let holder = json!({"pid": pid, "mode": "pass", "since": "2020-01-01T00:00:00Z"});
     let lock = world.write("spool/lock", format!("{holder}\n"));

@@ -38,7 +38,7 @@ impl Drop for Session {
 #[cfg(target_os = "linux")]
 #[test]
 fn doctor_reports_two_processes_that_run_as_one_agent() {
-    let (world, elsewhere) = (World::alice_and_bob(), World::with(&["bob"]));
+    let (world, elsewhere) = (World::alice_and_bob(), World::with("bob"));
     let is_told = || codes(&examined(&world, &[])).contains(&"two_sessions".to_owned());
     let _sessions = [
         Session::of(&world, "alice"),

@@ -56,7 +56,7 @@ fn the_environment_says_who_and_where_it_is() {
 #[test]
 fn a_helper_works_under_exec_without_configuration() {
     for with_router in [false, true] {
-        let mut town = Town::of(&["bob"]);
+        let mut town = Town::of("bob");
         if with_router {
             town.start(&[]);
         }
@@ -78,19 +78,7 @@ fn a_helper_works_under_exec_without_configuration() {
 #[test]
 fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
     let world = World::new();
-    let mut command = exec(
-        &world,
-        &[
-            "--id",
-            "alice",
-            "--role",
-            "engineer",
-            "--",
-            "sh",
-            "-c",
-            "echo up; cat",
-        ],
-    );
+    let mut command = exec(&world, "--id alice --role engineer -- sh -c 'echo up; cat'");
     says(&mut command, &world, "up");
     let alice = world.json("agent show alice");
     assert_eq!(
@@ -113,7 +101,7 @@ fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
 #[test]
 fn an_agent_retired_during_exec_stays_retired() {
     let world = World::new();
-    let mut command = exec(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
+    let mut command = exec(&world, "--id alice -- sh -c 'echo up; cat'");
     says(&mut command, &world, "up");
     world.ok("agent retire alice");
     drop(command.child.stdin.take());
@@ -127,7 +115,7 @@ fn an_agent_retired_during_exec_stays_retired() {
 
 #[test]
 fn another_role_a_person_and_a_bad_name_are_refused() {
-    let world = World::with(&["bob"]).agent("alice", &["--role", "engineer"]);
+    let world = World::with("bob").agent("alice", "--role engineer");
     let before = world.read("registry.json");
     let refused = |code, words: &[&str]| {
         world.fails(code, &[&["exec"], words, &["--", "touch", "ran"]].concat())
@@ -227,7 +215,7 @@ fn arguments_are_not_written_into_the_log() {
 fn a_second_one_is_refused_with_who_holds_the_agent() {
     let world = World::new();
     let again = |words: &[&str]| world.run(&[&["exec", "--id", "alice", "--"], words].concat());
-    let mut first = exec(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
+    let mut first = exec(&world, "--id alice -- sh -c 'echo up; cat'");
     says(&mut first, &world, "up");
     let holder = format!("alice is held by exec (process {})", first.child.id());
     let complaint = again(&["touch", "ran"]).fails(75, &["a second"]);
@@ -294,17 +282,10 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
 #[test]
 fn exec_holds_its_agent_again_after_the_sessions_were_deleted() {
     // P81, P99
-    let world = World::with(&["bob"]).settings("session_lease = \"3s\"\n");
+    let world = World::with("bob").settings("session_lease = \"3s\"\n");
     let mut command = exec(
         &world,
-        &[
-            "--id",
-            "alice",
-            "--",
-            "sh",
-            "-c",
-            "echo held by $MAILBAG_HOLD; cat",
-        ],
+        "--id alice -- sh -c 'echo held by $MAILBAG_HOLD; cat'",
     );
     says(&mut command, &world, "held by alice~");
     let out = command.out();

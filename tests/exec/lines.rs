@@ -17,7 +17,7 @@ fn print(world: &World, text: &str) -> (String, String) {
 #[test]
 fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
     for with_router in [false, true] {
-        let mut town = Town::of(&["bob", "alice"]);
+        let mut town = Town::of("bob alice");
         if with_router {
             town.start(&[]);
         }
@@ -145,7 +145,7 @@ fn warnings_of_wrong_lines_end_at_some_time() {
 
 #[test]
 fn a_name_in_a_status_reaches_nobody() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let text = "asks @bob\nand @nobody";
     print(
         &world,
@@ -161,7 +161,7 @@ fn a_name_in_a_status_reaches_nobody() {
 
 #[test]
 fn an_artifact_in_the_context_is_announced_without_a_copy() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let script = r#"mkdir -p "$MAOS_SHARED_CONTEXT/research" && echo x > "$MAOS_SHARED_CONTEXT/research/a.md" &&
         echo "{\"type\":\"artifact\",\"path\":\"$MAOS_SHARED_CONTEXT/research/a.md\"}""#;
     assert_eq!(
@@ -178,7 +178,7 @@ fn an_artifact_in_the_context_is_announced_without_a_copy() {
 
 #[test]
 fn a_dependency_on_an_unknown_agent_gets_a_suggestion() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let (out, err) = print(&world, r#"{"type":"dependency","waiting_for":["bobb"]}"#);
     assert!(
         out.is_empty() && err.contains("did you mean bob"),
@@ -192,7 +192,7 @@ fn a_dependency_on_an_unknown_agent_gets_a_suggestion() {
 
 #[test]
 fn a_supervisor_gets_a_message_only_if_the_command_fails() {
-    let world = World::with(&["boss"]).agent("alice", &["--supervisor", "boss"]);
+    let world = World::with("boss").agent("alice", "--supervisor boss");
     world.ok("exec --id alice -- true");
     world.fails(3, "exec --id alice -- sh -c 'exit 3'");
     let mail = world.inbox("boss");

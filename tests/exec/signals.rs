@@ -39,14 +39,7 @@ fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
     let world = World::new();
     let mut command = exec(
         &world,
-        &[
-            "--id",
-            "alice",
-            "--",
-            "sh",
-            "-c",
-            "echo up; exec tail -f /dev/null",
-        ],
+        "--id alice -- sh -c 'echo up; exec tail -f /dev/null'",
     );
     says(&mut command, &world, "up");
     command.signal(Signal::TERM);
@@ -61,13 +54,13 @@ fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let lock = std::fs::File::options()
         .write(true)
         .open(world.room("spool/registry.lock"))
         .expect("it was locked");
     lock.lock().expect("nobody holds it");
-    let command = exec(&world, &["--id", "alice", "--", "touch", "begun"]);
+    let command = exec(&world, "--id alice -- touch begun");
     let status = format!("/proc/{}/status", command.child.id());
     world.wait("it hears signals", || {
         let status = files::read_text(&status);
@@ -125,7 +118,7 @@ fn ignoring(world: &World, signals: &str, args: &[&str]) -> std::process::Comman
 
 #[test]
 fn an_interrupt_that_is_ignored_ends_neither_the_command_nor_a_wait_and_sigterm_does() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let script = "echo up; kill -INT $$; kill -HUP $$; echo still there; exec tail -f /dev/null";
     let ignored = ignoring(
         &world,

@@ -20,7 +20,7 @@ fn after(world: &World, id: &str, others: &[&str]) -> Beside {
 fn exec_after_starts_when_the_other_agents_have_completed() {
     // P78
     for with_router in [false, true] {
-        let mut town = Town::of(&["alice", "bob", "carol"]);
+        let mut town = Town::of("alice bob carol");
         if with_router {
             town.start(&[]);
         }
@@ -60,7 +60,7 @@ fn an_earlier_completion_counts_unless_the_agent_started_again() {
             .iter()
             .any(|word| word.contains("waits"))
     );
-    let mut alice = exec(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
+    let mut alice = exec(&world, "--id alice -- sh -c 'echo up; cat'");
     says(&mut alice, &world, "up");
     let mut bob = after(&world, "bob", &["alice"]);
     waits(&mut bob, &world, "bob");
@@ -93,7 +93,7 @@ fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
 
 #[test]
 fn exec_after_waits_for_a_failed_agent_until_it_succeeds() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let mut bob = after(&world, "bob", &["alice"]);
     waits(&mut bob, &world, "bob");
     world.fails(1, "exec --id alice -- false");
@@ -108,7 +108,7 @@ fn exec_after_waits_for_a_failed_agent_until_it_succeeds() {
 #[test]
 fn a_circle_is_refused_with_its_path() {
     for with_router in [false, true] {
-        let mut town = Town::of(&["alice", "bob", "carol"]);
+        let mut town = Town::of("alice bob carol");
         if with_router {
             town.start(&[]);
         }
@@ -181,7 +181,7 @@ fn a_killed_waiting_agent_no_longer_waits() {
 
 #[test]
 fn a_circle_of_waits_with_a_running_command_is_reported() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let line = r#"{"type":"dependency","waiting_for":"bob"}"#;
     let mut alice = exec(
         &world,
@@ -220,7 +220,7 @@ fn a_circle_of_waits_with_a_running_command_is_reported() {
 #[test]
 fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
     for (kind, by_seq) in [("answer", false), ("decision", true)] {
-        let world = World::with(&["alice", "carol"]);
+        let world = World::with("alice carol");
         let mut bob = after(&world, "bob", &["alice"]);
         let wait = waits(&mut bob, &world, "bob");
         let id = wait["id"].as_str().expect("an id");
@@ -272,7 +272,7 @@ fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
 
 #[test]
 fn a_supervisor_can_answer_since_it_was_told() {
-    let world = World::with(&["alice", "boss"]).agent("bob", &["--supervisor", "boss"]);
+    let world = World::with("alice boss").agent("bob", "--supervisor boss");
     let mut bob = after(&world, "bob", &["alice"]);
     waits(&mut bob, &world, "bob");
     let told = world.inbox("boss").pop().expect("it was told");
@@ -287,7 +287,7 @@ fn a_supervisor_can_answer_since_it_was_told() {
 
 #[test]
 fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let complaint = world.fails(
         4,
         "exec --id bob --after alice --timeout 300ms -- echo begun",
@@ -316,7 +316,7 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
 
 #[test]
 fn exec_after_rejects_unknown_and_retired_agents() {
-    let world = World::with(&["alice", "carol"]);
+    let world = World::with("alice carol");
     world.ok("agent retire carol");
     assert_contains!(
         world.fails(3, "exec --id bob --after alcie -- true"),

@@ -6,7 +6,7 @@ use std::fs;
 
 /// A room, and a project below it with its own room.
 fn nested() -> World {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let inner = world.path().join("project");
     files::make_dir(&inner);
     let made = world.run_with("init", |command| drop_into(command, &inner));
@@ -51,7 +51,7 @@ fn a_command_says_that_a_room_of_a_parent_directory_is_used_instead_of_one_that_
 
 #[test]
 fn a_command_says_that_a_nearer_directory_is_not_a_room() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let inner = world.path().join("project");
     files::make_dir(&inner);
     let room = inner.join(".mailbag");
@@ -94,7 +94,7 @@ fn a_room_that_is_made_again_or_that_was_taken_back_is_not_missed() {
 
 #[test]
 fn without_another_room_the_error_names_the_one_that_is_gone() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     files::remove_dir(world.room(""));
     assert_contains!(world.fails(3, "status"), "is gone", "mailbag init");
 }

@@ -1,11 +1,11 @@
 //! `mailbag list`
 
 use super::{EVIL, drop_all, each, is_tame};
-use crate::world::World;
+use crate::world::{Words, World};
 use serde_json::json;
 
 fn room() -> World {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     drop_all(
         &world,
         &[
@@ -38,8 +38,8 @@ fn room() -> World {
     world
 }
 
-fn ids(world: &World, args: &[&str]) -> Vec<String> {
-    let list = world.items(&[&["list"], args].concat());
+fn ids(world: &World, args: &(impl Words + ?Sized)) -> Vec<String> {
+    let list = world.items(&[vec!["list"], args.words()].concat());
     each(&list, "id")
         .into_iter()
         .map(|id| {
@@ -55,37 +55,34 @@ fn ids(world: &World, args: &[&str]) -> Vec<String> {
 #[test]
 fn an_agent_sees_its_own_mail_and_the_human_everything() {
     let world = room();
-    assert_eq!(ids(&world, &["--as", "bob"]), ["m1", "m2", "m3", "m4"]);
+    assert_eq!(ids(&world, "--as bob"), ["m1", "m2", "m3", "m4"]);
     assert_eq!(
-        ids(&world, &["--as", "alice"]),
+        ids(&world, "--as alice"),
         ["m1", "m2", "m3", "m5", "bounce"]
     );
     let all = ["m1", "m2", "m3", "m4", "m5", "bounce"];
-    assert_eq!(ids(&world, &["--as", "human"]), all);
-    assert_eq!(ids(&world, &[]), all);
+    assert_eq!(ids(&world, "--as human"), all);
+    assert_eq!(ids(&world, ""), all);
     assert_contains!(world.fails(3, "list --as bbo"), "did you mean bob?");
 }
 
 #[test]
 fn filters_narrow_what_is_listed() {
     let world = room();
-    assert_eq!(ids(&world, &["--from", "carol"]), ["m3", "m4"]);
-    assert_eq!(ids(&world, &["--from", "mailbag"]), ["bounce"]);
-    assert_eq!(ids(&world, &["--to", "alice"]), ["m2", "m3", "bounce"]);
-    assert_eq!(
-        ids(&world, &["--to", "bob", "--from", "carol", "--as", "bob"]),
-        ["m3", "m4"]
-    );
-    assert_eq!(ids(&world, &["--to", "bob", "--as", "alice"]), ["m1", "m3"]);
-    assert_eq!(ids(&world, &["--type", "question"]), ["m1"]);
-    assert_eq!(ids(&world, &["--channel", "ops"]), ["m2"]);
-    assert_eq!(ids(&world, &["--requires-response"]), ["m3"]);
-    assert_eq!(ids(&world, &["--last", "2"]), ["m5", "bounce"]);
-    assert_eq!(ids(&world, &["--last", "1", "--from", "bob"]), ["m2"]);
-    assert_eq!(ids(&world, &["--since", "1h"]).len(), 6);
-    assert_eq!(ids(&world, &["--until", "1h"]), [""; 0]);
-    assert_eq!(ids(&world, &["--since", "yesterday"]).len(), 6);
-    assert_eq!(ids(&world, &["--until", "2020-01-31"]), [""; 0]);
+    assert_eq!(ids(&world, "--from carol"), ["m3", "m4"]);
+    assert_eq!(ids(&world, "--from mailbag"), ["bounce"]);
+    assert_eq!(ids(&world, "--to alice"), ["m2", "m3", "bounce"]);
+    assert_eq!(ids(&world, "--to bob --from carol --as bob"), ["m3", "m4"]);
+    assert_eq!(ids(&world, "--to bob --as alice"), ["m1", "m3"]);
+    assert_eq!(ids(&world, "--type question"), ["m1"]);
+    assert_eq!(ids(&world, "--channel ops"), ["m2"]);
+    assert_eq!(ids(&world, "--requires-response"), ["m3"]);
+    assert_eq!(ids(&world, "--last 2"), ["m5", "bounce"]);
+    assert_eq!(ids(&world, "--last 1 --from bob"), ["m2"]);
+    assert_eq!(ids(&world, "--since 1h").len(), 6);
+    assert_eq!(ids(&world, "--until 1h"), [""; 0]);
+    assert_eq!(ids(&world, "--since yesterday").len(), 6);
+    assert_eq!(ids(&world, "--until 2020-01-31"), [""; 0]);
     let third = world.items("list --from carol")[0]["accepted_at"]
         .as_str()
         .expect("a time")
@@ -103,24 +100,15 @@ fn filters_narrow_what_is_listed() {
 #[test]
 fn list_unread_shows_the_messages_that_are_still_in_the_inbox() {
     let world = room();
-    assert_eq!(
-        ids(&world, &["--unread", "--as", "bob"]),
-        ["m1", "m3", "m4"]
-    );
+    assert_eq!(ids(&world, "--unread --as bob"), ["m1", "m3", "m4"]);
     world.ok("read m3 --as bob");
-    assert_eq!(ids(&world, &["--unread", "--to", "bob"]), ["m1", "m4"]);
-    assert_eq!(
-        ids(&world, &["--unread", "--as", "bob", "--from", "carol"]),
-        ["m4"]
-    );
-    assert_eq!(
-        ids(&world, &["--unread", "--to", "bob", "--as", "carol"]),
-        ["m4"]
-    );
+    assert_eq!(ids(&world, "--unread --to bob"), ["m1", "m4"]);
+    assert_eq!(ids(&world, "--unread --as bob --from carol"), ["m4"]);
+    assert_eq!(ids(&world, "--unread --to bob --as carol"), ["m4"]);
     let unknown = world.run_env("list --unread", "MAILBAG_TEST_ANCESTRY", "unknown");
     assert_contains!(unknown.fails(2, &["list", "--unread"]), "--to");
     world.ok("read --all --as bob");
-    assert_eq!(ids(&world, &["--unread", "--to", "bob"]), [""; 0]);
+    assert_eq!(ids(&world, "--unread --to bob"), [""; 0]);
 }
 
 #[test]
@@ -157,10 +145,10 @@ fn reading_commands_route_pending_files_first_and_otherwise_change_nothing() {
         "x.json",
         r#"{"id": "m1", "to": "bob", "body": "hi"}"#,
     );
-    assert_eq!(ids(&world, &["--unread", "--to", "bob"]), ["m1"]);
+    assert_eq!(ids(&world, "--unread --to bob"), ["m1"]);
     world.pass();
     let before = world.everything();
-    ids(&world, &[]);
+    ids(&world, "");
     world.ok("search hi");
     world.ok("thread m1");
     assert_eq!(world.everything(), before, "looking changes nothing");

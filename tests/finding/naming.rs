@@ -260,7 +260,7 @@ fn an_ambiguous_reference_is_rejected_with_all_matches() {
 
 #[test]
 fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.send("alice", "bob", "from a friend");
     let number = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     let shadow =

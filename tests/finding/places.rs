@@ -134,7 +134,7 @@ fn a_damaged_line_hides_no_other() {
 
 #[test]
 fn a_log_that_is_gone_or_empty_has_nothing_to_find() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     assert_eq!(world.items("list"), json!([]));
     assert_eq!(world.items("search x --since 1h"), json!([]));
     world.fails(3, "thread m1");

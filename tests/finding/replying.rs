@@ -8,7 +8,7 @@ use serde_json::json;
 
 #[test]
 fn a_reply_reaches_the_sender_and_keeps_channel_and_thread() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let question = json!({"id": "q1", "to": ["bob", "carol"], "subject": "Порт?", "body": "which?", "type": "question",
         "channel": "ops"});
     drop_all(&world, &[("alice", question)]);
@@ -52,7 +52,7 @@ fn a_reply_reaches_the_sender_and_keeps_channel_and_thread() {
 
 #[test]
 fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
-    let world = World::with(&["alice", "bob", "carol", "dave"]);
+    let world = World::with("alice bob carol dave");
     drop_all(
         &world,
         &[(
@@ -174,7 +174,7 @@ fn a_just_dropped_message_can_be_answered_with_and_without_a_router() {
 
 #[test]
 fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     drop_all(
         &world,
         &[
@@ -254,7 +254,7 @@ fn the_human_may_answer_what_was_said_between_agents() {
 
 #[test]
 fn a_reply_marks_the_answered_message_as_read() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let asked = world
         .ok("send -q bob carol 'which port?' --as alice")
         .trim()

@@ -1,11 +1,11 @@
 //! `mailbag search`
 
 use super::{EVIL, drop_all, each, is_tame};
-use crate::world::World;
+use crate::world::{Words, World};
 use serde_json::json;
 
 fn room() -> World {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     drop_all(
         &world,
         &[
@@ -30,8 +30,8 @@ fn room() -> World {
     world
 }
 
-fn ids(world: &World, args: &[&str]) -> Vec<String> {
-    let hits = world.items(&[&["search"], args].concat());
+fn ids(world: &World, args: &(impl Words + ?Sized)) -> Vec<String> {
+    let hits = world.items(&[vec!["search"], args.words()].concat());
     each(&hits, "id").into_iter().map(str::to_owned).collect()
 }
 
@@ -58,11 +58,8 @@ fn every_text_of_a_message_is_searched_as_it_was_written() {
         "the log's own fields are no message"
     );
     assert_eq!(found("GRÖSSE"), [""; 0]);
-    assert_eq!(
-        ids(&world, &["--regex", "-i", "PORT|größe"]),
-        ["m1", "m3", "m4"]
-    );
-    assert_eq!(ids(&world, &["--regex", "-i", "ПОРТ"]), ["m1"]);
+    assert_eq!(ids(&world, "--regex -i PORT|größe"), ["m1", "m3", "m4"]);
+    assert_eq!(ids(&world, "--regex -i ПОРТ"), ["m1"]);
     assert_eq!(found(".").len(), 4);
 }
 
@@ -92,20 +89,20 @@ fn search_finds_words_in_any_order_and_field() {
 #[test]
 fn a_field_and_the_filters_narrow_a_search() {
     let world = room();
-    assert_eq!(ids(&world, &["port", "--field", "body"]), ["m1"]);
-    assert_eq!(ids(&world, &["port", "--field", "attachments"]), ["m4"]);
-    assert_eq!(ids(&world, &["parser", "--field", "metadata.file"]), ["m2"]);
-    assert_eq!(ids(&world, &["parser", "--field", "metadata.f"]), [""; 0]);
-    assert_eq!(ids(&world, &["port", "--from", "carol"]), ["m4"]);
+    assert_eq!(ids(&world, "port --field body"), ["m1"]);
+    assert_eq!(ids(&world, "port --field attachments"), ["m4"]);
+    assert_eq!(ids(&world, "parser --field metadata.file"), ["m2"]);
+    assert_eq!(ids(&world, "parser --field metadata.f"), [""; 0]);
+    assert_eq!(ids(&world, "port --from carol"), ["m4"]);
     assert_eq!(
-        ids(&world, &["port", "--as", "alice"]),
+        ids(&world, "port --as alice"),
         ["m1"],
         "only what alice sent or got"
     );
-    assert_eq!(ids(&world, &["port", "--as", "human"]), ["m1", "m4"]);
-    assert_eq!(ids(&world, &["port", "--until", "1h"]), [""; 0]);
+    assert_eq!(ids(&world, "port --as human"), ["m1", "m4"]);
+    assert_eq!(ids(&world, "port --until 1h"), [""; 0]);
     world.ok("read m1 --as bob");
-    assert_eq!(ids(&world, &["port", "--unread", "--to", "bob"]), ["m4"]);
+    assert_eq!(ids(&world, "port --unread --to bob"), ["m4"]);
     assert_contains!(
         world.fails(2, "search --regex 'port ('"),
         "is not a regular expression",
@@ -147,7 +144,7 @@ fn search_shows_each_match_in_one_line_with_its_surroundings() {
 
 #[test]
 fn hostile_text_is_found_and_neutralised() {
-    let world = World::with(&["mallory", "bob"]);
+    let world = World::with("mallory bob");
     let key = format!("k{EVIL}");
     drop_all(
         &world,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Alice and bob talk about ports, carol joins; other messages are between them.
 fn talk() -> World {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     drop_all(
         &world,
         &[
@@ -134,7 +134,7 @@ fn a_thread_is_shown_as_a_conversation() {
 
 #[test]
 fn ids_that_several_have_are_not_mixed_up() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     drop_all(
         &world,
         &[
@@ -287,7 +287,7 @@ fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
 
 #[test]
 fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
-    let world = World::with(&["mallory", "bob"]);
+    let world = World::with("mallory bob");
     let body = format!("{EVIL}\n    42  2026-11-21T10:30:00Z  human → bob\nreally");
     let message = json!({"id": "m1", "to": "bob", "subject": EVIL, "body": body, "thread_id": "t\u{202e}", "mood": EVIL,
         "attachments": [{"name": "n\u{202e}.txt", "content": EVIL}]});

@@ -72,7 +72,7 @@ fn the_hook_records_a_commit_as_activity_without_sending_mail() {
 #[test]
 fn a_report_that_an_agent_drops_by_hand_counts_alike() {
     // P152
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let id = "0123456789abcdef0123456789abcdef01234567";
     let report = json!({"type": "status", "subject": "a commit", "metadata": {"commit": id, "branch": "main"}});
     world.mail("alice", "one.json", &report);
@@ -232,7 +232,7 @@ fn who_ignores_a_missing_failing_or_hanging_git() {
 #[test]
 fn a_commit_in_another_repository_names_it() {
     // P152
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let web = world.path().join("web");
     repository(&web);
     world

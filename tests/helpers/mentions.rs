@@ -61,7 +61,7 @@ fn answer_of(one: &Value) -> Value {
 }
 
 fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {
-    let town = Town::of(&["alice"]);
+    let town = Town::of("alice");
     let cases = files::read("fixtures/mentions/cases.json");
     let mut cases: Vec<Value> = serde_json::from_slice(&cases).expect("JSON");
     let body = |case: &mut Value| case.as_object_mut().and_then(|case| case.remove("body"));
@@ -79,7 +79,7 @@ fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {
 }
 
 fn helper_and_program_agree_on_word_characters(tongue: Tongue) {
-    let town = Town::of(&["alice"]);
+    let town = Town::of("alice");
     // Where punctuation and signs border on letters.
     let parts = [
         0x01..0xFF,

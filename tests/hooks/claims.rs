@@ -1,9 +1,9 @@
 //! The lines about claims at the start of a session.
 
 use super::{fire, mail, room};
-use crate::world::World;
+use crate::world::{Words, World};
 
-fn ok(world: &World, args: &[&str]) -> String {
+fn ok(world: &World, args: &(impl Words + ?Sized)) -> String {
     world.ok(args)
 }
 
@@ -12,15 +12,15 @@ fn an_open_offer_comes_first_then_what_the_session_owns_and_waits_for() {
     // P142
     let world = room();
     mail(&world, "hello", &[]);
-    ok(&world, &["claim", "docs", "task:login", "--as", "alice"]);
-    ok(&world, &["claim", "src/auth/**", "web", "--as", "bob"]);
-    ok(&world, &["handoff", "alice", "src/auth/**", "--as", "bob"]);
+    ok(&world, "claim docs task:login --as alice");
+    ok(&world, "claim src/auth/** web --as bob");
+    ok(&world, "handoff alice src/auth/** --as bob");
     world.drop_file(
         "alice",
         "w.json",
         r#"{"type": "claim", "claims": ["web/x"], "wait": true}"#,
     );
-    ok(&world, &["run", "--once"]);
+    ok(&world, "run --once");
     let seq = world.json("claims")["offers"][0]["seq"].to_string();
     for event in [
         "SessionStart-startup",

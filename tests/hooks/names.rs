@@ -2,7 +2,7 @@
 
 use super::{mail, recorded, room, run};
 use crate::files;
-use crate::world::{World, lossy};
+use crate::world::{Words, World, lossy};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -73,7 +73,11 @@ fn last_called(world: &World, agent: &str, at: &str) {
 }
 
 /// Runs a command in a session.
-pub(super) fn in_session(world: &World, session: &str, args: &[&str]) -> crate::world::Ran {
+pub(super) fn in_session(
+    world: &World,
+    session: &str,
+    args: &(impl Words + ?Sized),
+) -> crate::world::Ran {
     world.run_env(args, "CLAUDE_CODE_SESSION_ID", session)
 }
 
@@ -291,8 +295,8 @@ fn mail_to_all_reaches_the_sessions_that_run_and_mail_to_a_name_waits() {
 fn a_session_with_a_role_takes_a_free_agent_of_that_role() {
     // P190
     let world = room()
-        .agent("e1", &["--role", "engineer"])
-        .agent("e2", &["--role", "engineer"]);
+        .agent("e1", "--role engineer")
+        .agent("e2", "--role engineer");
     world.send("bob", "e1", "unread");
     let start = |session: &str| {
         told_by(
@@ -436,15 +440,15 @@ fn the_hook_of_a_client_with_tools_names_the_tool() {
 fn a_command_takes_the_next_free_name_and_a_name_of_another_session_can_be_joined() {
     // P190
     let world = room();
-    let joined = in_session(&world, "s1", &["join"]).ok(&["join"]);
+    let joined = in_session(&world, "s1", "join").ok(&["join"]);
     assert_eq!(joined, "this session is alder; 0 unread messages\n");
     assert_eq!(
-        in_session(&world, "s1", &["join"]).ok(&["join"]),
+        in_session(&world, "s1", "join").ok(&["join"]),
         joined,
         "it keeps it"
     );
     told(&world, "s1", "SessionEnd-other");
-    in_session(&world, "s2", &["join", "alder"]).ok(&["join"]);
+    in_session(&world, "s2", "join alder").ok(&["join"]);
     assert_eq!(
         (
             &registered(&world, "alder")["session"],

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 /// A room with alice.
 fn asking(within: &str) -> World {
-    World::with(&["alice"]).settings(&format!("permission_within = \"{within}\"\n"))
+    World::with("alice").settings(&format!("permission_within = \"{within}\"\n"))
 }
 
 /// A hook of alice's session that waits for the human.
@@ -227,7 +227,7 @@ fn without_a_decision_in_time_the_client_asks_by_itself() {
 #[test]
 fn a_failure_lets_the_client_ask_by_itself() {
     // P182
-    let world = World::with(&["alice"]).settings("permission_within = 7\n");
+    let world = World::with("alice").settings("permission_within = 7\n");
     let output = run(
         &world,
         &["claude"],

@@ -119,7 +119,7 @@ fn a_slow_start_hook_does_not_repeat_the_announcement_of_the_prompt_hook() {
 #[test]
 fn the_start_hook_names_new_mail_and_the_newest_five_and_counts_the_rest() {
     // P102
-    let world = room().agent("carol", &[]);
+    let world = room().agent("carol", "");
     for n in 1..=6 {
         mail(&world, &format!("note {n}"), &[]);
     }
@@ -156,7 +156,7 @@ fn the_start_hook_names_new_mail_and_the_newest_five_and_counts_the_rest() {
 #[test]
 fn a_line_on_new_mail_says_how_much_is_unread_besides() {
     // P102
-    let world = room().agent("carol", &[]);
+    let world = room().agent("carol", "");
     for n in 1..=3 {
         mail(&world, &format!("note {n}"), &[]);
     }

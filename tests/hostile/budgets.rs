@@ -39,7 +39,7 @@ fn blocked(town: &Town, what: &str) -> Option<Value> {
 #[test]
 fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
     let settings = "budget.messages = 5\nbudget.window = \"1h\"\n";
-    let mut town = Town::of(&["mallory", "alice", "bob"]).settings(settings);
+    let mut town = Town::of("mallory alice bob").settings(settings);
     numbered(&town, "mallory", "bob", 0..20);
     town.start(&[]);
     town.wait("five arrive", || town.count("bob") == 5);
@@ -81,8 +81,7 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
 
 #[test]
 fn a_spent_budget_is_refilled_evenly() {
-    let town =
-        Town::of(&["mallory", "bob"]).settings("budget.messages = 3\nbudget.window = \"3s\"\n");
+    let town = Town::of("mallory bob").settings("budget.messages = 3\nbudget.window = \"3s\"\n");
     numbered(&town, "mallory", "bob", 0..6);
     let start = Instant::now();
     let town = town.run();
@@ -98,7 +97,7 @@ fn a_spent_budget_is_refilled_evenly() {
 #[test]
 fn a_budget_of_copies_counts_who_a_message_reaches() {
     let settings = "budget.copies = 12\nbudget.window = \"1h\"\n";
-    let town = Town::of(&["mallory", "a", "b", "c", "d", "e"]).settings(settings);
+    let town = Town::of("mallory a b c d e").settings(settings);
     numbered(&town, "mallory", "all", 0..4);
     town.mail(
         "mallory",
@@ -120,7 +119,7 @@ fn a_budget_of_copies_counts_who_a_message_reaches() {
 fn a_person_is_never_held_back() {
     let settings =
         "budget.messages = 2\nbudget.copies = 2\nbudget.replies = 2\nbudget.window = \"1h\"\n";
-    let town = Town::of(&["bob"]).settings(settings);
+    let town = Town::of("bob").settings(settings);
     for n in 0..10 {
         town.mail(
             "human",
@@ -210,7 +209,7 @@ fn sent_numbers(town: &Town) -> Vec<u64> {
 // P75
 #[test]
 fn two_agents_that_answer_each_other_are_slowed_after_thirty_hops() {
-    let town = Town::of(&["ping", "pong", "bystander"]).quick().run();
+    let town = Town::of("ping pong bystander").quick().run();
     let answer = |mail: &Value| json!({"to": mail["from"], "in_reply_to": mail["id"], "body": next_number(mail)});
     town.mail("ping", "0.json", json!({"to": "pong", "body": "0"}));
     let accepted = || {
@@ -305,7 +304,7 @@ fn a_loop_by_thread_id_is_slowed_and_fifty_answers_to_one_question_are_not() {
 
 #[test]
 fn an_agent_that_answers_each_bounce_with_a_bad_file_is_slowed() {
-    let town = Town::of(&["mallory", "alice", "bob"])
+    let town = Town::of("mallory alice bob")
         .settings("budget.replies = 10\nbudget.window = \"1h\"\n")
         .run();
     let stop = AtomicBool::new(false);
@@ -337,7 +336,7 @@ fn an_agent_that_answers_each_bounce_with_a_bad_file_is_slowed() {
 #[test]
 fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
     let settings = "budget.messages = 20\nbudget.window = \"1h\"\n";
-    let town = Town::of(&["mallory", "alice", "bob"]).settings(settings);
+    let town = Town::of("mallory alice bob").settings(settings);
     for n in 0..200 {
         town.drop_file("mallory", &format!("{n}.json"), "{\"to\": ");
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_single_message_overtakes_the_flood_of_another_sender() {
     let flood = if Town::full_size() { 1_000_000 } else { 3_000 };
-    let town = Town::of(&["mallory", "alice", "bob", "sink"]).quick();
+    let town = Town::of("mallory alice bob sink").quick();
     for n in 0..flood {
         town.drop_file(
             "mallory",
@@ -39,7 +39,7 @@ fn a_single_message_overtakes_the_flood_of_another_sender() {
 
 #[test]
 fn a_storm_of_refusals_stays_between_the_router_and_its_sender() {
-    let town = Town::of(&["mallory", "alice", "bob"]).run();
+    let town = Town::of("mallory alice bob").run();
     for n in 0..300 {
         town.drop_file(
             "mallory",

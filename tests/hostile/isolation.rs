@@ -275,7 +275,7 @@ fn a_group_can_read_its_room_but_not_change_it() {
 
 #[test]
 fn commands_keep_the_permissions_of_the_registry() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     fs::set_permissions(
         world.room("registry.json"),
         fs::Permissions::from_mode(0o644),

@@ -15,7 +15,7 @@ fn a_hard_link_to_another_user_s_file_is_rejected_after_a_while() {
     if !is_root("a hard link to somebody else's file") {
         return;
     }
-    let town = Town::of(&["mallory", "bob"]).run();
+    let town = Town::of("mallory bob").run();
     chown(town.room("outbox/mallory"), Some(NOBODY), None).expect("root may");
     let secret = town.path().join("secret");
     files::write(&secret, r#"{"to": "mallory", "body": "the secret"}"#);
@@ -171,7 +171,7 @@ fn a_claim_with_the_largest_number_there_is_stops_nobody() {
 
 #[test]
 fn no_name_in_a_message_writes_outside_the_room() {
-    let town = Town::of(&["mallory", "bob"]).run();
+    let town = Town::of("mallory bob").run();
     let before = outside(&town);
     let tricks: Vec<Value> = [
         "../../etc",
@@ -217,7 +217,7 @@ fn outside(town: &Town) -> Vec<String> {
 
 #[test]
 fn an_outbox_swapped_repeatedly_for_a_symlink_delivers_no_file_of_its_target() {
-    let town = Town::of(&["mallory", "bob"]).run();
+    let town = Town::of("mallory bob").run();
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     files::make_dir(&elsewhere);
     files::write(
@@ -237,7 +237,7 @@ fn an_outbox_swapped_repeatedly_for_a_symlink_delivers_no_file_of_its_target() {
 // The limit of the protection: file permissions distinguish users, not agents.
 #[test]
 fn a_process_of_the_same_user_can_send_as_another_agent_and_a_changed_log_shows() {
-    let mut town = Town::of(&["mallory", "alice", "bob"]).run();
+    let mut town = Town::of("mallory alice bob").run();
     // The file has no trace of its real writer.
     files::write(
         town.room("outbox/alice/x.json"),

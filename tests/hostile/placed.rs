@@ -9,7 +9,7 @@ const UNKNOWN: &str = "placed here directly, sender unknown";
 
 /// A room with one message from `alice` to `bob`, read or unread, and its bytes and file name.
 fn delivered() -> (World, String, Value) {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.ok("send bob 'true words' --as alice --thread t-1");
     let name = world.names("inbox/bob").remove(0);
     let text = world.text(&format!("inbox/bob/{name}"));

@@ -82,7 +82,7 @@ fn dead_mounts_over_an_agent_s_directories_delay_no_other_agent() {
     if !is_root("dead mounts") {
         return;
     }
-    let mut town = Town::of(&["mallory", "alice", "bob"]);
+    let mut town = Town::of("mallory alice bob");
     town.mail(
         "alice",
         "x.json",
@@ -146,7 +146,7 @@ fn a_flapping_mount_is_reported_once_a_minute() {
     if !is_root("a flapping mount") {
         return;
     }
-    let town = Town::of(&["mallory", "alice", "bob"]).run();
+    let town = Town::of("mallory alice bob").run();
     for n in 0..60 {
         let Some(_dead) = Dead::over(&town.room("outbox/mallory")) else {
             return;
@@ -170,7 +170,7 @@ fn devices_that_cannot_be_opened_are_refused_like_those_that_can() {
     if !is_root("device nodes") {
         return;
     }
-    let town = Town::of(&["mallory", "alice", "bob"]).run();
+    let town = Town::of("mallory alice bob").run();
     let nodes = [
         ["c", "10", "255"],
         ["c", "240", "0"],
@@ -202,7 +202,7 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
     if !is_root("a router of another user") {
         return;
     }
-    let mut town = Town::of(&["mallory", "alice", "bob"]);
+    let mut town = Town::of("mallory alice bob");
     let program = town.path().join("mailbag");
     let run = town.bare("run");
     copy_program(run.get_program(), &program);

@@ -11,7 +11,7 @@ use std::process::Command;
 
 #[test]
 fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line() {
-    let town = Town::of(&["mallory", "bob"]);
+    let town = Town::of("mallory bob");
     let good = json!({"id": "m1", "to": "bob", "subject": EVIL, "body": EVIL, "thread_id": "t", "mood": EVIL});
     town.mail("mallory", "good.json", good);
     town.mail(
@@ -64,7 +64,7 @@ fn the_router_s_own_words_show_no_escapes_of_a_file_s_name() {
     if !is_root("a file that the router can't take") {
         return;
     }
-    let mut town = Town::of(&["mallory", "bob"]);
+    let mut town = Town::of("mallory bob");
     tool(
         "chown",
         [

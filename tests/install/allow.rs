@@ -66,7 +66,7 @@ fn commands(desk: &Desk) -> Vec<String> {
 fn claude_code_may_read_and_send_and_nothing_else() {
     // P194
     let desk = Desk::new();
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     let commands = commands(&desk);
     for name in [
         "read", "inbox", "send", "reply", "ack", "wait", "list", "thread", "who", "pending",
@@ -102,8 +102,8 @@ fn claude_code_may_read_and_send_and_nothing_else() {
 fn gemini_cli_gets_no_rule_for_a_command_because_it_would_reject_all_others() {
     // P194
     let desk = Desk::new();
-    desk.ok(&["install", "claude"]);
-    desk.ok(&["install", "gemini"]);
+    desk.ok("install claude");
+    desk.ok("install gemini");
     let tools: Vec<String> = allowed(&desk)
         .into_iter()
         .filter(|rule| rule.starts_with("mcp__mailbag__"))
@@ -125,14 +125,14 @@ fn a_person_s_own_rule_that_makes_gemini_cli_reject_all_commands_is_reported() {
             file,
             r#"{"tools": {"allowed": ["write_file", "run_shell_command(git status)"]}}"#,
         );
-        let ran = desk.run(&["install", "gemini"]);
+        let ran = desk.run("install gemini");
         let warning = "the rule “run_shell_command(git status)” in ";
         assert!(
             ran.code == 0 && ran.err.contains(warning) && ran.err.contains("reject all other"),
             "{file}: {ran:?}"
         );
         let findings = |desk: &Desk| {
-            let found = parse_json(&desk.run(&["doctor", "--json"]).out);
+            let found = parse_json(&desk.run("doctor --json").out);
             let all = found["findings"].as_array().cloned().expect("findings");
             all.into_iter()
                 .filter(|one| one["code"] == "commands_shut_out")
@@ -155,8 +155,8 @@ fn a_person_s_own_rule_that_makes_gemini_cli_reject_all_commands_is_reported() {
 fn qwen_code_may_use_the_tools_alone_because_a_rule_for_a_command_allows_more() {
     // P194
     let desk = Desk::new();
-    desk.ok(&["install", "claude"]);
-    desk.ok(&["install", "qwen"]);
+    desk.ok("install claude");
+    desk.ok("install qwen");
     let tools: Vec<String> = allowed(&desk)
         .into_iter()
         .filter(|rule| rule.starts_with("mcp__mailbag__"))
@@ -187,20 +187,20 @@ fn rules_that_would_switch_off_the_persons_own_are_not_added_and_a_note_says_so(
     let text = "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n";
     desk.write("home/.gemini/settings.json", text);
     assert_contains!(
-        desk.run(&["install", "gemini"]).err,
+        desk.run("install gemini").err,
         "would replace your own in tools.allowed"
     );
     assert!(meaning(&desk.text(".gemini/settings.json"))["tools"].is_null());
-    desk.ok(&["uninstall", "gemini"]);
+    desk.ok("uninstall gemini");
     assert!(!desk.is_there(".gemini/settings.json"));
     // For the user, ours stand before theirs.
-    desk.ok(&["install", "gemini", "--user"]);
+    desk.ok("install gemini --user");
     assert_contains!(
         desk.text("home/.gemini/settings.json"),
         "mcp_mailbag_fetch_inbox",
         "run_shell_command(make)"
     );
-    desk.ok(&["uninstall", "gemini", "--user"]);
+    desk.ok("uninstall gemini --user");
     assert_eq!(desk.text("home/.gemini/settings.json"), text);
 }
 
@@ -208,12 +208,12 @@ fn rules_that_would_switch_off_the_persons_own_are_not_added_and_a_note_says_so(
 fn rules_go_although_the_person_has_rules_of_their_own_now() {
     let desk = Desk::new();
     desk.write(".gemini/settings.json", "{}\n");
-    desk.ok(&["install", "gemini"]);
+    desk.ok("install gemini");
     desk.write(
         "home/.gemini/settings.json",
         "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n",
     );
-    desk.ok(&["uninstall", "gemini"]);
+    desk.ok("uninstall gemini");
     assert_eq!(desk.text(".gemini/settings.json"), "{}\n");
 }
 
@@ -221,7 +221,7 @@ fn rules_go_although_the_person_has_rules_of_their_own_now() {
 fn a_command_that_is_allowed_names_no_file_but_what_it_attaches() {
     // P194
     let desk = Desk::new();
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     for name in commands(&desk) {
         let words: Vec<&str> = name.split(' ').chain(["--help"]).collect();
         let help = desk.ok(&words);
@@ -245,7 +245,7 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
                 \"deny\": [\"Bash(rm:*)\"]\n  }\n}\n";
     let desk = Desk::new();
     desk.write(".claude/settings.json", text);
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     let rules = allowed(&desk);
     assert_eq!(
         rules[rules.len() - 2..],
@@ -264,7 +264,7 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
         .text(".claude/settings.json")
         .replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",");
     desk.write(".claude/settings.json", &more);
-    desk.ok(&["uninstall", "claude"]);
+    desk.ok("uninstall claude");
     assert_eq!(
         desk.text(".claude/settings.json"),
         text.replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",")
@@ -278,14 +278,14 @@ fn whether_the_rules_are_there_is_said() {
         desk.json(&["install", client, "--status", "--project"])["clients"][0].clone()
     };
     assert_eq!(stands(&desk, "claude")["allow"], false);
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     assert_eq!(stands(&desk, "claude")["allow"], true);
     let fewer = desk
         .text(".claude/settings.json")
         .replace("      \"Bash(mailbag inbox:*)\",\n", "");
     desk.write(".claude/settings.json", fewer);
     assert_eq!(stands(&desk, "claude")["allow"], false);
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     assert_eq!(
         stands(&desk, "claude")["allow"],
         true,
@@ -303,7 +303,7 @@ fn a_wrong_type_of_the_rules_list_is_an_error_that_changes_no_file() {
         desk.write(".claude/settings.json", wrong.to_string());
         let before = desk.files();
         assert_contains!(
-            desk.fails(1, &["install", "claude"]),
+            desk.fails(1, "install claude"),
             "\"permissions",
             "nothing was changed"
         );
@@ -322,9 +322,9 @@ fn empty_lists_and_lists_in_one_line_are_as_they_were_afterwards() {
         let desk = Desk::new();
         desk.write(".claude/settings.json", text);
         let before = desk.files();
-        desk.ok(&["install", "claude"]);
+        desk.ok("install claude");
         assert!(commands(&desk).len() > 20, "{text}");
-        desk.ok(&["uninstall", "claude"]);
+        desk.ok("uninstall claude");
         assert!(
             desk.files() == before,
             "{text}: {}",

@@ -76,11 +76,11 @@ fn gemini_cli_and_git_have_no_such_hook() {
     let desk = Desk::new();
     let before = desk.files();
     assert_contains!(
-        desk.fails(2, &["install", "gemini", "--approvals"]),
+        desk.fails(2, "install gemini --approvals"),
         "Gemini CLI has no hook that can answer a permission request"
     );
     assert_contains!(
-        desk.fails(2, &["install", "git", "--approvals"]),
+        desk.fails(2, "install git --approvals"),
         "git asks for no permission"
     );
     assert!(desk.files() == before && !desk.key().exists());
@@ -90,7 +90,7 @@ fn gemini_cli_and_git_have_no_such_hook() {
 fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
     // P183
     let desk = Desk::new();
-    desk.ok(&["install", "claude", "--approvals"]);
+    desk.ok("install claude --approvals");
     let found = || {
         let ran = run_at_home(&desk.world, &["doctor", "--json"]);
         let report = parse_json(&ran.out);

@@ -33,7 +33,7 @@ fn a_claude_code_that_loads_plugins_gets_a_folder_and_only_rules_in_its_settings
         "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}",
     );
     let before = fresh.files();
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     assert!(has_hooks(&fresh, HOOKS) && !has_hooks(&fresh, ".claude/settings.json"));
     assert!(!fresh.text(".mcp.json").contains("mailbag"));
     let folder = ".claude/skills/mailbag";
@@ -48,8 +48,8 @@ fn a_claude_code_that_loads_plugins_gets_a_folder_and_only_rules_in_its_settings
     let rules = meaning(&fresh.text(".claude/settings.json"))["permissions"]["allow"].to_string();
     assert_contains!(rules, "mcp__mailbag__fetch_inbox");
     assert_contains!(rules, "mcp__plugin_mailbag_mailbag__fetch_inbox");
-    assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
-    fresh.ok(&["up", "--undo"]);
+    assert!(fresh.ok("up").starts_with("nothing to do"));
+    fresh.ok("up --undo");
     assert!(fresh.files() == before, "{:?}", fresh.files());
 }
 
@@ -59,11 +59,11 @@ fn an_older_or_unknown_claude_code_gets_edits_of_its_settings() {
     for version in [OLD, ""] {
         let fresh = with_claude(version);
         let before = fresh.files();
-        fresh.ok(&["up"]);
+        fresh.ok("up");
         assert!(has_hooks(&fresh, ".claude/settings.json"), "{version}");
         assert!(fresh.text(".mcp.json").contains("mailbag") && !fresh.at(HOOKS).exists());
         assert!(fresh.at(".claude/skills/mailbag/SKILL.md").is_file());
-        fresh.ok(&["up", "--undo"]);
+        fresh.ok("up --undo");
         assert!(fresh.files() == before);
     }
 }
@@ -82,15 +82,15 @@ fn each_form_replaces_the_other_and_undoing_restores_the_bytes() {
             "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}",
         );
         let before = fresh.files();
-        fresh.ok(&["up"]);
+        fresh.ok("up");
         fresh.install("claude", second);
-        fresh.ok(&["up"]);
+        fresh.ok("up");
         let is_plugin = second == NEW;
         assert_eq!(has_hooks(&fresh, HOOKS), is_plugin, "{second}");
         assert_eq!(has_hooks(&fresh, ".claude/settings.json"), !is_plugin);
         assert_eq!(fresh.text(".mcp.json").contains("mailbag"), !is_plugin);
-        assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
-        fresh.ok(&["up", "--undo"]);
+        assert!(fresh.ok("up").starts_with("nothing to do"));
+        fresh.ok("up --undo");
         let left: Vec<_> = fresh
             .files()
             .into_iter()
@@ -104,13 +104,13 @@ fn each_form_replaces_the_other_and_undoing_restores_the_bytes() {
 fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
     // P523
     let fresh = with_claude(NEW);
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     let plugin = fresh.text(HOOKS);
     fresh.install("claude", OLD);
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     fresh.write(HOOKS, plugin);
-    fresh.ok(&["agent", "add", "alice", "bob"]);
-    fresh.ok(&["send", "alice", "one", "--as", "bob"]);
+    fresh.ok("agent add alice bob");
+    fresh.ok("send alice one --as bob");
     trust(&fresh, "claude");
     let start = |more: &[&str]| {
         start(
@@ -121,7 +121,7 @@ fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
     let (of_plugin, of_settings) = (start(&["--plugin"]), start(&[]));
     assert_contains!(of_settings, "1 unread");
     assert_eq!(of_plugin, "");
-    let found = parse_json(&fresh.run(&["doctor", "--json"]).out);
+    let found = parse_json(&fresh.run("doctor --json").out);
     let twice = found["findings"]
         .as_array()
         .expect("findings")
@@ -134,8 +134,8 @@ fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
     );
     fresh.install("claude", NEW);
     fresh.ok(&["install", "claude", "--command", &fresh.program]);
-    assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
-    fresh.ok(&["send", "alice", "two", "--as", "bob"]);
+    assert!(!fresh.run("doctor --json").out.contains("hooks_twice"));
+    fresh.ok("send alice two --as bob");
     assert_contains!(start(&["--plugin"]), "“two”");
 }
 
@@ -144,8 +144,8 @@ fn a_plugin_of_the_user_leaves_the_session_to_trusted_hooks_of_the_project() {
     // P550
     for client in ["codex", "copilot", "gemini", "qwen"] {
         let fresh = Fresh::with(&[client]);
-        fresh.ok(&["up"]);
-        fresh.ok(&["agent", "add", "alice", "bob"]);
+        fresh.ok("up");
+        fresh.ok("agent add alice bob");
         fresh.ok(&[
             "install",
             client,
@@ -154,7 +154,7 @@ fn a_plugin_of_the_user_leaves_the_session_to_trusted_hooks_of_the_project() {
             "--command",
             &fresh.program,
         ]);
-        fresh.ok(&["send", "alice", "one", "--as", "bob"]);
+        fresh.ok("send alice one --as bob");
         let is_trusted = trust(&fresh, client);
         let of_plugin = start(&fresh, &["hook", client, "--plugin"]);
         if !is_trusted {
@@ -204,18 +204,18 @@ fn the_plugin_of_opencode_brings_the_server_and_its_settings_stay() {
     fresh.install("opencode", "1.18.33");
     fresh.write("opencode.json", "{}\n");
     let before = fresh.files();
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     assert_eq!(fresh.text("opencode.json"), "{}\n");
     assert_contains!(
         fresh.text(".opencode/plugins/mailbag.js"),
         "config.mcp.mailbag ??="
     );
-    let status = fresh.ok(&["install", "--status", "opencode", "--project", "--json"]);
+    let status = fresh.ok("install --status opencode --project --json");
     assert!(
         status.contains("\"mcp\": true") || status.contains("\"mcp\":true"),
         "{status}"
     );
-    fresh.ok(&["up", "--undo"]);
+    fresh.ok("up --undo");
     assert!(fresh.files() == before);
 }
 
@@ -223,16 +223,16 @@ fn the_plugin_of_opencode_brings_the_server_and_its_settings_stay() {
 fn the_skill_stays_while_another_client_reads_it_and_one_of_a_person_is_not_changed() {
     const SKILL: &str = ".agents/skills/mailbag/SKILL.md";
     let fresh = Fresh::with(&["codex", "gemini", "qwen", "kimi"]);
-    fresh.ok(&["up"]);
-    fresh.ok(&["uninstall", "codex"]);
-    fresh.ok(&["uninstall", "gemini"]);
+    fresh.ok("up");
+    fresh.ok("uninstall codex");
+    fresh.ok("uninstall gemini");
     assert!(fresh.at(SKILL).is_file());
-    fresh.ok(&["uninstall", "qwen"]);
+    fresh.ok("uninstall qwen");
     assert!(!fresh.at(".agents").exists(), "Kimi CLI reads no skill");
 
     let fresh = Fresh::with(&["codex"]);
     fresh.write(SKILL, "---\nname: post\n---\nMine.\n");
-    let said = fresh.run(&["up"]);
+    let said = fresh.run("up");
     assert_eq!(said.code, 1, "{said:?}");
     assert_contains!(said.err, "is not a file of mailbag"; "{said:?}");
     assert_eq!(

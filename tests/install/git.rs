@@ -105,12 +105,12 @@ fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
     desk.forget_calls();
     assert!(desk.commit("one").0);
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
-    let said = desk.ok(&["uninstall", "git"]);
+    let said = desk.ok("uninstall git");
     assert!(
         said.contains("removed ") && contents(&desk.path(".git/hooks")) == before,
         "{said}"
     );
-    assert_contains!(desk.ok(&["uninstall", "git"]), "no changes for git in ");
+    assert_contains!(desk.ok("uninstall git"), "no changes for git in ");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn only_the_status_of_a_stopped_commit_stops_it() {
         (127, false),
     ] {
         let desk = ending_with(status);
-        desk.run(&["install", "git"]);
+        desk.run("install git");
         assert_eq!(desk.commit("one").0, !stops, "{status}");
     }
 }
@@ -155,7 +155,7 @@ fn a_shell_script_keeps_its_own_lines_and_gets_them_back_to_the_byte() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o750);
-    desk.ok(&["uninstall", "git"]);
+    desk.ok("uninstall git");
     assert!(contents(&desk.path(".git/hooks")) == before);
 }
 
@@ -174,7 +174,7 @@ fn uninstall_keeps_a_person_s_additions_to_git_hooks() {
         let text = files::read_text(&path);
         files::write(&path, text + "echo mine\n");
     }
-    desk.ok(&["uninstall", "git"]);
+    desk.ok("uninstall git");
     let text = |name: &str| files::read_text(desk.path(&format!(".git/hooks/{name}")));
     assert_eq!(
         (text("pre-commit"), text("post-commit")),
@@ -219,7 +219,7 @@ fn install_does_not_change_hooks_that_are_not_shell_scripts() {
             desk.path(".git/hooks/post-commit").to_str().expect("plain")
         );
         assert_contains!(
-            desk.ok(&["install", "git"]),
+            desk.ok("install git"),
             "add these lines to ",
             "hook git pre-commit || [ $? -ne 10 ] || exit 1"
         );
@@ -302,13 +302,13 @@ fn lines_that_were_added_by_hand_count_as_installed() {
     assert!(desk.commit("one").0);
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
     assert_eq!(desk.install().get("manual_edits"), None);
-    let status = parse_json(desk.ok(&["install", "git", "--status", "--json"]));
+    let status = parse_json(desk.ok("install git --status --json"));
     assert_eq!(
         (&status["git"]["hooks"], &status["clients"]),
         (&json!("installed"), &json!([]))
     );
     assert_contains!(
-        desk.ok(&["uninstall", "git"]),
+        desk.ok("uninstall git"),
         "edit ",
         "our lines were added by hand; remove them"
     );
@@ -345,7 +345,7 @@ fn our_lines_go_out_although_a_manager_came_since() {
     let before = contents(&desk.path(".git/hooks"));
     desk.install();
     file(desk.world.path(), "lefthook.yml", "");
-    desk.ok(&["uninstall", "git"]);
+    desk.ok("uninstall git");
     assert!(contents(&desk.path(".git/hooks")) == before);
 }
 
@@ -411,12 +411,11 @@ fn without_a_repository_or_git_it_says_so() {
     assert_contains!(ran.fails(3, &[]), "git is not on the PATH");
     let desk = git_desk();
     assert_contains!(
-        desk.run(&["install", "git", "--user"]).fails(2, &[]),
+        desk.run("install git --user").fails(2, &[]),
         "belong to one repository"
     );
     assert_contains!(
-        desk.run(&["install", "git", "--agent", "alice"])
-            .fails(2, &[]),
+        desk.run("install git --agent alice").fails(2, &[]),
         "have no fixed agent"
     );
 }
@@ -491,7 +490,7 @@ fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
             .permissions()
             .mode();
         assert_eq!(made & 0o777, mode, "{umask}");
-        desk.ok(&["uninstall", "git"]);
+        desk.ok("uninstall git");
     }
 }
 
@@ -508,14 +507,13 @@ fn hooks_are_silent_on_a_machine_without_the_program() {
 fn the_preview_writes_nothing_and_the_status_shows_what_is_there() {
     let desk = git_desk();
     let before = contents(&desk.path(".git"));
-    let said = desk.ok(&["install", "git", "--dry-run"]);
+    let said = desk.ok("install git --dry-run");
     assert!(
         said.contains("+#!/bin/sh") && contents(&desk.path(".git")) == before,
         "{said}"
     );
-    let status = || -> Value {
-        serde_json::from_str(&desk.ok(&["install", "--status", "--json"])).expect("JSON")
-    };
+    let status =
+        || -> Value { serde_json::from_str(&desk.ok("install --status --json")).expect("JSON") };
     assert_eq!(status()["git"]["hooks"], "absent");
     desk.install();
     assert_eq!(
@@ -528,7 +526,7 @@ fn the_preview_writes_nothing_and_the_status_shows_what_is_there() {
         (&json!("partly"), &json!(["post-commit"]))
     );
     assert_contains!(
-        desk.ok(&["install", "--status"]),
+        desk.ok("install --status"),
         "partly: git has no hook at post-commit"
     );
 }

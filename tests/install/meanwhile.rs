@@ -65,12 +65,12 @@ fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay()
         desk.ok(&["install", client]);
         assert!(!desk.text(settings).contains("carol"));
     }
-    desk.ok(&["install", "codex", "--agent", "bob"]);
-    desk.ok(&["install", "codex", "--agent", "carol"]);
+    desk.ok("install codex --agent bob");
+    desk.ok("install codex --agent carol");
     assert!(!desk.text(".codex/config.toml").contains("bob"));
-    desk.ok(&["install", "codex"]);
+    desk.ok("install codex");
     let fresh = Desk::new();
-    fresh.ok(&["install", "codex"]);
+    fresh.ok("install codex");
     let config = desk.text(".codex/config.toml").replace(&desk.program, "P");
     assert_eq!(
         config,
@@ -83,7 +83,7 @@ fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay()
 #[test]
 fn a_hook_that_is_missing_comes_back_and_one_that_was_changed_by_hand_stays() {
     let desk = Desk::new();
-    desk.ok(&["install", "gemini"]);
+    desk.ok("install gemini");
     let mut settings = meaning(&desk.text(".gemini/settings.json"));
     settings["hooks"]
         .as_object_mut()
@@ -92,21 +92,21 @@ fn a_hook_that_is_missing_comes_back_and_one_that_was_changed_by_hand_stays() {
     let by_hand = format!("MAILBAG_ROOM=/there {} hook gemini", desk.program);
     settings["hooks"]["BeforeAgent"][0]["hooks"][0]["command"] = by_hand.clone().into();
     desk.write(".gemini/settings.json", settings.to_string());
-    desk.ok(&["install", "gemini"]);
+    desk.ok("install gemini");
     let now = meaning(&desk.text(".gemini/settings.json"));
     assert_eq!(commands(&now, "BeforeAgent"), [by_hand]);
     assert_eq!(
         commands(&now, "AfterTool"),
         [super::line("gemini", &desk.program, "hook gemini")]
     );
-    desk.ok(&["uninstall", "gemini"]);
+    desk.ok("uninstall gemini");
     assert!(!desk.is_there(".gemini"));
 }
 
 #[test]
 fn the_waiter_alone_comes_back_into_the_group_of_the_hook() {
     let desk = Desk::new();
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     let whole = desk.text(".claude/settings.json");
     let mut settings = meaning(&whole);
     settings["hooks"]["Stop"][0]["hooks"]
@@ -117,7 +117,7 @@ fn the_waiter_alone_comes_back_into_the_group_of_the_hook() {
         ".claude/settings.json",
         serde_json::to_string_pretty(&settings).expect("JSON"),
     );
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     assert_eq!(
         meaning(&desk.text(".claude/settings.json")),
         meaning(&whole)
@@ -137,7 +137,7 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
     )
     .expect("a link");
     let before = desk.files();
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     let link = desk.path(".claude/settings.json");
     assert!(link.symlink_metadata().expect("a link").is_symlink());
     assert_contains!(desk.text("dotfiles/claude.json"), "UserPromptSubmit");
@@ -148,7 +148,7 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
         .find(|path| path.ends_with("settings.json.before-mailbag"))
         .expect("a backup");
     assert_eq!(mode(backup), 0o600);
-    desk.ok(&["uninstall", "claude"]);
+    desk.ok("uninstall claude");
     assert!(link.symlink_metadata().expect("a link").is_symlink());
     assert_eq!(mode(&real), 0o600);
     assert!(desk.files() == before);
@@ -163,7 +163,7 @@ fn install_writes_through_a_link_to_a_missing_file() {
         desk.path(".claude/settings.json"),
     )
     .expect("a link");
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     assert_contains!(desk.text("dotfiles/claude.json"), "UserPromptSubmit");
     assert!(
         desk.path(".claude/settings.json")

@@ -102,7 +102,7 @@ fn the_servers_are_what_the_clients_want() {
         Some(serde_json::json!(["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"]))
     );
     assert_eq!(server, wanted);
-    desk.ok(&["install", "codex"]);
+    desk.ok("install codex");
     let config: toml::Table = desk.text(".codex/config.toml").parse().expect("TOML");
     let passed = config["mcp_servers"]["mailbag"]["env_vars"]
         .as_array()

@@ -21,7 +21,7 @@ mod up_places;
 mod user;
 
 use crate::files;
-use crate::world::{Ran, World};
+use crate::world::{Ran, Words, World, parse_json};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn script(directory: &Path, text: &str) -> String {
 }
 
 /// Runs the program for a user with a home in the world.
-pub(crate) fn run_at_home(world: &World, args: &[&str]) -> Ran {
+pub(crate) fn run_at_home(world: &World, args: &(impl Words + ?Sized)) -> Ran {
     world.run_with(args, at_home(world))
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn backups(world: &World) -> Vec<PathBuf> {
 
 impl Desk {
     fn new() -> Desk {
-        let world = World::with(&["bob"]);
+        let world = World::with("bob");
         let program = stand_in(world.path());
         files::make_dir(world.path().join("home"));
         Desk { world, program }
@@ -131,24 +131,25 @@ impl Desk {
         self.path(below).symlink_metadata().is_ok()
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    fn run(&self, args: &(impl Words + ?Sized)) -> Ran {
         let own = ["--command", &self.program];
+        let args = args.words();
         let command = if args[0] == "install" && !args.contains(&"--status") {
             &own[..]
         } else {
             &[]
         };
-        run_at_home(&self.world, &[args, command].concat())
+        run_at_home(&self.world, &[&args[..], command].concat())
     }
 
     #[track_caller]
-    fn ok(&self, args: &[&str]) -> String {
-        self.run(args).ok(args)
+    fn ok(&self, args: &(impl Words + ?Sized)) -> String {
+        self.run(args).ok(&args.words())
     }
 
     #[track_caller]
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(&[args, &["--json"]].concat())).expect("JSON")
+    fn json(&self, args: &(impl Words + ?Sized)) -> Value {
+        parse_json(self.ok(&[args.words(), vec!["--json"]].concat()))
     }
 
     /// The status of a client in the project.
@@ -158,8 +159,8 @@ impl Desk {
     }
 
     #[track_caller]
-    fn fails(&self, code: i32, args: &[&str]) -> String {
-        self.run(args).fails(code, args)
+    fn fails(&self, code: i32, args: &(impl Words + ?Sized)) -> String {
+        self.run(args).fails(code, &args.words())
     }
 
     /// The key that signs decisions of the person.

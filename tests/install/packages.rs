@@ -85,12 +85,12 @@ fn the_doctor_reports_a_plugin_of_the_user_beside_hooks_of_the_project() {
     ];
     for (client, record, text) in clients {
         let fresh = Fresh::with(&[client]);
-        fresh.ok(&["up"]);
-        let twice = || fresh.run(&["doctor", "--json"]).out.contains("hooks_twice");
+        fresh.ok("up");
+        let twice = || fresh.run("doctor --json").out.contains("hooks_twice");
         assert!(!twice(), "{client}");
         fresh.write(&format!("../home/{record}"), text);
         assert!(twice(), "{client}");
-        let removal = fresh.run(&["doctor"]).out;
+        let removal = fresh.run("doctor").out;
         assert!(
             removal.contains(&format!("{client} plugin "))
                 || removal.contains(&format!("{client} extensions "))
@@ -103,11 +103,11 @@ fn up_leaves_out_a_client_that_has_the_plugin_of_the_user() {
     let fresh = Fresh::with(&["codex", "qwen"]);
     fresh.write("../home/.qwen/extensions/mailbag/qwen-extension.json", "{}");
     assert_contains!(
-        fresh.ok(&["up"]),
+        fresh.ok("up"),
         "qwen      already installed for you in all projects"
     );
     assert!(!fresh.at(".qwen").exists() && fresh.at(".codex/hooks.json").exists());
-    assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
+    assert!(!fresh.run("doctor --json").out.contains("hooks_twice"));
 }
 
 #[test]

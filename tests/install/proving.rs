@@ -31,7 +31,7 @@ fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
 fn install_shows_the_output_of_the_test_run() {
     let desk = Desk::new();
     assert_contains!(
-        desk.ok(&["install", "claude"]),
+        desk.ok("install claude"),
         "hook claude`: passed in ",
         "2 unread"
     );
@@ -51,7 +51,7 @@ fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
         let status = desk.json(&["install", client, "--status", "--project"]);
         assert_eq!(status["clients"][0]["executable"], desk.program.as_str());
     }
-    desk.ok(&["uninstall", "codex"]);
+    desk.ok("uninstall codex");
     assert!(!desk.is_there(".codex"));
 }
 
@@ -94,7 +94,7 @@ fn install_reports_a_hook_that_fails_or_prints_invalid_output() {
 fn a_hook_that_hangs_is_ended() {
     let mut desk = Desk::new();
     desk.program = script(desk.world.path(), "exec tail -f /dev/null");
-    let ran = desk.run(&["install", "claude"]);
+    let ran = desk.run("install claude");
     assert!(
         ran.code == 1 && ran.out.contains("the hook took longer than 5 seconds"),
         "{ran:?}"
@@ -105,12 +105,12 @@ fn a_hook_that_hangs_is_ended() {
 fn install_reports_a_missing_program() {
     let mut desk = Desk::new();
     desk.program = desk.path("nowhere/mailbag").display().to_string();
-    let ran = desk.run(&["install", "claude"]);
+    let ran = desk.run("install claude");
     assert!(
         ran.code == 1 && ran.out.contains("does not exist or is not executable"),
         "{ran:?}"
     );
-    let status = desk.json(&["install", "--status"]);
+    let status = desk.json("install --status");
     assert_eq!(status["clients"][0]["executable"], Value::Null);
     assert_eq!(status["clients"][0]["hooks"], "installed");
 }

@@ -34,7 +34,7 @@ fn one_invalid_file_prevents_all_changes() {
     let desk = Desk::new();
     desk.write(".mcp.json", "{");
     let before = desk.files();
-    assert_contains!(desk.fails(1, &["install", "claude"]), ".mcp.json");
+    assert_contains!(desk.fails(1, "install claude"), ".mcp.json");
     assert!(desk.files() == before);
 }
 
@@ -45,26 +45,23 @@ fn a_file_that_is_read_only_is_meant_so() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
     let before = desk.files();
     assert_contains!(
-        desk.fails(1, &["install", "claude"]),
+        desk.fails(1, "install claude"),
         "settings.json: is read-only; give yourself write permission"
     );
     assert!(desk.files() == before);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
-    assert_contains!(desk.fails(1, &["uninstall", "claude"]), "is read-only");
+    assert_contains!(desk.fails(1, "uninstall claude"), "is read-only");
 }
 
 #[test]
 fn install_rejects_directories_and_broken_links_in_place_of_settings() {
     let desk = Desk::new();
     files::make_dir(desk.path(".claude/settings.json"));
-    assert_contains!(
-        desk.fails(1, &["install", "claude"]),
-        "is not a regular file"
-    );
+    assert_contains!(desk.fails(1, "install claude"), "is not a regular file");
     desk.write(".gemini", "a file");
-    let said = desk.run(&["install", "gemini"]);
+    let said = desk.run("install gemini");
     assert_ne!(said.code, 0);
     assert_contains!(said.err, ".gemini");
     std::os::unix::fs::symlink(
@@ -72,7 +69,7 @@ fn install_rejects_directories_and_broken_links_in_place_of_settings() {
         desk.write(".codex/x", "").with_file_name("hooks.json"),
     )
     .expect("a link");
-    let said = desk.run(&["install", "codex"]);
+    let said = desk.run("install codex");
     assert!(
         said.code != 0 && said.err.contains("follow the links of"),
         "{said:?}"
@@ -133,7 +130,7 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
     for target in [outside.path().join("new"), "no/../../../new".into()] {
         std::os::unix::fs::symlink(&target, desk.path("AGENTS.md")).expect("a link");
         assert!(
-            desk.fails(1, &["install", "codex"])
+            desk.fails(1, "install codex")
                 .contains("is a link out of the project"),
             "{}",
             target.display()
@@ -147,14 +144,14 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
 fn an_agent_has_to_be_registered() {
     let desk = Desk::new();
     assert_contains!(
-        desk.fails(3, &["install", "claude", "--agent", "carol"]),
+        desk.fails(3, "install claude --agent carol"),
         "no agent is called \"carol\"",
         "`mailbag agent add carol`"
     );
     assert!(!desk.is_there(".claude"));
     files::remove_dir(desk.path(".mailbag"));
     assert_contains!(
-        desk.fails(3, &["install", "claude", "--agent", "bob"]),
+        desk.fails(3, "install claude --agent bob"),
         "`mailbag init`"
     );
 }
@@ -163,7 +160,7 @@ fn an_agent_has_to_be_registered() {
 fn a_display_name_becomes_the_id() {
     let desk = Desk::new();
     desk.world.ok("agent add agent_engineer_1 --name Sintra");
-    desk.ok(&["install", "claude", "--agent", "sintra"]);
+    desk.ok("install claude --agent sintra");
     assert_contains!(
         desk.text(".claude/settings.json"),
         "mailbag hook claude --as agent_engineer_1\""

@@ -8,7 +8,7 @@ const BEGIN: &str = "<!-- mailbag:begin -->";
 #[test]
 fn the_section_is_short_and_names_only_existing_commands() {
     let desk = Desk::new();
-    desk.ok(&["install", "codex"]);
+    desk.ok("install codex");
     let section = desk.text("AGENTS.md");
     assert!(section.len() <= 500, "{} bytes", section.len());
     for needed in [
@@ -54,7 +54,7 @@ fn the_section_is_appended_to_the_file_and_removed_again() {
         desk.write("AGENTS.md", text);
         desk.write("CLAUDE.md", text);
         let before = desk.files();
-        desk.ok(&["install", "claude"]);
+        desk.ok("install claude");
         let now = desk.text("AGENTS.md");
         assert!(
             now.starts_with(text) && now.matches(BEGIN).count() == 1,
@@ -69,7 +69,7 @@ fn the_section_is_appended_to_the_file_and_removed_again() {
             desk.text("CLAUDE.md").contains("\n@AGENTS.md")
                 || desk.text("CLAUDE.md").contains("@AGENTS.md")
         );
-        desk.ok(&["uninstall", "claude"]);
+        desk.ok("uninstall claude");
         assert!(desk.files() == before, "{text:?}");
     }
 }
@@ -78,19 +78,19 @@ fn the_section_is_appended_to_the_file_and_removed_again() {
 fn an_older_section_is_made_what_it_is_now_where_it_stands() {
     let desk = Desk::new();
     let around = |section: &str| format!("# Before\n\n{section}\nBehind.\n");
-    desk.ok(&["install", "codex"]);
+    desk.ok("install codex");
     desk.write(
         "AGENTS.md",
         around("<!-- mailbag:begin -->\nold\n<!-- mailbag:end -->\n"),
     );
-    desk.ok(&["install", "codex"]);
+    desk.ok("install codex");
     let now = desk.text("AGENTS.md");
     assert!(
         now.starts_with("# Before\n\n<!-- mailbag:begin -->\n## Mail")
             && now.ends_with("-->\n\nBehind.\n"),
         "{now}"
     );
-    desk.ok(&["uninstall", "codex"]);
+    desk.ok("uninstall codex");
     assert_eq!(desk.text("AGENTS.md"), "# Before\n\nBehind.\n");
 }
 
@@ -102,7 +102,7 @@ fn half_a_section_is_refused() {
         "a\n<!-- mailbag:end -->\n<!-- mailbag:begin -->\n",
     ] {
         desk.write("AGENTS.md", text);
-        let said = desk.fails(1, &["install", "codex"]);
+        let said = desk.fails(1, "install codex");
         assert!(
             said.contains("AGENTS.md line 2") || said.contains("AGENTS.md line 3"),
             "{said}"
@@ -116,9 +116,9 @@ fn a_file_that_already_includes_agents_md_is_not_changed() {
     for text in ["@AGENTS.md\n", "# Here\n\nSee @./AGENTS.md\n"] {
         let desk = Desk::new();
         desk.write("CLAUDE.md", text);
-        desk.ok(&["install", "claude"]);
+        desk.ok("install claude");
         assert_eq!(desk.text("CLAUDE.md"), text);
-        let status = desk.json(&["install", "claude", "--status", "--project"]);
+        let status = desk.json("install claude --status --project");
         assert_eq!(status["clients"][0]["section"], true);
     }
 }
@@ -129,13 +129,13 @@ fn one_file_with_two_names_gets_one_section_and_no_self_include() {
         let desk = Desk::new();
         desk.write(real, "# Rules\n");
         std::os::unix::fs::symlink(real, desk.path(link)).expect("a link");
-        desk.ok(&["install", "claude"]);
+        desk.ok("install claude");
         let text = desk.text(real);
         assert!(
             text.matches(BEGIN).count() == 1 && !text.contains("@AGENTS.md"),
             "{text}"
         );
-        desk.ok(&["uninstall", "claude"]);
+        desk.ok("uninstall claude");
         assert_eq!(desk.text(real), "# Rules\n");
         assert!(
             desk.path(link)
@@ -149,11 +149,11 @@ fn one_file_with_two_names_gets_one_section_and_no_self_include() {
 #[test]
 fn gemini_settings_that_name_agents_md_need_no_gemini_md() {
     let desk = Desk::with("gemini-old-name.json");
-    desk.ok(&["install", "gemini"]);
+    desk.ok("install gemini");
     assert!(!desk.is_there("GEMINI.md"));
     assert!(desk.text("AGENTS.md").contains(BEGIN));
     let desk = Desk::with("gemini-comments.json");
-    desk.ok(&["install", "gemini"]);
+    desk.ok("install gemini");
     assert_contains!(desk.text("GEMINI.md"), "@AGENTS.md");
 }
 
@@ -164,11 +164,11 @@ fn the_section_stays_while_another_client_needs_it() {
     for client in ["claude", "codex", "gemini"] {
         desk.ok(&["install", client]);
     }
-    let left = desk.json(&["uninstall", "claude"]);
+    let left = desk.json("uninstall claude");
     assert_contains!(left["notes"][0].as_str().expect("a note"), "keeps the mailbag section"; "{left}");
     assert!(!desk.is_there("CLAUDE.md") && desk.text("AGENTS.md").contains(BEGIN));
-    desk.ok(&["uninstall", "gemini"]);
+    desk.ok("uninstall gemini");
     assert!(desk.is_there("AGENTS.md"));
-    desk.ok(&["uninstall", "codex"]);
+    desk.ok("uninstall codex");
     assert!(desk.files() == before);
 }

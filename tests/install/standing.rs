@@ -7,7 +7,7 @@ use serde_json::json;
 #[test]
 fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
     let desk = Desk::new();
-    let all = desk.json(&["install", "--status"])["clients"].clone();
+    let all = desk.json("install --status")["clients"].clone();
     assert_eq!(all.as_array().map(Vec::len), Some(2 * Client::ALL.len()));
     for stands in all.as_array().expect("a list") {
         assert_eq!(
@@ -33,7 +33,7 @@ fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
         desk.ok(&["uninstall", client]);
         assert_eq!(desk.status(client)["hooks"], "absent");
     }
-    let table = desk.ok(&["install", "--status"]);
+    let table = desk.ok("install --status");
     assert!(
         table.starts_with("CLIENT") && table.lines().count() == 1 + 2 * Client::ALL.len(),
         "{table}"
@@ -43,7 +43,7 @@ fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
 #[test]
 fn a_missing_event_and_an_unreadable_file_are_named() {
     let desk = Desk::new();
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     let mut settings = meaning(&desk.text(".claude/settings.json"));
     settings["hooks"]
         .as_object_mut()
@@ -56,22 +56,22 @@ fn a_missing_event_and_an_unreadable_file_are_named() {
         (&json!("partly"), &json!(["PostToolBatch"]))
     );
     assert_contains!(
-        desk.ok(&["install", "--status"]),
+        desk.ok("install --status"),
         "partly: Claude Code has no hook at PostToolBatch"
     );
     desk.write(".claude/settings.json", "{");
     let stands = desk.status("claude");
     assert_eq!(stands["hooks"], "absent");
     assert_contains!(stands["problems"][0].as_str().expect("a text"), "settings.json line 1"; "{stands:#}");
-    assert_contains!(desk.ok(&["install", "--status"]), "problem: ");
+    assert_contains!(desk.ok("install --status"), "problem: ");
 }
 
 #[test]
 fn looking_changes_nothing() {
     let desk = Desk::new();
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     let before = desk.world.everything();
-    desk.ok(&["install", "--status"]);
+    desk.ok("install --status");
     assert!(desk.world.everything() == before);
 }
 
@@ -110,7 +110,7 @@ const TRUSTED: [(&str, &str); 7] = [
 #[test]
 fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
     let desk = Desk::new();
-    desk.ok(&["install", "codex"]);
+    desk.ok("install codex");
     assert_eq!(desk.status("codex")["trusted"], "no");
     let hooks = desk
         .text(".codex/hooks.json")
@@ -193,7 +193,7 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
         );
         assert_eq!(desk.status("gemini")["trusted"], trusted);
     }
-    desk.ok(&["install", "copilot"]);
+    desk.ok("install copilot");
     assert_eq!(desk.status("copilot")["trusted"], "unknown");
     let config = json!({"trustedFolders": [project.parent().expect("a parent")]});
     desk.write(
@@ -201,7 +201,7 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
         format!("// Managed automatically.\n{config}"),
     );
     assert_eq!(desk.status("copilot")["trusted"], "yes");
-    desk.ok(&["install", "qwen"]);
+    desk.ok("install qwen");
     assert_eq!(
         desk.status("qwen")["trusted"],
         "yes",

@@ -65,12 +65,12 @@ fn an_identical_earlier_server_entry_stays_the_person_s() {
     let text =
         json!({"mcpServers": {"mailbag": {"command": desk.program, "args": ["mcp"]}}}).to_string();
     desk.write(".mcp.json", &text);
-    let said = desk.ok(&["install", "claude"]);
+    let said = desk.ok("install claude");
     assert!(
         said.contains("kept ") && backups(&desk.world).len() == 1,
         "{said}"
     );
-    desk.ok(&["uninstall", "claude"]);
+    desk.ok("uninstall claude");
     assert_eq!(desk.text(".mcp.json"), text);
     assert!(backups(&desk.world).is_empty());
 }
@@ -78,9 +78,9 @@ fn an_identical_earlier_server_entry_stays_the_person_s() {
 #[test]
 fn uninstall_keeps_the_person_s_changes_of_an_earlier_entry() {
     let desk = by_hand();
-    desk.ok(&["install", "claude"]);
+    desk.ok("install claude");
     let changed = SERVER.replace("carol", "dora");
     desk.write(".mcp.json", &changed);
-    desk.ok(&["uninstall", "claude"]);
+    desk.ok("uninstall claude");
     assert_eq!(desk.text(".mcp.json"), changed);
 }

@@ -2,7 +2,7 @@
 
 use super::{fixtures, read_fixture, stand_in};
 use crate::files;
-use crate::world::{Ran, World};
+use crate::world::{Ran, Words, World, parse_json};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -60,12 +60,13 @@ impl Fresh {
     pub(super) fn run_in(
         &self,
         below: &str,
-        args: &[&str],
+        args: &(impl Words + ?Sized),
         with: impl FnOnce(&mut assert_cmd::Command),
     ) -> Ran {
+        let args = args.words();
         let is_up = args[0] == "up" && !args.contains(&"--undo");
         let own = ["--command", &self.program];
-        let args = [args, if is_up { &own[..] } else { &[] }].concat();
+        let args = [&args[..], if is_up { &own } else { &[] }].concat();
         self.world.run_with(&args, |command| {
             command.current_dir(self.at(below));
             self.surround(|name, value| {
@@ -75,18 +76,18 @@ impl Fresh {
         })
     }
 
-    pub(super) fn run(&self, args: &[&str]) -> Ran {
+    pub(super) fn run(&self, args: &(impl Words + ?Sized)) -> Ran {
         self.run_in("", args, |_| {})
     }
 
     #[track_caller]
-    pub(crate) fn ok(&self, args: &[&str]) -> String {
-        self.run(args).ok(args)
+    pub(crate) fn ok(&self, args: &(impl Words + ?Sized)) -> String {
+        self.run(args).ok(&args.words())
     }
 
     #[track_caller]
-    pub(super) fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(&[args, &["--json"]].concat())).expect("JSON")
+    pub(super) fn json(&self, args: &(impl Words + ?Sized)) -> Value {
+        parse_json(self.ok(&[args.words(), vec!["--json"]].concat()))
     }
 
     /// Every file and directory of the project, with its content.
@@ -128,7 +129,7 @@ impl Fresh {
 #[test]
 fn up_makes_the_room_and_installs_each_client_and_a_second_up_changes_nothing() {
     let fresh = Fresh::with(&CLIENTS);
-    let said = fresh.ok(&["up"]);
+    let said = fresh.ok("up");
     assert!(
         said.starts_with(&format!(
             "room      created {}",
@@ -154,7 +155,7 @@ fn up_makes_the_room_and_installs_each_client_and_a_second_up_changes_nothing() 
         assert!(fresh.at(file).is_file(), "{file}");
     }
     let before = fresh.files();
-    let said = fresh.ok(&["up"]);
+    let said = fresh.ok("up");
     assert!(
         said.starts_with(
             "nothing to do: Claude Code, Codex, Gemini CLI are set up, and the room is"
@@ -162,7 +163,7 @@ fn up_makes_the_room_and_installs_each_client_and_a_second_up_changes_nothing() 
         "{said}"
     );
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert_eq!(fresh.json(&["up"])["changed"], false);
+    assert_eq!(fresh.json("up")["changed"], false);
     assert!(fresh.files() == before);
 }
 
@@ -202,9 +203,9 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
         fresh.write("AGENTS.md", "# Rules\n\nBe brief.");
         fresh.write("GEMINI.md", "Mine.\r\n");
         let before = fresh.files();
-        fresh.ok(&["up"]);
+        fresh.ok("up");
         assert!(fresh.files() != before);
-        assert_contains!(fresh.ok(&["up", "--undo"]), "room      removed ");
+        assert_contains!(fresh.ok("up --undo"), "room      removed ");
         let left: Vec<_> = fresh
             .files()
             .into_iter()
@@ -226,7 +227,7 @@ fn undo_keeps_a_person_s_edits() {
     let fresh = Fresh::with(&CLIENTS);
     fresh.write("AGENTS.md", "# Rules\n");
     fresh.write(".claude/settings.json", "{\n  \"model\": \"alpha\"\n}\n");
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     fresh.write("AGENTS.md", fresh.text("AGENTS.md") + "\nBe kind.\n");
     fresh.write(
         ".claude/settings.json",
@@ -234,7 +235,7 @@ fn undo_keeps_a_person_s_edits() {
     );
     let config = fresh.text(".codex/config.toml") + "\n[tools]\nweb_search = true\n";
     fresh.write(".codex/config.toml", config);
-    fresh.ok(&["up", "--undo"]);
+    fresh.ok("up --undo");
     assert_eq!(fresh.text("AGENTS.md"), "# Rules\n\nBe kind.\n");
     assert_eq!(
         fresh.text(".claude/settings.json"),
@@ -256,7 +257,7 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
     let fresh = Fresh::with(&CLIENTS);
     fresh.write("AGENTS.md", "# Rules\n");
     let before = fresh.files();
-    let said = fresh.ok(&["up", "--dry-run"]);
+    let said = fresh.ok("up --dry-run");
     assert!(fresh.files() == before);
     assert!(!fresh.at("heard.json").exists(), "the hook was run");
     assert_contains!(said, "would be created: ", "+++ ");
@@ -265,9 +266,9 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
         1,
         "a shared file is shown once: {said}"
     );
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     let before = fresh.files();
-    let said = fresh.ok(&["up", "--undo", "--dry-run"]);
+    let said = fresh.ok("up --undo --dry-run");
     assert!(fresh.files() == before);
     for file in [
         "AGENTS.md",
@@ -317,54 +318,51 @@ fn up_dry_run_prints_the_questions_of_each_client_and_every_note() {
 #[test]
 fn up_without_a_client_makes_a_room_and_suggests_the_next_step() {
     let fresh = Fresh::new();
-    let said = fresh.ok(&["up"]);
+    let said = fresh.ok("up");
     assert!(fresh.at(".mailbag/spool/room").is_file());
     assert_contains!(
         said,
         "No agent client is on the PATH (looked for claude, codex, gemini"
     );
     assert!(said.trim_end().ends_with("mailbag up"), "{said}");
-    fresh.ok(&["up", "--undo"]);
+    fresh.ok("up --undo");
     assert_eq!(fresh.files().len(), 1, "{:?}", fresh.files());
 }
 
 #[test]
 fn a_named_client_is_plugged_in_also_if_it_is_not_on_the_path() {
     let fresh = Fresh::with(&["claude"]);
-    let ran = fresh.run(&["up", "--client", "codex"]);
+    let ran = fresh.run("up --client codex");
     assert_contains!(ran.err, "codex is not on the PATH"; "{ran:?}");
     assert!(fresh.at(".codex/hooks.json").is_file() && !fresh.at(".claude").exists());
-    fresh.ok(&["up"]);
-    fresh.ok(&["up", "--undo", "--client", "claude"]);
+    fresh.ok("up");
+    fresh.ok("up --undo --client claude");
     assert!(fresh.at(".codex/hooks.json").is_file() && !fresh.at(".claude").exists());
     assert!(
         fresh.at("AGENTS.md").is_file() && fresh.at(".mailbag").is_dir(),
         "Codex still uses them"
     );
-    fresh.run(&["up", "--client", "emacs"]).fails(2, &["up"]);
+    fresh.run("up --client emacs").fails(2, &["up"]);
 }
 
 #[test]
 fn undo_keeps_a_room_that_was_used_or_existed_before() {
     // P195
     let fresh = Fresh::with(&["claude"]);
-    fresh.ok(&["up"]);
-    fresh.ok(&["agent", "add", "alice"]);
+    fresh.ok("up");
+    fresh.ok("agent add alice");
     assert_contains!(
-        fresh.ok(&["up", "--undo"]),
+        fresh.ok("up --undo"),
         "kept ",
         "agents are registered in it"
     );
     assert!(fresh.at(".mailbag/registry.json").is_file() && !fresh.at(".claude").exists());
 
     let fresh = Fresh::with(&["claude"]);
-    fresh.ok(&["init"]);
+    fresh.ok("init");
     let before = fresh.files();
-    fresh.ok(&["up"]);
-    assert_contains!(
-        fresh.ok(&["up", "--undo"]),
-        "`mailbag up` did not create it"
-    );
+    fresh.ok("up");
+    assert_contains!(fresh.ok("up --undo"), "`mailbag up` did not create it");
     assert!(fresh.files() == before);
 }
 
@@ -372,15 +370,15 @@ fn undo_keeps_a_room_that_was_used_or_existed_before() {
 fn a_message_to_the_person_keeps_the_room() {
     // P195
     let fresh = Fresh::new();
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     fresh.write(
         ".mailbag/outbox/human/x.json",
         r#"{"to": "human", "body": "a note"}"#,
     );
-    assert_contains!(fresh.ok(&["up", "--undo"]), "outbox/human/x.json");
-    fresh.ok(&["run", "--once"]);
-    assert_contains!(fresh.ok(&["up", "--undo"]), "nothing to undo; the room");
-    assert_eq!(fresh.ok(&["inbox", "human"]).lines().count(), 1);
+    assert_contains!(fresh.ok("up --undo"), "outbox/human/x.json");
+    fresh.ok("run --once");
+    assert_contains!(fresh.ok("up --undo"), "nothing to undo; the room");
+    assert_eq!(fresh.ok("inbox human").lines().count(), 1);
 }
 
 #[test]
@@ -403,13 +401,13 @@ fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
                 fresh.write(".mailbag/spool/begun", "");
             }
             if !undo {
-                assert_contains!(fresh.ok(&["up"]), "created "; "{rest:?}");
+                assert_contains!(fresh.ok("up"), "created "; "{rest:?}");
                 assert!(
                     fresh.at(".mailbag/spool/room").is_file()
                         && fresh.at(".claude/settings.json").is_file()
                 );
             }
-            fresh.ok(&["up", "--undo"]);
+            fresh.ok("up --undo");
             assert_eq!(fresh.files(), empty, "{rest:?} undo {undo}");
         }
     }
@@ -423,7 +421,7 @@ fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
     ] {
         let fresh = Fresh::with(&CLIENTS);
         let empty = fresh.files();
-        fresh.ok(&["up"]);
+        fresh.ok("up");
         let rest = [
             ".mcp.json",
             ".codex/config.toml",
@@ -442,7 +440,7 @@ fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
                 files::remove_dir(fresh.at(other).parent().expect("a directory"));
             }
         }
-        fresh.ok(&["up", "--undo"]);
+        fresh.ok("up --undo");
         assert_eq!(fresh.files(), empty, "{file}");
     }
 }

@@ -64,7 +64,7 @@ fn up_and_undo_of_all_clients_restore_every_byte() {
     // P426
     let fresh = lived_in();
     let before = fresh.files();
-    let said = fresh.ok(&["up"]);
+    let said = fresh.ok("up");
     for client in ALL {
         assert!(
             said.lines().any(|line| line.starts_with(client)),
@@ -80,9 +80,9 @@ fn up_and_undo_of_all_clients_restore_every_byte() {
     ] {
         assert_contains!(fresh.text(file), "mailbag"; "{file}");
     }
-    assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
+    assert!(fresh.ok("up").starts_with("nothing to do"));
     assert!(backups(&fresh.world).len() > OWN.len());
-    fresh.ok(&["up", "--undo"]);
+    fresh.ok("up --undo");
     assert!(backups(&fresh.world).is_empty());
     assert!(fresh.files() == before);
 }
@@ -110,9 +110,9 @@ fn after_up_and_undo_only_the_person_s_changes_remain() {
         .into_iter()
         .map(|(path, bytes)| (path, changed(&bytes)))
         .collect();
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     changed_by_somebody(&fresh);
-    fresh.ok(&["up", "--undo"]);
+    fresh.ok("up --undo");
     let now = fresh.files();
     let other: Vec<_> = now
         .iter()

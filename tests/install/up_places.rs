@@ -11,15 +11,15 @@ use std::path::Path;
 #[test]
 fn no_room_is_made_inside_another_by_accident() {
     let fresh = Fresh::with(&["claude"]);
-    fresh.ok(&["up"]);
+    fresh.ok("up");
     files::make_dir(fresh.at("deep/er"));
-    let said = fresh.run_in("deep/er", &["up"], |_| {}).ok(&["up"]);
+    let said = fresh.run_in("deep/er", "up", |_| {}).ok(&["up"]);
     assert!(said.starts_with("nothing to do"), "{said}");
-    let said = fresh.run_in(".mailbag/inbox", &["up"], |_| {});
+    let said = fresh.run_in(".mailbag/inbox", "up", |_| {});
     assert!(!fresh.at(".mailbag/inbox/.mailbag").exists(), "{said:?}");
     // A repository inside: its own clients' files, but the room that its commands find.
     files::make_dir(fresh.at("inner/.git"));
-    let said = fresh.run_in("inner", &["up"], |_| {}).ok(&["up"]);
+    let said = fresh.run_in("inner", "up", |_| {}).ok(&["up"]);
     assert_contains!(said, "found in the parent directory", "mailbag init");
     assert!(
         fresh.at("inner/.claude/settings.json").is_file() && !fresh.at("inner/.mailbag").exists()
@@ -27,13 +27,11 @@ fn no_room_is_made_inside_another_by_accident() {
 
     // A room that is its directory.
     let fresh = Fresh::new();
-    fresh.ok(&["init", "team"]);
-    let said = fresh
-        .run_in("team/inbox", &["up"], |_| {})
-        .fails(2, &["up"]);
+    fresh.ok("init team");
+    let said = fresh.run_in("team/inbox", "up", |_| {}).fails(2, &["up"]);
     assert_contains!(said, "is inside the room");
-    fresh.ok(&["init", "other/.mailbag"]);
-    assert_contains!(fresh.ok(&["up"]), "there is another room", "other/.mailbag");
+    fresh.ok("init other/.mailbag");
+    assert_contains!(fresh.ok("up"), "there is another room", "other/.mailbag");
 }
 
 #[test]
@@ -44,18 +42,16 @@ fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
     git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     git(&["worktree", "add", "-q", "../other", "-b", "other"]);
     files::make_dir(fresh.at("sub"));
-    fresh.run_in("sub", &["up"], |_| {}).ok(&["up"]);
+    fresh.run_in("sub", "up", |_| {}).ok(&["up"]);
     assert!(
         fresh.at(".mailbag").is_dir()
             && fresh.at(".claude").is_dir()
             && !fresh.at("sub/.mailbag").exists()
     );
-    let said = fresh.run_in("../other", &["up"], |_| {}).ok(&["up"]);
+    let said = fresh.run_in("../other", "up", |_| {}).ok(&["up"]);
     assert_contains!(said, "main worktree");
     assert!(fresh.at("../other/.claude").is_dir() && !fresh.at("../other/.mailbag").exists());
-    fresh
-        .run_in("../other", &["up", "--undo"], |_| {})
-        .ok(&["up"]);
+    fresh.run_in("../other", "up --undo", |_| {}).ok(&["up"]);
     assert!(
         fresh.at(".claude").is_dir(),
         "the main worktree keeps its own"
@@ -65,8 +61,8 @@ fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
 #[test]
 fn a_fixed_agent_of_an_earlier_installation_stays() {
     let fresh = Fresh::with(&["claude"]);
-    fresh.ok(&["init"]);
-    fresh.ok(&["agent", "add", "planner"]);
+    fresh.ok("init");
+    fresh.ok("agent add planner");
     fresh.ok(&[
         "install",
         "claude",
@@ -75,7 +71,7 @@ fn a_fixed_agent_of_an_earlier_installation_stays() {
         "--command",
         &fresh.program,
     ]);
-    let said = fresh.ok(&["up"]);
+    let said = fresh.ok("up");
     assert!(said.starts_with("nothing to do"), "{said}");
     assert_contains!(fresh.text(".claude/settings.json"), "--as planner");
 }
@@ -84,12 +80,9 @@ fn a_fixed_agent_of_an_earlier_installation_stays() {
 fn a_client_that_is_installed_for_the_user_needs_nothing_in_the_project() {
     let fresh = Fresh::with(&["claude", "codex"]);
     fresh.ok(&["install", "claude", "--user", "--command", &fresh.program]);
-    assert_contains!(
-        fresh.ok(&["up"]),
-        "already installed for you in all projects"
-    );
+    assert_contains!(fresh.ok("up"), "already installed for you in all projects");
     assert!(!fresh.at(".claude").exists() && fresh.at(".codex/hooks.json").is_file());
-    fresh.ok(&["up", "--undo"]);
+    fresh.ok("up --undo");
     assert!(
         fresh
             .world
@@ -107,7 +100,7 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
     fresh.write(".gemini/settings.json", "{ oops");
     let before = fresh.files();
     assert_contains!(
-        fresh.run(&["up", "--client", "gemini"]).fails(1, &["up"]),
+        fresh.run("up --client gemini").fails(1, &["up"]),
         ".gemini/settings.json line 1",
         "nothing was changed"
     );
@@ -116,7 +109,7 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
         "without a client there is nothing to do"
     );
     for again in [false, true] {
-        let ran = fresh.run(&["up"]);
+        let ran = fresh.run("up");
         assert!(
             ran.code == 1 && ran.err.contains("Gemini CLI was left out: "),
             "again {again}: {ran:?}"
@@ -134,7 +127,7 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
             && fresh.text(".claude/settings.json").contains("mailbag")
     );
     fresh.write(".gemini/settings.json", "{}");
-    fresh.ok(&["up", "--client", "gemini"]);
+    fresh.ok("up --client gemini");
     assert_contains!(fresh.text(".gemini/settings.json"), "mailbag");
 }
 
@@ -142,22 +135,22 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
 fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_it() {
     // P183
     let fresh = Fresh::with(&CLIENTS);
-    fresh.ok(&["up", "--approvals"]);
+    fresh.ok("up --approvals");
     for file in [".claude/settings.json", ".codex/hooks.json"] {
         assert_contains!(fresh.text(file), "PermissionRequest"; "{file}");
     }
     assert_contains!(fresh.text(".gemini/settings.json"), "mailbag");
-    assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
+    assert!(fresh.ok("up").starts_with("nothing to do"));
     assert_contains!(fresh.text(".claude/settings.json"), "PermissionRequest");
     assert_contains!(
         fresh
-            .run(&["up", "--approvals", "--client", "gemini"])
+            .run("up --approvals --client gemini")
             .fails(2, &["up"]),
         "no client here has a hook"
     );
     let fresh = Fresh::with(&CLIENTS);
     let before = fresh.files();
-    let agent = fresh.run_in("", &["up", "--approvals"], |command| {
+    let agent = fresh.run_in("", "up --approvals", |command| {
         command
             .env("CLAUDE_CODE_SESSION_ID", "s1")
             .env_remove("MAILBAG_TEST_ANCESTRY");
@@ -178,7 +171,7 @@ fn up_prints_one_client_once_for_two_terminals() {
 fn a_hook_that_fails_is_said_and_is_the_exit_status() {
     let fresh = Fresh::with(&["claude"]);
     script(fresh.world.path(), "exit 3\n");
-    let ran = fresh.run(&["up"]);
+    let ran = fresh.run("up");
     assert_eq!(ran.code, 1, "{ran:?}");
     assert_contains!(ran.out, "the hook", "failed"; "{ran:?}");
 }
@@ -187,7 +180,7 @@ fn a_hook_that_fails_is_said_and_is_the_exit_status() {
 fn without_a_home_and_with_one_that_cannot_be_written_the_project_is_set_up() {
     for home in [None, Some("/proc"), Some("")] {
         let fresh = Fresh::with(&CLIENTS);
-        let ran = fresh.run_in("", &["up"], |command| {
+        let ran = fresh.run_in("", "up", |command| {
             match home {
                 Some(home) => command.env("HOME", home),
                 None => command.env_remove("HOME"),
@@ -204,7 +197,7 @@ fn without_a_home_and_with_one_that_cannot_be_written_the_project_is_set_up() {
 #[test]
 fn up_prints_the_questions_of_each_client_with_the_needed_answers() {
     let fresh = Fresh::with(&CLIENTS);
-    let up = fresh.json(&["up"]);
+    let up = fresh.json("up");
     let asks = |n: usize| {
         up["clients"][n]["questions"]
             .as_array()
@@ -238,7 +231,7 @@ fn another_user_s_room_and_directory_are_left_alone() {
         return skip("another user's files need root");
     }
     let fresh = Fresh::with(&["claude"]);
-    fresh.ok(&["init"]);
+    fresh.ok("init");
     let own =
         |path: &Path| std::os::unix::fs::lchown(path, Some(1234), Some(1234)).expect("as root");
     walkdir::WalkDir::new(fresh.at(""))
@@ -246,7 +239,7 @@ fn another_user_s_room_and_directory_are_left_alone() {
         .flatten()
         .for_each(|entry| own(entry.path()));
     let before = fresh.files();
-    let said = fresh.run(&["up"]);
+    let said = fresh.run("up");
     assert_ne!(said.code, 0);
     assert_contains!(said.err, "belongs to user 1234", "mailbag trust"; "{said:?}");
     assert!(fresh.files() == before);
@@ -259,7 +252,7 @@ fn up_ignores_files_of_other_users_in_a_shared_directory() {
     files::make_dir(fresh.at("open/.git"));
     files::make_dir(fresh.at("open/mine"));
     fs::set_permissions(fresh.at("open"), fs::Permissions::from_mode(0o1777)).expect("permissions");
-    fresh.run_in("open/mine", &["up"], |_| {}).ok(&["up"]);
+    fresh.run_in("open/mine", "up", |_| {}).ok(&["up"]);
     assert!(fresh.at("open/mine/.claude").is_dir() && fresh.at("open/mine/.mailbag").is_dir());
     assert!(!fresh.at("open/.claude").exists() && !fresh.at("open/.mailbag").exists());
 }
@@ -323,11 +316,11 @@ fn up_states_which_room_is_used_and_why() {
         ("part", "has no room of its own"),
         ("../plain/below", "found in the parent directory"),
     ] {
-        let preview = fresh.run_in(place, &["up", "--dry-run"], |_| {});
+        let preview = fresh.run_in(place, "up --dry-run", |_| {});
         let said = preview.ok(&["up", "--dry-run"]);
         assert!(said.contains(why), "{place}: {said}");
         for again in [false, true] {
-            let said = fresh.run_in(place, &["up"], |_| {}).ok(&["up"]);
+            let said = fresh.run_in(place, "up", |_| {}).ok(&["up"]);
             assert!(said.contains(why), "{place} {again}: {said}");
         }
     }
@@ -344,7 +337,7 @@ fn init_states_which_room_is_used_and_why_and_warns_below_another_room() {
     // P520
     let fresh = with_repositories();
     let init = |place: &str| {
-        let ran = fresh.run_in(place, &["init"], |_| {});
+        let ran = fresh.run_in(place, "init", |_| {});
         assert_eq!(ran.code, 0, "{place}: {ran:?}");
         ran.err
     };

@@ -2,7 +2,7 @@
 
 use super::{Rooms, state};
 use crate::files;
-use crate::world::World;
+use crate::world::{Words, World};
 use serde_json::json;
 
 /// A day far in the future, so that no real clock is after the log.
@@ -10,19 +10,19 @@ fn day(day: u32) -> String {
     format!("2099-01-{day:02}T10:00:00Z")
 }
 
-fn run_on(world: &World, today: u32, args: &[&str]) -> String {
+fn run_on(world: &World, today: u32, args: &(impl Words + ?Sized)) -> String {
     let ran = world.run_with(args, |command| {
         command
             .env("MAILBAG_TEST_NOW", day(today))
             .env("MAILBAG_TEST_SEGMENT_BYTES", "2000");
     });
-    ran.ok(args)
+    ran.ok(&args.words())
 }
 
 fn settle_on(rooms: &Rooms, today: u32) {
     for _ in 0..4 {
-        run_on(&rooms.fit, today, &["run", "--once"]);
-        run_on(&rooms.po, today, &["run", "--once"]);
+        run_on(&rooms.fit, today, "run --once");
+        run_on(&rooms.po, today, "run --once");
     }
 }
 
@@ -55,10 +55,10 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
             "local.json",
             json!({"to": "anna", "body": "a day's work"}),
         );
-        run_on(&rooms.fit, today, &["run", "--once"]);
-        run_on(&rooms.fit, today, &["read", "--as", "anna"]);
+        run_on(&rooms.fit, today, "run --once");
+        run_on(&rooms.fit, today, "read --as anna");
         if today % 10 == 0 {
-            run_on(&rooms.fit, today, &["archive", "--older-than", "2d"]);
+            run_on(&rooms.fit, today, "archive --older-than 2d");
         }
     }
     let packed = walkdir::WalkDir::new(rooms.fit.room("archive"))
@@ -92,7 +92,7 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     settle_on(&rooms, 31);
     assert_eq!(rooms.po.bodies("sintra").len(), 4);
     for world in [&rooms.fit, &rooms.po] {
-        run_on(world, 31, &["log", "verify"]);
+        run_on(world, 31, "log verify");
     }
 }
 

@@ -232,7 +232,7 @@ fn a_question_of_another_room_is_not_passed_on_to_a_human_who_takes_no_mail_from
 fn mail_that_came_by_a_link_is_not_sent_on_by_another() {
     // P208
     let rooms = Rooms::new();
-    let third = World::with(&["carol"]);
+    let third = World::with("carol");
     let settings = format!(
         "{}{}",
         link("fit", &rooms.fit, "\"agents\""),

@@ -22,7 +22,7 @@ fn bodies(world: &World, agent: &str, of: &str) -> usize {
 fn a_room_that_floods_costs_only_its_own_link() {
     // P232
     let rooms = Rooms::new();
-    let west = World::new().agent("wanda", &[]);
+    let west = World::new().agent("wanda", "");
     west.write("settings.toml", link("po", &rooms.po, "\"agents\""));
     let flooding = format!(
         "{}budget.messages = 3\n",

@@ -39,7 +39,7 @@ fn two_projects_four_commands_a_question_and_its_answer() {
     fit.ok(&["link", "add", "po", &path(&po)]);
     po.ok(&["link", "add", "fit", &path(&fit)]);
     // Mail crosses. The agents belong to the two projects.
-    let (fit, po) = (fit.agent("alice", &[]), po.agent("Sintra", &[]));
+    let (fit, po) = (fit.agent("alice", ""), po.agent("Sintra", ""));
     let id = fit.ok("send -q po:Sintra 'Which port?' --as alice --type question");
     let question = po.items("read --as Sintra");
     assert_eq!(

@@ -180,7 +180,7 @@ fn an_alias_can_stand_for_agents_of_both_rooms() {
 #[test]
 fn a_room_without_a_link_is_named_with_what_to_do() {
     // P200
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.route("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     assert_eq!(
         bounced(&world, "alice"),

@@ -32,10 +32,10 @@ impl Rooms {
 
     /// The room `po` takes mail to these addresses from `fit`.
     pub(crate) fn accepting(accept: &str) -> Rooms {
-        let fit = World::new().agent("alice", &[]).agent("anna", &[]);
+        let fit = World::new().agent("alice", "").agent("anna", "");
         let po = World::new()
-            .agent("sintra", &["--name", "Sintra"])
-            .agent("bob", &["--role", "engineer"]);
+            .agent("sintra", "--name Sintra")
+            .agent("bob", "--role engineer");
         let rooms = Rooms { fit, po };
         rooms.fit.write(
             "settings.toml",

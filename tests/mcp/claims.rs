@@ -68,7 +68,7 @@ fn work_is_claimed_handed_over_and_released() {
 
 #[test]
 fn a_wrong_call_of_claim_work_gets_a_helpful_error() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let alice = Client::of(&world, "alice");
     assert_contains!(
         alice.fails("claim_work", json!({"action": "claims"})),

@@ -138,7 +138,7 @@ impl Session {
 
 /// The instructions that `mailbag install` writes for a session.
 fn instructions() -> usize {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let ran = world.run_env("install claude --agent alice", "HOME", world.path());
     ran.ok(&["install", "claude"]);
     files::read(world.path().join("AGENTS.md"))

@@ -39,7 +39,7 @@ fn an_unidentified_client_gets_an_error_that_names_register_agent() {
 
 #[test]
 fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names() {
-    let world = World::with(&["planner"]);
+    let world = World::with("planner");
     let client = Client::session(&world, "s1");
     assert_contains!(
         client.fails("register_agent", json!({"name": "planer"})),
@@ -69,7 +69,7 @@ fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names(
 #[test]
 fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     // P191
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let first = Client::session(&world, "s1");
     first.text("register_agent", json!({"name": "alice"}));
     let mut lease = world.read("sessions/alice.json");
@@ -155,7 +155,7 @@ fn a_server_reads_the_codex_session_from_each_call() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_server_below_codex_takes_no_name_before_it_knows_the_session() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let codex = world.path().join("codex");
     std::os::unix::fs::symlink("/bin/sh", &codex).expect("a shell");
     let server = world.bare("mcp");
@@ -181,7 +181,7 @@ fn a_server_below_codex_takes_no_name_before_it_knows_the_session() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_client_keeps_its_agent_when_its_conversation_is_cleared() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
     // The lease as hooks write it when the client continues under another id.
@@ -221,7 +221,7 @@ fn process_of(pid: u32) -> serde_json::Value {
 
 #[test]
 fn the_session_may_be_given_where_the_environment_is_silent() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let client = Client::with(&world, &[], &[]);
     client.text(
         "register_agent",
@@ -251,7 +251,7 @@ fn below(world: &World, name: &str, variables: &[(&str, &str)]) -> Client {
 #[test]
 #[cfg(target_os = "linux")]
 fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let client = below(&world, "claude", &[("CLAUDE_CODE_SESSION_ID", "old")]);
     client.text("register_agent", json!({"name": "alice"}));
     assert_eq!(world.read("sessions/alice.json").get("session"), None);
@@ -266,7 +266,7 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
 #[test]
 #[cfg(target_os = "linux")]
 fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let client = below(&world, "codex", &[("MAILBAG_AGENT", "alice")]);
     assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages"; "it is alice all the same");
     assert!(!world.room("sessions/alice.json").exists());
@@ -325,7 +325,7 @@ fn a_joined_agent_takes_precedence_over_the_name_of_the_server() {
 #[test]
 fn an_agent_stays_its_session_s_while_the_server_lives() {
     // P99
-    let world = World::with(&["alice"]).settings("session_lease = \"1s\"\n");
+    let world = World::with("alice").settings("session_lease = \"1s\"\n");
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
     let mut lease = world.read("sessions/alice.json");

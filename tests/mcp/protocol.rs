@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_client_of_any_age_is_understood() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = Client::start(&world, &[], &[("MAILBAG_AGENT", "bob")]);
         let hello = client.handshake(version);
@@ -26,7 +26,7 @@ fn a_client_of_any_age_is_understood() {
         );
         assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
     }
-    let nameless = World::with(&["bob", "carol"]);
+    let nameless = World::with("bob carol");
     let client = Client::start(&nameless, &[], &[]);
     let hello = client.handshake("1999-01-01");
     assert_eq!(
@@ -38,7 +38,7 @@ fn a_client_of_any_age_is_understood() {
 
 #[test]
 fn the_newest_protocol_needs_no_handshake() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let client = Client::start(&world, &[], &[("MAILBAG_AGENT", "bob")]);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -56,7 +56,7 @@ fn the_newest_protocol_needs_no_handshake() {
 
 #[test]
 fn invalid_protocol_lines_do_not_break_the_server() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let client = Client::start(&world, &[], &[("MAILBAG_AGENT", "bob")]);
     let lines = [
         "{oops",
@@ -85,7 +85,7 @@ fn invalid_protocol_lines_do_not_break_the_server() {
 
 #[test]
 fn an_unknown_tool_gets_an_error_with_the_most_similar_name() {
-    let client = Client::of(&World::with(&["bob"]), "bob");
+    let client = Client::of(&World::with("bob"), "bob");
     let answer = client.request("tools/call", json!({"name": "fetch_inbx", "arguments": {}}));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     assert_contains!(answer["error"]["message"].to_string(), "fetch_inbox");
@@ -95,7 +95,7 @@ fn an_unknown_tool_gets_an_error_with_the_most_similar_name() {
 
 #[test]
 fn the_list_of_tools_costs_what_the_page_says() {
-    let client = Client::of(&World::with(&["bob"]), "bob");
+    let client = Client::of(&World::with("bob"), "bob");
     let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
     let names: Vec<&str> = tools
         .as_array()
@@ -146,7 +146,7 @@ fn a_wait_blocks_no_other_call_and_can_be_cancelled() {
 
 #[test]
 fn the_server_ends_with_its_input_and_by_signals_even_during_a_wait() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     let start = Instant::now();
     for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
         let mut client = Client::of(&world, "bob");
@@ -177,7 +177,7 @@ fn the_server_ends_with_its_input_and_by_signals_even_during_a_wait() {
 
 #[test]
 fn a_server_without_requests_ends_cleanly() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     assert_eq!(Client::start(&world, &[], &[]).end(), Some(0));
     let ran = world.pipe(
         "mcp",
@@ -207,7 +207,7 @@ fn results_can_be_text_alone() {
 
 #[test]
 fn params_of_another_shape_are_invalid_params_and_the_method_is_found() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let client = Client::of(&world, "alice");
     for params in [
         json!({"name": "list_agents", "arguments": []}),

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 /// Alice, two engineers and their room, and a client of alice's.
 fn room() -> (World, Client) {
-    let world = World::with(&["alice"])
-        .agent("bob", &["--role", "engineer"])
-        .agent("carol", &["--role", "engineer"]);
+    let world = World::with("alice")
+        .agent("bob", "--role engineer")
+        .agent("carol", "--role engineer");
     let client = Client::of(&world, "alice");
     (world, client)
 }

@@ -12,9 +12,9 @@ fn activity_and_current_work_survive_a_checkpoint() {
     let told =
         json!({"type": "progress", "to": "bob", "body": "half", "metadata": {"progress": 50.0}});
     world.mail("alice", "x.json", &told);
-    run_at(&world, "10:00", &["run", "--once"]);
-    run_at(&world, "10:01", &["read", "--as", "bob"]);
-    let before = parse_json(run_at(&world, "10:02", &["who", "--json"]));
+    run_at(&world, "10:00", "run --once");
+    run_at(&world, "10:01", "read --as bob");
+    let before = parse_json(run_at(&world, "10:02", "who --json"));
     assert_eq!(
         in_roster(&before, "alice")["report"]["progress"].to_string(),
         "50.0"
@@ -27,6 +27,6 @@ fn activity_and_current_work_survive_a_checkpoint() {
     let quick = replay(&room.dir).expect("a log");
     assert_eq!(quick.read, 0, "the checkpoint was used");
     assert_eq!(quick.state.activity, whole.state.activity);
-    let after = parse_json(run_at(&world, "10:02", &["who", "--json"]));
+    let after = parse_json(run_at(&world, "10:02", "who --json"));
     assert_eq!(after, before);
 }

@@ -4,7 +4,7 @@ use crate::world::World;
 use serde_json::json;
 
 fn world() -> World {
-    World::with(&["alice", "bob", "carol", "dave"])
+    World::with("alice bob carol dave")
 }
 
 #[test]

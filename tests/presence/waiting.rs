@@ -4,7 +4,7 @@ use crate::world::World;
 use serde_json::json;
 
 fn room() -> World {
-    World::with(&["alice", "bob", "carol"]).agent("dave", &["--name", "Sintra"])
+    World::with("alice bob carol").agent("dave", "--name Sintra")
 }
 
 #[test]

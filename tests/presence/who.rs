@@ -10,7 +10,7 @@ use std::process::Stdio;
 #[test]
 fn an_agent_that_sends_is_online_then_idle_then_offline() {
     let world = World::alice_and_bob();
-    run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
+    run_at(&world, "10:00", "send bob hi --as alice");
     let presence = |time| seen_at(&world, time, "alice")["presence"].clone();
     assert_eq!(
         ["10:00", "10:04", "10:06", "10:59", "11:01"].map(presence),
@@ -39,11 +39,8 @@ fn an_agent_that_sends_is_online_then_idle_then_offline() {
 /// P405: who can do what, and when each was active last.
 #[test]
 fn who_and_the_roster_show_capabilities_and_the_last_activity() {
-    let world = World::new().agent(
-        "alice",
-        &["--capability", "has-telegram", "--capability", "rust"],
-    );
-    run_at(&world, "10:00", &["send", "human", "hi", "--as", "alice"]);
+    let world = World::new().agent("alice", "--capability has-telegram --capability rust");
+    run_at(&world, "10:00", "send human hi --as alice");
     let can = json!(["has-telegram", "rust"]);
     let roster = in_roster(&world.read("roster.json"), "alice");
     assert_eq!(
@@ -93,12 +90,8 @@ fn a_killed_session_is_offline_immediately() {
 /// presence.
 #[test]
 fn an_agent_that_takes_mail_out_of_its_inbox_is_active() {
-    let world = World::with(&["alice", "bob", "carol"]);
-    run_at(
-        &world,
-        "10:00",
-        &["send", "bob", "carol", "hi", "--as", "alice"],
-    );
+    let world = World::with("alice bob carol");
+    run_at(&world, "10:00", "send bob carol hi --as alice");
     let mail = world.names("inbox/bob").remove(0);
     files::remove_file(world.room(&format!("inbox/bob/{mail}")));
     let bob = seen_at(&world, "12:00", "bob");
@@ -107,7 +100,7 @@ fn an_agent_that_takes_mail_out_of_its_inbox_is_active() {
         (&json!("online"), &json!(0), None)
     );
     assert_eq!(seen_at(&world, "12:00", "carol")["presence"], "offline");
-    run_at(&world, "13:00", &["read", "--as", "carol"]);
+    run_at(&world, "13:00", "read --as carol");
     assert_eq!(seen_at(&world, "13:01", "carol")["presence"], "online");
 }
 
@@ -146,13 +139,9 @@ fn an_agent_is_online_while_it_waits_or_follows() {
 #[test]
 fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert() {
     let world = World::alice_and_bob();
-    run_at(
-        &world,
-        "01:00",
-        &["send", "alice", "anybody there?", "--as", "bob"],
-    );
-    run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
-    run_at(&world, "11:00", &["send", "bob", "two", "--as", "alice"]);
+    run_at(&world, "01:00", "send alice 'anybody there?' --as bob");
+    run_at(&world, "10:00", "send bob one --as alice");
+    run_at(&world, "11:00", "send bob two --as alice");
     assert_eq!(
         seen_at(&world, "15:59", "bob")["presence"],
         "offline",
@@ -165,11 +154,11 @@ fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert
     for time in ["16:01", "16:02", "16:30"] {
         assert_eq!(seen_at(&world, time, "bob")["presence"], "stale");
     }
-    run_at(&world, "16:40", &["run", "--once"]);
+    run_at(&world, "16:40", "run --once");
     let told = alerts(&world);
     assert_eq!(told.len(), 1, "{told:#?}");
     assert_contains!(
-        run_at(&world, "16:40", &["status"]),
+        run_at(&world, "16:40", "status"),
         "bob has 2 unread, seen 2026-01-05T01:00:00Z"
     );
     let body = told[0]["body"].as_str().unwrap_or_default();
@@ -183,7 +172,7 @@ fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert
             .is_some_and(|subject| subject.starts_with("bob is stale"))
     );
 
-    run_at(&world, "16:50", &["read", "--as", "bob"]);
+    run_at(&world, "16:50", "read --as bob");
     assert_eq!(
         seen_at(&world, "16:51", "bob")["presence"],
         "online",
@@ -201,21 +190,17 @@ fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert
 #[test]
 fn a_router_records_earlier_reading_before_it_calls_an_agent_stale() {
     let world = World::alice_and_bob();
-    run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
+    run_at(&world, "10:00", "send bob one --as alice");
     let mail = world.names("inbox/bob").remove(0);
     files::remove_file(world.room(&format!("inbox/bob/{mail}")));
-    run_at(
-        &world,
-        "18:00",
-        &["send", "alice", "back again", "--as", "alice"],
-    );
-    run_at(&world, "18:00", &["run", "--once"]);
+    run_at(&world, "18:00", "send alice 'back again' --as alice");
+    run_at(&world, "18:00", "run --once");
     assert_eq!(alerts(&world), Vec::<Value>::new());
 }
 
 #[test]
 fn who_shows_the_registry_s_status_beside_the_observed_activity() {
-    let world = World::with(&["alice", "bob", "carol", "dave"]);
+    let world = World::with("alice bob carol dave");
     for (agent, status) in [
         ("alice", "busy"),
         ("bob", "offline"),
@@ -246,11 +231,7 @@ fn who_shows_the_registry_s_status_beside_the_observed_activity() {
     ["bob", "dave"]
         .iter()
         .for_each(|agent| drop(run_at(&world, "10:02", &["read", "--as", agent])));
-    run_at(
-        &world,
-        "10:02",
-        &["send", "bob", "are you away?", "--as", "alice"],
-    );
+    run_at(&world, "10:02", "send bob 'are you away?' --as alice");
     assert_eq!(
         ["alice", "bob", "carol", "dave"].map(|agent| stand("17:00", agent)),
         [
@@ -272,13 +253,13 @@ fn who_shows_the_registry_s_status_beside_the_observed_activity() {
         !told.contains("bob has"),
         "who is said to be away is not missed: {told}"
     );
-    assert_contains!(run_at(&world, "17:00", &["who"]), "stale (busy)");
+    assert_contains!(run_at(&world, "17:00", "who"), "stale (busy)");
 }
 
 #[test]
 fn stale_after_sets_the_time_until_an_agent_is_stale() {
     let world = World::alice_and_bob().settings("stale_after = \"30m\"\n");
-    run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
+    run_at(&world, "10:00", "send bob hi --as alice");
     assert_eq!(seen_at(&world, "10:29", "bob")["presence"], "offline");
     assert_eq!(seen_at(&world, "10:31", "bob")["presence"], "stale");
     let world = world.settings("stale_after = \"0\"\n");
@@ -333,13 +314,13 @@ fn an_agent_s_work_comes_from_its_last_status_message() {
 
 #[test]
 fn who_neutralises_escapes_in_an_agent_s_status() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.mail(
         "alice",
         "x.json",
         json!({"type": "status", "body": "\u{1b}[2Jgone"}),
     );
-    let shown = run_at(&world, "10:00", &["who"]);
+    let shown = run_at(&world, "10:00", "who");
     assert!(
         shown.contains("gone") && !shown.contains('\u{1b}'),
         "{shown:?}"
@@ -358,7 +339,7 @@ fn the_human_is_in_it_and_the_retired_are_not() {
         .filter_map(|a| a["id"].as_str())
         .collect();
     assert_eq!(ids, ["human", "alice"]);
-    run_at(&world, "10:00", &["send", "human", "hi", "--as", "alice"]);
+    run_at(&world, "10:00", "send human hi --as alice");
     assert_eq!(seen_at(&world, "17:00", "human")["presence"], "stale");
     assert_eq!(alerts(&world).len(), 0, "nobody is told of itself");
     assert_eq!(in_roster(&world.read("roster.json"), "human")["unread"], 1);

@@ -98,7 +98,7 @@ fn a_segment_that_has_grown_is_followed_by_another() {
 #[test]
 fn a_copy_that_cannot_be_delivered_waits_and_others_go_on() {
     // P45
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     files::remove_dir(world.room("inbox/bob"));
     world.write("inbox/bob", "in the way");
     world.route("alice", "x.json", r#"{"to":["bob","carol"],"body":"hi"}"#);

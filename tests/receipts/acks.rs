@@ -55,7 +55,7 @@ fn an_ack_with_recipients_is_delivered_besides() {
 #[test]
 fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
     // P59
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let id = world.send("alice", "bob", "please");
     for who in ["carol", "alice"] {
         world.mail(
@@ -122,7 +122,7 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
 #[test]
 fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() {
     // P60
-    let town = Town::of(&["alice", "bob", "carol"]).run();
+    let town = Town::of("alice bob carol").run();
     let id = town
         .ok("send -q bob carol 'stop the press' --as alice")
         .trim()
@@ -167,7 +167,7 @@ fn a_withdrawal_that_was_committed_is_carried_out_after_a_kill() {
 
 #[test]
 fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     for who in ["alice", "carol"] {
         world.drop_file(
             who,
@@ -196,7 +196,7 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
 
 #[test]
 fn the_routers_own_mail_can_be_acknowledged_as_well() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.route("alice", "bad.json", r#"{"to": "nobody", "body": "hi"}"#);
     let bounce = from_mailbag(&world, "alice", "error").remove(0);
     world.ok(&[

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Bob has a supervisor. Answers are due after 10 minutes.
 fn room() -> World {
-    let world = World::with(&["alice", "boss", "carol"]).agent("bob", &["--supervisor", "boss"]);
+    let world = World::with("alice boss carol").agent("bob", "--supervisor boss");
     world.settings("answer_within = \"10m\"\n")
 }
 

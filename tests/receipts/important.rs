@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Only bob has a supervisor. Answers are due after 10 minutes.
 fn room() -> World {
-    let world = World::with(&["alice", "boss", "carol"]).agent("bob", &["--supervisor", "boss"]);
+    let world = World::with("alice boss carol").agent("bob", "--supervisor boss");
     world.settings("answer_within = \"10m\"\nworklog = true\n")
 }
 
@@ -120,7 +120,7 @@ fn urgent_mail_that_was_announced_or_read_and_not_acknowledged_is_escalated() {
     // P361
     let world = room();
     say(&world, 0, "alice", urgent("p0", json!("bob"), 30));
-    run_at(&world, 1, &["read", "--as", "bob"]);
+    run_at(&world, 1, "read --as bob");
     pass(&world, 11);
     pass(&world, 22);
     all_know(&world, "alice/p0");

@@ -6,7 +6,7 @@ use crate::world::{World, lossy};
 use serde_json::{Value, json};
 
 fn room() -> World {
-    World::with(&["alice", "bob", "carol"]).settings("budget.messages = 0\nanswer_within = \"0\"\n")
+    World::with("alice bob carol").settings("budget.messages = 0\nanswer_within = \"0\"\n")
 }
 
 /// Drops these messages, each in its own pass, all within a minute of the room.

@@ -127,7 +127,7 @@ fn a_receipt_without_a_following_message_gets_its_own_record() {
 #[test]
 fn more_receipts_than_a_record_can_have_are_in_several_records_after_the_messages() {
     // P115
-    let world = World::with(&["alice", "bob", "cleo"]);
+    let world = World::with("alice bob cleo");
     for n in 0..3 {
         world.send("alice", "*", &format!("{n}"));
     }

@@ -37,7 +37,7 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
 
 #[test]
 fn a_file_that_was_moved_anywhere_was_seen() {
-    let mut town = Town::of(&["alice", "bob", "carol"]).run();
+    let mut town = Town::of("alice bob carol").run();
     let id = town
         .ok("send -q bob carol hello --as alice")
         .trim()

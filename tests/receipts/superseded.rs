@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Alice has replaced a message to bob and carol, which carol had read.
 fn room(ack: impl Fn(&World, &str, &str)) -> (World, String) {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let old = world
         .ok("send -q bob carol 'deploy at one' --as alice")
         .trim()
@@ -82,7 +82,7 @@ fn mail_that_is_superseded_without_a_replacement_leaves_the_inbox_as_well() {
 #[test]
 fn a_replacement_that_the_sender_does_not_know_is_rejected() {
     // P366
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let old = world.send("alice", "bob", "one");
     let other = world.send("carol", "bob", "not for alice");
     assert_contains!(

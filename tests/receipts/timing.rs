@@ -13,10 +13,10 @@ fn soon(millis: i64) -> String {
 #[test]
 fn expired_unread_mail_is_set_aside_and_its_sender_is_notified_once() {
     // P61
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let message = json!({"id": "m-1", "to": ["bob", "carol"], "body": "lunch at one?", "expires_at": time(5)});
     say(&world, 0, "alice", message);
-    run_at(&world, 1, &["read", "--as", "carol"]);
+    run_at(&world, 1, "read --as carol");
     pass(&world, 6);
     assert!(statuses(&world, "m-1", "bob").contains(&"expired".to_owned()));
     assert_eq!(
@@ -132,7 +132,7 @@ fn an_unanswered_question_is_escalated_once_to_the_supervisor_and_once_to_the_hu
 
 #[test]
 fn an_answer_in_time_ends_the_waiting_and_a_mere_ack_does_not() {
-    let world = World::with(&["alice", "bob", "carol"]).settings("answer_within = \"5m\"\n");
+    let world = World::with("alice bob carol").settings("answer_within = \"5m\"\n");
     let question = |id: &str, to: &str| json!({"id": id, "to": to, "body": "which?", "requires_response": true});
     drop_at(&world, 0, "alice", question("q-1", "bob"));
     say(&world, 0, "alice", question("q-2", "carol"));
@@ -157,7 +157,7 @@ fn an_answer_in_time_ends_the_waiting_and_a_mere_ack_does_not() {
 
 #[test]
 fn urgent_mail_wants_an_ack_and_the_settings_say_how_soon() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let world = world.settings("answer_within = { urgent = \"4m\", normal = \"0\" }\n");
     let fire =
         |id: &str, to: &str| json!({"id": id, "to": to, "body": "fire", "priority": "urgent"});

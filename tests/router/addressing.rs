@@ -105,7 +105,7 @@ fn two_files_with_one_id_in_one_batch_come_to_one_delivery() {
 #[test]
 fn writing_to_all_when_alone_and_to_oneself_are_no_errors() {
     // P400
-    let town = Town::of(&["alice"]).run();
+    let town = Town::of("alice").run();
     town.mail(
         "alice",
         "1.json",

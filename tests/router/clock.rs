@@ -1,6 +1,6 @@
 //! The machine's clock jumps: leases and deadlines still end after their span.
 
-use crate::world::{World, parse_json};
+use crate::world::{Words, World, parse_json};
 use serde_json::{Value, json};
 
 /// A time of the right clock, in minutes after the first one, and of a clock that is years ahead or behind.
@@ -19,28 +19,30 @@ fn set(command: &mut assert_cmd::Command, now: &str) {
 
 /// Runs the program while the clock shows this time.
 #[track_caller]
-fn run(world: &World, now: &str, args: &[&str]) -> String {
-    world.run_with(args, |command| set(command, now)).ok(args)
+fn run(world: &World, now: &str, args: &(impl Words + ?Sized)) -> String {
+    world
+        .run_with(args, |command| set(command, now))
+        .ok(&args.words())
 }
 
 /// An agent drops a message, and it is delivered while the clock shows this time.
 #[track_caller]
 fn say(world: &World, now: &str, agent: &str, message: Value) {
     world.mail(agent, &format!("{}.json", uuid::Uuid::now_v7()), &message);
-    run(world, now, &["run", "--once"]);
+    run(world, now, "run --once");
 }
 
 /// A room that was made while the clock showed this time.
 fn room(now: &str) -> World {
     let world = World::empty();
-    run(&world, now, &["init"]);
-    run(&world, now, &["agent", "add", "alice", "bob"]);
+    run(&world, now, "init");
+    run(&world, now, "agent add alice bob");
     say(&world, now, "alice", json!({"to": "bob", "body": "first"}));
     world
 }
 
 fn claims(world: &World, now: &str) -> Value {
-    let listed = parse_json(run(world, now, &["claims", "--json"]));
+    let listed = parse_json(run(world, now, "claims --json"));
     listed["claims"].clone()
 }
 
@@ -52,7 +54,7 @@ fn claims_rebuilt(world: &World, now: &str) -> Value {
         let _ = std::fs::remove_file(world.room(name));
     }
     assert_eq!(claims(world, now), kept, "the log says something else");
-    run(world, now, &["log", "verify"]);
+    run(world, now, "log verify");
     kept
 }
 
@@ -76,7 +78,7 @@ fn a_claim_after_the_clock_was_corrected_lapses_after_its_lease() {
         held[0]["expires_at"], "2026-11-21T10:02:00.000000Z",
         "{held}"
     );
-    run(&world, &clock(2026, 3), &["run", "--once"]);
+    run(&world, &clock(2026, 3), "run --once");
     assert_eq!(claims_rebuilt(&world, &clock(2026, 3)), json!([]));
 }
 
@@ -86,14 +88,14 @@ fn a_claim_that_was_granted_while_the_clock_was_ahead_lapses_after_its_lease() {
     let world = room(&clock(2026, 0));
     say(&world, &clock(2036, 0), "alice", lease_of_a_minute());
     // No mail arrives: the router itself notices the clock.
-    run(&world, &clock(2026, 1), &["run", "--once"]);
+    run(&world, &clock(2026, 1), "run --once");
     let held = claims_rebuilt(&world, &clock(2026, 1));
     let lapses = held[0]["expires_at"].as_str().unwrap_or_default();
     assert!(
         ("2026-11-21T10:01:59".."2026-11-21T10:02:01").contains(&lapses),
         "{held}"
     );
-    run(&world, &clock(2026, 3), &["run", "--once"]);
+    run(&world, &clock(2026, 3), "run --once");
     assert_eq!(claims_rebuilt(&world, &clock(2026, 3)), json!([]));
 }
 
@@ -111,14 +113,14 @@ fn a_claim_that_was_granted_while_the_clock_was_behind_lives_for_its_lease() {
         claims_rebuilt(&world, &clock(2016, 1)).to_string(),
         "2016-11-21T10:30:00"
     );
-    run(&world, &clock(2026, 10), &["run", "--once"]);
+    run(&world, &clock(2026, 10), "run --once");
     let held = claims_rebuilt(&world, &clock(2026, 10));
     let lapses = held[0]["expires_at"].as_str().unwrap_or_default();
     assert!(
         ("2026-11-21T10:29:59".."2026-11-21T10:31").contains(&lapses),
         "{held}"
     );
-    run(&world, &clock(2026, 40), &["run", "--once"]);
+    run(&world, &clock(2026, 40), "run --once");
     assert_eq!(claims_rebuilt(&world, &clock(2026, 40)), json!([]));
 }
 
@@ -144,7 +146,7 @@ fn accept_times_always_increase_and_each_has_the_time_of_the_clock() {
         "bob",
         json!({"to": "alice", "body": "later"}),
     );
-    let log = run(&world, &clock(2026, 2), &["log", "--json"]);
+    let log = run(&world, &clock(2026, 2), "log --json");
     let records: Vec<Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("a record"))
@@ -171,17 +173,13 @@ fn the_deadline_of_an_approval_comes_after_its_span() {
     let world = room(&clock(2026, 0));
     let ask = json!({"id": "go", "to": "bob", "type": "approval", "subject": "Deploy?", "deadline": "10m"});
     say(&world, &clock(2036, 0), "alice", ask);
-    run(&world, &clock(2026, 1), &["run", "--once"]);
-    let pending = run(
-        &world,
-        &clock(2026, 2),
-        &["pending", "--as", "bob", "--json"],
-    );
+    run(&world, &clock(2026, 1), "run --once");
+    let pending = run(&world, &clock(2026, 2), "pending --as bob --json");
     assert!(
         pending.contains("2026-11-21T10:10:59") || pending.contains("2026-11-21T10:11:00"),
         "{pending}"
     );
-    run(&world, &clock(2026, 12), &["run", "--once"]);
+    run(&world, &clock(2026, 12), "run --once");
     assert_eq!(
         world.inbox("alice").last().expect("a notice")["metadata"]["approval"]["status"],
         "denied"
@@ -198,8 +196,8 @@ fn an_unanswered_question_escalates_after_its_span() {
         "alice",
         json!({"to": "bob", "body": "?", "requires_response": true}),
     );
-    run(&world, &clock(2026, 1), &["run", "--once"]);
-    run(&world, &clock(2026, 9), &["run", "--once"]);
+    run(&world, &clock(2026, 1), "run --once");
+    run(&world, &clock(2026, 9), "run --once");
     let escalations = || {
         world
             .inbox("human")
@@ -208,7 +206,7 @@ fn an_unanswered_question_escalates_after_its_span() {
             .count()
     };
     assert_eq!(escalations(), 0);
-    run(&world, &clock(2026, 12), &["run", "--once"]);
+    run(&world, &clock(2026, 12), "run --once");
     assert_eq!(escalations(), 1);
 }
 

@@ -156,9 +156,7 @@ fn polling_needs_no_file_events() {
 #[test]
 fn an_open_room_registers_whoever_makes_an_outbox() {
     // P10
-    let town = Town::of(&["alice"])
-        .settings("admission = \"open\"\n")
-        .run();
+    let town = Town::of("alice").settings("admission = \"open\"\n").run();
     files::make_dir(town.room("outbox/agent_engineer_7_xyz"));
     town.mail(
         "agent_engineer_7_xyz",
@@ -178,7 +176,7 @@ fn an_open_room_registers_whoever_makes_an_outbox() {
 #[test]
 fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
     // P10
-    let mut town = Town::of(&["alice"]).run();
+    let mut town = Town::of("alice").run();
     files::make_dir(town.room("outbox/stranger"));
     for n in 0..3 {
         town.mail(
@@ -202,7 +200,7 @@ fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
 
 #[test]
 fn mail_dropped_beside_the_outboxes_is_said() {
-    let town = Town::of(&["alice"]).run();
+    let town = Town::of("alice").run();
     town.write(
         "outbox/lost.json",
         r#"{"to": "alice", "body": "where am I?"}"#,

@@ -14,7 +14,7 @@ use std::process::Command;
 /// One obstacle in front of bob's inbox: the message waits while carol's arrives, and is delivered
 /// when the obstacle is removed.
 fn mail_waits_for(obstacle: impl FnOnce(&Town), reason: &str, removed: impl FnOnce(&Town)) {
-    let town = Town::of(&["alice", "bob", "carol"]).run();
+    let town = Town::of("alice bob carol").run();
     obstacle(&town);
     town.mail(
         "alice",
@@ -84,7 +84,7 @@ fn an_inbox_that_is_immutable_is_waited_for() {
             .arg(town.room("inbox/bob"))
             .output()
     };
-    let probe = Town::of(&["bob"]);
+    let probe = Town::of("bob");
     if !change(&probe, "+i").is_ok_and(|output| output.status.success()) {
         skip("an immutable inbox: chattr fails on this file system");
         return;
@@ -147,7 +147,7 @@ fn an_inbox_on_another_file_system_is_waited_for() {
 
 #[test]
 fn an_unreadable_outbox_delays_no_other_agent() {
-    let town = Town::of(&["alice", "bob", "carol"]);
+    let town = Town::of("alice bob carol");
     fs::remove_dir(town.room("outbox/alice")).expect("it is empty");
     files::write(town.room("outbox/alice"), "mine");
     let town = town.run();

@@ -121,7 +121,7 @@ fn files_that_come_while_an_outbox_is_read_are_taken_in_their_order() {
 fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not_fit_into_a_batch()
 {
     // P234
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let to = |n: u32| {
         if n % 2 == 1 {
             json!(["bob", "carol"])
@@ -200,7 +200,7 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
     let files = if Town::full_size() { 50_000 } else { 1_500 };
     let quick = "durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n";
     let (world, mut random) = (
-        World::with(&["alice", "bob", "carol", "dave"]).settings(quick),
+        World::with("alice bob carol dave").settings(quick),
         Random(7),
     );
     let count = |below: &str| {

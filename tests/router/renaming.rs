@@ -98,7 +98,7 @@ fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
 #[test]
 fn a_message_to_both_is_delivered_to_the_agent_once() {
     // P144
-    let world = World::with(&["alice", "bob", "kiwi"]);
+    let world = World::with("alice bob kiwi");
     world.send("alice", "all", "hello");
     rename(&world, "kiwi", "bob");
     world.pass();
@@ -130,7 +130,7 @@ fn a_message_to_both_is_delivered_to_the_agent_once() {
 #[test]
 fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     // P145
-    let world = World::with(&["alice", "bob", "kiwi"]);
+    let world = World::with("alice bob kiwi");
     world.ok("send kiwi 'which port?' --type question --as alice");
     world.send("alice", "kiwi", "do this");
     world.ok("read #3 --as kiwi");
@@ -174,7 +174,7 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
 #[test]
 fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
     // P146, P119
-    let world = World::with(&["alice", "bob", "carol", "kiwi"]);
+    let world = World::with("alice bob carol kiwi");
     let drop = |agent: &str, message: Value| {
         world.route(agent, "x.json", &message);
     };
@@ -270,7 +270,7 @@ fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
 #[test]
 fn an_approval_that_was_asked_of_or_by_the_first_name_is_decided_under_the_new_one() {
     // P143
-    let world = World::with(&["alice", "bob", "kiwi"]);
+    let world = World::with("alice bob kiwi");
     world.mail(
         "alice",
         "a.json",
@@ -336,7 +336,7 @@ fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
 #[test]
 fn a_running_router_moves_present_and_later_mail_of_a_renamed_agent() {
     // P143, P144
-    let mut town = Town::of(&["alice", "bob", "kiwi"]);
+    let mut town = Town::of("alice bob kiwi");
     town.start(&[]);
     for n in 0..20 {
         town.mail(
@@ -374,7 +374,7 @@ fn a_running_router_moves_present_and_later_mail_of_a_renamed_agent() {
 #[test]
 fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
     // P144
-    let world = World::with(&["alice", "bob", "carol", "kiwi"]);
+    let world = World::with("alice bob carol kiwi");
     // A name is taken in the inbox: the copy stays staged.
     world.mail(
         "alice",
@@ -418,7 +418,7 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
 #[test]
 fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
     // P144
-    let world = World::with(&["alice", "bob", "carol", "kiwi", "lemon"]);
+    let world = World::with("alice bob carol kiwi lemon");
     let drop = |name: &str, to: Value| {
         world.route("alice", name, json!({"to": to, "body": name}));
     };
@@ -449,7 +449,7 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
 #[test]
 fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
     // P145, P290
-    let world = World::with(&["alice", "bob", "kiwi"]);
+    let world = World::with("alice bob kiwi");
     let text = r#"{"from": "kiwi", "to": "carol", "body": "hello"}"#;
     world.route("kiwi", "x.json", text);
     rename(&world, "kiwi", "bob");
@@ -474,7 +474,7 @@ fn a_rejected_message_is_sent_again_under_the_present_name_and_once() {
 #[test]
 fn an_approval_between_two_names_of_one_agent_is_left_to_the_human() {
     // P145, P184
-    let world = World::with(&["alice", "bob", "kiwi"]);
+    let world = World::with("alice bob kiwi");
     let approval = json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"});
     world.route("kiwi", "x.json", &approval);
     rename(&world, "kiwi", "bob");
@@ -500,7 +500,7 @@ fn an_approval_between_two_names_of_one_agent_is_left_to_the_human() {
 #[test]
 fn a_claim_of_a_former_name_is_traced_as_still_owned() {
     // P145
-    let world = World::with(&["bob", "kiwi"]);
+    let world = World::with("bob kiwi");
     let claim = json!({"id": "c", "type": "claim", "claims": ["src"]});
     world.route("kiwi", "x.json", &claim);
     rename(&world, "kiwi", "bob");

@@ -8,19 +8,9 @@ use serde_json::{Value, json};
 /// stands for a topic without subscribers.
 fn room() -> World {
     let world = World::new()
-        .agent(
-            "alice",
-            &[
-                "--role",
-                "lead",
-                "--topic",
-                "lonely",
-                "--capability",
-                "solo",
-            ],
-        )
-        .agent("bob", &["--role", "engineer", "--topic", "auth-module"])
-        .agent("carol", &["--role", "engineer"]);
+        .agent("alice", "--role lead --topic lonely --capability solo")
+        .agent("bob", "--role engineer --topic auth-module")
+        .agent("carol", "--role engineer");
     let mut registry = world.read("registry.json");
     registry["aliases"] = json!({"quiet": ["#silence"]});
     world.write("registry.json", registry.to_string());
@@ -162,7 +152,7 @@ fn a_message_with_only_misspelled_mentions_is_rejected_with_the_nearest_name() {
 #[test]
 fn a_message_that_needs_no_recipient_causes_no_notice() {
     // P400
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     for (n, message) in [
         json!({"type": "milestone", "body": "done"}),
         json!({"type": "status", "body": "works with @pytest.fixture"}),

@@ -57,7 +57,7 @@ fn a_router_that_starts_on_a_full_disk_says_what_waits() -> Done {
 
 #[test]
 fn a_router_without_a_text_in_its_lock_has_a_date() -> Done {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let lock = File::options().write(true).open(world.room("spool/lock"))?;
     let second = File::create(world.room("spool/routing.lock"))?;
     lock.set_len(0)?;

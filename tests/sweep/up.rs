@@ -61,7 +61,7 @@ fn up_is_killed_anywhere_and_completed_by_the_next_and_undone_to_the_byte() -> D
         assert_eq!(Tracer::new(&fresh.at(""))?.run(up(&fresh), plan)?.end, End::Killed, "{plan:?}");
         // The person completes it, or undoes the partial setup.
         if n % 2 == 0 {
-            fresh.ok(&["up"]);
+            fresh.ok("up");
             same(&state(&fresh), &after, &format!("again after {plan:?}"));
         }
         fresh.ok(&UNDO);
@@ -78,7 +78,7 @@ fn undo_is_killed_anywhere_and_finished_by_the_next_to_the_byte() -> Done {
     for is_changed in [false, true] {
         let used = || {
             let fresh = lived_in();
-            fresh.ok(&["up"]);
+            fresh.ok("up");
             if is_changed {
                 changed_by_somebody(&fresh);
             }

@@ -236,7 +236,7 @@ fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
 #[test]
 fn a_room_is_not_found_by_a_symbolic_link() {
     // P300
-    let (other, cloned) = (World::with(&["alice"]), World::empty());
+    let (other, cloned) = (World::with("alice"), World::empty());
     symlink(other.room(""), cloned.path().join(".mailbag")).expect("a link");
     for args in [
         &["status"][..],

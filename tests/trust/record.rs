@@ -20,13 +20,13 @@ fn record(world: &World) -> Value {
 
 /// bob, with a program that was agreed to.
 fn agreed() -> World {
-    World::with(&["alice"]).agent("bob", &["--wake", &bell("mine").to_string()])
+    World::with("alice").agent("bob", &["--wake", &bell("mine").to_string()])
 }
 
 #[test]
 fn the_consent_record_is_private_and_names_path_room_owner_and_program() {
     // P109
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let directory = world.trust().join("new/directory");
     let command = world.bare(&["agent", "add", "bob", "--wake", &bell("mine").to_string()]);
     let line = "umask 000; exec \"$0\" \"$@\"";
@@ -112,7 +112,7 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
 #[test]
 fn the_consent_record_is_found_by_variables_and_never_relative_to_a_repository() {
     // P109
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let home = world.trust().join("home");
     let set = |variables: &[(&str, &str)]| {
         files::make_dir(&home);
@@ -150,7 +150,7 @@ fn the_consent_record_is_found_by_variables_and_never_relative_to_a_repository()
 
 #[test]
 fn simultaneous_consents_are_all_recorded() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let rooms: Vec<String> = (0..8)
         .map(|n| {
             world

@@ -96,7 +96,7 @@ fn a_link_of_a_room_from_elsewhere_writes_into_no_other_room_before_the_person_a
 fn a_room_that_its_user_created_needs_no_question_and_its_copy_does() {
     // P301
     for (key, text) in SETTINGS {
-        let world = World::with(&["alice"]).settings(text);
+        let world = World::with("alice").settings(text);
         let wanted = value(&world, key);
         assert_eq!(world.json("trust")["settings"], json!([]), "{text}");
         let copy = world.path().join("copy/.mailbag");

@@ -10,8 +10,8 @@ use serde_json::json;
 #[test]
 fn without_a_router_a_waiting_command_routes_for_all_agents() {
     // P66
-    let town = Town::of(&["alice", "bob", "carol"]);
-    let mut waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
+    let town = Town::of("alice bob carol");
+    let mut waiting = Beside::start(&town, "wait --as bob --timeout 1m");
     routes(&mut waiting, &town);
     town.mail(
         "alice",
@@ -42,7 +42,7 @@ fn who_waits_takes_over_when_the_router_ends() {
     // P66
     for signal in [Signal::TERM, Signal::KILL] {
         let mut town = Town::alice_and_bob().run();
-        let mut waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
+        let mut waiting = Beside::start(&town, "wait --as bob --timeout 1m");
         town.router().signal(signal);
         town.ended();
         routes(&mut waiting, &town);
@@ -58,10 +58,10 @@ fn who_waits_takes_over_when_the_router_ends() {
 #[test]
 fn one_of_several_waiting_commands_routes_and_another_takes_over() {
     // P66
-    let town = Town::of(&["alice", "bob", "carol"]);
-    let mut first = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
+    let town = Town::of("alice bob carol");
+    let mut first = Beside::start(&town, "list --follow --as bob");
     routes(&mut first, &town);
-    let mut second = Beside::start(&town, &["wait", "--as", "carol", "--timeout", "1m"]);
+    let mut second = Beside::start(&town, "wait --as carol --timeout 1m");
     town.mail("alice", "1.json", json!({"to": "bob", "body": "one"}));
     town.wait("it follows", || first.out().contains("one"));
     first.signal(Signal::KILL);
@@ -81,8 +81,7 @@ fn one_of_several_waiting_commands_routes_and_another_takes_over() {
 fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
     // P66
     let mut town = Town::alice_and_bob();
-    let mut waiting = [(); 2]
-        .map(|()| Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m", "--json"]));
+    let mut waiting = [(); 2].map(|()| Beside::start(&town, "wait --as bob --timeout 1m --json"));
     town.wait("one routes", || !is_free(&town));
     town.start(&[]);
     let router = town.json("status")["router"].clone();
@@ -109,12 +108,9 @@ fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
 
 #[test]
 fn mail_of_a_command_that_left_it_to_who_waits_is_routed() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     for n in 0..10 {
-        let mut waiting = Beside::start(
-            &world,
-            &["wait", "--as", "bob", "--timeout", "1m", "--read"],
-        );
+        let mut waiting = Beside::start(&world, "wait --as bob --timeout 1m --read");
         routes(&mut waiting, &world);
         // The first ends the wait, and the second may come just then.
         world.send("alice", "bob", "go");
@@ -133,7 +129,7 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     let text = files::read_text(&log);
     files::write(&log, text.replacen("\"seq\":1,", "\"seq\":7,", 1));
     std::fs::remove_file(world.room("spool/checkpoint")).ok();
-    let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
+    let waiting = Beside::start(&world, "wait --as bob --timeout 1m");
     world.wait("it says so", || waiting.err().contains("cannot deliver"));
     world.write(
         "inbox/bob/x.json",

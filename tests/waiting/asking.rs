@@ -15,23 +15,11 @@ fn question(world: &World, agent: &str) -> Value {
 #[test]
 fn the_first_answer_ends_the_wait_and_is_read() {
     for with_router in [false, true] {
-        let mut town = Town::of(&["alice", "bob", "carol"]);
+        let mut town = Town::of("alice bob carol");
         if with_router {
             town.start(&[]);
         }
-        let asking = Beside::start(
-            &town,
-            &[
-                "ask",
-                "bob",
-                "carol",
-                "which port?",
-                "--as",
-                "alice",
-                "--timeout",
-                "1m",
-            ],
-        );
+        let asking = Beside::start(&town, "ask bob carol 'which port?' --as alice --timeout 1m");
         let asked = question(&town, "bob");
         assert_eq!(
             (&asked["type"], &asked["requires_response"]),
@@ -80,7 +68,14 @@ fn an_answer_can_name_the_question_in_any_form_or_by_its_thread() {
             "--json",
         ];
         let without = [&args[..5], &args[7..]].concat();
-        let asking = Beside::start(&town, if way == "own thread" { &without } else { &args });
+        let asking = Beside::start(
+            &town,
+            if way == "own thread" {
+                &without[..]
+            } else {
+                &args
+            },
+        );
         let asked = question(&town, "bob");
         let (id, seq) = (&asked["id"], asked["delivery"]["seq"].to_string());
         let whole = format!("alice/{}", id.as_str().unwrap_or_default());
@@ -111,11 +106,8 @@ fn an_answer_can_name_the_question_in_any_form_or_by_its_thread() {
 
 #[test]
 fn ask_leaves_other_mail_in_the_inbox() {
-    let town = Town::of(&["alice", "bob", "carol"]).run();
-    let asking = Beside::start(
-        &town,
-        &["ask", "bob", "well?", "--as", "alice", "--timeout", "1m"],
-    );
+    let town = Town::of("alice bob carol").run();
+    let asking = Beside::start(&town, "ask bob well? --as alice --timeout 1m");
     let id = question(&town, "bob")["id"].clone();
     town.mail(
         "carol",
@@ -141,7 +133,7 @@ fn ask_leaves_other_mail_in_the_inbox() {
 
 #[test]
 fn ask_all_waits_for_every_recipient_and_names_the_missing_ones() {
-    let town = Town::of(&["alice", "bob", "carol", "dave"]).run();
+    let town = Town::of("alice bob carol dave").run();
     let args = [
         "ask",
         "all",
@@ -193,10 +185,7 @@ fn a_question_that_the_router_refuses_ends_the_wait_with_the_reason() {
         .open(world.room("spool/lock"));
     let lock = lock.expect("the lock");
     lock.lock().expect("nobody routes");
-    let mut asking = Beside::start(
-        &world,
-        &["ask", "bob", "well?", "--as", "alice", "--timeout", "1m"],
-    );
+    let mut asking = Beside::start(&world, "ask bob well? --as alice --timeout 1m");
     world.wait("the question is dropped", || {
         !world.names("outbox/alice").is_empty()
     });

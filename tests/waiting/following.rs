@@ -19,7 +19,7 @@ fn list_follow_prints_unread_and_new_mail_once_in_one_line_each() {
         json!({"to": "bob", "subject": "about", "body": "two\n\nlines\u{1b}[2J"}),
     );
     town.wait_for_mail("bob", 1);
-    let mut following = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
+    let mut following = Beside::start(&town, "list --follow --as bob");
     town.wait("the first is told", || following.out().lines().count() == 1);
     for n in 1..=20 {
         let priority = if n == 20 { "urgent" } else { "normal" };
@@ -103,8 +103,8 @@ fn list_follow_ends_after_its_idle_time() {
 
 #[test]
 fn list_follow_ends_with_status_0_on_an_interrupt() {
-    let world = World::with(&["bob"]);
-    let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
+    let world = World::with("bob");
+    let mut following = Beside::start(&world, "list --follow --as bob --idle 0");
     routes(&mut following, &world);
     following.signal(Signal::INT);
     assert_eq!(following.ended(&world).code(), Some(0));
@@ -114,7 +114,7 @@ fn list_follow_ends_with_status_0_on_an_interrupt() {
 #[test]
 fn a_view_of_a_room_that_is_removed_ends_with_an_error() {
     let world = World::alice_and_bob();
-    let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
+    let mut following = Beside::start(&world, "list --follow --as bob --idle 0");
     routes(&mut following, &world);
     files::rename(world.room(""), world.path().join("gone"));
     // Its router may write into the room in between.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// A room with this number of messages in the inbox `builders`, with the bodies `0`, `1`, …
 pub(super) fn shop(count: usize) -> Town {
-    let town = Town::of(&["alice", "builders"]).quick();
+    let town = Town::of("alice builders").quick();
     for n in 0..count {
         town.mail(
             "alice",
@@ -93,12 +93,7 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
     const COUNT: usize = 20;
     let town = shop(COUNT);
     for n in 0..60 {
-        let mut taker = Beside::start(
-            &town,
-            &[
-                "take", "--as", "builders", "--lease", "0", "--holder", "doomed",
-            ],
-        );
+        let mut taker = Beside::start(&town, "take --as builders --lease 0 --holder doomed");
         // At a different moment each time: after this number of polls.
         let mut looks = 0;
         town.wait("its moment has come", || {
@@ -126,14 +121,9 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
 #[test]
 fn one_of_many_waiting_takers_gets_a_message() {
     // P64
-    let town = Town::of(&["alice", "builders"]).run();
+    let town = Town::of("alice builders").run();
     let mut takers: Vec<Beside> = (0..4)
-        .map(|_| {
-            Beside::start(
-                &town,
-                &["take", "--as", "builders", "--wait", "1m", "--json"],
-            )
-        })
+        .map(|_| Beside::start(&town, "take --as builders --wait 1m --json"))
         .collect();
     for n in 0..4 {
         town.mail(

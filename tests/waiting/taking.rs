@@ -7,7 +7,7 @@ use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
 
 fn shop() -> World {
-    World::with(&["alice", "builders"])
+    World::with("alice builders")
 }
 
 fn take(world: &World, more: &[&str]) -> Value {
@@ -271,12 +271,7 @@ fn a_file_with_the_longest_name_can_be_taken() {
 fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
     // P65
     let world = shop();
-    let mut waiting = Beside::start(
-        &world,
-        &[
-            "take", "--as", "builders", "--wait", "1m", "--json", "--lease", "300ms",
-        ],
-    );
+    let mut waiting = Beside::start(&world, "take --as builders --wait 1m --json --lease 300ms");
     routes(&mut waiting, &world);
     world.mail(
         "alice",
@@ -300,7 +295,7 @@ fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
 
 #[test]
 fn a_message_that_is_taken_is_seen_once_it_is_done() {
-    let town = Town::of(&["alice", "builders"]).run();
+    let town = Town::of("alice builders").run();
     let id = town.send("alice", "builders", "one");
     town.wait_for_mail("builders", 1);
     let status = || town.json(&["trace", &id, "--as", "alice"])["recipients"][0]["status"].clone();

@@ -42,7 +42,7 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
 
 #[test]
 fn wait_ends_with_its_own_status_at_the_timeout() {
-    let world = World::with(&["bob"]);
+    let world = World::with("bob");
     for timeout in ["0", "50ms"] {
         let said = world.fails(4, &["wait", "--as", "bob", "--timeout", timeout]);
         assert!(said.contains("bob") && said.lines().count() == 1, "{said}");
@@ -58,7 +58,7 @@ fn wait_ends_with_its_own_status_at_the_timeout() {
 
 #[test]
 fn only_mail_that_fits_ends_the_wait() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     world.send("carol", "bob", "from somebody else");
     world.ok("send bob 'of another type' --as alice --thread t-1");
     world.write("inbox/bob/0.json", "garbage");
@@ -90,7 +90,7 @@ fn only_mail_that_fits_ends_the_wait() {
 fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
     let world = World::alice_and_bob();
     world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "#);
-    let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
+    let waiting = Beside::start(&world, "wait --as bob --timeout 1m");
     world.fails(4, "wait --as bob --timeout 0");
     world.write(
         "inbox/bob/x.json",
@@ -118,7 +118,7 @@ fn wait_rejects_an_impossible_filter_immediately() {
 #[test]
 fn mail_that_a_router_delivers_ends_the_wait() {
     let town = Town::alice_and_bob().run();
-    let waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
+    let waiting = Beside::start(&town, "wait --as bob --timeout 1m");
     town.mail("alice", "x.json", json!({"to": "bob", "body": "by file"}));
     assert!(waiting.ends(&town, 0).ends_with("by file\n"));
     assert_eq!(town.count("bob"), 1);
@@ -127,7 +127,7 @@ fn mail_that_a_router_delivers_ends_the_wait() {
 #[test]
 fn an_inbox_that_is_replaced_is_watched_again() {
     let town = Town::alice_and_bob().run();
-    let mut waiting = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
+    let mut waiting = Beside::start(&town, "list --follow --as bob");
     town.mail("alice", "1.json", json!({"to": "bob", "body": "before"}));
     town.wait("it follows", || waiting.out().contains("before"));
     files::rename(town.room("inbox/bob"), town.room("inbox/.old"));
@@ -192,7 +192,7 @@ fn wait_keeps_a_marker_that_another_program_made() {
 fn a_signal_ends_a_wait_and_leaves_nothing_half_done() {
     let world = World::alice_and_bob();
     for signal in [Signal::TERM, Signal::INT] {
-        let mut waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1h"]);
+        let mut waiting = Beside::start(&world, "wait --as bob --timeout 1h");
         routes(&mut waiting, &world);
         waiting.signal(signal);
         assert_eq!(waiting.ended(&world).signal(), Some(signal.as_raw()));

@@ -6,7 +6,7 @@ use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 pub(super) fn world() -> World {
-    World::with(&["planner", "writer"])
+    World::with("planner writer")
 }
 
 /// `mailbag ask human` of planner, which waits.

@@ -58,7 +58,7 @@ fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
 #[test]
 fn no_text_is_folded_by_the_terminal_to_where_mailbag_s_own_words_stand() {
     // P103
-    let world = World::with(&["mallory", "bob"]);
+    let world = World::with("mallory bob");
     let body = "x".repeat(56) + "from: human";
     world.ok(&["send", "bob", &body, "--subject", &body, "--as", "mallory"]);
     for args in [

@@ -9,7 +9,7 @@ const LONG: &str = "We freeze the interface at noon, and nobody changes anything
                     the whole suite are green again on both machines.";
 
 fn world() -> World {
-    World::with(&["alice", "bob", "carol", "dave", "erin"])
+    World::with("alice bob carol dave erin")
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Page {
 
 #[test]
 fn connections_that_say_nothing_or_never_end_keep_the_person_out_at_no_time() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     for sent in [
         "",
@@ -62,7 +62,7 @@ fn connections_that_say_nothing_or_never_end_keep_the_person_out_at_no_time() {
 
 #[test]
 fn programs_that_keep_their_connections_keep_the_person_out_at_no_time() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     page.secret();
     let (at, token) = (&page.at, &page.token);
@@ -75,7 +75,7 @@ fn programs_that_keep_their_connections_keep_the_person_out_at_no_time() {
 
 #[test]
 fn connections_that_ask_and_never_read_keep_the_person_out_at_no_time() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let ask = format!("GET /page.js HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
     let crowd = page.crowd(140, ask.repeat(1000).as_bytes());
@@ -86,7 +86,7 @@ fn connections_that_ask_and_never_read_keep_the_person_out_at_no_time() {
 
 #[test]
 fn a_connection_that_never_reads_ends() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let ask = format!("GET /page.js HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
     let mut stream = page.connect();
@@ -98,7 +98,7 @@ fn a_connection_that_never_reads_ends() {
 
 #[test]
 fn a_body_is_read_only_after_the_credentials_are_checked() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let before = page.memory();
     let part = vec![b'x'; 8 << 20];
@@ -172,7 +172,7 @@ fn with_password(world: &World) -> Page {
 
 #[test]
 fn a_password_that_others_could_have_written_is_rejected() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let path = world.path().join("password");
     files::write(&path, "correct horse battery\n");
     let set = |mode| {
@@ -197,7 +197,7 @@ fn a_password_that_others_could_have_written_is_rejected() {
 
 #[test]
 fn closing_the_connection_does_not_speed_up_guesses() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = with_password(&world);
     let begun = Instant::now();
     for n in 0..8 {
@@ -222,7 +222,7 @@ fn closing_the_connection_does_not_speed_up_guesses() {
 
 #[test]
 fn sixty_guessers_delay_neither_a_known_browser_nor_the_url_and_the_password_only_a_little() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = with_password(&world);
     let guess = "password=wrong";
     let head = format!(
@@ -249,7 +249,7 @@ fn sixty_guessers_delay_neither_a_known_browser_nor_the_url_and_the_password_onl
 
 #[test]
 fn heads_and_forms_that_are_too_large_are_rejected() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let long = "x".repeat(1 << 20);
     let head = format!("GET /{long} HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);

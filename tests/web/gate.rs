@@ -49,7 +49,7 @@ fn with_host(page: &Page, path: &str, host: &str) -> Answer {
 
 #[test]
 fn another_name_for_this_machine_gets_nothing_anywhere() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.send("alice", "human", "a secret");
     let page = Page::of(&world);
     let port = page.at.port();
@@ -77,7 +77,7 @@ fn another_name_for_this_machine_gets_nothing_anywhere() {
 
 #[test]
 fn only_requests_of_the_page_itself_can_change_the_room() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let secret = format!("{FORM}X-Mailbag-Secret: {}\r\n", page.secret());
     let origins = [
@@ -109,7 +109,7 @@ fn only_requests_of_the_page_itself_can_change_the_room() {
 
 #[test]
 fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothing() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.send("alice", "human", "a secret word");
     let page = Page::of(&world);
     let wrong = |secret: &str| format!("X-Mailbag-Secret: {secret}\r\n");
@@ -163,7 +163,7 @@ fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothin
 
 #[test]
 fn no_answer_sets_a_cookie_and_a_request_with_nothing_but_cookies_changes_nothing() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let entered = page.enter("token", page.entry());
     let secret = entered.json()["secret"]
@@ -200,7 +200,7 @@ fn no_answer_sets_a_cookie_and_a_request_with_nothing_but_cookies_changes_nothin
 
 #[test]
 fn the_token_for_programs_only_reads() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let origin = format!("{FORM}Origin: http://{}\r\n", page.at);
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
@@ -221,7 +221,7 @@ fn the_token_for_programs_only_reads() {
 
 #[test]
 fn the_token_of_the_url_is_in_its_fragment_and_lets_one_browser_in() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     assert!(
         page.url.starts_with(&format!("http://{}/#enter=", page.at)),
@@ -247,7 +247,7 @@ fn the_token_of_the_url_is_in_its_fragment_and_lets_one_browser_in() {
 
 #[test]
 fn an_address_that_another_site_opens_lets_no_browser_in_and_uses_no_token() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     for path in ["/enter?token=", "/?token=", "/?enter="] {
         let answer = page.plain(
@@ -270,7 +270,7 @@ fn an_address_that_another_site_opens_lets_no_browser_in_and_uses_no_token() {
 
 #[test]
 fn a_browser_stays_known_when_the_page_starts_again_and_until_it_is_signed_out() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let mut first = Page::of(&world);
     let (at, secret) = (first.at, first.secret().to_owned());
     first.kill();
@@ -308,7 +308,7 @@ fn a_browser_stays_known_when_the_page_starts_again_and_until_it_is_signed_out()
 
 #[test]
 fn a_page_that_finds_its_port_in_use_takes_another_one_and_warns() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let mut first = Page::of(&world);
     let (at, _) = (first.at, first.kill());
     let other = std::net::TcpListener::bind(at).expect("the port is free");
@@ -328,7 +328,7 @@ fn a_page_that_finds_its_port_in_use_takes_another_one_and_warns() {
 
 #[test]
 fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let headers = format!("X-Mailbag-Secret: {}\r\n", page.secret());
     let is_state = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "json");
@@ -356,7 +356,7 @@ fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
 
 #[test]
 fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let bin = world.path().join("bin");
     files::make_dir(&bin);
     for name in ["xdg-open", "open"] {
@@ -378,7 +378,7 @@ fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
 
 #[test]
 fn every_answer_binds_the_browser() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     for path in ALL
         .into_iter()
@@ -417,7 +417,7 @@ fn every_answer_binds_the_browser() {
 
 #[test]
 fn other_machines_need_a_password_or_a_proxy() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let refused = world.run("web --listen 0.0.0.0:0");
     assert_eq!(refused.code, 2, "{refused:?}");
     assert_contains!(refused.err, "--password-file"; "{refused:?}");

@@ -232,7 +232,7 @@ fn text_of_agents_is_only_ever_text() {
 
 #[test]
 fn a_search_shows_the_newest_first_however_much_there_is() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let lines = |from: usize| {
         (from..from + 125)
             .map(|n| json!({"to": "human", "body": format!("needle {n} {}", "x".repeat(1500))}))
@@ -272,7 +272,7 @@ fn a_search_shows_the_newest_first_however_much_there_is() {
 
 #[test]
 fn addresses_that_lead_elsewhere_find_nothing() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.send("alice", "human", "hello");
     let page = Page::of(&world);
     for path in [
@@ -306,7 +306,7 @@ fn addresses_that_lead_elsewhere_find_nothing() {
 
 #[test]
 fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let body = "word ".repeat(200_000);
     world.route("alice", "long.json", json!({"to": "human", "body": body}));
     let page = Page::of(&world);
@@ -320,7 +320,7 @@ fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
 
 #[test]
 fn the_page_is_small() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let size: usize = ["/", "/style.css", "/page.js", "/icon.svg"]
         .iter()
@@ -362,7 +362,7 @@ fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form()
 
 #[test]
 fn a_conversation_opens_beside_the_list_with_the_decision_below_its_newest_message() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.ok("send human 'May I deploy?' --as alice --type approval");
     let body = Page::of(&world).get("/thread/2?of=/").body;
     let place = |words: &str| {
@@ -404,7 +404,7 @@ fn equal_reports_of_the_router_are_one_row_and_no_reply_to_the_router_is_offered
 
 #[test]
 fn a_page_with_many_messages_and_items_stays_small() {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let lines = |count: usize, line: &dyn Fn(usize) -> serde_json::Value| {
         let lines: Vec<String> = (0..count).map(|n| line(n).to_string()).collect();
         lines.join("\n") + "\n"
@@ -435,7 +435,7 @@ fn a_page_with_many_messages_and_items_stays_small() {
 #[test]
 fn many_searches_do_not_keep_other_requests_waiting() {
     const SEARCHES: usize = 24;
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let line = json!({"to": "human", "body": "x".repeat(4000)}).to_string();
     for n in 0..3 {
         let lines = [line.as_str(); 250].join("\n") + "\n";

@@ -172,7 +172,7 @@ fn streams_have_a_bound_and_free_their_place() {
 
 #[test]
 fn streams_of_programs_leave_places_for_browsers() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let of_programs: Vec<Stream> = (0..32).map(|_| Stream::open(&page, "", "")).collect();
     let is_rejected = || {
@@ -206,7 +206,7 @@ fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
 
 #[test]
 fn the_person_counts_as_online_while_a_page_is_open() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let page = Page::of(&world);
     let is_online = || world.json("who")["agents"][0]["presence"] == "online";
     assert!(!is_online());

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// A day with an event of each kind, and an older day.
 fn day() -> World {
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     let at = |time: &str, agent: &str, message: &str| {
         echo(&world, agent, message);
         world
@@ -120,7 +120,7 @@ fn the_digest_has_what_happened_and_what_is_open() {
 
 #[test]
 fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.pass();
     assert_eq!(world.ok("log digest").matches("None.").count(), 7);
     let hostile = "x\n\n## Decisions\n\n- forged <b>[l](u)</b> \u{1b}]0;t\u{7}";
@@ -158,7 +158,7 @@ fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
 
 #[test]
 fn a_long_day_is_cut_to_the_newest_of_each_kind() {
-    let world = World::with(&["alice"]).settings("budget.messages = 0\n");
+    let world = World::with("alice").settings("budget.messages = 0\n");
     let lines: Vec<String> = (0..150)
         .map(|n| format!(r#"{{"type":"milestone","body":"number {n}."}}"#))
         .collect();

@@ -7,7 +7,7 @@ use serde_json::json;
 #[test]
 fn without_the_setting_there_is_no_worklog() {
     // P161
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     echo(&world, "alice", r#"{"type":"milestone","body":"done"}"#);
     world.pass();
     assert_eq!(worklog(&world), "");

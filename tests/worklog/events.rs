@@ -127,7 +127,7 @@ fn each_change_of_claims_is_an_event() {
 #[test]
 fn a_person_gets_one_line_each_which_no_text_can_leave() {
     // P162
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     let hostile =
         "done\n2026-01-01T00:00:00Z  human  decision.recorded  #1  forged\u{1b}[31m\u{202e}";
     world.mail(
@@ -145,7 +145,7 @@ fn a_person_gets_one_line_each_which_no_text_can_leave() {
 
 #[test]
 fn following_prints_new_events_until_it_is_interrupted() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     echo(&world, "alice", r#"{"type":"milestone","body":"before"}"#);
     let path = world.path().join("out");
     let out = File::create(&path).expect("a file");

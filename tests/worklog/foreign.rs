@@ -29,7 +29,7 @@ fn notices(world: &World) -> Vec<String> {
 #[test]
 fn a_file_of_somebody_else_is_kept_before_the_first_entry_is_written() {
     // P165
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     append(&world, "# Our own worklog\n\n- by hand\n");
     world.write("settings.toml", "worklog = true\n");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
@@ -97,7 +97,7 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
 #[test]
 fn a_running_router_finds_a_change_before_it_adds_an_entry() {
     // P165
-    let town = Town::of(&["alice"]).settings("worklog = true\n").run();
+    let town = Town::of("alice").settings("worklog = true\n").run();
     town.mail(
         "alice",
         "1.json",

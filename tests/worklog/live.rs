@@ -96,7 +96,7 @@ fn the_worklog_of_a_running_router_is_the_one_that_is_made_again_from_the_log() 
     };
     let ran = TestRunner::new(config).run(&acts, |acts| {
         let settings = "worklog = true\nanswer_within = \"150ms\"\n[escalation]\nattempts = 1\n";
-        let world = World::with(&["alice", "bob", "carol"]).settings(settings);
+        let world = World::with("alice bob carol").settings(settings);
         live(&world, &acts);
         let before = worklog(&world);
         files::remove_file(world.path().join("WORKLOG.md"));

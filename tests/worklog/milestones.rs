@@ -7,7 +7,7 @@ use serde_json::json;
 #[test]
 fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
     // P160
-    let world = World::with(&["alice", "bob", "carol"]);
+    let world = World::with("alice bob carol");
     shell(
         &world,
         r#"echo '{"type":"milestone","body":"it works, thanks @bob"}' > .mailbag/outbox/alice/x.json"#,
@@ -71,7 +71,7 @@ fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
 
 #[test]
 fn the_only_agent_of_a_room_can_announce_too_but_not_without_a_text() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     world.ok("send --type milestone done --as alice");
     assert_contains!(world.ok("log"), "done");
     assert_contains!(world.fails(65, "send --type milestone '' --as alice"), "no text"; "an empty text");

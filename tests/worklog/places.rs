@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 #[test]
 fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
     // P166
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     for path in [
         "/tmp/x.md",
         "../x.md",
@@ -162,7 +162,7 @@ fn the_umask_and_the_owner_s_own_permissions_hold() {
 #[test]
 fn settings_take_effect_while_a_router_runs() {
     // P161
-    let town = Town::of(&["alice"]).settings("worklog = false\n").run();
+    let town = Town::of("alice").settings("worklog = false\n").run();
     town.mail(
         "alice",
         "1.json",

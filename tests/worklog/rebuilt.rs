@@ -110,7 +110,7 @@ fn a_file_that_was_cut_off_anywhere_is_completed_and_nothing_is_kept() {
 #[test]
 fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
     // P164
-    let town = Town::of(&["alice"]).settings("worklog = true\n");
+    let town = Town::of("alice").settings("worklog = true\n");
     let small = |args: &[&str]| {
         town.run_env(args, "MAILBAG_TEST_SEGMENT_BYTES", "4000")
             .ok(args)

@@ -63,7 +63,7 @@ fn run(world: &World, path: &str, line: &str) {
 
 /// A room with this line as the human's wake program, and its router.
 fn woken(stand_ins: &[&str], line: &str) -> Town {
-    let mut town = Town::of(&["alice"]);
+    let mut town = Town::of("alice");
     let path = path(&town, stand_ins);
     run(&town, &path, line);
     let mut router = town.bare("run");
@@ -172,7 +172,7 @@ fn a_server_that_is_down_is_in_the_router_s_log_and_stops_nothing() {
 
 #[test]
 fn the_lines_for_cron_send_the_digest() {
-    let world = World::with(&["alice"]);
+    let world = World::with("alice");
     echo(
         &world,
         "alice",

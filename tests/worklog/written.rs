@@ -12,7 +12,7 @@ use std::os::unix::fs::chown;
 
 /// A room with one unread message of bob.
 fn room() -> World {
-    let world = World::with(&["alice", "bob", "carol"]).settings("mailbox = true\n");
+    let world = World::with("alice bob carol").settings("mailbox = true\n");
     echo(&world, "alice", r#"{"id":"m1","to":"bob","body":"first"}"#);
     world.pass();
     world

@@ -27,8 +27,8 @@ impl Rooms {
     }
 
     pub(super) fn untrusted(address: &str, more: &str) -> Rooms {
-        let fit = World::new().agent("alice", &[]).agent("anna", &[]);
-        let po = World::new().agent("sintra", &[]).agent("bob", &[]);
+        let fit = World::new().agent("alice", "").agent("anna", "");
+        let po = World::new().agent("sintra", "").agent("bob", "");
         for (room, own, other) in [(&fit, "fit", "po"), (&po, "po", "fit")] {
             let replicas = if address.contains(',') { 3 } else { 1 };
             room.write(
