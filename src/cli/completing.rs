@@ -366,6 +366,7 @@ fn rejected() -> Vec<CompletionCandidate> {
     files
         .iter()
         .flatten()
+        .rev()
         .take(MESSAGES)
         .map(|file| {
             numbered(

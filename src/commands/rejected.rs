@@ -86,13 +86,13 @@ impl RetryResult {
     }
 }
 
-/// Lists rejected files, newest first.
+/// Lists rejected files in the order of their rejection.
 pub fn list(room: &Room, which: &RejectedSelection) -> Result<Vec<ListedRejection>> {
     let mut all = Vec::new();
     for agent in room.directories(layout::REJECTED)? {
         all.extend(of(room, &agent)?);
     }
-    all.sort_by_key(|rejected| std::cmp::Reverse(rejected.seq));
+    all.sort_by_key(|rejected| rejected.seq);
     match which {
         RejectedSelection::All => Ok(all),
         RejectedSelection::Of(agent) => {

@@ -2,16 +2,12 @@
 
 use super::closed::ClosedMessages;
 use super::history::{LoggedMessage, MessageFilter};
-use super::newest::last_of;
+use super::newest::{last_of, near_end};
 use crate::base::error::Result;
-use crate::log;
 use crate::log::LogPosition;
 use crate::log::find::{self, LineFilter, LogScan};
 use crate::room::Room;
 use std::sync::Arc;
-
-/// The number of bytes that are read first for the newest few messages; each further attempt reads eight times more.
-const TAIL: u64 = 1 << 20;
 
 /// The matching messages, in log order; with `last`, only the newest `last`.
 ///
@@ -50,20 +46,13 @@ pub fn list(
         let all = scan(room, &filter, begin, end)?.values();
         return Ok(Box::new(all.map(with_closed)));
     };
-    let mut size = TAIL;
-    loop {
-        // The newest messages are at the end of the range: the end of the log, unless `--until` sets another.
-        let from = if end.is_some() {
-            begin
-        } else {
-            begin.max(log::before_end(&room.dir, size)?)
-        };
-        let newest = last_of(scan(room, &filter, from, end)?.values(), last)?;
-        if newest.len() >= last || from == begin {
-            return Ok(Box::new(newest.into_iter().map(Ok).map(with_closed)));
-        }
-        size = size.saturating_mul(8);
-    }
+    let values = |from| Ok(scan(room, &filter, from, end)?.values());
+    // The newest messages are at the end of the range: the end of the log, unless `--until` sets another.
+    let newest = match end {
+        Some(_) => last_of(values(begin)?, last)?,
+        None => near_end(&room.dir, begin, last, values)?,
+    };
+    Ok(Box::new(newest.into_iter().map(Ok).map(with_closed)))
 }
 
 fn scan(

@@ -5,7 +5,9 @@ use crate::base::error::Result;
 use crate::log;
 use crate::log::{RawLogLine, find};
 use crate::message::record::{EventKind, Record};
+use crate::query::newest::near_end;
 use crate::room::Room;
+use std::sync::Arc;
 
 /// A record filter.
 #[derive(Debug, Default)]
@@ -24,23 +26,36 @@ pub struct LoggedRecord {
     pub line: RawLogLine,
 }
 
-/// The committed records that match, in log order.
+/// The committed records that match, in log order; with `last`, only the newest `last`.
 pub fn entries(
     room: &Room,
     filter: RecordFilter,
-) -> Result<impl Iterator<Item = Result<LoggedRecord>>> {
+    last: Option<usize>,
+) -> Result<Box<dyn Iterator<Item = Result<LoggedRecord>>>> {
     let start = match filter.since {
         Some(since) => find::since(&room.dir, since)?,
         None => log::START,
     };
-    let entries = log::lines(&room.dir, start)?
-        .records()
-        .map(|entry| entry.map(|(line, record)| LoggedRecord { record, line }));
-    Ok(entries.filter(move |entry| {
-        entry
-            .as_ref()
-            .map_or(true, |entry| filter.fits(&entry.record))
-    }))
+    let filter = Arc::new(filter);
+    let fitting = |from| {
+        let filter = filter.clone();
+        let entries = log::lines(&room.dir, from)?
+            .records()
+            .map(|entry| entry.map(|(line, record)| LoggedRecord { record, line }));
+        Ok(entries.filter(move |entry| {
+            entry
+                .as_ref()
+                .map_or(true, |entry| filter.fits(&entry.record))
+        }))
+    };
+    Ok(match last {
+        Some(last) => Box::new(
+            near_end(&room.dir, start, last, fitting)?
+                .into_iter()
+                .map(Ok),
+        ),
+        None => Box::new(fitting(start)?),
+    })
 }
 
 /// The event with this name.

@@ -185,7 +185,6 @@ fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
         .as_array()
         .expect("a list")
         .iter()
-        .rev()
         .map(|one| {
             (
                 one["name"].as_str().unwrap_or_default(),

@@ -32,15 +32,15 @@ fn seq(world: &World, name: &str) -> String {
 }
 
 #[test]
-fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
+fn rejected_files_are_listed_in_their_order_and_shown_with_all_problems() {
     let world = world();
     let pair = |agent: &str, name: &str| (agent.to_owned(), name.to_owned());
     assert_eq!(
         listed(&world),
         [
-            pair("bob", "three.json"),
+            pair("alice", "one.json"),
             pair("alice", "two.json"),
-            pair("alice", "one.json")
+            pair("bob", "three.json")
         ]
     );
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_retried_file_is_accepted_once_its_recipient_exists() {
             && ran.out.contains("did you mean bob"),
         "{ran:?}"
     );
-    assert_eq!(listed(&world)[0], ("alice".into(), "one.json".into()));
+    assert_eq!(listed(&world)[2], ("alice".into(), "one.json".into()));
     world.ok("agent add bbo");
     let retried = world.items("rejected retry one.json");
     assert_eq!(
@@ -110,6 +110,24 @@ fn a_retried_file_is_accepted_once_its_recipient_exists() {
             .iter()
             .all(|name| name.contains("two"))
     );
+}
+
+#[test]
+fn files_that_are_sent_again_together_arrive_in_their_first_order() {
+    // P290
+    let world = World::alice_and_bob();
+    let bodies: Vec<String> = (1..=12).map(|n| format!("step {n:02}")).collect();
+    for body in &bodies {
+        world.mail(
+            "alice",
+            &format!("{body}.json"),
+            json!({"to": "carol", "body": body}),
+        );
+    }
+    world.pass();
+    world.ok("agent add carol");
+    world.ok("rejected retry --all");
+    assert_eq!(world.bodies("carol"), bodies);
 }
 
 #[test]
@@ -154,9 +172,9 @@ fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
     let retried = &retried["retried"];
     assert_eq!(
         (ran.code, &retried[0]["event"], &retried[1]["event"]),
-        (65, &json!("rejected"), &json!("accepted"))
+        (65, &json!("accepted"), &json!("rejected"))
     );
-    assert!(retried[0]["problems"][0]["code"].is_string(), "{retried}");
+    assert!(retried[1]["problems"][0]["code"].is_string(), "{retried}");
     assert_eq!(world.names("outbox/alice"), Vec::<String>::new());
 }
 
@@ -312,7 +330,7 @@ fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
     let world = lines(&[1, 2, 3]);
     let listed = world.items("rejected list");
     assert_eq!(
-        (listed.as_array().map(Vec::len), &listed[2]["line"]),
+        (listed.as_array().map(Vec::len), &listed[0]["line"]),
         (Some(3), &json!(1)),
         "{listed}"
     );
@@ -387,7 +405,7 @@ fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
             .items(&[
                 "rejected",
                 "drop",
-                &world.items("rejected list")[0]["seq"].to_string(),
+                &world.items("rejected list")[2]["seq"].to_string(),
                 "--yes"
             ])
             .as_array()

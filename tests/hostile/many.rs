@@ -296,6 +296,46 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
 }
 
 #[test]
+fn every_list_of_mail_shows_the_newest_fifty_rows_and_notes_that_there_are_more() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    for n in 0..60 {
+        let place = match n {
+            0 => "oldest",
+            59 => "newest",
+            _ => "other",
+        };
+        let mail = json!({
+            "to": "bob", "type": "milestone", "thread_id": "road", "channel": "road",
+            "subject": format!("row {place}"), "id": format!("{n:02}-{place}"), "body": "row",
+        });
+        world.drop_file("alice", &format!("{n:02}.json"), mail.to_string());
+        world.drop_file("carol", &format!("{n:02}-{place}.json"), "{}");
+    }
+    world.pass();
+    for list in [
+        "inbox bob",
+        "list --from alice",
+        "search row",
+        "thread road",
+        "channel show road",
+        "log events",
+        "log --event accepted",
+        "rejected list",
+    ] {
+        let run = |options: &str| {
+            let ran = world.run(&*format!("{list} {options}"));
+            let rows = ["oldest", "newest"].map(|row| ran.out.contains(row));
+            (ran.code, rows, ran.err.contains("; --all shows all"))
+        };
+        assert_eq!(run(""), (0, [false, true], true), "{list}");
+        assert_eq!(run("--last 59"), (0, [false, true], true), "{list}");
+        assert_eq!(run("--last 60"), (0, [true, true], false), "{list}");
+        assert_eq!(run("--all"), (0, [true, true], false), "{list}");
+        assert_eq!(run("--json"), (0, [true, true], false), "{list}");
+    }
+}
+
+#[test]
 fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
     let world = World::alice_and_bob();
     world.ok("send alice x --subject many --as bob");
@@ -304,7 +344,7 @@ fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
     assert_eq!(ran.out.lines().count(), 50);
     assert_contains!(ran.err, "newest 50 of 301 unread messages; --all shows all");
     assert_eq!(world.run("inbox alice -q").err, "");
-    let ran = world.run("inbox alice --limit 3");
+    let ran = world.run("inbox alice --last 3");
     assert!(
         ran.out.lines().count() == 3 && ran.err.contains("newest 3 of 301"),
         "{ran:?}"
@@ -317,10 +357,7 @@ fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
         "data is whole"
     );
     assert_eq!(
-        world
-            .items("inbox alice --limit 2")
-            .as_array()
-            .map(Vec::len),
+        world.items("inbox alice --last 2").as_array().map(Vec::len),
         Some(2)
     );
 }

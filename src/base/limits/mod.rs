@@ -182,8 +182,6 @@ pub const FOLLOW_CHARS: usize = 400;
 pub const TITLE: usize = 80;
 /// The number of items of a list in a sentence; the others are counted.
 pub const IN_SENTENCE: usize = 5;
-/// The default number of messages that `inbox` shows, newest first.
-pub const INBOX_SHOWN: usize = 50;
 /// The number of problems that are reported for one message.
 pub const PROBLEMS: usize = 20;
 /// The largest corrected example of a problem, as JSON without spaces.

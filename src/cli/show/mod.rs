@@ -3,6 +3,7 @@
 mod fit;
 pub(super) mod frame;
 pub(super) mod output;
+pub(super) mod newest;
 mod pager;
 pub(super) mod progress;
 pub(super) mod row;

@@ -32,8 +32,9 @@ impl ProgressLine {
         }
     }
 
-    /// Removes the line, so that other output can follow.
-    pub(crate) fn clear(&mut self) {
+    /// Removes the line and ends the reports, because other output follows.
+    pub(crate) fn end(&mut self) {
+        self.is_enabled = false;
         if std::mem::take(&mut self.is_shown) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
@@ -42,6 +43,6 @@ impl ProgressLine {
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        self.clear();
+        self.end();
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             progress.report(|| format!("packing {kind}: {} read so far", size(bytes)));
         },
     );
-    progress.clear();
+    progress.end();
     cx.out.show(&report, |out| {
         show(&report, &args.older_than, done.is_ok(), out)
     })?;

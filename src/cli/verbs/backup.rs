@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let report = backup(&room, &args.dir, &mut |files| {
         progress.report(|| format!("copied {} so far", count(files, "file")));
     })?;
-    progress.clear();
+    progress.end();
     cx.out.show(&report, |out| show(&report, out))
 }
 

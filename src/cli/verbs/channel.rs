@@ -4,7 +4,8 @@ use super::who;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
-use crate::cli::show::output::{BOLD, DIM};
+use crate::cli::show::newest::NewestArgs;
+use crate::cli::show::output::{BOLD, CommandOutput, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
 use crate::query::channel::{self, ConversationLine};
@@ -66,9 +67,8 @@ enum ChannelCommand {
         /// Channel
         #[arg(value_name = "NAME")]
         channel: String,
-        /// Number of messages, the newest
-        #[arg(long, value_name = "N")]
-        last: Option<usize>,
+        #[command(flatten)]
+        newest: NewestArgs,
     },
     /// Show new messages of a channel as they arrive
     #[command(after_help = WATCH_HELP)]
@@ -93,15 +93,24 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
     match args.verb {
         ChannelCommand::List => list(&room, cx)?,
-        ChannelCommand::Show { channel, last } => {
+        ChannelCommand::Show { channel, newest } => {
             let mut conversation = channel::find(&room, &channel)?;
             let closed = ClosedMessages::read(&room.dir);
             cx.out.page();
-            let mut show = |line: &str| show(line, &closed, cx);
-            match last {
-                Some(last) => conversation.last(last, &mut show)?,
-                None => conversation.each_new(&mut show)?,
-            }
+            let Some(sought) = newest.sought(&cx.out) else {
+                return conversation.each_new(&mut |line| show(line, &closed, &mut cx.out));
+            };
+            let mut lines = Vec::new();
+            conversation.last(sought, &mut |line| {
+                lines.push(Ok(line.to_owned()));
+                Ok(())
+            })?;
+            newest.show(lines.into_iter(), &mut cx.out, |out, lines| {
+                for line in lines {
+                    show(&line?, &closed, out)?;
+                }
+                Ok(())
+            })?;
         }
         ChannelCommand::Roster { channel } => {
             channel::find(&room, &channel)?;
@@ -135,9 +144,9 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut CommandContext) -> Re
         cx.out.note(&format!("no messages in {channel} yet"));
     }
     let closed = ClosedMessages::read(&room.dir);
-    conversation.last(last, &mut |line| show(line, &closed, cx))?;
+    conversation.last(last, &mut |line| show(line, &closed, &mut cx.out))?;
     until_end(room, &ends, cx, |cx| {
-        conversation.each_new(&mut |line| show(line, &closed, cx))
+        conversation.each_new(&mut |line| show(line, &closed, &mut cx.out))
     })
 }
 
@@ -188,16 +197,16 @@ pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     Ok(ends)
 }
 
-fn show(line: &str, closed: &ClosedMessages, cx: &mut CommandContext) -> Result<()> {
-    if cx.out.json {
-        return cx.out.json_text(line);
+fn show(line: &str, closed: &ClosedMessages, out: &mut CommandOutput) -> Result<()> {
+    if out.json {
+        return out.json_text(line);
     }
     let said = channel::parse_line(line);
-    let mut head = head(&said, cx);
+    let mut head = head(&said, out);
     if let Some(closed) = said.seq().and_then(|seq| closed.by_number(seq)) {
         head += &format!(" ({closed})");
     }
-    cx.out.line(head)?;
+    out.line(head)?;
     let text = |field: &str| {
         said.value
             .get(field)
@@ -210,20 +219,20 @@ fn show(line: &str, closed: &ClosedMessages, cx: &mut CommandContext) -> Result<
         .and_then(Value::as_str)
         .unwrap_or_default();
     if !subject.is_empty() {
-        frame::text(&mut cx.out, &sanitize::line(subject), frame::INDENT)?;
+        frame::text(out, &sanitize::line(subject), frame::INDENT)?;
     }
-    frame::text(&mut cx.out, text("content"), frame::INDENT)
+    frame::text(out, text("content"), frame::INDENT)
 }
 
 /// The time, sender, recipients, type and number of a message.
-fn head(said: &ConversationLine, cx: &CommandContext) -> String {
+fn head(said: &ConversationLine, out: &CommandOutput) -> String {
     let text = |field: &str| {
         said.value
             .get(field)
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let at = said.accepted_at().map(|at| cx.out.time(at));
+    let at = said.accepted_at().map(|at| out.time(at));
     let addressed: Vec<&str> = said
         .value
         .get("addressed")
@@ -239,9 +248,9 @@ fn head(said: &ConversationLine, cx: &CommandContext) -> String {
     };
     let seq = said.seq().map(|seq| format!("#{seq}")).unwrap_or_default();
     let (at, sender, seq) = (
-        cx.out.paint(DIM, &at.unwrap_or_default()),
-        cx.out.paint(BOLD, text("sender")),
-        cx.out.paint(DIM, &seq),
+        out.paint(DIM, &at.unwrap_or_default()),
+        out.paint(BOLD, text("sender")),
+        out.paint(DIM, &seq),
     );
     format!(
         "{at}  {sender}{}  {}  {seq}",

@@ -4,7 +4,8 @@ use super::channel::{listen_for_the_end, until_end};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
-use crate::cli::show::output::{BOLD, DIM, PLAIN};
+use crate::cli::show::newest::NewestArgs;
+use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN};
 use crate::message::envelope::Envelope;
 use crate::query::events::{EventFilter, LogEventReader};
 use crate::query::time;
@@ -34,6 +35,8 @@ pub(crate) struct Args {
     /// Type of event, such as milestone, or the part before the dot, such as claim
     #[arg(long = "type", value_name = "EVENT")]
     kind: Option<String>,
+    #[command(flatten)]
+    newest: NewestArgs,
     /// New events too, until interrupted
     #[arg(long)]
     follow: bool,
@@ -52,9 +55,12 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     if !args.follow {
         cx.out.page();
     }
-    for event in events.each()? {
-        print(&events, event?, cx)?;
-    }
+    args.newest.show(events.each()?, &mut cx.out, |out, all| {
+        for event in all {
+            print(&events, event?, out)?;
+        }
+        Ok(())
+    })?;
     if !args.follow {
         return Ok(());
     }
@@ -62,22 +68,22 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     until_end(&room, &ends, cx, |cx| {
         for record in follower.read()? {
             if let Some(event) = events.pick(&record) {
-                print(&events, event, cx)?;
+                print(&events, event, &mut cx.out)?;
             }
         }
         Ok(())
     })
 }
 
-fn print(events: &LogEventReader, event: Envelope, cx: &mut CommandContext) -> Result<()> {
-    if cx.out.json {
+fn print(events: &LogEventReader, event: Envelope, out: &mut CommandOutput) -> Result<()> {
+    if out.json {
         let json =
             serde_json::to_string(&events.event(event)).expect("an event has only text keys");
-        return cx.out.json_text(&json);
+        return out.json_text(&json);
     }
-    let (at, seq) = (cx.out.time(&event.at), event.seq);
+    let (at, seq) = (out.time(&event.at), event.seq);
     let text = sanitize::brief(&event.text(), limits::WORKLOG_TEXT);
-    cx.out.pieces(&[
+    out.pieces(&[
         (DIM, &at),
         (PLAIN, "  "),
         (BOLD, &event.actor),

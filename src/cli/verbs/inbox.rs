@@ -3,6 +3,7 @@
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
+use crate::cli::show::newest::{self, NewestArgs};
 use crate::cli::show::{row, table};
 use crate::query::identity::mailbox;
 use crate::query::inbox::{self, InboxMessage};
@@ -12,7 +13,7 @@ use crate::query::view::{InvalidFile, MessageView};
 const EXAMPLES: &str = "\
 Examples:
   mailbag inbox bob
-  mailbag inbox bob --limit 5   # the five newest messages
+  mailbag inbox bob --last 5    # the five newest messages
   mailbag inbox bob --since 1h
   MAILBAG_AGENT=bob mailbag inbox --json
 
@@ -35,15 +36,11 @@ pub(crate) struct Args {
         conflicts_with = "agent"
     )]
     acting: Option<String>,
-    /// Number of messages, the newest
-    #[arg(long, value_name = "N", conflicts_with = "all")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    newest: NewestArgs,
     /// Earliest accept time: 1h, yesterday, a date, a time or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// All messages
-    #[arg(long)]
-    all: bool,
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
@@ -58,12 +55,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         &who.name,
         given.is_none().then_some(who.source),
     )?;
-    let usual = if args.all || cx.out.json {
-        usize::MAX
-    } else {
-        limits::INBOX_SHOWN
-    };
-    let limit = args.limit.unwrap_or(usual);
+    let limit = args.newest.limit(&cx.out).unwrap_or(usize::MAX);
     let (mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
     let none = match since {
         Some(_) if unread > 0 => format!("{agent} has no unread messages of that time"),
@@ -80,12 +72,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     } else {
         table::list(&mut cx.out, "messages", mails, &none, |mail, _| line(mail))?;
     }
-    if shown < unread && (since.is_none() || shown == limit) && !cx.out.json {
-        // Notes follow the data, even if both are written to one file.
-        cx.out.flush()?;
-        cx.out.note(&format!(
-            "showing the newest {shown} of {unread} unread messages; --all shows all"
-        ));
+    if shown < unread && (since.is_none() || shown == limit) {
+        newest::note(&format!("{shown} of {unread} unread messages"), &mut cx.out)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use super::follow;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
+use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::CommandOutput;
 use crate::cli::show::{row, waiting};
 use crate::query::history::{MessageCriteria, MessageFilter};
@@ -48,11 +49,10 @@ const NAMES: usize = 3;
 pub(crate) struct Args {
     #[command(flatten)]
     filters: MessageFilterArgs,
-    /// Number of messages, the newest; default: 50, with --json all
-    #[arg(long, value_name = "N")]
-    last: Option<usize>,
+    #[command(flatten)]
+    newest: NewestArgs,
     /// Show new messages of the inbox as they arrive
-    #[arg(long, conflicts_with_all = ["from", "to", "kind", "channel", "since", "until", "unread", "requires_response", "last"])]
+    #[arg(long, conflicts_with_all = ["from", "to", "kind", "channel", "since", "until", "unread", "requires_response", "last", "all"])]
     follow: bool,
     /// End --follow after this time without a new message; 0: never
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = waiting::span, requires = "follow")]
@@ -115,10 +115,9 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let filter = args.filters.filter(&room, cx)?;
     cx.out.page();
-    let usual = (!cx.out.json).then_some(limits::INBOX_SHOWN);
-    let messages = list::list(&room, filter, args.last.or(usual))?;
-    cx.out
-        .list("messages", messages, "no matching messages", |out, past| {
+    let messages = list::list(&room, filter, args.newest.sought(&cx.out))?;
+    args.newest.show(messages, &mut cx.out, |out, messages| {
+        out.list("messages", messages, "no matching messages", |out, past| {
             let view = MessageView::from(&past);
             if out.is_terminal() {
                 return row::print(out, &view, both(&view));
@@ -126,6 +125,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             let line = line(&view, out);
             out.line(line)
         })
+    })
 }
 
 /// A message in one line.

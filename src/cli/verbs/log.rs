@@ -6,6 +6,7 @@ use crate::base::sanitize;
 use crate::base::text::{count, count_of, joined};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
+use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{CommandOutput, PLAIN};
 use crate::commands::gap::{self, LogLoss};
 use crate::message::claim::ClaimChange;
@@ -14,7 +15,7 @@ use crate::message::record::{Event, EventKind, MessageOrigin, Record};
 use crate::message::status::Receipt;
 use crate::message::title::title_of_fields;
 use crate::query::head::{self, LogHead};
-use crate::query::records::{self, EVENTS, RecordFilter};
+use crate::query::records::{self, EVENTS, LoggedRecord, RecordFilter};
 use crate::query::time;
 use crate::query::verify::{self, VerifiedGap};
 use crate::room::Room;
@@ -23,7 +24,7 @@ use serde_json::Value;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag log --since 1h
+  mailbag log --since 1h --all
   mailbag log --event rejected --json
   mailbag log events --since yesterday
   mailbag log digest --since monday
@@ -74,6 +75,8 @@ pub(crate) struct Args {
     /// Earliest accept time: 1h, 7d or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    #[command(flatten)]
+    newest: NewestArgs,
     /// Event: room, accepted, rejected, duplicate, notice, receipts, settled or gap
     #[arg(long, value_parser = parse_event)]
     event: Option<EventKind>,
@@ -105,7 +108,14 @@ enum LogCommand {
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::AsIs)?;
     match args.verb {
-        None => show_records(&room, args.since.as_deref(), args.event, cx),
+        None => {
+            let since = args.since.as_deref().map(time::past).transpose()?;
+            let filter = RecordFilter {
+                since,
+                event: args.event,
+            };
+            show_records(&room, filter, &args.newest, cx)
+        }
         Some(LogCommand::Events(args)) => events::run(args, cx).map(Exit::from),
         Some(LogCommand::Digest(args)) => digest::run(args, cx).map(Exit::from),
         Some(LogCommand::AcceptGap { yes }) => accept_gap(&room, yes, cx),
@@ -129,26 +139,25 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 /// Shows the records, one a line.
 fn show_records(
     room: &Room,
-    since: Option<&str>,
-    event: Option<EventKind>,
+    filter: RecordFilter,
+    newest: &NewestArgs,
     cx: &mut CommandContext,
 ) -> Result<Exit> {
-    let since = since.map(time::past).transpose()?;
     cx.out.page();
-    for entry in records::entries(room, RecordFilter { since, event })? {
-        let entry = entry?;
-        let json = || {
-            String::from_utf8_lossy(&entry.line.bytes)
-                .trim_end_matches('\n')
-                .to_owned()
-        };
-        if cx.out.json {
-            cx.out.json_text(&json())?;
-        } else {
-            let line = line(&entry.record, &cx.out);
-            cx.out.pieces(&[(PLAIN, &line)])?;
+    let entries = records::entries(room, filter, newest.sought(&cx.out))?;
+    newest.show(entries, &mut cx.out, |out, entries| {
+        for entry in entries {
+            let LoggedRecord { record, line: raw } = entry?;
+            if out.json {
+                let raw = String::from_utf8_lossy(&raw.bytes);
+                out.json_text(raw.trim_end_matches('\n'))?;
+            } else {
+                let line = line(&record, out);
+                out.pieces(&[(PLAIN, &line)])?;
+            }
         }
-    }
+        Ok(())
+    })?;
     Ok(Exit::Ok)
 }
 

@@ -5,6 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
+use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{CommandOutput, RED};
 use crate::cli::show::{frame, table};
 use crate::commands::rejected::{
@@ -30,8 +31,7 @@ const LIST_HELP: &str = "\
 Example:
   mailbag rejected list --agent alice --json
 
-Columns: number, time (UTC), sender, file, error code, first problem. The newest
-file comes first.";
+Columns: number, time (UTC), sender, file, error code, first problem.";
 
 const SHOW_HELP: &str = "\
 Example:
@@ -71,6 +71,8 @@ enum RejectedCommand {
         /// Sender
         #[arg(long, value_name = "AGENT")]
         agent: Option<String>,
+        #[command(flatten)]
+        newest: NewestArgs,
     },
     /// Show a rejected file and its problems
     #[command(after_help = SHOW_HELP)]
@@ -128,9 +130,14 @@ impl RejectedSelectionArgs {
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
-    match args.verb.unwrap_or(RejectedCommand::List { agent: None }) {
-        RejectedCommand::List { agent } => list(
+    let default = RejectedCommand::List {
+        agent: None,
+        newest: NewestArgs::default(),
+    };
+    match args.verb.unwrap_or(default) {
+        RejectedCommand::List { agent, newest } => list(
             agent.map_or(RejectedSelection::All, RejectedSelection::Of),
+            &newest,
             cx,
         ),
         RejectedCommand::Show { name } => show(&name, cx),
@@ -146,12 +153,15 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 /// The note of an empty list.
 const NONE: &str = "no rejected files";
 
-fn list(which: RejectedSelection, cx: &mut CommandContext) -> Result<Exit> {
+fn list(which: RejectedSelection, rows: &NewestArgs, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let all = rejected::list(&room, &which)?;
     cx.out.page();
-    let newest = all.first().map(|newest| newest.seq);
-    table::list(&mut cx.out, "rejected", all, NONE, row)?;
+    let newest = all.last().map(|newest| newest.seq);
+    rows.show(all.into_iter().map(Ok), &mut cx.out, |out, all| {
+        let all: Result<Vec<ListedRejection>> = all.collect();
+        table::list(out, "rejected", all?, NONE, row)
+    })?;
     // Notes follow the data, even if both are written to one file.
     cx.out.flush()?;
     if let Some(newest) = newest

@@ -3,8 +3,9 @@
 use super::list::{MessageFilterArgs, head};
 use crate::base::error::Result;
 use crate::cli::context::{CommandContext, Freshness};
-use crate::cli::show::output::{FOUND, PLAIN};
-use crate::query::search::{SearchHit, SearchPattern, newest, search};
+use crate::cli::show::newest::NewestArgs;
+use crate::cli::show::output::{CommandOutput, FOUND, PLAIN};
+use crate::query::search::{SearchHit, SearchPattern, search};
 use crate::query::view::MessageView;
 
 const EXAMPLES: &str = "\
@@ -39,9 +40,8 @@ pub(crate) struct Args {
     /// Field to search, such as subject or metadata.file
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
-    /// Number of messages, the newest
-    #[arg(long, value_name = "N")]
-    last: Option<usize>,
+    #[command(flatten)]
+    newest: NewestArgs,
     #[command(flatten)]
     filters: MessageFilterArgs,
 }
@@ -55,42 +55,28 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         SearchPattern::words(&text, args.field)?
     };
     let filter = args.filters.filter(&room, cx)?;
-    if let Some(last) = args.last {
-        return show_newest(&newest(&room, pattern, filter, last)?, cx);
-    }
+    let is_streamed = args.newest.limit(&cx.out).is_none();
     let scan = search(&room, pattern, filter)?;
     let total = scan.total();
-    let (mut progress, mut done, mut any) = (cx.out.progress(), 0, false);
-    let blocks = scan.map(|block| {
-        let block = block?;
-        done += block.bytes;
-        any |= !block.found.is_empty();
-        if any {
-            progress.clear();
-        } else {
-            progress.report(|| progress_text(done, total));
+    let (mut progress, mut done) = (cx.out.progress(), 0);
+    let hits = scan.flat_map(move |block| {
+        let (bytes, found) = match block {
+            Ok(block) => (block.bytes, block.found.into_iter().map(Ok).collect()),
+            Err(e) => (0, vec![Err(e)]),
+        };
+        done += bytes;
+        if is_streamed && !found.is_empty() {
+            progress.end();
         }
-        Ok(block.found)
+        progress.report(|| progress_text(done, total));
+        found
     });
-    if cx.out.json {
-        let hits = blocks.flat_map(|found| match found {
-            Ok(found) => found.into_iter().map(Ok).collect::<Vec<_>>(),
-            Err(e) => vec![Err(e)],
-        });
-        cx.out.json_list("messages", hits)?;
-        return Ok(());
-    }
     cx.out.page();
-    for found in blocks {
-        for hit in &found? {
-            show(hit, cx)?;
-        }
-    }
-    progress.clear();
-    if !any {
-        cx.out.note(NONE);
-    }
-    Ok(())
+    args.newest.show(hits, &mut cx.out, |out, hits| {
+        out.list("messages", hits, "no matching messages", |out, hit| {
+            show(&hit, out)
+        })
+    })
 }
 
 fn progress_text(done: u64, total: u64) -> String {
@@ -102,29 +88,12 @@ fn progress_text(done: u64, total: u64) -> String {
     )
 }
 
-const NONE: &str = "no matching messages";
-
-fn show_newest(found: &[SearchHit], cx: &mut CommandContext) -> Result<()> {
-    if cx.out.json {
-        cx.out.json_list("messages", found.iter().map(Ok))?;
-        return Ok(());
-    }
-    cx.out.page();
-    for hit in found {
-        show(hit, cx)?;
-    }
-    if found.is_empty() {
-        cx.out.note(NONE);
-    }
-    Ok(())
-}
-
 /// Prints a message in one line, with the excerpt of its first field with a match.
-fn show(hit: &SearchHit, cx: &mut CommandContext) -> Result<()> {
+fn show(hit: &SearchHit, out: &mut CommandOutput) -> Result<()> {
     let view = MessageView::from(&hit.past);
-    let head = head(&view, &cx.out) + &view.closed_mark();
+    let head = head(&view, out) + &view.closed_mark();
     let Some(found) = hit.matches.first() else {
-        return cx.out.pieces(&[(PLAIN, &head)]);
+        return out.pieces(&[(PLAIN, &head)]);
     };
     let field = format!("  {}: ", found.field);
     let mut pieces = vec![(PLAIN, &*head), (PLAIN, &*field)];
@@ -132,5 +101,5 @@ fn show(hit: &SearchHit, cx: &mut CommandContext) -> Result<()> {
         let style = if piece.is_match { FOUND } else { PLAIN };
         (style, &*piece.text)
     }));
-    cx.out.pieces(&pieces)
+    out.pieces(&pieces)
 }

@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::frame;
+use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{BOLD, CommandOutput};
 use crate::message::id;
 use crate::query::history::LoggedMessage;
@@ -29,9 +30,8 @@ pub(crate) struct Args {
     /// Message, as #12, 12, ID or SENDER/ID, or thread
     #[arg(value_name = "ID|THREAD")]
     name: String,
-    /// Number of messages, the newest
-    #[arg(long, value_name = "N")]
-    last: Option<usize>,
+    #[command(flatten)]
+    newest: NewestArgs,
     #[command(flatten)]
     identity: IdentityArgs,
 }
@@ -43,12 +43,13 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let looker = args.identity.looker(cx, &room)?;
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
-    let messages = thread(
+    let mut messages = thread(
         &room,
         &identity::viewer(&room, asker)?,
         &args.name,
-        args.last,
+        args.newest.sought(&cx.out),
     )?;
+    let is_cut = args.newest.cut(&mut messages, &cx.out);
     cx.out.page();
     let mut is_first = true;
     cx.out.list(
@@ -61,7 +62,11 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             }
             show(past, &messages, out)
         },
-    )
+    )?;
+    if is_cut {
+        args.newest.note(&mut cx.out)?;
+    }
+    Ok(())
 }
 
 fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) -> Result<()> {

@@ -19,9 +19,9 @@ pub fn dropped(agent: &str, id: &str) -> PathBuf {
 }
 
 /// The name of a rejected message that is sent again: the record of its rejection, and the kept part of its original
-/// name.
+/// name. The number has leading zeros, because files that wait together are accepted in the order of their names.
 pub fn retry(rejection: u64, original: &str) -> String {
-    format!("{RETRY}{rejection}~{}", kept(original))
+    format!("{RETRY}{rejection:012}~{}", kept(original))
 }
 
 /// The record of the rejection, and the original name, in a name of [`retry`].

@@ -368,7 +368,7 @@ impl UnresolvedReference {
 }
 
 /// The forms of a reference.
-const REFERENCE_FORMS: &str = "write its number as #12, its id, the beginning of its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
+const REFERENCE_FORMS: &str = "write its number as 12, its id, the beginning of its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
 
 /// The error text and the next step for an ambiguous reference.
 pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String, String) {

@@ -21,7 +21,7 @@ pub(in crate::web) async fn list(State(app): State<Arc<WebApp>>) -> Response {
                 h1 { "Rejected mail" }
                 @if all.is_empty() { (nothing("No rejected mail. Check a file before you send it with", "mailbag send --dry-run --file FILE")) }
                 ol .entries {
-                    @for one in all.iter().take(limits::PAGE_ENTRIES) { (row(&rejected::with_text(&app.room, one.clone()))) }
+                    @for one in all.iter().rev().take(limits::PAGE_ENTRIES) { (row(&rejected::with_text(&app.room, one.clone()))) }
                 }
                 @if all.len() > limits::PAGE_ENTRIES {
                     p .facts { "and " (all.len() - limits::PAGE_ENTRIES) " older: " code { "mailbag rejected list" } }
