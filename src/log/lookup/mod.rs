@@ -143,7 +143,7 @@ pub fn one_of(room: &Dir, viewer: &Viewer, reference: &str) -> Result<LoggedMess
     locate_one(room, None, viewer, reference).map(|(past, _)| past)
 }
 
-/// Resolves one reference as [`find`] does. An error if it does not identify one message.
+/// Resolves one reference as [`find()`] does. An error if it does not identify one message.
 pub fn locate_one(
     room: &Dir,
     state: Option<&RoomState>,
