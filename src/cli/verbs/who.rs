@@ -14,7 +14,7 @@ Examples:
   mailbag who
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
-Columns: presence (status in the registry), id, display name or role, capabilities,
+Columns: presence (another status in the registry), id, display name or role, capabilities,
 last sign of life, unread messages with the age of the oldest and the last wake, last reported
 activity, last commit, claims.
 
@@ -74,10 +74,9 @@ pub(super) fn show(room: &Room, cx: &mut CommandContext) -> Result<()> {
 }
 
 fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
-    let declared = agent
-        .declared
-        .map(|word| format!(" ({word})"))
-        .unwrap_or_default();
+    let presence = agent.presence.as_str();
+    let declared = agent.declared.filter(|word| *word != presence);
+    let declared = declared.map_or(String::new(), |word| format!(" ({word})"));
     let known_as = agent
         .name
         .as_deref()
@@ -108,7 +107,7 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
         .as_ref()
         .map(|commit| committed(commit, now))
         .unwrap_or_default();
-    let presence = format!("{}{declared}", agent.presence.as_str());
+    let presence = format!("{presence}{declared}");
     let (owns, can) = (owned(agent), capabilities(agent));
     let cells = [
         &*presence, &agent.id, known_as, &can, &seen, &unread, &report, &commit, &owns,
