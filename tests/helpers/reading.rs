@@ -13,6 +13,7 @@ in_each!(
     a_message_is_read_when_the_loop_goes_on,
     a_helper_skips_and_keeps_files_that_are_not_messages,
     without_a_router_the_program_carries_the_mail,
+    an_error_says_that_the_program_is_missing,
 );
 
 fn write(town: &Town, bodies: &[&str]) {
@@ -104,6 +105,18 @@ fn a_helper_skips_and_keeps_files_that_are_not_messages(tongue: Tongue) {
     // All files are still there; names with .json are counted, including the link.
     assert_eq!(town.count("alice"), contents.len() + 4);
     assert_eq!(town.names("inbox/alice/seen").len(), 2);
+}
+
+fn an_error_says_that_the_program_is_missing(tongue: Tongue) {
+    let town = town();
+    let path = std::env::var_os("PATH").expect("a path");
+    let others =
+        std::env::split_paths(&path).filter(|directory| !directory.join("mailbag").exists());
+    let mut command = tongue.command(&town, "alice", &["route"]);
+    command.env("PATH", std::env::join_paths(others).expect("a path"));
+    let (fault, said) = tongue.fails(command);
+    assert_eq!(fault, Fault::Other);
+    assert_contains!(said, "the program mailbag is not on PATH");
 }
 
 fn without_a_router_the_program_carries_the_mail(tongue: Tongue) {

@@ -5,13 +5,12 @@
         mailbag.reply(mail, "8080")
 
 Written by `mailbag generate helper python`. It reads and writes files; a router (`mailbag run`) or any other `mailbag` command delivers
-the messages. Only `route` and `parse_mentions` run the program. Each method of `Mailbag` is also a
-function of this module. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, by default `.mailbag` in this directory or
-a parent; MAILBAG_AGENT or MAOS_AGENT_ID is your agent id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID is added to the
-metadata of your messages; MAOS_SHARED_CONTEXT is the directory of shared files, by default `context` of the settings.
+the messages. Only `route` and `parse_mentions` run the program. Each method of `Mailbag` is also a function of this module.
+Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR (default: `.mailbag` here or above), MAILBAG_AGENT or MAOS_AGENT_ID, MAOS_AGENT_ROLE,
+MAOS_SESSION_ID (for the metadata), MAOS_SHARED_CONTEXT (default: `context` of the settings).
 """
 
-import hashlib, json, logging, mimetypes, os, re, subprocess, time, uuid
+import hashlib, json, logging, mimetypes, os, re, shutil, subprocess, time, uuid
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
@@ -207,8 +206,9 @@ class Mailbag:
         self._run("run", "--once", "-q")
 
     def _run(self, *words: str, text: str = "") -> str:
-        line = ["mailbag", "--room", str(self.room), *words]
-        done = subprocess.run(line, input=text, capture_output=True, encoding="utf-8")
+        if not shutil.which("mailbag"):
+            raise MailbagError("the program mailbag is not on PATH; put it there, or leave this to a router: mailbag run")
+        done = subprocess.run(["mailbag", "--room", str(self.room), *words], input=text, capture_output=True, encoding="utf-8")
         if done.returncode != 0:
             raise MailbagError(done.stderr.strip())
         return done.stdout

@@ -241,10 +241,10 @@ mailbag_share_artifact() (
         "attachments:=[{\"path\": $path, \"sha256\": \"$digest\", \"media_type\": \"$type\"}]") || exit
     printf '%s\n' "$1/$kept" "$digest" "$id"
 )
-mailbag_parse_mentions() ( printf '{"type": "status", "body": %s}' "$(mailbag_json)" | mailbag send --dry-run --json --file - )
-mailbag_route() ( room=$(mailbag_room) && mailbag --room "$room" run --once -q >/dev/null )
+mailbag_program() ( command -v mailbag >/dev/null || mailbag_fail 1 "the program mailbag is not on PATH; put it there, or leave this to a router: mailbag run" )
+mailbag_parse_mentions() ( mailbag_program && printf '{"type": "status", "body": %s}' "$(mailbag_json)" | mailbag send --dry-run --json --file - )
+mailbag_route() ( mailbag_program && room=$(mailbag_room) && mailbag --room "$room" run --once -q >/dev/null )
 if [ "${0##*/}" = mailbag.sh ] && [ -z "${mailbag_sourced:-}" ]; then
     command -v "mailbag_${1:-}" >/dev/null || mailbag_fail 2 "usage: mailbag.sh send|reply|… as at the top of this file"
-    mailbag_command=mailbag_$1 && shift
-    "$mailbag_command" "$@"; exit
+    mailbag_command=mailbag_$1 && shift && "$mailbag_command" "$@"; exit
 fi

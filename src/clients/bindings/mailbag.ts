@@ -5,9 +5,8 @@
  *     for (const mail of inbox()) reply(mail, "8080");    // oldest first; marked as read when the loop asks for the next one
  * Written by `mailbag generate helper typescript`. Node 22.18 and later run the file directly; for older ones use `tsc` or `tsx`. It
  * reads and writes files; a router (`mailbag run`) or any other `mailbag` command delivers the messages. Only `route` and
- * `parseMentions` run the program. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, by default `.mailbag` in this
- * directory or a parent; MAILBAG_AGENT or MAOS_AGENT_ID is your agent id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID is
- * added to the metadata of your messages; MAOS_SHARED_CONTEXT is the directory of shared files.
+ * `parseMentions` run the program. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR (default: `.mailbag` here or above), MAILBAG_AGENT or
+ * MAOS_AGENT_ID, MAOS_AGENT_ROLE, MAOS_SESSION_ID (for the metadata), MAOS_SHARED_CONTEXT (default: `context` of the settings).
  */
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
@@ -201,6 +200,7 @@ export class Mailbag {
   route(): void { this.run(["run", "--once", "-q"], ""); }
   private run(words: string[], input: string): string {
     const done = spawnSync("mailbag", ["--room", this.room, ...words], { input, encoding: "utf8", maxBuffer: 1 << 28 });
+    if (done.error?.message.includes("ENOENT")) throw new MailbagError("the program mailbag is not on PATH; put it there, or leave this to a router: mailbag run");
     if (done.status !== 0) throw new MailbagError(done.error?.message ?? done.stderr.trim());
     return done.stdout;
   }
