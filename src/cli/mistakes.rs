@@ -121,10 +121,8 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = texts(error, ContextKind::InvalidArg).join(" ");
-            Some(Error::usage(
-                format!("`{name}` needs {missing}"),
-                example(named, &name),
-            ))
+            let example = example(named, &name, &missing);
+            Some(Error::usage(format!("`{name}` needs {missing}"), example))
         }
         ErrorKind::MissingSubcommand => Some(Error::usage(
             format!("`{name}` needs a command"),
@@ -134,20 +132,17 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
             if text(error, ContextKind::InvalidValue).as_deref() == Some("") =>
         {
             let option = text(error, ContextKind::InvalidArg)?;
+            let example = example(named, &name, &option);
             Some(Error::usage(
                 format!("`{option}` of `{name}` has no value"),
-                example(named, &name),
+                example,
             ))
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = text(error, ContextKind::InvalidValue)?;
             let option = text(error, ContextKind::InvalidArg)?;
-            Some(invalid_value(
-                error,
-                &value,
-                &option,
-                &example(named, &name),
-            ))
+            let example = example(named, &name, &option);
+            Some(invalid_value(error, &value, &option, &example))
         }
         ErrorKind::ArgumentConflict => {
             let argument = text(error, ContextKind::InvalidArg)?;
@@ -264,11 +259,19 @@ fn listed(command: &clap::Command) -> String {
     joined(names.map(|one| format!("`{}`", one.get_name())))
 }
 
-/// The first example of a command's help.
-fn example(command: &clap::Command, name: &str) -> String {
+/// The first example of a command's help with this argument, or else the first one.
+fn example(command: &clap::Command, name: &str, argument: &str) -> String {
     let help = command.get_after_help().map(ToString::to_string);
-    let line = help.as_deref().unwrap_or_default().lines().nth(1);
-    match line.and_then(|line| line.split(" # ").next()) {
+    let lines = help.as_deref().unwrap_or_default().lines().skip(1);
+    let mut examples = lines.take_while(|line| !line.is_empty()).peekable();
+    let first = examples.peek().copied();
+    let option = argument
+        .split(' ')
+        .next()
+        .filter(|word| word.starts_with('-'));
+    let line =
+        option.and_then(|option| examples.find(|line| line.split(' ').any(|word| word == option)));
+    match line.or(first).and_then(|line| line.split(" # ").next()) {
         Some(line) => format!("for example `{}`", line.trim()),
         None => format!("usage: {}", usage_line(command, name)),
     }
@@ -444,6 +447,10 @@ mod tests {
             (
                 "send bob hi --metadata x",
                 "`x` is not valid for `--metadata <KEY=VALUE>`: expected KEY=VALUE; for example",
+            ),
+            (
+                "take --done",
+                "has no value; for example `mailbag take --done 42",
             ),
             ("web --port x", "`--port <PORT>`: a number is needed"),
             ("install claud", "did you mean `claude`?"),
