@@ -9,6 +9,7 @@ mod claims;
 mod foreign;
 mod links;
 pub mod mailbox;
+mod pacing;
 pub mod pending;
 pub mod roster;
 mod worklog;
@@ -43,7 +44,9 @@ pub(super) trait Projection {
     ) -> Result<()>;
 
     /// The time of the next necessary call of [`Projection::apply`] without a batch.
-    fn next_due(&self) -> Option<Instant>;
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
 
     /// Takes messages that agents wrote into the files, before the router looks at outboxes.
     fn collect(&mut self, _: &ProjectionView<'_>, _: &mut ProjectionReport<'_>) {}

@@ -4,6 +4,7 @@ use super::foreign::{GeneratedFile, check_json, digest, is_checked_json};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Meta, SharedFileContent};
+use crate::router::projections::pacing::WritePacing;
 use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
@@ -46,10 +47,7 @@ pub(super) struct ProjectedFile<C: ProjectionContent> {
     known: bool,
     /// The file as it was left.
     left: Option<Meta>,
-    /// The time when a change must be written.
-    due: Option<Instant>,
-    /// The earliest time of the next write.
-    next: Option<Instant>,
+    pacing: WritePacing,
 }
 
 impl<C: ProjectionContent> Default for ProjectedFile<C> {
@@ -58,8 +56,7 @@ impl<C: ProjectionContent> Default for ProjectedFile<C> {
             upto: None,
             known: false,
             left: None,
-            due: None,
-            next: None,
+            pacing: WritePacing::default(),
         }
     }
 }
@@ -71,12 +68,8 @@ impl<C: ProjectionContent> Projection for ProjectedFile<C> {
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) {
-        if self.is_current(view) {
-            return;
-        }
-        match self.next.filter(|next| *next > Instant::now()) {
-            Some(next) => self.due = Some(next),
-            None => self.show(view, report),
+        if !self.is_current(view) && self.pacing.can_write() {
+            self.show(view, report);
         }
     }
 
@@ -104,7 +97,7 @@ impl<C: ProjectionContent> Projection for ProjectedFile<C> {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        self.due
+        self.pacing.due
     }
 }
 
@@ -165,7 +158,7 @@ impl<C: ProjectionContent> ProjectedFile<C> {
         match shown {
             // The notice is recorded first. Its record is a change, so the file is written after it.
             Ok(None) => {
-                self.due = Some(Instant::now() + limits::CLAIMS);
+                self.pacing.due = Some(Instant::now() + limits::CLAIMS);
                 return;
             }
             Ok(left) => {
@@ -174,6 +167,7 @@ impl<C: ProjectionContent> ProjectedFile<C> {
             }
             Err(e) => report.failed(C::NAME.to_owned(), &e),
         }
-        (self.due, self.next) = (None, Some(Instant::now() + C::pause(begun.elapsed())));
+        self.pacing.due = None;
+        self.pacing.next = Some(Instant::now() + C::pause(begun.elapsed()));
     }
 }

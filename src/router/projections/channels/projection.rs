@@ -10,7 +10,6 @@ use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
 use std::sync::Arc;
-use std::time::Instant;
 
 impl Projection for ChannelFiles {
     fn apply(
@@ -45,10 +44,6 @@ impl Projection for ChannelFiles {
             self.report_results(results, report);
         }
         self.report_cuts(view, report)
-    }
-
-    fn next_due(&self) -> Option<Instant> {
-        None
     }
 }
 

@@ -32,21 +32,7 @@ pub(super) struct DirectoryCarrier {
 impl DirectoryCarrier {
     /// Brings uncommitted items and the state of this room to the other room. A sweep also checks that brought items
     /// still exist. Returns true if an item was brought.
-    pub(super) fn run(
-        &mut self,
-        end: LinkEnd<'_>,
-        now: LinkEndState,
-        is_sweep: bool,
-        view: &ProjectionView<'_>,
-    ) -> Result<bool> {
-        let done = self.bring(end, now, is_sweep, view);
-        if done.is_err() {
-            *self = DirectoryCarrier::default();
-        }
-        done
-    }
-
-    fn bring(
+    pub(super) fn bring(
         &mut self,
         end: LinkEnd<'_>,
         now: LinkEndState,

@@ -15,7 +15,6 @@ use crate::room::settings::{Carrier, LinkSettings};
 use carry::DirectoryCarrier;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The written state of all links.
 #[derive(Default)]
@@ -101,10 +100,6 @@ impl Projection for LinkFiles {
         }
         Ok(())
     }
-
-    fn next_due(&self) -> Option<Instant> {
-        None
-    }
 }
 
 /// Reports the result of [`WrittenLink::show`]. Without work, an earlier failure may persist, so it stays reported.
@@ -172,7 +167,11 @@ impl WrittenLink {
         }
         // First, because the other room waits for it.
         let brought = match settings.carrier {
-            Carrier::Dir => Some(self.carry.run(end, now.clone(), is_sweep, view)),
+            Carrier::Dir => Some(
+                self.carry
+                    .bring(end, now.clone(), is_sweep, view)
+                    .inspect_err(|_| self.carry = DirectoryCarrier::default()),
+            ),
             Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
         if std::mem::replace(&mut self.is_brought, matches!(brought, Some(Ok(_))))

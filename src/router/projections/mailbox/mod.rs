@@ -17,6 +17,7 @@ use crate::log::state::RoomState;
 use crate::log::{self, LogPosition, find};
 use crate::room::registry::Registry;
 use crate::router::projections::foreign::{self, GeneratedFile};
+use crate::router::projections::pacing::WritePacing;
 use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
@@ -28,7 +29,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The number of older messages that the router looks up in one step.
 const LOOKUPS: usize = 1000;
@@ -42,10 +43,7 @@ pub(in crate::router) struct MailFiles {
     upto: Option<LogPosition>,
     /// Each file as it was left, with its text.
     written: HashMap<OsString, (Vec<u8>, Option<Meta>)>,
-    /// The last record and the registry that the files were made from. `None` while they are off.
-    made_from: Option<(u64, Arc<Registry>)>,
-    due: Option<Instant>,
-    next: Option<Instant>,
+    pacing: WritePacing,
     /// Whether the unwanted files were removed.
     is_removed: bool,
     /// The digests of file contents. All messages in these contents are in outboxes.
@@ -77,16 +75,8 @@ impl Projection for MailFiles {
             return;
         }
         self.is_removed = false;
-        let is_due = self.due.is_some_and(|due| due <= Instant::now());
-        let is_current = self.made_from.as_ref().is_some_and(|(seq, registry)| {
-            *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry())
-        });
-        if is_current && !is_due {
-            return;
-        }
-        match self.next.filter(|next| *next > Instant::now()) {
-            Some(next) => self.due = Some(next),
-            None => self.show(view, report),
+        if self.pacing.is_outdated(view) && self.pacing.can_write() {
+            self.show(view, report);
         }
     }
 
@@ -110,7 +100,7 @@ impl Projection for MailFiles {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        self.due
+        self.pacing.due
     }
 
     fn collect(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
@@ -157,19 +147,20 @@ fn stat(room: &Dir, name: &OsString) -> Option<Meta> {
 impl MailFiles {
     fn show(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
         let begun = Instant::now();
-        (self.due, self.made_from) = (None, Some((view.state.seq, view.config.registry().clone())));
+        self.pacing.begin(view);
         match self.write(view, report) {
             Ok(is_whole) => {
                 report.written(layout::MAILBOX);
-                self.due = (!is_whole).then(|| Instant::now() + limits::WORKLOG);
+                if !is_whole {
+                    self.pacing.retry();
+                }
             }
             Err(e) => {
                 report.failed(layout::MAILBOX.to_owned(), &e);
-                self.due = Some(Instant::now() + limits::WORKLOG);
+                self.pacing.retry();
             }
         }
-        let pause: Duration = begun.elapsed() * limits::WORKLOG_PAUSE;
-        self.next = Some(Instant::now() + limits::WORKLOG.max(pause));
+        self.pacing.end(begun);
     }
 
     /// Removes the files of an earlier setting.
@@ -177,7 +168,7 @@ impl MailFiles {
         if std::mem::replace(&mut self.is_removed, true) {
             return;
         }
-        self.made_from = None;
+        self.pacing = WritePacing::default();
         let room = view.config.dir();
         match remove_own(room, OsStr::new(layout::MAILBOX)).and(remove_queues(room)) {
             Ok(()) => self.written.clear(),

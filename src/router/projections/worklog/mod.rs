@@ -22,6 +22,7 @@ use crate::log;
 use crate::log::LogPosition;
 use crate::log::state::RoomState;
 use crate::room::registry::Registry;
+use crate::router::projections::pacing::WritePacing;
 use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
@@ -31,8 +32,7 @@ use note::WorklogNote;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::BufWriter;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A worklog of at most this size is current whenever a router ends. The status block of a larger one may be older.
 const WORKLOG_SMALL: u64 = 1 << 20;
@@ -49,14 +49,9 @@ pub(in crate::router) struct Worklog {
     note: Option<WorklogNote>,
     /// The end of the log when the note was last saved.
     saved: Option<LogPosition>,
-    /// The last record and the registry that the file was made from.
-    made_from: Option<(u64, Arc<Registry>)>,
     /// The path in the settings, if the worklog is on.
     path: Option<String>,
-    /// The time when a change must be written.
-    due: Option<Instant>,
-    /// The earliest time of the next write.
-    next: Option<Instant>,
+    pacing: WritePacing,
     /// The earliest time of the next replacement of its beginning.
     next_head: Option<Instant>,
 }
@@ -68,12 +63,8 @@ impl Projection for Worklog {
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) {
-        if !self.is_on(view, report) || self.is_current(view) {
-            return;
-        }
-        match self.next.filter(|next| *next > Instant::now()) {
-            Some(next) => self.due = Some(next),
-            None => self.show(view, report, false),
+        if self.is_on(view, report) && self.pacing.is_outdated(view) && self.pacing.can_write() {
+            self.show(view, report, false);
         }
     }
 
@@ -102,7 +93,7 @@ impl Projection for Worklog {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        self.due
+        self.pacing.due
     }
 }
 
@@ -173,14 +164,6 @@ impl Worklog {
         self.path.is_some() && view.state.seq > 0
     }
 
-    fn is_current(&self, view: &ProjectionView<'_>) -> bool {
-        let is_due = self.due.is_some_and(|due| due <= Instant::now());
-        !is_due
-            && self.made_from.as_ref().is_some_and(|(seq, registry)| {
-                *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry())
-            })
-    }
-
     fn is_as_left(&mut self, view: &ProjectionView<'_>) -> bool {
         let Ok(target) = WorklogTarget::of(view) else {
             return false;
@@ -208,8 +191,7 @@ impl Worklog {
         is_last: bool,
     ) {
         let begun = Instant::now();
-        self.due = None;
-        self.made_from = Some((view.state.seq, view.config.registry().clone()));
+        self.pacing.begin(view);
         let done = WorklogTarget::of(view).and_then(|target| {
             self.know(&target);
             let now = target.dir.stat(&target.name)?;
@@ -222,7 +204,7 @@ impl Worklog {
                 None => self.make_again(&target, report),
             }
         });
-        self.next = Some(Instant::now() + limits::WORKLOG.max(pause(begun)));
+        self.pacing.end(begun);
         let path = shown(worklog_path(view));
         match done {
             Ok(()) => report.written(&path),
@@ -290,9 +272,9 @@ impl Worklog {
             }
             size = size - note.entries_at + head.len() as u64;
             (note.entries_at, note.head) = (head.len() as u64, hash);
-            self.next_head = Some(Instant::now() + pause(begun));
+            self.next_head = Some(Instant::now() + begun.elapsed() * limits::WORKLOG_PAUSE);
         } else if is_new {
-            self.due = self.next_head;
+            self.pacing.due = self.next_head;
         }
         note.upto = target.state.tip();
         let is_behind = self.saved.is_none_or(|saved| {
@@ -381,7 +363,7 @@ impl Worklog {
 
     /// Schedules another try, because another program changed the file at this moment.
     fn retry(&mut self) -> Result<()> {
-        self.due = Some(Instant::now() + limits::WORKLOG);
+        self.pacing.retry();
         Ok(())
     }
 }
@@ -389,10 +371,6 @@ impl Worklog {
 /// The path from the room.
 fn shown(path: &str) -> String {
     format!("{}{path}", layout::OUTSIDE)
-}
-
-fn pause(begun: Instant) -> Duration {
-    begun.elapsed() * limits::WORKLOG_PAUSE
 }
 
 /// Adds a decision to the index.
