@@ -49,6 +49,11 @@ impl ConversationLine {
             .pointer("/metadata/delivery/accepted_at")
             .and_then(Value::as_str)
     }
+
+    /// A text field of the message, or an empty text.
+    pub fn text(&self, field: &str) -> &str {
+        self.value[field].as_str().unwrap_or_default()
+    }
 }
 
 /// All channels of the room, sorted by name. They come from the state, so no conversation is read.

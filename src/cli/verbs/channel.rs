@@ -1,7 +1,7 @@
 //! `mailbag channel`: lists channels and shows their messages.
 
 use super::who;
-use crate::base::error::{Error, Result};
+use crate::base::error::{ErrorContext, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::newest::NewestArgs;
@@ -12,7 +12,6 @@ use crate::query::channel::{self, ConversationLine};
 use crate::query::closed::ClosedMessages;
 use crate::room::Room;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 
@@ -176,24 +175,18 @@ pub(super) fn until_end(
 /// Gets a message when a signal asks the command to end.
 pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    let cannot = |source| Error::Io {
-        verb: "listen for signals in",
-        path: PathBuf::from("this process"),
-        source,
-    };
     let mut signals =
         signal_hook::iterator::Signals::new(crate::disk::machine::heard(&[SIGINT, SIGTERM]))
-            .map_err(cannot)?;
+            .doing("listen for signals in", "this process")?;
     let (end, ends) = channel();
-    let listen = move || {
-        signals.forever().next();
-        // The receiver is gone if the command has ended by itself.
-        let _ = end.send(());
-    };
     std::thread::Builder::new()
         .name("signals".into())
-        .spawn(listen)
-        .map_err(cannot)?;
+        .spawn(move || {
+            signals.forever().next();
+            // The receiver is gone if the command has ended by itself.
+            let _ = end.send(());
+        })
+        .doing("listen for signals in", "this process")?;
     Ok(ends)
 }
 
@@ -207,36 +200,20 @@ fn show(line: &str, closed: &ClosedMessages, out: &mut CommandOutput) -> Result<
         head += &format!(" ({closed})");
     }
     out.line(head)?;
-    let text = |field: &str| {
-        said.value
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let subject = said
-        .value
-        .pointer("/metadata/subject")
-        .and_then(Value::as_str)
+    let subject = said.value["metadata"]["subject"]
+        .as_str()
         .unwrap_or_default();
     if !subject.is_empty() {
         frame::text(out, &sanitize::line(subject), frame::INDENT)?;
     }
-    frame::text(out, text("content"), frame::INDENT)
+    frame::text(out, said.text("content"), frame::INDENT)
 }
 
 /// The time, sender, recipients, type and number of a message.
 fn head(said: &ConversationLine, out: &CommandOutput) -> String {
-    let text = |field: &str| {
-        said.value
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
     let at = said.accepted_at().map(|at| out.time(at));
-    let addressed: Vec<&str> = said
-        .value
-        .get("addressed")
-        .and_then(Value::as_array)
+    let addressed: Vec<&str> = said.value["addressed"]
+        .as_array()
         .into_iter()
         .flatten()
         .filter_map(Value::as_str)
@@ -249,12 +226,12 @@ fn head(said: &ConversationLine, out: &CommandOutput) -> String {
     let seq = said.seq().map(|seq| format!("#{seq}")).unwrap_or_default();
     let (at, sender, seq) = (
         out.paint(DIM, &at.unwrap_or_default()),
-        out.paint(BOLD, text("sender")),
+        out.paint(BOLD, said.text("sender")),
         out.paint(DIM, &seq),
     );
     format!(
         "{at}  {sender}{}  {}  {seq}",
         sanitize::line(&to),
-        sanitize::line(text("type"))
+        sanitize::line(said.text("type"))
     )
 }

@@ -265,43 +265,30 @@ fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {
         out.line(format!("{name} {}", sanitize::line(value)))?;
     }
     for startable in &standing.programs {
-        let (style, word) = if startable.trusted {
-            (BOLD, "trusted")
-        } else {
-            (YELLOW, "not trusted")
-        };
-        let (name, word) = (
-            out.paint(BOLD, &format!("{:<8}", "program")),
-            out.paint(style, word),
-        );
-        let program = startable.program.to_string();
-        out.line(format!(
-            "{name} {} for {}: {word}",
-            sanitize::line(&program),
-            sanitize::line(&startable.agent)
-        ))?;
+        let text = format!("{} for {}", startable.program, startable.agent);
+        print_trust("program", &text, startable.trusted, out)?;
     }
     for link in &standing.links {
-        let (style, word) = if link.trusted {
-            (BOLD, "trusted")
-        } else {
-            (YELLOW, "not trusted")
-        };
-        let (name, word) = (
-            out.paint(BOLD, &format!("{:<8}", "link")),
-            out.paint(style, word),
-        );
-        out.line(format!("{name} {}: {word}", connection(&link.connection)))?;
+        print_trust("link", &connection(&link.connection), link.trusted, out)?;
     }
     for setting in &standing.settings {
-        let (name, word) = (
-            out.paint(BOLD, &format!("{:<8}", "setting")),
-            out.paint(YELLOW, "not trusted"),
-        );
         let text = format!("{} = {}", setting.key, setting.value);
-        out.line(format!("{name} {}: {word}", sanitize::line(&text)))?;
+        print_trust("setting", &text, false, out)?;
     }
     Ok(())
+}
+
+fn print_trust(name: &str, text: &str, trusted: bool, out: &mut CommandOutput) -> Result<()> {
+    let (style, word) = if trusted {
+        (BOLD, "trusted")
+    } else {
+        (YELLOW, "not trusted")
+    };
+    let (name, word) = (
+        out.paint(BOLD, &format!("{name:<8}")),
+        out.paint(style, word),
+    );
+    out.line(format!("{name} {}: {word}", sanitize::line(text)))
 }
 
 /// A connection in words.
@@ -328,10 +315,7 @@ fn connection(connection: &LinkConnection) -> String {
             .unwrap_or_default()
     };
     let files = file("credentials", credentials) + &file("certificates", ca);
-    sanitize::line(&format!(
-        "{link} by {carrier} at {address}, as {known_as}{files}"
-    ))
-    .into_owned()
+    format!("{link} by {carrier} at {address}, as {known_as}{files}")
 }
 
 fn list(cx: &mut CommandContext) -> Result<Exit> {
@@ -347,34 +331,29 @@ fn consents(rooms: &[RoomConsent], out: &CommandOutput) -> Vec<Vec<String>> {
     let rows = rooms.iter().flat_map(|room: &RoomConsent| {
         let path = sanitize::line(&room.identity.path).into_owned();
         let owner = format!("of user {}", room.identity.owner);
+        let programs = room
+            .programs
+            .iter()
+            .map(|agreed| (&agreed.since, format!("start {}", agreed.program)));
+        let links = room.links.iter().map(|agreed| {
+            let what = format!("connect to {}", connection(&agreed.connection));
+            (&agreed.since, what)
+        });
         let use_it = vec![
             path.clone(),
             owner,
             out.column_time(&room.since),
             "use the room".to_owned(),
         ];
-        let start = room.programs.iter().map(move |agreed| {
-            let program = format!("start {}", agreed.program);
+        let others = programs.chain(links).map(move |(since, what)| {
             vec![
                 path.clone(),
                 String::new(),
-                out.column_time(&agreed.since),
-                sanitize::line(&program).into_owned(),
+                out.column_time(since),
+                sanitize::line(&what).into_owned(),
             ]
         });
-        let connect = room.links.iter().map({
-            let path = sanitize::line(&room.identity.path).into_owned();
-            move |agreed| {
-                let what = format!("connect to {}", connection(&agreed.connection));
-                vec![
-                    path.clone(),
-                    String::new(),
-                    out.column_time(&agreed.since),
-                    what,
-                ]
-            }
-        });
-        std::iter::once(use_it).chain(start).chain(connect)
+        std::iter::once(use_it).chain(others)
     });
     rows.collect()
 }
