@@ -6,6 +6,7 @@ use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
 use std::fs;
+use std::time::{Duration, Instant};
 
 fn room(agents: &[&str]) -> World {
     World::with(agents).settings("mailbox = true\nbudget.messages = 0\n")
@@ -235,4 +236,33 @@ fn turned_off_they_go_and_a_file_of_somebody_else_stays() {
         ),
         ("mine\n".into(), "mine, too\n".into())
     );
+}
+
+#[test]
+fn a_router_sleeps_after_they_are_turned_off_before_a_delayed_write() {
+    let world = room(&["alice", "bob"]);
+    let router = world.router("");
+    for n in 1..=3 {
+        world.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            r#"{"to": "bob", "body": "hi"}"#,
+        );
+        world.wait("it is delivered", || world.inbox("bob").len() == n);
+    }
+    files::write(world.room("settings.toml"), "");
+    world.wait("they are removed", || !world.room("MAILBOX.md").exists());
+    let processor_time = || {
+        let stat = files::read_text(format!("/proc/{}/stat", router.pid()));
+        let fields: Vec<&str> = stat.split(' ').collect();
+        fields[13..15].join(" ")
+    };
+    let mut last = (processor_time(), Instant::now());
+    world.wait("it needs no processor time for two seconds", || {
+        let now = processor_time();
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        last.1.elapsed() > Duration::from_secs(2)
+    });
 }
