@@ -41,10 +41,7 @@ pub(crate) fn is_refused(town: &Town, sender: &str, original: &str, code: &str) 
         .into_iter()
         .find(of_it)
         .expect("it was there");
-    assert_eq!(
-        (&bounce["from"], &bounce["type"]),
-        (&"mailbag".into(), &"error".into())
-    );
+    assert_fields!(bounce, from: "mailbag", type: "error");
     let seq = refusal["seq"].as_u64().expect("a number");
     let (kept, start) = (town.room(&format!("rejected/{sender}")), format!("{seq}~"));
     town.wait(&format!("{original:?} kept"), || {

@@ -5,7 +5,7 @@
 
 use crate::files;
 use crate::town::{Town, copy_program, is_root, tool};
-use crate::world::{Ran, World, lossy, skip, wait};
+use crate::world::{Ran, Words, World, lossy, skip, wait};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -100,7 +100,7 @@ impl Container {
     }
 
     /// A program in the container, in this directory of it.
-    fn run(&self, directory: &str, program: &str, args: &[&str]) -> Command {
+    fn run(&self, directory: &str, program: &str, args: &(impl Words + ?Sized)) -> Command {
         let mut command = Command::new("unshare");
         if let Some(user) = self.user {
             command = Command::new("setpriv");
@@ -115,7 +115,7 @@ impl Container {
         command
             .args(NAMESPACES)
             .args(["sh", "-ec", ENTER, "sh", program])
-            .args(args)
+            .args(args.words())
             .stdin(Stdio::null());
         command
             .env_clear()
@@ -139,30 +139,25 @@ impl Container {
     }
 
     /// The program, not yet run.
-    fn mailbag(&self, directory: &str, args: &[&str]) -> Command {
+    fn mailbag(&self, directory: &str, args: &(impl Words + ?Sized)) -> Command {
         self.run(directory, &self.at("mailbag").display().to_string(), args)
     }
 
     #[track_caller]
-    fn ok(&self, directory: &str, args: &[&str]) -> String {
-        ran(&mut self.mailbag(directory, args)).ok(args)
+    fn ok(&self, directory: &str, args: &(impl Words + ?Sized)) -> String {
+        ran(&mut self.mailbag(directory, args)).ok()
     }
 
     #[track_caller]
     fn sh(&self, directory: &str, script: &str) -> String {
-        ran(&mut self.run(directory, "sh", &["-ec", script])).ok(&[script])
+        ran(&mut self.run(directory, "sh", &["-ec", script])).ok()
     }
 }
 
 #[track_caller]
 fn ran(command: &mut Command) -> Ran {
     let output = command.output().expect("the container starts");
-    let text = |bytes: &[u8]| lossy(bytes);
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: text(&output.stdout),
-        err: text(&output.stderr),
-    }
+    Ran::new(command.get_args(), &output)
 }
 
 /// The status of the copy of a message.
@@ -182,13 +177,10 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
             .sh("work", &format!("ls -A {}", town.path().display()))
             .contains(".mailbag")
     );
-    container.ok("work", &["send", "bob", "from within", "--as", "alice"]);
+    container.ok("work", "send bob 'from within' --as alice");
     town.wait_for_bodies("bob", &["from within"]);
     // It waits inside, and is woken by an event from outside.
-    let mut waits = container.mailbag(
-        "work",
-        &["wait", "--read", "--as", "alice", "--timeout", "50s"],
-    );
+    let mut waits = container.mailbag("work", "wait --read --as alice --timeout 50s");
     let waits = waits
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -203,7 +195,7 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
     );
     // The router is inside, and dies with the container.
     town.stop();
-    town.start_by(container.mailbag("work", &["run"]));
+    town.start_by(container.mailbag("work", "run"));
     town.mail("alice", "x.json", json!({"to": "bob", "body": "again"}));
     town.wait_for_bodies("bob", &["from within", "again"]);
     town.router().signal(rustix::process::Signal::KILL);
@@ -224,7 +216,7 @@ fn a_router_without_events_finds_mail_of_a_container_within_seconds() {
     };
     let mut town = Town::alice_and_bob();
     let container = container.with(town.path(), "work");
-    let mut router = container.mailbag("work", &["run"]);
+    let mut router = container.mailbag("work", "run");
     router.env("MAILBAG_TEST_SILENT", "1");
     town.start_by(router);
     town.mail(
@@ -233,7 +225,7 @@ fn a_router_without_events_finds_mail_of_a_container_within_seconds() {
         json!({"to": "bob", "body": "without an event"}),
     );
     town.wait_for_bodies("bob", &["without an event"]);
-    let mut waits = container.mailbag("work", &["wait", "--as", "alice", "--timeout", "50s"]);
+    let mut waits = container.mailbag("work", "wait --as alice --timeout 50s");
     let waits = waits
         .env("MAILBAG_TEST_SILENT", "1")
         .stdout(Stdio::piped())
@@ -295,11 +287,7 @@ fn the_command_that_reads_tells_the_router_where_the_inbox_is_read_only() {
         .with(world.path(), "work")
         .read_only("work/.mailbag/inbox");
     let ids = ["one", "two"].map(|body| world.send("alice", "bob", body));
-    assert_contains!(
-        container.ok("work", &["read", "--all", "--as", "bob"]),
-        "one",
-        "two"
-    );
+    assert_contains!(container.ok("work", "read --all --as bob"), "one", "two");
     assert_eq!(
         world.bodies("bob"),
         ["one", "two"],
@@ -353,12 +341,9 @@ fn the_root_of_a_container_is_the_user_who_made_it() {
         ],
     );
     let container = container.with(town.path(), "work");
-    container.ok("work", &["send", "bob", "from within", "--as", "alice"]);
+    container.ok("work", "send bob 'from within' --as alice");
     assert_eq!(container.sh("work", "id -u").trim(), "0");
-    assert_contains!(
-        container.ok("work", &["read", "--as", "bob"]),
-        "from within"
-    );
+    assert_contains!(container.ok("work", "read --as bob"), "from within");
     for below in ["inbox/bob/seen", "log", "sent/alice"] {
         for entry in fs::read_dir(town.room(below))
             .expect("it was made")
@@ -398,16 +383,16 @@ fn a_user_of_the_room_s_group_can_read_and_learns_why_it_cannot_send() {
         command
             .args(["--reuid=65533", "--regid=65534", "--clear-groups"])
             .arg(&program)
-            .args(args);
+            .args(args.words());
         command
             .current_dir(world.path())
             .env("MAILBAG_TRUST_DIR", home.path())
             .env("MAILBAG_TEST_ANCESTRY", "person");
         ran(command.env("NO_COLOR", "1"))
     };
-    assert_contains!(other(&["list"]).fails(1, &["list"]), "belongs to user 0");
-    other(&["trust", "--yes"]).ok(&["trust"]);
-    assert_contains!(other(&["list"]).ok(&["list"]), "hello");
+    assert_contains!(other(&["list"]).fails(1), "belongs to user 0");
+    other(&["trust", "--yes"]).ok();
+    assert_contains!(other(&["list"]).ok(), "hello");
     let sent = other(&["send", "bob", "hi", "--as", "alice"]);
     assert!(
         sent.code != 0 && sent.err.contains("Permission denied"),
@@ -434,18 +419,15 @@ fn rooms_that_two_containers_see_at_different_paths_are_linked_by_the_tag_of_eac
             &["link", "add", tag, &there, "--known-as", known_as],
         );
     }
-    one.ok(
-        "work",
-        &["send", "po:sintra", "which port?", "--as", "alice"],
-    );
+    one.ok("work", "send po:sintra 'which port?' --as alice");
     assert_eq!(po.bodies("sintra"), ["which port?"]);
-    other.ok("src", &["send", "fit:alice", "8080", "--as", "sintra"]);
+    other.ok("src", "send fit:alice 8080 --as sintra");
     assert_eq!(fit.bodies("alice"), ["8080"]);
     for _ in 0..3 {
-        one.ok("work", &["run", "--once"]);
-        other.ok("src", &["run", "--once"]);
+        one.ok("work", "run --once");
+        other.ok("src", "run --once");
     }
-    let status = one.ok("work", &["link", "status"]);
+    let status = one.ok("work", "link status");
     assert!(
         status.contains("waiting 0") && !status.contains("problem"),
         "{status}"

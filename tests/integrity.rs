@@ -3,7 +3,7 @@
 
 use crate::files;
 use crate::town::exchange;
-use crate::world::{Ran, World};
+use crate::world::{Ran, Words, World};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -31,16 +31,16 @@ fn copy_log(world: &World, name: &str) {
     );
 }
 
-fn as_person(world: &World, args: &[&str]) -> Ran {
+fn as_person(world: &World, args: &(impl Words + ?Sized)) -> Ran {
     run_as(world, args, "person")
 }
 
-fn run_as(world: &World, args: &[&str], ancestry: &str) -> Ran {
+fn run_as(world: &World, args: &(impl Words + ?Sized), ancestry: &str) -> Ran {
     world.run_env(args, "MAILBAG_TEST_ANCESTRY", ancestry)
 }
 
 fn accept(world: &World) -> Value {
-    let out = as_person(world, &["log", "accept-gap", "--yes", "--json"]).ok(&["accept-gap"]);
+    let out = as_person(world, "log accept-gap --yes --json").ok();
     serde_json::from_str(&out).expect("JSON")
 }
 
@@ -174,10 +174,7 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
     // P273 P274 P275
     let world = restored();
     let loss = accept(&world);
-    assert_eq!(
-        (&loss["last"], &loss["from"], &loss["to"]),
-        (&json!(2), &json!(3), &json!(3))
-    );
+    assert_fields!(loss, last: 2, from: 3, to: 3);
     world.drop_file(
         "alice",
         "again.json",
@@ -209,10 +206,7 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
         world.inbox("human")
     );
     let verified = world.json("log verify");
-    assert_eq!(
-        (&verified["gaps"][0]["from"], &verified["gaps"][0]["to"]),
-        (&json!(3), &json!(3))
-    );
+    assert_fields!(verified["gaps"][0], from: 3, to: 3);
     let said = world.verify();
     assert!(
         !said.contains("intact") && said.contains("lost records 3 to 3"),
@@ -223,8 +217,8 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
         "human gave up the lost records 3 to 3"
     );
     // Nothing is left to accept.
-    let said = as_person(&world, &["log", "accept-gap", "--yes"]);
-    assert_contains!(said.fails(3, &["accept-gap"]), "has lost no record");
+    let said = as_person(&world, "log accept-gap --yes");
+    assert_contains!(said.fails(3), "has lost no record");
 }
 
 #[test]
@@ -254,8 +248,8 @@ fn only_a_person_accepts_a_gap() {
         ("agent", "the caller is an agent"),
         ("unknown", "the caller is unknown"),
     ] {
-        let ran = run_as(&world, &["log", "accept-gap", "--yes"], ancestry);
-        assert!(ran.fails(2, &["accept-gap"]).contains(says));
+        let ran = run_as(&world, "log accept-gap --yes", ancestry);
+        assert!(ran.fails(2).contains(says));
     }
     assert_contains!(world.fails(1, "run --once"), "spool/committed");
 }
@@ -451,10 +445,7 @@ fn a_router_on_another_machine_shows_that_it_runs() {
         }
         second.join().expect("it ends")
     });
-    assert_contains!(
-        said.fails(75, &["run"]),
-        "its lock has no effect on this process"
-    );
+    assert_contains!(said.fails(75), "its lock has no effect on this process");
     // A router that was killed there no longer writes.
     assert_eq!(run().code, 0);
 }

@@ -15,6 +15,18 @@ macro_rules! assert_contains {
     }};
 }
 
+/// Fails unless the fields of a JSON value, each named by its path, have these values.
+macro_rules! assert_fields {
+    ($value:expr, $($($key:tt).+: $expected:expr),+ $(,)?) => {{
+        let value = &$value;
+        $(
+            let path = [$(stringify!($key)),+];
+            let wanted = serde_json::json!($expected);
+            assert_eq!(crate::world::field(value, &path), &wanted, "{path:?} in {value:#}");
+        )+
+    }};
+}
+
 mod actor;
 mod approvals;
 mod archive;

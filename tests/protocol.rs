@@ -89,16 +89,10 @@ fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
     );
     let copy = &world.inbox("bob")[0];
     assert_eq!(copy["id"].as_str().map(str::len), Some(36));
-    assert_eq!(
-        (&copy["from"], &copy["type"], &copy["to"]),
-        (&json!("alice"), &json!("message"), &json!("bob"))
-    );
+    assert_fields!(copy, from: "alice", type: "message", to: "bob");
     assert_eq!(copy["addressed_to"], json!(["bob", "alice"]));
     assert_eq!(copy["timestamp"], copy["delivery"]["accepted_at"]);
-    assert_eq!(
-        (&copy["delivery"]["seq"], &copy["delivery"]["via"]),
-        (&json!(2), &json!("direct"))
-    );
+    assert_fields!(copy["delivery"], seq: 2, via: "direct");
     assert_eq!(world.inbox("alice")[0]["to"], "alice");
 }
 
@@ -244,17 +238,11 @@ fn a_rejected_file_is_kept_with_the_reason_and_its_sender_gets_one_bounce() {
         ["2~x.error.json", "2~x.json", "3~y.error.json", "3~y.json"]
     );
     let explained = world.read("rejected/alice/2~x.error.json");
-    assert_eq!(
-        (&explained["agent"], &explained["file"], &explained["seq"]),
-        (&json!("alice"), &json!("x.json"), &json!(2))
-    );
+    assert_fields!(explained, agent: "alice", file: "x.json", seq: 2);
     assert!(explained["rejected_at"].is_string() && explained["problems"][0]["fix"].is_string());
     let told = world.inbox("alice");
     assert_eq!(told.len(), 1);
-    assert_eq!(
-        (&told[0]["type"], &told[0]["from"], &told[0]["in_reply_to"]),
-        (&json!("error"), &json!("mailbag"), &json!("m-1"))
-    );
+    assert_fields!(told[0], type: "error", from: "mailbag", in_reply_to: "m-1");
     assert_eq!(told[0]["metadata"]["rejected"], "rejected/alice/2~x.json");
     assert_eq!(world.names("inbox/bob").len(), 0);
 }

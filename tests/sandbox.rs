@@ -3,7 +3,7 @@
 
 use crate::files;
 use crate::town::Town;
-use crate::world::{Ran, World, lossy, parse_json, skip};
+use crate::world::{Ran, Words, World, parse_json, skip};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ fn can_be_made() -> bool {
 }
 
 /// The program in its own PID namespace, with these directories of the room read-only.
-fn inside(world: &World, read_only: &[&str], args: &[&str]) -> Command {
+fn inside(world: &World, read_only: &str, args: &(impl Words + ?Sized)) -> Command {
     let program = world.bare(args);
     let mut sandbox = Command::new("unshare");
     // What runs in it ends with it: a sandbox that lives on would keep the mounts of other tests.
@@ -45,7 +45,7 @@ fn inside(world: &World, read_only: &[&str], args: &[&str]) -> Command {
         .args(program.get_args())
         .current_dir(world.path());
     let paths: Vec<String> = read_only
-        .iter()
+        .split_whitespace()
         .map(|below| world.room(below).display().to_string())
         .collect();
     sandbox
@@ -68,17 +68,12 @@ fn run(command: &mut Command) -> Ran {
     let output = command.output().expect("the sandbox starts");
     let took = begun.elapsed();
     assert!(took < SOON, "it took {took:?}: {output:?}");
-    let text = |bytes: &[u8]| lossy(bytes);
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: text(&output.stdout),
-        err: text(&output.stderr),
-    }
+    Ran::new(command.get_args(), &output)
 }
 
 #[track_caller]
-fn run_inside(world: &World, args: &[&str]) -> Ran {
-    run(&mut inside(world, &[], args))
+fn run_inside(world: &World, args: &(impl Words + ?Sized)) -> Ran {
+    run(&mut inside(world, "", args))
 }
 
 #[test]
@@ -94,7 +89,7 @@ fn no_command_in_another_namespace_waits_for_a_router_outside_that_routes() {
             .map(|seq| seq.to_string())
             .unwrap_or_default()
     };
-    let sent = run_inside(&town, &["send", "bob", "from within", "--as", "alice"]);
+    let sent = run_inside(&town, "send bob 'from within' --as alice");
     assert_eq!((sent.code, sent.err.as_str()), (0, ""));
     let mail = town.wait_for_mail("bob", 1).remove(0);
     for args in [
@@ -132,7 +127,7 @@ fn no_command_outside_waits_for_a_router_in_another_namespace_that_routes() {
         return;
     }
     let mut town = Town::alice_and_bob();
-    let router = inside(&town, &[], &["run"]);
+    let router = inside(&town, "", "run");
     town.start_by(router);
     let begun = Instant::now();
     town.send("alice", "bob", "from outside");
@@ -161,7 +156,7 @@ fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
         world.read("sessions/alice.json")["process"]["pid"].is_number(),
         "its process is known"
     );
-    let second = run(inside(&world, &[], &["join", "alice"]).env("CLAUDE_CODE_SESSION_ID", "s2"));
+    let second = run(inside(&world, "", "join alice").env("CLAUDE_CODE_SESSION_ID", "s2"));
     assert_eq!(second.code, 75, "{}", second.err);
     assert_contains!(second.err, "held by claude session s1");
 }
@@ -174,7 +169,7 @@ fn a_message_taken_in_one_namespace_is_not_released_by_the_same_process_id_in_an
     let world = World::alice_and_bob();
     world.send("alice", "bob", "work");
     // The program and its parent have the same process id in each namespace.
-    let take = || run_inside(&world, &["take", "--as", "bob", "--lease", "1ms", "--json"]);
+    let take = || run_inside(&world, "take --as bob --lease 1ms --json");
     let (first, second) = (take(), take());
     let holder = |ran: &Ran| parse_json(&ran.out)["lease"]["holder"].clone();
     assert!(
@@ -188,20 +183,16 @@ fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
     if !can_be_made() {
         return;
     }
-    let own = ["spool", "log", "sent", "sessions"];
+    let own = "spool log sent sessions";
     let mut town = Town::alice_and_bob();
-    for below in own {
+    for below in own.split_whitespace() {
         files::make_dir(town.room(below));
     }
     town.start(&[]);
-    let sent = run(&mut inside(
-        &town,
-        &own,
-        &["send", "bob", "from within", "--as", "alice"],
-    ));
+    let sent = run(&mut inside(&town, own, "send bob 'from within' --as alice"));
     assert_eq!((sent.code, sent.err.as_str()), (0, ""));
     town.wait_for_bodies("bob", &["from within"]);
-    let read = run(&mut inside(&town, &own, &["read", "--as", "bob"]));
+    let read = run(&mut inside(&town, own, "read --as bob"));
     assert_eq!((read.code, read.err.as_str()), (0, ""));
     assert!(
         read.out.contains("from within") && town.count("bob") == 0,
@@ -209,11 +200,7 @@ fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
         read.out
     );
     town.stop();
-    let alone = run(&mut inside(
-        &town,
-        &own,
-        &["send", "bob", "later", "--as", "alice"],
-    ));
+    let alone = run(&mut inside(&town, own, "send bob later --as alice"));
     assert_eq!(alone.code, 0, "it is kept: {}", alone.err);
     assert_contains!(alone.err, "mailbag run", "no router is running");
     town.start(&[]);
@@ -226,14 +213,14 @@ fn in_a_read_only_room_commands_follow_a_router_and_wait_for_none_without_one() 
     if !can_be_made() {
         return;
     }
-    let own = ["spool", "log", "sent", "sessions"];
+    let own = "spool log sent sessions";
     let mut town = Town::alice_and_bob();
-    for below in own {
+    for below in own.split_whitespace() {
         files::make_dir(town.room(below));
     }
     town.start(&[]);
     town.mail("alice", "x.json", json!({"to": "bob", "body": "dropped"}));
-    let read = run(&mut inside(&town, &own, &["inbox", "bob"]));
+    let read = run(&mut inside(&town, own, "inbox bob"));
     assert!(read.code == 0 && read.out.contains("dropped"), "{read:?}");
     town.stop();
     let commands: [&[&str]; 4] = [
@@ -244,7 +231,7 @@ fn in_a_read_only_room_commands_follow_a_router_and_wait_for_none_without_one() 
     ];
     for words in commands {
         let begun = Instant::now();
-        let ran = run(&mut inside(&town, &own, words));
+        let ran = run(&mut inside(&town, own, words));
         let took = begun.elapsed();
         assert!(
             ran.code == 0 && took < Duration::from_secs(4),
@@ -260,11 +247,7 @@ fn read_shows_a_message_in_a_read_only_room_and_it_stays_unread() {
     }
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hello");
-    let read = run(&mut inside(
-        &world,
-        &["inbox", "outbox"],
-        &["read", "--as", "bob"],
-    ));
+    let read = run(&mut inside(&world, "inbox outbox", "read --as bob"));
     assert!(read.code != 0 && read.out.contains("hello"), "{read:?}");
     assert_contains!(read.err, "mark as");
     assert_eq!(world.bodies("bob"), ["hello"]);
@@ -372,7 +355,7 @@ fn a_command_that_may_not_write_says_where_and_what_to_do() {
         ("sessions", &["join", "alice", "--session", "s1"][..]),
         ("outbox", &["send", "bob", "hello", "--as", "alice"]),
     ] {
-        let ran = run(&mut inside(&world, &[read_only], args));
+        let ran = run(&mut inside(&world, read_only, args));
         let says = |part: &str| ran.err.contains(part);
         assert!(
             ran.code != 0 && says(&format!("/{read_only}/")) && says("Read-only"),

@@ -2,7 +2,7 @@
 //! removal.
 
 use crate::files;
-use crate::world::{World, lossy, skip};
+use crate::world::{Words, World, lossy, skip};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -45,10 +45,10 @@ impl Home {
         Home { world, home, path }
     }
 
-    fn run(&self, code: i32, args: &[&str]) -> Value {
+    fn run(&self, code: i32, args: &(impl Words + ?Sized)) -> Value {
         let mut command = self
             .world
-            .program(&[&["service"], args, &["--json"]].concat());
+            .program(&[vec!["service"], args.words(), vec!["--json"]].concat());
         command
             .env("HOME", &self.home)
             .env("PATH", &self.path)
@@ -62,7 +62,8 @@ impl Home {
         assert_eq!(
             output.status.code(),
             Some(code),
-            "{args:?}: {}",
+            "{:?}: {}",
+            args.words(),
             lossy(&output.stderr)
         );
         serde_json::from_slice(text).expect("JSON")
@@ -77,13 +78,13 @@ impl Home {
 #[test]
 fn a_service_is_installed_shown_and_removed_to_the_byte() {
     let home = Home::of(World::new(), SYSTEMCTL);
-    let planned = home.run(0, &["install", "--dry-run"]);
+    let planned = home.run(0, "install --dry-run");
     assert!(
         !home.home.join(".config").exists() && home.asked().is_empty(),
         "a plan changes nothing"
     );
-    assert_eq!(home.run(0, &["status"])["installed"], false);
-    let done = home.run(0, &["install"]);
+    assert_eq!(home.run(0, "status")["installed"], false);
+    let done = home.run(0, "install");
     let file = PathBuf::from(done["file"].as_str().expect("a path"));
     let unit = files::read_text(&file);
     assert_eq!(
@@ -99,34 +100,28 @@ fn a_service_is_installed_shown_and_removed_to_the_byte() {
         home.asked().contains(&format!("enable {name}"))
             && home.asked().contains(&format!("restart {name}"))
     );
-    let status = home.run(0, &["status"]);
+    let status = home.run(0, "status");
+    assert_fields!(status, installed: true, current: true);
+    assert_fields!(status["running"], pid: 77, since: "2026-01-05T10:00:00.000000Z");
     assert_eq!(
-        (&status["installed"], &status["current"]),
-        (&Value::Bool(true), &Value::Bool(true))
-    );
-    assert_eq!(
-        (&status["running"]["pid"], &status["running"]["since"]),
-        (&77.into(), &"2026-01-05T10:00:00.000000Z".into())
-    );
-    assert_eq!(
-        home.run(0, &["install"])["changed"],
+        home.run(0, "install")["changed"],
         false,
         "a second run changes nothing"
     );
-    assert_eq!(home.run(0, &["uninstall"])["changed"], true);
+    assert_eq!(home.run(0, "uninstall")["changed"], true);
     assert!(home.asked().contains(&format!("disable --now {name}")));
     assert!(
         !home.home.join(".config").exists(),
         "the directories that it made are gone"
     );
-    assert_eq!(home.run(0, &["uninstall"])["changed"], false);
+    assert_eq!(home.run(0, "uninstall")["changed"], false);
 }
 
 #[test]
 fn a_changed_unit_is_kept_and_an_interrupted_installation_is_completed() {
     let home = Home::of(World::new(), SYSTEMCTL);
     files::make_dir(home.home.join(".config/systemd/user"));
-    let file = PathBuf::from(home.run(0, &["install"])["file"].as_str().expect("a path"));
+    let file = PathBuf::from(home.run(0, "install")["file"].as_str().expect("a path"));
     let unit = files::read_text(&file);
     files::write(&file, unit.clone() + "# mine\n");
     for verb in ["install", "uninstall"] {
@@ -137,12 +132,12 @@ fn a_changed_unit_is_kept_and_an_interrupted_installation_is_completed() {
         );
     }
     assert_eq!(files::read_text(&file), unit.clone() + "# mine\n");
-    assert_eq!(home.run(0, &["status"])["current"], false);
+    assert_eq!(home.run(0, "status")["current"], false);
     // As if it was killed between the file and the start.
     files::write(&file, unit);
     files::remove_file(home.home.join("running"));
-    assert_eq!(home.run(0, &["install"])["changed"], true);
-    home.run(0, &["uninstall"]);
+    assert_eq!(home.run(0, "install")["changed"], true);
+    home.run(0, "uninstall");
     assert!(
         home.home.join(".config/systemd/user").exists(),
         "a directory that was there stays"
@@ -156,13 +151,13 @@ fn without_systemd_it_says_what_to_do_and_writes_nothing() {
         "#!/bin/sh\necho 'Failed to connect to bus: No medium found' >&2; exit 1\n",
     );
     assert_contains!(
-        home.run(3, &["install"])["error"].to_string(),
+        home.run(3, "install")["error"].to_string(),
         "No medium found",
         "nohup mailbag run &"
     );
     assert!(!home.home.join(".config").exists());
     assert!(
-        home.run(0, &["status"])["problem"]
+        home.run(0, "status")["problem"]
             .as_str()
             .is_some_and(|why| why.contains("No medium found"))
     );

@@ -165,7 +165,7 @@ fn a_clock_before_1970_or_after_9999_keeps_no_mail_and_no_order() {
             return skip("cc compiles no library");
         };
         let body = format!("at {seconds}");
-        let ran = |args: &[&str]| world.run_env(args, "LD_PRELOAD", &library).ok(args);
+        let ran = |args: &[&str]| world.run_env(args, "LD_PRELOAD", &library).ok();
         ran(&["send", "bob", &body, "--as", "alice"]);
         for args in [
             &["status"][..],

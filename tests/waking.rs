@@ -303,11 +303,7 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
     // Its end is known, so Codex is not asked.
     fire(&town, "SessionEnd");
     let one = unloaded()[0].clone();
-    assert_eq!(
-        (&one["agent"], &one["state"], &one["session"]),
-        (&json!("bob"), &json!("ended"), &json!("s1")),
-        "{one}"
-    );
+    assert_fields!(one, agent: "bob", state: "ended", session: "s1");
     let said = town.ok("status");
     assert_contains!(said, "not loaded", "sh is started instead");
     assert_contains!(said, "-> codex resume s1");

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The time limit of a test, far longer than it needs.
@@ -81,6 +81,7 @@ impl<W: Words + ?Sized> Words for &W {
 /// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
+    pub(crate) command: String,
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -223,7 +224,7 @@ impl World {
     /// Runs the program, which must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn ok(&self, args: &(impl Words + ?Sized)) -> String {
-        self.run(args).ok(&args.words())
+        self.run(args).ok()
     }
 
     /// Routes the waiting mail in one pass.
@@ -258,15 +259,11 @@ impl World {
     /// Runs the program, which must fail with this status, and returns its standard error.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, args: &(impl Words + ?Sized)) -> String {
-        self.run(args).fails(code, &args.words())
+        self.run(args).fails(code)
     }
 
     /// Runs the program at a terminal, where a person types this.
-    pub(crate) fn at_terminal(
-        &self,
-        args: &(impl Words + ?Sized),
-        typed: &str,
-    ) -> std::process::Output {
+    pub(crate) fn at_terminal(&self, args: &(impl Words + ?Sized), typed: &str) -> Output {
         self.at_terminal_with(args, typed, |_| {})
     }
 
@@ -276,7 +273,7 @@ impl World {
         args: &(impl Words + ?Sized),
         typed: &str,
         with: impl FnOnce(&mut Command),
-    ) -> std::process::Output {
+    ) -> Output {
         let mut bare = self.bare("");
         with(&mut bare);
         let quoted = args
@@ -477,25 +474,30 @@ impl Ran {
     /// Runs a command.
     pub(crate) fn of(command: &mut assert_cmd::Command) -> Ran {
         let output = command.output().expect("the program runs");
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran::new(command.get_args(), &output)
+    }
+
+    /// The result of a command with these arguments.
+    pub(crate) fn new(args: impl std::fmt::Debug, output: &Output) -> Ran {
         Ran {
+            command: format!("{args:?}"),
             code: output.status.code().unwrap_or(-1),
-            out: text(output.stdout),
-            err: text(output.stderr),
+            out: lossy(&output.stdout),
+            err: lossy(&output.stderr),
         }
     }
 
     /// The output of a run that succeeded.
     #[track_caller]
-    pub(crate) fn ok(self, what: &[&str]) -> String {
-        assert_eq!(self.code, 0, "{what:?} failed: {self:#?}");
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{} failed: {self:#?}", self.command);
         self.out
     }
 
     /// The complaint of a run that failed.
     #[track_caller]
-    pub(crate) fn fails(self, code: i32, what: &[&str]) -> String {
-        assert_eq!(self.code, code, "{what:?} ended otherwise: {self:#?}");
+    pub(crate) fn fails(self, code: i32) -> String {
+        assert_eq!(self.code, code, "{}: {self:#?}", self.command);
         self.err
     }
 }
@@ -572,6 +574,12 @@ impl Drop for KilledChild {
 pub(crate) fn parse_json(text: impl AsRef<[u8]>) -> Value {
     let text = text.as_ref();
     serde_json::from_slice(text).unwrap_or_else(|e| panic!("no JSON: {e}: {}", lossy(text)))
+}
+
+/// The field of a JSON value at a path of names and numbers, or null.
+pub(crate) fn field<'a>(value: &'a Value, path: &[&str]) -> &'a Value {
+    let pointer = format!("/{}", path.join("/"));
+    value.pointer(&pointer).unwrap_or(&Value::Null)
 }
 
 /// A text in lossy UTF-8.

@@ -3,7 +3,7 @@
 use super::{outcomes, steps};
 use crate::beside::Beside;
 use crate::town::so_within;
-use crate::world::{World, parse_json};
+use crate::world::{Words, World, parse_json};
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::Duration;
@@ -11,8 +11,11 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(30);
 
 /// `mailbag ask` of alice, which waits.
-fn asks(world: &World, args: &[&str]) -> Beside {
-    Beside::start(world, &[&["ask", "--as", "alice"], args].concat())
+fn asks(world: &World, args: &(impl Words + ?Sized)) -> Beside {
+    Beside::start(
+        world,
+        &[vec!["ask", "--as", "alice"], args.words()].concat(),
+    )
 }
 
 #[track_caller]
@@ -28,9 +31,9 @@ fn the_first_option_is_success_and_another_one_is_not() {
     // P136
     for (option, status) in [("yes", 0), ("no", 1), ("1", 0), ("n", 1)] {
         let world = World::alice_and_bob();
-        let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
+        let ask = asks(&world, "bob Deploy? --options yes,no");
         is_asked(&world, "bob");
-        world.decide("bob", "#2", option, &[]).ok(&["decide"]);
+        world.decide("bob", "#2", option, &[]).ok();
         let word = if status == 0 { "yes\n" } else { "no\n" };
         assert_eq!(ask.ends(&world, status), word, "{option}");
         assert_eq!(
@@ -45,21 +48,9 @@ fn the_first_option_is_success_and_another_one_is_not() {
 fn without_a_router_the_waiting_command_keeps_the_deadline() {
     // P136
     let world = World::alice_and_bob();
-    let ask = asks(&world, &["bob", "Deploy?", "--deadline", "1s"]);
+    let ask = asks(&world, "bob Deploy? --deadline 1s");
     assert_eq!(ask.ends(&world, 1), "denied\n");
-    let ask = asks(
-        &world,
-        &[
-            "bob",
-            "Deploy?",
-            "--options",
-            "a,b,c",
-            "--deadline",
-            "1s",
-            "--else",
-            "c",
-        ],
-    );
+    let ask = asks(&world, "bob Deploy? --options a,b,c --deadline 1s --else c");
     assert_eq!(ask.ends(&world, 1), "c\n");
 }
 
@@ -82,7 +73,7 @@ fn ask_ends_with_75_at_its_timeout_and_the_approval_stays_open() {
         world.fails(75, &ask),
         "is undecided after 100ms; the approval stays open"
     );
-    world.decide("bob", "2", "yes", &[]).ok(&["decide"]);
+    world.decide("bob", "2", "yes", &[]).ok();
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
 
@@ -95,7 +86,7 @@ fn decide_says_what_is_wrong() {
         "a.json",
         json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?", "options": ["stay", "stop", "go"]}));
     assert_contains!(
-        world.decide("bob", "d", "st", &[]).fails(2, &["decide"]),
+        world.decide("bob", "d", "st", &[]).fails(2),
         "\"st\" is not an option of alice/d; write one of stay, stop, go"
     );
     let digest = world.json("pending --as bob")["items"][0]["digest"]
@@ -114,11 +105,11 @@ fn decide_says_what_is_wrong() {
         "the command showed the rejection"
     );
     assert_contains!(
-        world.decide("bob", "e", "go", &[]).fails(3, &["decide"]),
+        world.decide("bob", "e", "go", &[]).fails(3),
         "there is no open approval \"e\""
     );
     assert_contains!(
-        world.decide("bob", "d", "g", &[]).ok(&["decide"]),
+        world.decide("bob", "d", "g", &[]).ok(),
         "decided alice/d: go"
     );
     assert_contains!(
@@ -131,29 +122,26 @@ fn decide_says_what_is_wrong() {
 fn in_json_the_outcome_is_one_object() {
     // P136
     let world = World::alice_and_bob();
-    let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no", "--json"]);
+    let ask = asks(&world, "bob Deploy? --options yes,no --json");
     is_asked(&world, "bob");
     let decided = world
         .decide("bob", "2", "yes", &["--note", "fine", "--json"])
-        .ok(&["decide"]);
+        .ok();
     let decided = parse_json(&decided);
     let asked = parse_json(ask.ends(&world, 0));
     assert_eq!(asked, decided);
-    assert_eq!(
-        (&asked["status"], &asked["option"], &asked["by"]),
-        (&json!("decided"), &json!("yes"), &json!("bob"))
-    );
+    assert_fields!(asked, status: "decided", option: "yes", by: "bob");
 }
 
 #[test]
 fn an_interrupted_ask_leaves_the_approval_open() {
     let world = World::alice_and_bob();
-    let mut ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
+    let mut ask = asks(&world, "bob Deploy? --options yes,no");
     is_asked(&world, "bob");
     ask.signal(Signal::TERM);
     assert!(!ask.ended(&world).success());
     assert_eq!(steps(&world), ["ask"]);
-    world.decide("bob", "2", "no", &[]).ok(&["decide"]);
+    world.decide("bob", "2", "no", &[]).ok();
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
 

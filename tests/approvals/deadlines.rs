@@ -122,10 +122,7 @@ fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
     assert_eq!(codes(&world, "lead"), ["not_asked"]);
     pass(&world, 30);
     let mail = world.inbox("lead").pop().expect("the escalation");
-    assert_eq!(
-        (&mail["type"], &mail["in_reply_to"], &mail["priority"]),
-        (&json!("escalation"), &json!("alice/d"), &json!("high"))
-    );
+    assert_fields!(mail, type: "escalation", in_reply_to: "alice/d", priority: "high");
     assert_contains!(mail["body"].to_string(), "yes, no");
     pass(&world, 59);
     assert!(world.inbox("human").is_empty());
@@ -193,10 +190,7 @@ fn the_human_is_asked_once_when_all_deciders_are_retired() {
     pass(&world, 5);
     let mail = world.inbox("human");
     assert_eq!(mail.len(), 1);
-    assert_eq!(
-        (&mail[0]["type"], &mail[0]["in_reply_to"]),
-        (&json!("escalation"), &json!("alice/d"))
-    );
+    assert_fields!(mail[0], type: "escalation", in_reply_to: "alice/d");
     assert_eq!(steps(&world), ["ask", "escalate"]);
     say(&world, 6, "human", decision("alice/d", "yes"));
     assert_eq!(outcomes(&world, "alice"), [pair("yes", "human")]);

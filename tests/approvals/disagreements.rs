@@ -58,10 +58,7 @@ fn after_two_rounds_the_supervisor_is_asked_and_after_its_time_the_human_who_dec
     ] {
         assert!(body.contains(position), "{body}");
     }
-    assert_eq!(
-        (&asked["thread_id"], &asked["priority"]),
-        (&json!("db"), &json!("high"))
-    );
+    assert_fields!(asked, thread_id: "db", priority: "high");
     pass(&world, 32);
     assert!(world.inbox("human").is_empty());
     pass(&world, 33);

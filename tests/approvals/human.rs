@@ -100,7 +100,7 @@ fn run_with_home(world: &World, home: &Path) {
             .env("XDG_DATA_HOME", home)
             .env("MAILBAG_TRUST_DIR", home);
     };
-    world.run_with("run --once", set).ok(&["run"]);
+    world.run_with("run --once", set).ok();
 }
 
 /// The pins in the log, as whether they replaced another key.
@@ -123,7 +123,7 @@ fn a_session_of_a_client_cannot_act_as_the_human() {
             &["send", "alice", "yes", "--as", "Human"],
         ] {
             assert_contains!(
-                world.run_env(command, variable, "s1").fails(2, command),
+                world.run_env(command, variable, "s1").fails(2),
                 &format!(
                     "only a person can act as human, and the caller is an agent: the environment has {variable}"
                 )
@@ -150,10 +150,7 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
     );
     let command = ["decide", "--as", "human", "d", "yes"];
     let unknown = world.run_env(&command, "MAILBAG_TEST_ANCESTRY", "unknown");
-    assert_contains!(
-        unknown.fails(2, &command),
-        "only a person can decide as human"
-    );
+    assert_contains!(unknown.fails(2), "only a person can decide as human");
     assert_eq!(outcomes(&world, "alice"), []);
 }
 
@@ -343,10 +340,7 @@ fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
         .iter()
         .find(|mail| mail["type"] == "alert")
         .expect("alice is notified");
-    assert_eq!(
-        (&alert["from"], &alert["subject"]),
-        (&json!("mailbag"), &json!("the decision key was replaced"))
-    );
+    assert_fields!(alert, from: "mailbag", subject: "the decision key was replaced");
     decides(&world, "e", "yes");
     assert_eq!(outcomes(&world, "alice").len(), 2);
 }

@@ -40,7 +40,7 @@ pub(crate) fn run_at(world: &World, minutes: u64, args: &(impl Words + ?Sized)) 
     let set_time = |command: &mut assert_cmd::Command| {
         command.env("MAILBAG_TEST_NOW", time(minutes));
     };
-    world.run_with(args, set_time).ok(&args.words())
+    world.run_with(args, set_time).ok()
 }
 
 /// An agent drops a message at this time.

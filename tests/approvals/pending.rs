@@ -452,7 +452,7 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
             command.env("MAILBAG_TEST_NOW", super::time(3));
         };
         let args = ["dismiss", item, "--as", agent];
-        world.run_with(&args, set_time).fails(2, &args)
+        world.run_with(&args, set_time).fails(2)
     };
     let offered = dismiss("alice/o", "bob");
     assert_contains!(offered, "mailbag handoff --accept");

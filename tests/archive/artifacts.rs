@@ -31,7 +31,7 @@ fn artifact(world: &World, name: &str) -> PathBuf {
 /// Runs the archiver at a much later time.
 #[track_caller]
 fn archive(world: &World) -> String {
-    archive_at(world, LATER, &["--older-than", "7d"]).ok(&["archive"])
+    archive_at(world, LATER, "--older-than 7d").ok()
 }
 
 fn unpacked(world: &World, name: &str) -> String {
@@ -46,7 +46,7 @@ fn a_large_old_text_is_compressed_where_it_stands() {
         !world.ok("archive --older-than 7d").contains("context"),
         "it is young"
     );
-    let dry = archive_at(&world, LATER, &["--older-than", "7d", "--dry-run"]).ok(&["archive"]);
+    let dry = archive_at(&world, LATER, "--older-than 7d --dry-run").ok();
     assert!(
         dry.contains("would pack context: 1 file") && artifact(&world, "notes.md").exists(),
         "{dry}"
@@ -118,7 +118,7 @@ fn an_archiver_finishes_the_work_of_a_killed_archiver() {
 fn a_foreign_compressed_file_is_never_overwritten() {
     let (world, text) = room();
     files::write(artifact(&world, "notes.md.zst"), "mine");
-    let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+    let ran = archive_at(&world, LATER, "--older-than 7d");
     assert!(
         ran.code == 0
             && ran
@@ -135,7 +135,7 @@ fn a_name_that_leaves_no_room_is_left_alone_and_stops_nothing() {
     let (world, text) = room();
     let long = format!("{}.md", "n".repeat(250));
     share(&world, &long, text.as_bytes());
-    let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+    let ran = archive_at(&world, LATER, "--older-than 7d");
     assert!(
         ran.code == 0 && ran.err.contains("too long to append .zst"),
         "{ran:?}"
@@ -200,7 +200,7 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
         let attachments = serde_json::json!([{"path": "research/notes.md", "sha256": sha256}]);
         let message = serde_json::json!({"to": "bob", "body": "x", "attachments": attachments});
         world.route("alice", "x.json", &message);
-        let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+        let ran = archive_at(&world, LATER, "--older-than 7d");
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(
             files::read_text(outside.join("notes.md")) == text,

@@ -12,7 +12,7 @@ mod packing;
 mod tar;
 mod timers;
 
-use crate::world::{Ran, World};
+use crate::world::{Ran, Words, World};
 use serde_json::Value;
 
 /// So far from now that everything in a test is old.
@@ -20,7 +20,7 @@ pub(crate) const LATER: &str = "2099-01-01T00:00:00Z";
 
 /// The program with log segments of this size.
 #[cfg(feature = "failpoints")]
-fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Command {
+fn with_segments(world: &World, bytes: u32, args: &(impl Words + ?Sized)) -> assert_cmd::Command {
     let mut program = world.program(args);
     program.env("MAILBAG_TEST_SEGMENT_BYTES", bytes.to_string());
     program
@@ -29,9 +29,7 @@ fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Comman
 /// Routes the waiting mail, one pass for each message, in small segments.
 #[cfg(feature = "failpoints")]
 fn route(world: &World) {
-    with_segments(world, 1000, &["run", "--once"])
-        .assert()
-        .success();
+    with_segments(world, 1000, "run --once").assert().success();
 }
 
 /// alice writes to bob, and it is routed.
@@ -61,8 +59,8 @@ fn archive(world: &World) -> Value {
 }
 
 /// Runs the archiver at another time.
-fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
-    let mut program = world.program(&[&["archive"], args].concat());
+fn archive_at(world: &World, now: &str, args: &(impl Words + ?Sized)) -> Ran {
+    let mut program = world.program(&[vec!["archive"], args.words()].concat());
     Ran::of(program.env("MAILBAG_TEST_NOW", now))
 }
 

@@ -190,10 +190,7 @@ fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
     );
     world.write(&format!("{month}/.mine"), "kept");
     let report = world.json("archive --older-than 1h");
-    assert_eq!(
-        (&report["finished"], &report["packed"]),
-        (&json!(1), &json!([]))
-    );
+    assert_fields!(report, finished: 1, packed: json!([]));
     assert_eq!(files::read_text(world.room(&sent[0])), "another");
     assert!(!world.room(&sent[1]).exists());
     let names: Vec<_> = all(&world.room(""))
@@ -241,7 +238,7 @@ fn a_forged_note_or_pack_removes_only_files_that_are_really_packed() {
         "archive/2026",
     ] {
         world.write("spool/archive.lock", note);
-        let ran = archive_at(&world, LATER, &["--older-than", "99999d"]);
+        let ran = archive_at(&world, LATER, "--older-than 99999d");
         assert_eq!(ran.code, 0, "{ran:?}");
     }
     assert!(
@@ -275,7 +272,7 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
     });
     // Its other name is removed, so that it looks like an ordinary file.
     files::remove_file(&secret);
-    let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+    let ran = archive_at(&world, LATER, "--older-than 7d");
     assert!(
         ran.code == 0 && ran.err.contains("belongs to another user"),
         "{ran:?}"

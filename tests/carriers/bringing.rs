@@ -12,10 +12,10 @@ fn mail_and_its_answer_cross_without_a_daemon_in_either_room() {
     // P220 P222
     let pair = Pair::new();
     pair.fit.send("alice", "po:sintra", "which port?");
-    assert_contains!(pair.once().ok(&["link run"]), "all mail is confirmed");
+    assert_contains!(pair.once().ok(), "all mail is confirmed");
     assert_eq!(pair.po.bodies("sintra"), ["which port?"]);
     pair.po.send("sintra", "fit:alice", "8080");
-    pair.once().ok(&["link run"]);
+    pair.once().ok();
     assert_eq!(pair.fit.bodies("alice"), ["8080"]);
     assert_eq!(
         pair.po.names("links/fit/out"),
@@ -78,7 +78,7 @@ fn a_second_carrier_of_a_link_names_the_first_one() {
     let pair = Pair::new();
     let first = pair.carriers();
     first.says("connected");
-    let told = pair.once().fails(75, &["link run --once"]);
+    let told = pair.once().fails(75);
     assert_contains!(told, "another carrier serves the link po", "process");
     if cfg!(target_os = "linux") {
         assert!(told.contains(&first.child.id().to_string()), "{told}");
@@ -147,7 +147,7 @@ fn an_item_that_is_damaged_in_out_is_not_sent_and_the_router_makes_it_again() {
     // The router's repaired item may follow immediately.
     assert!(!heard.contains("{\"n\":2}"), "{heard}");
     drop(talk);
-    pair.once().ok(&["link run"]);
+    pair.once().ok();
     assert_eq!(pair.fit.bodies("alice"), ["0", "1", "2", "3"]);
 }
 
@@ -175,11 +175,11 @@ fn a_room_that_is_known_by_another_tag_says_so() {
         .write("settings.toml", pair.settings("gym", "as = \"fit\"\n"));
     pair.fit.ok("trust --yes");
     pair.fit.send("alice", "po:sintra", "hello");
-    pair.once().ok(&["link run"]);
+    pair.once().ok();
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
     pair.fit.write("settings.toml", pair.settings("gym", ""));
     pair.fit.ok("trust --yes");
-    assert_contains!(pair.once().fails(75, &["link run"]), "has no link gym");
+    assert_contains!(pair.once().fails(75), "has no link gym");
 }
 
 #[test]
@@ -191,17 +191,12 @@ fn a_carrier_reports_another_version_at_the_far_side() {
         "mailbag",
         "#!/bin/sh\necho '{\"hello\":{\"version\":9,\"room\":\"x\"}}'\ncat >/dev/null\n",
     );
-    assert_contains!(
-        pair.once().fails(75, &["link run"]),
-        "version 9",
-        "version 1",
-        "update"
-    );
+    assert_contains!(pair.once().fails(75), "version 9", "version 1", "update");
     pair.script(
         "mailbag",
         "#!/bin/sh\necho 'bash: mailbag: command not found' >&2\nexit 127\n",
     );
-    assert_contains!(pair.once().fails(75, &["link run"]), "command not found");
+    assert_contains!(pair.once().fails(75), "command not found");
 }
 
 #[test]
@@ -220,8 +215,5 @@ fn a_link_from_a_room_to_itself_is_rejected() {
         ),
     );
     pair.fit.ok("trust --yes");
-    assert_contains!(
-        pair.once().fails(75, &["link run"]),
-        "leads to this room itself"
-    );
+    assert_contains!(pair.once().fails(75), "leads to this room itself");
 }

@@ -8,11 +8,7 @@ fn foreign_settings_do_not_connect_before_the_person_agrees() {
     // P226
     let pair = Pair::untrusted();
     pair.fit.send("alice", "po:sintra", "hello");
-    assert_contains!(
-        pair.once().fails(1, &["link run"]),
-        "not agreed",
-        "mailbag trust"
-    );
+    assert_contains!(pair.once().fails(1), "not agreed", "mailbag trust");
     let carriers = pair.carriers();
     carriers.says("you have not agreed to it");
     assert!(!pair.bin("serving").exists(), "nothing was started");
@@ -31,7 +27,7 @@ fn foreign_settings_do_not_connect_before_the_person_agrees() {
 fn consent_holds_for_exactly_one_address_and_tag() {
     // P226
     let pair = Pair::new();
-    pair.once().ok(&["link run"]);
+    pair.once().ok();
     for changed in [
         pair.settings("fit", "")
             .replace("po.example", "evil.example"),
@@ -40,13 +36,13 @@ fn consent_holds_for_exactly_one_address_and_tag() {
         pair.settings("other", ""),
     ] {
         pair.fit.write("settings.toml", &changed);
-        assert_contains!(pair.once().fails(1, &["link run"]), "not agreed"; "{changed}");
+        assert_contains!(pair.once().fails(1), "not agreed"; "{changed}");
     }
     pair.fit.write(
         "settings.toml",
         pair.settings("fit", "accept = [\"all\"]\n"),
     );
-    pair.once().ok(&["link run"]);
+    pair.once().ok();
 }
 
 #[test]
@@ -56,11 +52,8 @@ fn an_agent_cannot_agree_to_a_link() {
     let told = pair
         .fit
         .run_env("trust --yes", "CLAUDE_CODE_SESSION_ID", "s1");
-    assert_contains!(
-        told.fails(2, &["trust"]),
-        "only a person can change consent"
-    );
-    pair.once().fails(1, &["link run"]);
+    assert_contains!(told.fails(2), "only a person can change consent");
+    pair.once().fails(1);
 }
 
 #[test]
@@ -97,11 +90,7 @@ fn a_link_is_shown_with_all_consent_and_in_json() {
     let all = pair.fit.json("trust --list");
     assert_eq!(all["rooms"][0]["links"][0]["link"], "po", "{all:#}");
     let one = pair.fit.json("trust");
-    assert_eq!(
-        (&one["links"][0]["as"], &one["links"][0]["trusted"]),
-        (&"fit".into(), &true.into()),
-        "{one:#}"
-    );
+    assert_fields!(one["links"][0], as: "fit", trusted: true);
 }
 
 #[cfg(not(feature = "nats"))]

@@ -151,7 +151,7 @@ impl Town {
         } = self;
         drop((carriers, routers));
         match carrier {
-            Carrier::Ssh => drop(pair.once().ok(&["link run"])),
+            Carrier::Ssh => drop(pair.once().ok()),
             Carrier::Dir => [&pair.fit, &pair.po]
                 .repeat(3)
                 .into_iter()

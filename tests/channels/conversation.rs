@@ -68,10 +68,7 @@ fn each_channel_has_every_accepted_message_once_in_log_order() {
             "metadata"
         ]
     );
-    assert_eq!(
-        (&yes["addressed"], &yes["refs"]),
-        (&json!(["alice", "human"]), &json!(["alice/2", "1"]))
-    );
+    assert_fields!(yes, addressed: ["alice", "human"], refs: ["alice/2", "1"]);
     assert_eq!(yes["metadata"]["subject"], "re");
     assert_eq!(yes["t"], yes["metadata"]["delivery"]["accepted_at"]);
     let copy = &world.inbox("human")[0];
@@ -98,18 +95,9 @@ fn a_conversation_has_every_field_of_the_logged_messages() {
     for (line, record) in conversation(&world, "main").iter().zip(log.lines()) {
         let record = parse_json(record);
         let (metadata, message) = (&line["metadata"], &record["message"]);
-        assert_eq!(
-            (&line["id"], &line["content"]),
-            (&message["id"], &message["body"])
-        );
-        assert_eq!(
-            (&metadata["own"], &metadata["context"]),
-            (&message["own"], &message["context"])
-        );
-        assert_eq!(
-            (&metadata["attachments"], &metadata["n"]),
-            (&message["attachments"], &message["metadata"]["n"])
-        );
+        assert_fields!(line, id: message["id"], content: message["body"]);
+        assert_fields!(metadata, own: message["own"], context: message["context"]);
+        assert_fields!(metadata, attachments: message["attachments"], n: message["metadata"]["n"]);
         assert_eq!(metadata["metadata"], json!({"delivery": "mine"}));
         assert_eq!(
             metadata["delivery"],

@@ -77,14 +77,8 @@ fn a_bad_line_is_refused_alone_by_its_number() {
         ["3~x.line2.error.json", "4~x.line3.error.json"]
     );
     let explained = world.read("rejected/alice/3~x.line2.error.json");
-    assert_eq!(
-        (&explained["line"], &explained["text"]),
-        (&json!(2), &json!(bad))
-    );
-    assert_eq!(
-        (&explained["code"], &explained["file"]),
-        (&json!("unknown_recipient"), &json!("x.ndjson"))
-    );
+    assert_fields!(explained, line: 2, text: bad);
+    assert_fields!(explained, code: "unknown_recipient", file: "x.ndjson");
     assert_eq!(
         world.read("rejected/alice/4~x.line3.error.json")["text"],
         "not JSON"
@@ -152,10 +146,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
     );
     let log = world.ok("log --event duplicate --json");
     let duplicate = parse_json(&log);
-    assert_eq!(
-        (&duplicate["of"], &duplicate["line"]),
-        (&json!(2), &json!(2))
-    );
+    assert_fields!(duplicate, of: 2, line: 2);
     world.drop_file("alice", "2.json", same);
     world.route(
         "alice",
@@ -195,13 +186,7 @@ fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
     world.pass();
     assert_eq!(world.bodies("bob"), ["x"]);
     let status = world.json("status");
-    assert_eq!(
-        (
-            &status["counts"]["duplicates"],
-            &status["counts"]["rejected"]
-        ),
-        (&json!(2), &json!(1))
-    );
+    assert_fields!(status["counts"], duplicates: 2, rejected: 1);
     assert_eq!(world.json("status")["blocked"], json!([]));
 }
 
@@ -414,10 +399,7 @@ fn check_and_status_know_such_files() {
             .out,
     );
     let second = &checked["messages"][1];
-    assert_eq!(
-        (&second["line"], &second["ok"], &second["file"]),
-        (&json!(3), &json!(false), &json!("draft.ndjson"))
-    );
+    assert_fields!(second, line: 3, ok: false, file: "draft.ndjson");
     files::copy(&draft, world.room("outbox/alice/draft.ndjson"));
     assert_eq!(world.json("status")["waiting"][0]["first"], "draft.ndjson");
 }

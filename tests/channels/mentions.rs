@@ -98,17 +98,8 @@ fn the_ndjson_dialect_of_other_tools_is_accepted() {
         .filter_map(|line| line["type"].as_str())
         .collect();
     assert_eq!(got, kinds);
-    assert_eq!(
-        (&lines[0]["id"], &lines[0]["t"]),
-        (
-            &json!("01JD3Q00000000000000000000"),
-            &json!("2026-11-21T10:00:00.123Z")
-        )
-    );
-    assert_eq!(
-        (&lines[2]["content"], &lines[2]["metadata"]["content"]),
-        (&json!("grep x"), &json!({"tool": "grep"}))
-    );
+    assert_fields!(lines[0], id: "01JD3Q00000000000000000000", t: "2026-11-21T10:00:00.123Z");
+    assert_fields!(lines[2], content: "grep x", metadata.content: json!({"tool": "grep"}));
     let bob: Vec<_> = world
         .inbox("bob")
         .iter()

@@ -1,7 +1,7 @@
 //! The lists, pages and live output of `mailbag channel`.
 
 use crate::files;
-use crate::world::{World, parse_json};
+use crate::world::{Words, World, parse_json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
@@ -29,14 +29,8 @@ fn talk() -> World {
 fn channels_are_listed_with_how_much_was_said_and_when() {
     let world = talk();
     let list = world.items("channel list");
-    assert_eq!(
-        (&list[0]["channel"], &list[0]["messages"]),
-        (&"design".into(), &1.into())
-    );
-    assert_eq!(
-        (&list[1]["channel"], &list[1]["messages"]),
-        (&"main".into(), &2.into())
-    );
+    assert_fields!(list[0], channel: "design", messages: 1);
+    assert_fields!(list[1], channel: "main", messages: 2);
     let text = world.ok("channel list");
     let rows: Vec<Vec<&str>> = text
         .lines()
@@ -81,8 +75,8 @@ fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
     world.fails(2, "channel watch ../log");
 }
 
-fn watch(world: &World, args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
-    let mut command = world.bare(&[&["channel", "watch"], args].concat());
+fn watch(world: &World, args: &str) -> (Child, impl Iterator<Item = String> + use<>) {
+    let mut command = world.bare(&[vec!["channel", "watch"], args.words()].concat());
     let mut child = command
         .stdout(Stdio::piped())
         .stdin(Stdio::null())
@@ -109,7 +103,7 @@ fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again()
     world.wait("two messages", || {
         world.items("channel list")[1]["messages"] == 2
     });
-    let (child, mut lines) = watch(&world, &["main", "--last", "1", "--json"]);
+    let (child, mut lines) = watch(&world, "main --last 1 --json");
     let mut next = || lines.next().map(|line| parse_json(&line));
     assert_eq!(next().expect("the last")["content"], "three");
     world.send("bob", "alice", "four");
@@ -125,7 +119,7 @@ fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again()
 #[test]
 fn without_a_router_it_routes_and_without_a_reader_it_ends() {
     let world = World::alice_and_bob();
-    let (child, mut lines) = watch(&world, &["main"]);
+    let (child, mut lines) = watch(&world, "main");
     world.drop_file("alice", "1.json", r#"{"to":"bob","body":"hello"}"#);
     assert!(
         lines

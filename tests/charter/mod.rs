@@ -30,14 +30,8 @@ fn a_charter_is_shown_and_parsed() {
     assert_eq!(parsed["goals"], json!(["Sign in with a passkey"]));
     let web =
         json!({"name": "web", "owners": ["alice", "bob"], "paths": ["src/web/**"], "line": 7});
-    assert_eq!(
-        (&parsed["lanes"][0], &parsed["criteria"]),
-        (&web, &json!(["All tests pass"]))
-    );
-    assert_eq!(
-        (&parsed["settings"][0]["value"], &parsed["problems"]),
-        (&json!("main"), &json!([]))
-    );
+    assert_fields!(parsed, lanes.0: web, criteria: ["All tests pass"]);
+    assert_fields!(parsed, settings.0.value: "main", problems: json!([]));
 }
 
 #[test]
@@ -58,7 +52,7 @@ fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
         "charter.md",
         "## Goals\n- one\n## Lanes\n- web alice\n- docs: alcie\n- ops: alice\n",
     );
-    let shown = world.run("charter").fails(65, &["charter"]);
+    let shown = world.run("charter").fails(65);
     assert_eq!(shown, "", "the problems are data");
     let parsed = parse_json(
         &world

@@ -2,13 +2,13 @@
 
 use super::{answer, claim, office, owner, release_all, time};
 use crate::files;
-use crate::world::{World, lossy, parse_json, wait};
+use crate::world::{Words, World, lossy, parse_json, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::process::{Child, Stdio};
 
 /// Starts a command that waits.
-fn waiting(world: &World, args: &[&str]) -> Child {
+fn waiting(world: &World, args: &(impl Words + ?Sized)) -> Child {
     let mut command = world.bare(args);
     command
         .stdin(Stdio::null())
@@ -45,10 +45,7 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
     let error = parse_json(world.fails(1, "claim src --as bob --json"));
     assert_eq!(error["error"]["problems"][0]["code"], "claimed");
     let data = world.json("claim task:login --as bob");
-    assert_eq!(
-        (&data["status"], &data["claims"]),
-        (&json!("granted"), &json!(["task:login"]))
-    );
+    assert_fields!(data, status: "granted", claims: ["task:login"]);
     assert_contains!(
         world.fails(2, "claim /etc/hosts --as bob"),
         "in no repository"
@@ -121,10 +118,7 @@ fn a_dropped_file_has_the_same_effect_as_the_command() {
         r#"{"type": "handoff", "to": "alice", "claims": ["src"]}"#,
     );
     let data = world.json("handoff --accept --as alice");
-    assert_eq!(
-        (&data["status"], &data["owner_before"], &data["claims"]),
-        (&json!("granted"), &json!("bob"), &json!(["src"]))
-    );
+    assert_fields!(data, status: "granted", owner_before: "bob", claims: ["src"]);
     world.mail("alice", "c.json", release_all());
     assert_eq!(world.ok("claims"), "");
 }
@@ -135,10 +129,7 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
     world.ok("claim src docs --as alice");
     let first = world.json("handoff bob src --note please --as alice");
     let second = world.json("handoff bob docs --as alice");
-    assert_eq!(
-        (&first["status"], &first["to"]),
-        (&json!("offered"), &json!("bob"))
-    );
+    assert_fields!(first, status: "offered", to: "bob");
     assert_contains!(
         world.fails(2, "handoff --accept --as bob"),
         "there are 2 open offers"
@@ -179,10 +170,7 @@ fn the_human_releases_the_claims_of_another_agent() {
         "cannot release the claims of bob"
     );
     let data = world.json("release src --of bob --note crashed --as human");
-    assert_eq!(
-        (&data["status"], &data["owner_before"]),
-        (&json!("released"), &json!("bob"))
-    );
+    assert_fields!(data, status: "released", owner_before: "bob");
     assert_eq!(world.bodies("bob"), ["crashed"], "the owner is told why");
     assert_contains!(world.fails(1, "release --as bob"), "bob owns nothing");
 }
@@ -197,13 +185,12 @@ fn paths_are_relative_to_the_current_directory() {
         })
     };
     assert_eq!(
-        inside(&["claim", "auth/*.rs", "--as", "alice"]).ok(&[]),
+        inside(&["claim", "auth/*.rs", "--as", "alice"]).ok(),
         "granted: src/auth/*.rs (lease 4h)\n"
     );
     assert_eq!(inside(&["claims", "auth/x.rs", "--as", "bob"]).code, 1);
     assert_eq!(inside(&["claims", "../auth/x.rs", "--as", "bob"]).code, 0);
-    let released =
-        inside(&["release", "src/auth/*.rs", "--as", "alice"]).ok(&["as `claims` shows it"]);
+    let released = inside(&["release", "src/auth/*.rs", "--as", "alice"]).ok();
     assert_eq!(released, "released: src/auth/*.rs\n");
 }
 
@@ -229,13 +216,7 @@ fn claims_tells_whether_a_path_is_free() {
     }
     let ran = world.run("claims src/auth/x.rs --as bob --json");
     let data = parse_json(&ran.out);
-    assert_eq!(
-        (
-            &data["paths"][0]["status"],
-            &data["paths"][0]["claims"][0]["owner"]
-        ),
-        (&json!("owned"), &json!("alice"))
-    );
+    assert_fields!(data["paths"][0], status: "owned", claims.0.owner: "alice");
     world.fails(2, "claims src/[ --as bob");
     assert_eq!(
         world.run("claims src/auth/x.rs").code,
@@ -326,7 +307,7 @@ fn a_claim_that_has_lapsed_without_a_router_is_free() {
 fn wait_ends_when_the_owner_releases_the_work() {
     let world = office();
     world.ok("claim src --as alice");
-    let waiting = waiting(&world, &["claim", "src/x.rs", "--wait", "--as", "bob"]);
+    let waiting = waiting(&world, "claim src/x.rs --wait --as bob");
     wait("bob waits", || queue(&world) == ["bob"]);
     assert_eq!(
         world.json("who")["agents"]
@@ -356,7 +337,7 @@ fn a_wait_that_ends_in_vain_leaves_the_claim_in_the_queue() {
         world.fails(75, "claim src --wait --timeout 100ms --as bob"),
         "keeps its place in the queue"
     );
-    let waiting = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
+    let waiting = waiting(&world, "claim src --wait --as bob");
     wait("bob waits again", || world.names("sent/bob").len() == 2);
     assert_eq!(queue(&world), ["bob"], "a repeated claim keeps its place");
     world.ok("release --as alice");
@@ -375,7 +356,7 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     let world = office();
     world.ok("claim src --as alice");
     world.ok("claim docs --as bob");
-    let first = waiting(&world, &["claim", "docs", "src", "--wait", "--as", "bob"]);
+    let first = waiting(&world, "claim docs src --wait --as bob");
     wait("bob waits", || queue(&world) == ["bob"]);
     // claims.json can be older than the log.
     let id = world.json("claims")["waiting"][0]["claim"]
@@ -392,7 +373,7 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
         "bob",
         "what it owned before stays its own"
     );
-    let mut second = waiting(&world, &["claim", "src", "--wait", "--as", "carol"]);
+    let mut second = waiting(&world, "claim src --wait --as carol");
     wait("carol waits", || queue(&world) == ["carol"]);
     second.kill().expect("a signal");
     second.wait().expect("it ends");
@@ -409,7 +390,7 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
 fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
     let world = office();
     world.ok("claim src --as alice");
-    let first = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
+    let first = waiting(&world, "claim src --wait --as bob");
     wait("bob waits", || queue(&world) == ["bob"]);
     // claims.json can be older than the log.
     let id = world.json("claims")["waiting"][0]["claim"]
@@ -507,11 +488,7 @@ fn who_and_status_show_claims() {
         "owns src/0, src/1, src/2, src/3, src/4, 3 more\n"
     );
     let alice = &world.read("roster.json")["agents"][1];
-    assert_eq!(
-        (&alice["owns"][0], &alice["owns_more"]),
-        (&json!("src/0"), &json!(3)),
-        "{alice}"
-    );
+    assert_fields!(alice, owns.0: "src/0", owns_more: 3);
     assert_eq!(
         world.json("status")["claims"],
         json!({"owned": 8, "waiting": 1, "offers": 1})

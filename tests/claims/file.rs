@@ -19,14 +19,8 @@ fn the_file_names_the_record_up_to_which_it_is_true() {
     );
     let file = world.read("claims.json");
     let held = &file["claims"][0];
-    assert_eq!(
-        (&held["subject"], &held["owner"], &held["purpose"]),
-        (&json!("src"), &json!("alice"), &json!("Passkeys"))
-    );
-    assert_eq!(
-        (&held["lease"], &held["since"]),
-        (&json!("90m"), &json!("2026-11-21T10:00:00.000001Z"))
-    );
+    assert_fields!(held, subject: "src", owner: "alice", purpose: "Passkeys");
+    assert_fields!(held, lease: "90m", since: "2026-11-21T10:00:00.000001Z");
     assert!(file["seq"].as_u64() >= held["seq"].as_u64());
 }
 

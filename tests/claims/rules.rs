@@ -14,10 +14,7 @@ fn a_claim_is_granted_and_comes_back_to_its_sender_as_the_grant() {
     assert_eq!(say(&world, 0, "alice", message), "granted");
     let copy = &world.inbox("alice")[0];
     let told = json!({"status": "granted", "claims": ["src/auth/**", "task:login"], "lease": "2h"});
-    assert_eq!(
-        (&copy["delivery"]["claim"], &copy["delivery"]["via"]),
-        (&told, &json!("claim"))
-    );
+    assert_fields!(copy["delivery"], claim: told, via: "claim");
     assert_eq!(
         owned(&world),
         [("src/auth/**", "alice"), ("task:login", "alice")].map(|(s, o)| (s.into(), o.into()))

@@ -1,11 +1,11 @@
 //! Completions in a shell.
 
 use crate::files;
-use crate::world::World;
+use crate::world::{Words, World};
 
 /// The candidates that bash inserts for the last of these words.
-fn offered(world: &World, words: &[&str]) -> Vec<String> {
-    candidates(world, "bash", "9", words)
+fn offered(world: &World, words: &(impl Words + ?Sized)) -> Vec<String> {
+    candidates(world, "bash", "9", &words.words())
 }
 
 /// The candidates of a shell for the last of these words.
@@ -32,7 +32,7 @@ fn candidates(world: &World, shell: &str, comp_type: &str, words: &[&str]) -> Ve
 #[test]
 fn agents_addresses_and_unread_messages_are_offered() {
     let world = World::alice_and_bob().agent("betty", "--role builder --topic release");
-    assert_eq!(offered(&world, &["read", "--as", "b"]), ["bob", "betty"]);
+    assert_eq!(offered(&world, "read --as b"), ["bob", "betty"]);
     for words in [
         &["agent", "show", "b"][..],
         &["agent", "set", "b"],
@@ -42,12 +42,12 @@ fn agents_addresses_and_unread_messages_are_offered() {
     ] {
         assert_eq!(offered(&world, words), ["bob", "betty"], "{words:?}");
     }
-    assert_eq!(offered(&world, &["send", "all_"]), ["all_builder"]);
-    assert_eq!(offered(&world, &["send", "#"]), ["#release"]);
+    assert_eq!(offered(&world, "send all_"), ["all_builder"]);
+    assert_eq!(offered(&world, "send #"), ["#release"]);
     let id = world.send("alice", "bob", "hello");
     assert_eq!(offered(&world, &["read", "--as", "bob", &id[..8]]), [id]);
-    assert_eq!(offered(&world, &["channel", "show", "m"]), ["main"]);
-    assert!(offered(&world, &["tra"]).contains(&"trace".to_owned()));
+    assert_eq!(offered(&world, "channel show m"), ["main"]);
+    assert!(offered(&world, "tra").contains(&"trace".to_owned()));
 }
 
 #[test]
@@ -55,14 +55,8 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
     let world = World::alice_and_bob();
     world.ok("claim src/auth task:login --as alice");
     world.ok("claim docs --as bob");
-    assert_eq!(
-        offered(&world, &["release", "--as", "alice", "s"]),
-        ["src/auth"]
-    );
-    assert_eq!(
-        offered(&world, &["handoff", "bob", "--as", "alice", "t"]),
-        ["task:login"]
-    );
+    assert_eq!(offered(&world, "release --as alice s"), ["src/auth"]);
+    assert_eq!(offered(&world, "handoff bob --as alice t"), ["task:login"]);
     let offer = world.json("handoff bob src/auth --as alice")["seq"].to_string();
     assert_eq!(
         offered(&world, &["handoff", "--as", "bob", "--accept", &offer[..1]]),
@@ -106,13 +100,13 @@ fn open_items_and_messages_are_offered_by_number_with_their_subjects() {
 fn completion_offers_no_text_that_a_shell_could_run() {
     let world = World::alice_and_bob();
     files::make_dir(world.room("channels/$(touch hit)"));
-    assert_eq!(offered(&world, &["channel", "show", "$"]), [""; 0]);
+    assert_eq!(offered(&world, "channel show $"), [""; 0]);
 }
 
 #[test]
 fn completion_without_a_room_is_empty_and_silent() {
     let world = World::empty();
-    assert_eq!(offered(&world, &["read", "--as", "b"]), [""; 0]);
+    assert_eq!(offered(&world, "read --as b"), [""; 0]);
     // An invalid request gets no offers instead of wrong ones.
     let ran = world
         .program("status")

@@ -15,10 +15,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
     let before = world.everything();
     let status = world.json("status");
     assert_eq!(status["router"], Value::Null);
-    assert_eq!(
-        (&status["unread"]["bob"], &status["unread"]["alice"]),
-        (&json!(1), &json!(1))
-    );
+    assert_fields!(status["unread"], bob: 1, alice: 1);
     assert_eq!(
         status["waiting"],
         json!([{"agent": "bob", "files": 1, "first": "waits.json"}])
@@ -31,10 +28,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
         status["unregistered"][0]["fix"],
         "mailbag agent add stranger"
     );
-    assert_eq!(
-        (&status["counts"]["rejected"], &status["undelivered"]),
-        (&json!(1), &json!([]))
-    );
+    assert_fields!(status, counts.rejected: 1, undelivered: json!([]));
     assert_contains!(
         world.ok("status"),
         "not running",
@@ -103,10 +97,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
     assert_contains!(world.fails(2, "log --since 'some day'"), "1h");
     assert_contains!(world.fails(2, "log --event lost"), "accepted");
     let verified = world.json("log verify");
-    assert_eq!(
-        (&verified["events"]["accepted"], &verified["messages"]),
-        (&json!(2), &json!(3))
-    );
+    assert_fields!(verified, events.accepted: 2, messages: 3);
     // The check of the protocol: `sed -n 1p | sha256sum` is the second line's prev.
     let text = world.text("log/00000001.ndjson");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -180,10 +171,7 @@ fn run_once_routes_what_is_there_and_ends() {
     let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "hi"}"#);
     let tally = world.json("run --once");
-    assert_eq!(
-        (&tally["accepted"], &tally["copies"], &tally["waiting"]),
-        (&json!(1), &json!(1), &json!(0))
-    );
+    assert_fields!(tally, accepted: 1, copies: 1, waiting: 0);
     assert_eq!(world.bodies("bob"), ["hi"]);
     // And makes the room if there is none.
     let nowhere = World::empty();
@@ -241,6 +229,9 @@ fn status_shows_a_pending_file_with_a_non_utf_8_name() {
     files::write(world.room("outbox/alice").join(name), "{\"to\":");
     world.pass();
     let blocked = &world.json("status")["blocked"][0];
-    assert_eq!(blocked["path"], "outbox/alice/unfinish\u{fffd}d.json");
-    assert_eq!(blocked["reason"], "it is empty or incomplete");
+    assert_fields!(
+        blocked,
+        path: "outbox/alice/unfinish\u{fffd}d.json",
+        reason: "it is empty or incomplete",
+    );
 }

@@ -92,10 +92,7 @@ fn a_retried_file_is_accepted_once_its_recipient_exists() {
     assert_eq!(listed(&world)[2], ("alice".into(), "one.json".into()));
     world.ok("agent add bbo");
     let retried = world.items("rejected retry one.json");
-    assert_eq!(
-        (&retried[0]["event"], &retried[0]["recipients"]),
-        (&json!("accepted"), &json!(["bbo"]))
-    );
+    assert_fields!(retried[0], event: "accepted", recipients: ["bbo"]);
     assert_eq!(world.bodies("bbo"), ["one"]);
     assert_eq!(world.inbox("bbo")[0]["from"], "alice");
     assert!(

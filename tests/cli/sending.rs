@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 fn the_sender_is_named_or_known_from_the_environment() {
     let world = World::alice_and_bob();
     let unnamed = world.run_env("send bob hi", "MAILBAG_TEST_ANCESTRY", "unknown");
-    assert_contains!(unnamed.fails(2, &["send"]), "--as", "MAILBAG_AGENT");
+    assert_contains!(unnamed.fails(2), "--as", "MAILBAG_AGENT");
     world
         .program("send bob one")
         .env("MAOS_AGENT_ID", "alice")
@@ -80,13 +80,13 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     world.ok("send bob carol 'to both' --as alice");
     world
         .pipe("send bob --as alice", "piped\nin two lines\n")
-        .ok(&["a pipe"]);
+        .ok();
     world
         .pipe("send bob - --as alice --subject s", "dash\n")
-        .ok(&["a dash"]);
+        .ok();
     world
         .pipe("send bob --subject only --as alice", "not read")
-        .ok(&["a subject"]);
+        .ok();
     assert_eq!(
         world.bodies("bob"),
         ["to both", "piped\nin two lines", "dash", ""]
@@ -104,9 +104,7 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     );
     let said = world.fails(65, "send bbo hello --as alice");
     assert!(!said.contains("quotation marks"), "{said}");
-    world
-        .pipe("send bob - --as alice", "carol")
-        .ok(&["the word itself"]);
+    world.pipe("send bob - --as alice", "carol").ok();
     world.ok("send bob carol '' --subject 'no body' --as alice");
     assert_eq!(world.inbox("carol")[1]["subject"], "no body");
     let said = world.pipe("send bob - --as alice", b"\xff\xfe".to_vec());
@@ -152,8 +150,8 @@ fn send_attaches_context_files_by_name_and_other_files_as_copies() {
     let notes = world.path().join("notes.txt");
     files::write(&notes, "a note");
     let send = |file: &str| world.run(&["send", "bob", "--attach", file, "--as", "alice"]);
-    send(".mailbag/context/decisions/ports.md").ok(&["from the context"]);
-    send("notes.txt").ok(&["from elsewhere"]);
+    send(".mailbag/context/decisions/ports.md").ok();
+    send("notes.txt").ok();
     let mail = world.inbox("bob");
     let digest = mailbag::base::hash::hex(&mailbag::base::hash::hash(
         b"8080
@@ -168,12 +166,8 @@ fn send_attaches_context_files_by_name_and_other_files_as_copies() {
         json!([{"name": "notes.txt", "content": "a note"}])
     );
     files::write(&notes, vec![b'x'; 300 << 10]);
-    assert_contains!(
-        send("notes.txt").fails(2, &["a large file"]),
-        "context/",
-        "256 KiB"
-    );
-    send("missing.txt").fails(3, &["no file"]);
+    assert_contains!(send("notes.txt").fails(2), "context/", "256 KiB");
+    send("missing.txt").fails(3);
 }
 
 #[test]

@@ -37,10 +37,7 @@ fn share_copies_a_file_into_the_context_and_announces_it_to_all() {
             (mail["id"].as_str(), mail["type"].as_str()),
             (Some(lines[1]), Some("announcement"))
         );
-        assert_eq!(
-            (&mail["metadata"]["category"], &mail["body"]),
-            (&json!("research"), &json!("please read"))
-        );
+        assert_fields!(mail, metadata.category: "research", body: "please read");
         let path = "research/notes.md";
         let wanted =
             json!([{"path": path, "sha256": sha256(b"# Ports\n"), "media_type": "text/markdown"}]);
@@ -88,22 +85,13 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
         (&world.inbox("bob")[0]["id"], &json!("bob"))
     );
     let (again, said) = share("one");
-    assert_eq!(
-        (&again["path"], &again["already_shared"]),
-        (&json!("plans/plan.md"), &json!(true))
-    );
+    assert_fields!(again, path: "plans/plan.md", already_shared: true);
     assert_contains!(said, "already");
     let (other, said) = share("two");
-    assert_eq!(
-        (&other["path"], &other["renamed"]),
-        (&json!("plans/plan-2.md"), &json!(true))
-    );
+    assert_fields!(other, path: "plans/plan-2.md", renamed: true);
     assert_contains!(said, "plans/plan-2.md");
     let (third, _) = share("two");
-    assert_eq!(
-        (&third["path"], &third["already_shared"]),
-        (&json!("plans/plan-2.md"), &json!(true))
-    );
+    assert_fields!(third, path: "plans/plan-2.md", already_shared: true);
     assert_eq!(world.text("context/plans/plan.md"), "one");
     assert_eq!(
         fs::read_dir(world.room("context/plans"))
@@ -186,10 +174,7 @@ fn share_accepts_large_files_and_does_not_follow_a_linked_category() {
         "--media-type",
         "x/y",
     ]);
-    assert_eq!(
-        (&shared["sha256"], &shared["size"]),
-        (&json!(sha256(&content)), &json!(content.len()))
-    );
+    assert_fields!(shared, sha256: sha256(&content), size: content.len());
     assert_eq!(world.inbox("bob")[0]["attachments"][0]["media_type"], "x/y");
     let elsewhere = world.path().join("elsewhere");
     files::make_dir(&elsewhere);

@@ -38,10 +38,7 @@ fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all
         checked["messages"][0].clone()
     };
     let one = check(json!({"body": "@bob please look at `@code`"}));
-    assert_eq!(
-        (&one["mentions"], &one["text"]),
-        (&json!(["@bob"]), &json!("please look at `@code`"))
-    );
+    assert_fields!(one, mentions: ["@bob"], text: "please look at `@code`");
     assert_eq!(one["broadcast"], false);
     for to in [
         json!("all"),

@@ -1,13 +1,13 @@
 //! Errors after the effect: they name the completed effect, so that a caller does not repeat it.
 
 use crate::files;
-use crate::world::{Ran, World, lossy};
+use crate::world::{Ran, Words, World, lossy};
 use serde_json::Value;
 use std::fs::File;
 use std::process::Stdio;
 
 /// Runs a command with a full disk as standard output.
-fn to_a_full_disk(world: &World, args: &[&str]) -> (i32, String) {
+fn to_a_full_disk(world: &World, args: &(impl Words + ?Sized)) -> (i32, String) {
     let full = File::options()
         .write(true)
         .open("/dev/full")
@@ -64,7 +64,7 @@ fn a_full_output_does_not_make_anybody_send_twice() {
 #[test]
 fn an_error_after_sending_names_the_id_and_the_place_of_the_message() {
     let world = World::alice_and_bob();
-    let (code, said) = to_a_full_disk(&world, &["send", "bob", "hello", "--as", "alice"]);
+    let (code, said) = to_a_full_disk(&world, "send bob hello --as alice");
     assert_eq!(
         (code, world.bodies("bob")),
         (1, vec!["hello".to_owned()]),
@@ -88,7 +88,7 @@ fn an_error_after_sending_names_the_id_and_the_place_of_the_message() {
 #[test]
 fn a_command_that_has_done_nothing_yet_says_what_failed_alone() {
     let world = World::with("alice");
-    let (code, said) = to_a_full_disk(&world, &["status"]);
+    let (code, said) = to_a_full_disk(&world, "status");
     assert_eq!((code, said.contains("do not send")), (75, false), "{said}");
 }
 
@@ -179,7 +179,7 @@ fn a_pass_that_fails_for_good_names_the_message_once() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "first");
     files::write(world.room("spool/room"), "another\n");
-    let Ran { code, out, err } = world.run("send -q bob hello --as alice");
+    let Ran { code, out, err, .. } = world.run("send -q bob hello --as alice");
     assert_eq!(
         (code, err.matches("do not send it again").count()),
         (1, 1),

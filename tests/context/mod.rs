@@ -65,17 +65,8 @@ fn an_agent_gets_its_open_threads_goals_decisions_claims_and_the_files() {
         (&json!(true), &json!(2))
     );
     let session = &context["session"];
-    assert_eq!(
-        (&session["goals"], &session["claims"]),
-        (&json!(["Sign in with a passkey"]), &json!(["src/web"]))
-    );
-    assert_eq!(
-        (
-            &session["lanes"][0]["name"],
-            &session["decisions"][0]["about"]
-        ),
-        (&json!("web"), &json!("We keep tokio"))
-    );
+    assert_fields!(session, goals: ["Sign in with a passkey"], claims: ["src/web"]);
+    assert_fields!(session, lanes.0.name: "web", decisions.0.about: "We keep tokio");
     assert_eq!(session["lanes"].as_array().map(Vec::len), Some(1));
     let files = context["project"]["files"].as_array().expect("files");
     let of = |path: &str| {
@@ -161,7 +152,7 @@ fn an_empty_room_an_unidentified_session_and_a_stranger() {
     let text = world.ok("context --as alice");
     assert_eq!(text.lines().count(), 1, "{text}");
     let unnamed = world.run_env("context", "MAILBAG_TEST_ANCESTRY", "unknown");
-    assert_contains!(unnamed.fails(2, &["context"]), "unidentified session");
+    assert_contains!(unnamed.fails(2), "unidentified session");
     assert_contains!(world.fails(3, "context --as nobody"), "no agent is called");
     World::empty().fails(3, &["context", "--as", "alice"]);
 }
@@ -229,10 +220,7 @@ fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
         json!({"id": "deploy", "to": "alice", "type": "approval", "subject": "Deploy?", "body": "It is ready."}),
     );
     let thread = &context["conversation"][0];
-    assert_eq!(
-        (&thread["awaits_answer"], &thread["messages"][0]["about"]),
-        (&json!(true), &json!("Deploy?"))
-    );
+    assert_fields!(thread, awaits_answer: true, messages.0.about: "Deploy?");
     assert_eq!(context["session"]["decisions"], json!([]));
     let context = said(
         "alice",
@@ -240,10 +228,7 @@ fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
     );
     assert_eq!(context["conversation"], json!([]));
     let decision = &context["session"]["decisions"][0];
-    assert_eq!(
-        (&decision["about"], &decision["text"], &decision["from"]),
-        (&json!("Deploy?"), &json!("no"), &json!("alice"))
-    );
+    assert_fields!(decision, about: "Deploy?", text: "no", from: "alice");
     assert_contains!(
         town.ok("context --as bob"),
         "approval.decided from alice, “Deploy?”: “no”"

@@ -22,14 +22,14 @@ fn an_old_unlocked_draft_is_reported_and_removed() {
     let held = draft(&world, ".held.json.4711.tmp", 30);
     held.lock().expect("a lock");
     draft(&world, ".alices-own.json", 30);
-    let report = examined(&world, &[]);
+    let report = examined(&world, "");
     says(
         &finding(&report, "draft"),
         "note",
         &["outbox/alice has 1 draft", "mailbag doctor --fix"],
     );
     assert_eq!(report["healthy"], true);
-    let after = examined(&world, &["--fix"]);
+    let after = examined(&world, "--fix");
     assert!(!codes(&after).contains(&"draft".to_owned()), "{after:#}");
     let left = |name: &str| world.room("outbox/alice").join(name).exists();
     assert!(!left(".old.json.4711.tmp"));
@@ -75,7 +75,7 @@ fn a_killed_send_leaves_such_a_draft() {
     file.set_modified(SystemTime::now() - Duration::from_secs(1800))
         .expect("an age");
     says(
-        &finding(&examined(&world, &[]), "draft"),
+        &finding(&examined(&world, ""), "draft"),
         "note",
         &["outbox/alice has 1 draft"],
     );

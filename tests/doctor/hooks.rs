@@ -20,7 +20,7 @@ fn install(world: &World, client: &str) {
         .run_with(&["install", client, "--agent", "alice"], |install| {
             at_home(world, install)
         })
-        .ok(&["install"]);
+        .ok();
 }
 
 fn project() -> World {
@@ -41,7 +41,7 @@ fn doctor_reports_hooks_that_never_ran_and_the_last_run_of_each() {
         &["Claude Code", "have not run in this room yet"],
     );
     let input = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
-    world.pipe("hook claude --as alice", input).ok(&["hook"]);
+    world.pipe("hook claude --as alice", input).ok();
     let found = finding(&examined(&world), "hooks_ran");
     says(
         &found,
@@ -68,7 +68,7 @@ fn doctor_reports_the_error_of_a_hook() {
     let world = project();
     let input = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"})
         .to_string();
-    world.pipe("hook claude --as alise", input).ok(&["hook"]);
+    world.pipe("hook claude --as alise", input).ok();
     let found = finding(&examined(&world), "hook_complained");
     says(
         &found,

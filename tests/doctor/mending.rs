@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Runs `--fix` and returns the codes of the fixed findings.
 fn fixed(world: &World) -> Vec<Value> {
-    let report = examined(world, &["--fix"]);
+    let report = examined(world, "--fix");
     assert_eq!(
         (&report["healthy"], codes(&report)),
         (&json!(true), vec![]),
@@ -30,7 +30,7 @@ fn a_conversation_that_lacks_messages_is_made_again() {
     let whole = files::read(&path);
     files::remove_file(&path);
     says(
-        &finding(&examined(&world, &[]), "conversation_behind"),
+        &finding(&examined(&world, ""), "conversation_behind"),
         "warning",
         &["channels/main", "ends at message 0"],
     );
@@ -40,7 +40,7 @@ fn a_conversation_that_lacks_messages_is_made_again() {
         .expect("two lines")
         + 1;
     files::write(&path, &whole[..cut]);
-    let found = finding(&examined(&world, &[]), "conversation_behind");
+    let found = finding(&examined(&world, ""), "conversation_behind");
     says(&found, "warning", &["mailbag run --once"]);
     assert_eq!(fixed(&world), ["conversation_behind"]);
     assert_eq!(files::read(&path), whole);
@@ -55,11 +55,11 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
     text.push_str("{\"seq\":99,");
     files::write(&path, &text);
     says(
-        &finding(&examined(&world, &[]), "log_unfinished"),
+        &finding(&examined(&world, ""), "log_unfinished"),
         "warning",
         &["incomplete"],
     );
-    let report = examined(&world, &["--fix"]);
+    let report = examined(&world, "--fix");
     assert_eq!(report["fixed"][0]["code"], "log_unfinished");
     // The removed end is kept and reported.
     assert_eq!(codes(&report), ["quarantine"]);
@@ -74,7 +74,7 @@ fn fix_removes_the_lock_file_of_a_killed_router() {
         "{\"pid\":4194303,\"mode\":\"run\",\"since\":\"2026-01-01T00:00:00Z\"}\n",
     );
     says(
-        &finding(&examined(&world, &[]), "killed_router"),
+        &finding(&examined(&world, ""), "killed_router"),
         "note",
         &["4194303"],
     );
@@ -87,7 +87,7 @@ fn a_missing_directory_is_made_and_waiting_mail_routed() {
     files::remove_dir(world.room("spool/stage"));
     files::remove_dir(world.room("context"));
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    let report = examined(&world, &[]);
+    let report = examined(&world, "");
     assert_eq!(
         codes(&report),
         ["missing_directory", "missing_directory", "waiting"],
@@ -116,7 +116,7 @@ fn fix_does_not_change_an_invalid_registry() {
     let world = World::with("alice");
     world.write("registry.json", "{");
     let before = files::read(world.room("registry.json"));
-    let report = examined(&world, &["--fix"]);
+    let report = examined(&world, "--fix");
     assert_eq!(
         (codes(&report), &report["fixed"]),
         (vec!["registry".to_owned()], &json!([])),

@@ -8,13 +8,13 @@ mod place;
 mod room;
 mod sessions;
 
-use crate::world::{World, lossy};
+use crate::world::{Words, World, lossy};
 use serde_json::Value;
 
 /// The report of the doctor; its exit status must match.
 #[track_caller]
-fn examined(world: &World, args: &[&str]) -> Value {
-    report(world.program(&[&["doctor", "--json"], args].concat()))
+fn examined(world: &World, args: &(impl Words + ?Sized)) -> Value {
+    report(world.program(&[vec!["doctor", "--json"], args.words()].concat()))
 }
 
 #[track_caller]
@@ -107,7 +107,7 @@ fn a_room_without_a_fault_is_healthy_and_looking_changes_nothing() {
     let world = World::alice_and_bob();
     world.send("alice", "bob", "hi");
     let before = world.everything();
-    let report = examined(&world, &[]);
+    let report = examined(&world, "");
     assert_eq!(
         (&report["healthy"], codes(&report)),
         (&Value::Bool(true), Vec::new()),

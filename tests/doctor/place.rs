@@ -34,7 +34,7 @@ fn from(world: &World, directory: &Path, args: &[&str]) -> Value {
 #[test]
 fn doctor_reports_an_empty_room_with_mail_in_a_room_below() {
     let world = beside("project");
-    let found = finding(&examined(&world, &[]), "other_room");
+    let found = finding(&examined(&world, ""), "other_room");
     says(
         &found,
         "warning",
@@ -45,7 +45,7 @@ fn doctor_reports_an_empty_room_with_mail_in_a_room_below() {
         ],
     );
     says(
-        &finding(&examined(&world, &["--as", "bob"]), "other_room"),
+        &finding(&examined(&world, "--as bob"), "other_room"),
         "problem",
         &["2 unread for bob"],
     );
@@ -83,7 +83,7 @@ fn doctor_compares_the_room_of_the_environment_with_the_local_room() {
 fn without_a_room_one_near_by_is_named() {
     let world = World::empty();
     mail_in(&world, &world.path().join("project"));
-    let report = examined(&world, &[]);
+    let report = examined(&world, "");
     assert_eq!(codes(&report), ["no_room", "other_room"], "{report:#}");
     says(&finding(&report, "no_room"), "problem", &["mailbag init"]);
     says(
@@ -126,7 +126,7 @@ fn the_rooms_of_all_worktrees_of_a_repository_are_looked_at() {
 fn another_room_nearby_is_only_a_note_if_this_room_has_mail() {
     let world = beside("project");
     world.send("human", "bob", "here");
-    let report = examined(&world, &[]);
+    let report = examined(&world, "");
     assert_eq!(report["healthy"], true, "{report:#}");
     says(
         &finding(&report, "other_room"),
@@ -141,7 +141,7 @@ fn doctor_reports_a_link_in_place_of_an_inbox() {
     fs::remove_dir_all(world.room("inbox/bob")).ok();
     std::os::unix::fs::symlink("/tmp", world.room("inbox/bob")).expect("a link");
     says(
-        &finding(&examined(&world, &[]), "unreachable_directory"),
+        &finding(&examined(&world, ""), "unreachable_directory"),
         "problem",
         &["inbox/bob", "ls -lad "],
     );
@@ -192,7 +192,7 @@ fn doctor_reports_an_unwritable_directory_with_the_command_that_fixes_it() {
         false => {
             says(&found, "problem", &["spool/stage", "chmod u+rwx "]);
             paste(&world, &found);
-            assert_eq!(codes(&examined(&world, &[])), [""; 0]);
+            assert_eq!(codes(&examined(&world, "")), [""; 0]);
         }
     }
 }

@@ -10,21 +10,21 @@ use std::fs;
 fn doctor_reports_an_outbox_without_an_agent_and_its_command_registers_the_agent() {
     let world = World::with("bob");
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    let found = finding(&examined(&world, &[]), "unrouted_outbox");
+    let found = finding(&examined(&world, ""), "unrouted_outbox");
     says(
         &found,
         "problem",
         &["outbox/stranger has 1 file", "mailbag agent add stranger"],
     );
     paste(&world, &found);
-    assert!(!codes(&examined(&world, &[])).contains(&"unrouted_outbox".to_owned()));
+    assert!(!codes(&examined(&world, "")).contains(&"unrouted_outbox".to_owned()));
 }
 
 #[test]
 fn doctor_reports_an_outbox_with_a_display_name_and_its_command_moves_the_mail() {
     let world = World::with("bob").agent("al", "--name Porto");
     world.drop_file("Porto", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    let found = finding(&examined(&world, &[]), "unrouted_outbox");
+    let found = finding(&examined(&world, ""), "unrouted_outbox");
     says(
         &found,
         "problem",
@@ -38,13 +38,13 @@ fn doctor_reports_an_outbox_with_a_display_name_and_its_command_moves_the_mail()
 fn files_that_wait_without_a_router_are_a_note() {
     let world = World::alice_and_bob();
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
-    let report = examined(&world, &[]);
+    let report = examined(&world, "");
     assert_eq!(report["healthy"], true);
     let found = finding(&report, "waiting");
     says(&found, "note", &["1 file", "mailbag run --once"]);
     paste(&world, &found);
     assert_eq!(
-        (world.bodies("bob"), codes(&examined(&world, &[]))),
+        (world.bodies("bob"), codes(&examined(&world, ""))),
         (vec!["x".to_owned()], vec![])
     );
 }
@@ -54,7 +54,7 @@ fn doctor_reports_a_blocked_file_with_its_reason() {
     let world = World::alice_and_bob();
     world.route("alice", "x.json", r#"{"to": "#);
     says(
-        &finding(&examined(&world, &[]), "blocked"),
+        &finding(&examined(&world, ""), "blocked"),
         "warning",
         &["outbox/alice/x.json", "it is empty or incomplete"],
     );
@@ -68,7 +68,7 @@ fn a_copy_that_could_not_be_delivered_is_named() {
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     world.run("run --once");
     says(
-        &finding(&examined(&world, &[]), "undelivered"),
+        &finding(&examined(&world, ""), "undelivered"),
         "warning",
         &["1 accepted message", "for bob"],
     );
@@ -78,7 +78,7 @@ fn a_copy_that_could_not_be_delivered_is_named() {
 fn refused_mail_is_counted_with_the_command_that_lists_it() {
     let world = World::with("alice");
     world.route("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
-    let found = finding(&examined(&world, &[]), "rejected");
+    let found = finding(&examined(&world, ""), "rejected");
     says(
         &found,
         "warning",
@@ -96,7 +96,7 @@ fn a_registry_that_cannot_be_read_is_named_with_its_line() {
     let world = World::with("alice");
     world.write("registry.json", "{\n  \"agents\": [}\n");
     says(
-        &finding(&examined(&world, &[]), "registry"),
+        &finding(&examined(&world, ""), "registry"),
         "problem",
         &["registry.json", "+2 "],
     );
@@ -105,13 +105,13 @@ fn a_registry_that_cannot_be_read_is_named_with_its_line() {
         r#"{"agents": [{"id": "bob"}, {"id": "Bob"}]}"#,
     );
     says(
-        &finding(&examined(&world, &[]), "registry"),
+        &finding(&examined(&world, ""), "registry"),
         "problem",
         &["Bob", "registry.json"],
     );
     files::remove_file(world.room("registry.json"));
     says(
-        &finding(&examined(&world, &[]), "registry"),
+        &finding(&examined(&world, ""), "registry"),
         "problem",
         &["is missing", "mailbag init "],
     );
@@ -121,7 +121,7 @@ fn a_registry_that_cannot_be_read_is_named_with_its_line() {
 fn a_setting_that_makes_no_sense_is_named_with_its_line() {
     let world = World::with("alice").settings("# a comment\ndurability = \"always\"\n");
     says(
-        &finding(&examined(&world, &[]), "settings"),
+        &finding(&examined(&world, ""), "settings"),
         "problem",
         &["durability", "settings.toml line 2", "+2 "],
     );
@@ -136,7 +136,7 @@ fn a_damaged_log_is_named() {
     let text = files::read_text(&path);
     files::write(&path, text.replacen("\"one\"", "\"eno\"", 1));
     says(
-        &finding(&examined(&world, &[]), "log_damaged"),
+        &finding(&examined(&world, ""), "log_damaged"),
         "problem",
         &["mailbag log verify"],
     );
@@ -161,7 +161,7 @@ fn doctor_reports_a_log_of_another_room() {
     world.send("alice", "bob", "one");
     world.write("spool/room", "msg_another\n");
     says(
-        &finding(&examined(&world, &[]), "strange_room"),
+        &finding(&examined(&world, ""), "strange_room"),
         "problem",
         &["different rooms"],
     );
@@ -172,7 +172,7 @@ fn doctor_reports_files_that_recovery_set_aside() {
     let world = World::with("alice");
     world.write("spool/quarantine/log-1-0-x", "bytes");
     says(
-        &finding(&examined(&world, &[]), "quarantine"),
+        &finding(&examined(&world, ""), "quarantine"),
         "warning",
         &["1 file", "spool/quarantine"],
     );
@@ -196,7 +196,7 @@ fn doctor_names_a_process_that_holds_the_room_for_too_long() {
     held.set_modified(std::time::SystemTime::UNIX_EPOCH)
         .expect("a time");
     says(
-        &finding(&examined(&world, &[]), "stalled_router"),
+        &finding(&examined(&world, ""), "stalled_router"),
         "warning",
         &[&format!("kill {pid}"), "1970"],
     );

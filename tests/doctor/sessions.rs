@@ -39,7 +39,7 @@ impl Drop for Session {
 #[test]
 fn doctor_reports_two_processes_that_run_as_one_agent() {
     let (world, elsewhere) = (World::alice_and_bob(), World::with("bob"));
-    let is_told = || codes(&examined(&world, &[])).contains(&"two_sessions".to_owned());
+    let is_told = || codes(&examined(&world, "")).contains(&"two_sessions".to_owned());
     let _sessions = [
         Session::of(&world, "alice"),
         Session::of(&world, "bob"),
@@ -48,7 +48,7 @@ fn doctor_reports_two_processes_that_run_as_one_agent() {
     assert!(!is_told(), "each is the only one of its agent and room");
     let second = Session::of(&world, "bob");
     world.wait("both have begun", is_told);
-    let found = finding(&examined(&world, &[]), "two_sessions");
+    let found = finding(&examined(&world, ""), "two_sessions");
     says(
         &found,
         "warning",
@@ -70,7 +70,7 @@ fn doctor_reports_messages_of_several_users_in_one_outbox() {
     world.send("alice", "bob", "of root");
     let strange = world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     std::os::unix::fs::chown(strange, Some(65534), None).expect("root may");
-    let found = finding(&examined(&world, &[]), "several_users");
+    let found = finding(&examined(&world, ""), "several_users");
     says(
         &found,
         "warning",
@@ -87,9 +87,9 @@ fn several_consumers_of_one_inbox_are_a_note() {
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
     world.ok("take --as bob --holder first");
-    assert_eq!(codes(&examined(&world, &["--as", "bob"])), [""; 0]);
+    assert_eq!(codes(&examined(&world, "--as bob")), [""; 0]);
     world.ok("take --as bob --holder second");
-    let found = finding(&examined(&world, &["--as", "bob"]), "shared_inbox");
+    let found = finding(&examined(&world, "--as bob"), "shared_inbox");
     says(
         &found,
         "note",

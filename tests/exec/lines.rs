@@ -51,13 +51,7 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
         assert_eq!(said[2]["metadata"]["waiting_for"], json!(["bob"]));
         assert_eq!(said[3]["attachments"][0]["path"], "artifacts/notes.md");
         let result = json!({"ok": true});
-        assert_eq!(
-            (
-                &said[4]["metadata"]["result"],
-                &said[4]["metadata"]["outputs"]
-            ),
-            (&result, &json!(["notes.md"]))
-        );
+        assert_fields!(said[4]["metadata"], result: result, outputs: ["notes.md"]);
         assert_eq!(town.text("context/artifacts/notes.md"), "found it\n");
         assert_eq!(town.wait_for_mail("bob", 1)[0]["body"], "what I found");
         assert!(
@@ -152,10 +146,7 @@ fn a_name_in_a_status_reaches_nobody() {
         &json!({"type": "status", "message": text}).to_string(),
     );
     let said = said(&world, "alice");
-    assert_eq!(
-        (&said[1]["subject"], &said[1]["metadata"]["message"]),
-        (&json!("asks @bob"), &json!(text))
-    );
+    assert_fields!(said[1], subject: "asks @bob", metadata.message: text);
     assert!(world.inbox("bob").is_empty() && said[1]["got_by"].is_null());
 }
 
@@ -169,10 +160,7 @@ fn an_artifact_in_the_context_is_announced_without_a_copy() {
         ""
     );
     let mail = &world.inbox("bob")[0];
-    assert_eq!(
-        (&mail["subject"], &mail["attachments"][0]["path"]),
-        (&json!("research: a.md"), &json!("research/a.md"))
-    );
+    assert_fields!(mail, subject: "research: a.md", attachments.0.path: "research/a.md");
     assert!(!world.room("context/artifacts").exists());
 }
 
@@ -197,10 +185,7 @@ fn a_supervisor_gets_a_message_only_if_the_command_fails() {
     world.fails(3, "exec --id alice -- sh -c 'exit 3'");
     let mail = world.inbox("boss");
     assert_eq!(mail.len(), 1, "{mail:#?}");
-    assert_eq!(
-        (&mail[0]["type"], &mail[0]["metadata"]["exit_code"]),
-        (&json!("blocked"), &json!(3))
-    );
+    assert_fields!(mail[0], type: "blocked", metadata.exit_code: 3);
 }
 
 #[test]

@@ -108,10 +108,7 @@ fn an_interactive_shell_has_a_terminal_and_its_status_is_handed_on() {
     ]);
     if at_terminal(&world, "PS1='$ ' EXEC -- bash --norc --noprofile -i", steps).is_some() {
         let last = said(&world, "alice").pop().expect("it ended");
-        assert_eq!(
-            (&last["type"], &last["metadata"]["exit_code"]),
-            (&json!("blocked"), &json!(3))
-        );
+        assert_fields!(last, type: "blocked", metadata.exit_code: 3);
     }
 }
 

@@ -3,16 +3,21 @@
 use super::{exec, report, said, says, waits, words};
 use crate::beside::Beside;
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{Words, World};
 use rustix::process::Signal;
 use serde_json::json;
 use std::io::Write;
 
 /// A command that prints `begun` when it starts, after these agents.
-fn after(world: &World, id: &str, others: &[&str]) -> Beside {
+fn after(world: &World, id: &str, others: &(impl Words + ?Sized)) -> Beside {
     exec(
         world,
-        &[&["--id", id, "--after"], others, &["--", "echo", "begun"]].concat(),
+        &[
+            vec!["--id", id, "--after"],
+            others.words(),
+            vec!["--", "echo", "begun"],
+        ]
+        .concat(),
     )
 }
 
@@ -24,7 +29,7 @@ fn exec_after_starts_when_the_other_agents_have_completed() {
         if with_router {
             town.start(&[]);
         }
-        let mut waiting = after(&town, "carol", &["alice", "bob"]);
+        let mut waiting = after(&town, "carol", "alice bob");
         waits(&mut waiting, &town, "carol");
         assert_eq!(
             report(&town, "carol")["waiting_for"],
@@ -62,7 +67,7 @@ fn an_earlier_completion_counts_unless_the_agent_started_again() {
     );
     let mut alice = exec(&world, "--id alice -- sh -c 'echo up; cat'");
     says(&mut alice, &world, "up");
-    let mut bob = after(&world, "bob", &["alice"]);
+    let mut bob = after(&world, "bob", "alice");
     waits(&mut bob, &world, "bob");
     drop(alice.child.stdin.take());
     alice.ends(&world, 0);
@@ -81,7 +86,7 @@ fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
     let session = json!({"client": "exec", "session": "s1"}).to_string();
     let hold = std::fs::File::open(world.write("sessions/holds/alice~1", session)).expect("a file");
     hold.lock().expect("nobody else has it");
-    let mut bob = after(&world, "bob", &["alice"]);
+    let mut bob = after(&world, "bob", "alice");
     waits(&mut bob, &world, "bob");
     world.mail(
         "alice",
@@ -94,7 +99,7 @@ fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
 #[test]
 fn exec_after_waits_for_a_failed_agent_until_it_succeeds() {
     let world = World::with("alice");
-    let mut bob = after(&world, "bob", &["alice"]);
+    let mut bob = after(&world, "bob", "alice");
     waits(&mut bob, &world, "bob");
     world.fails(1, "exec --id alice -- false");
     world.wait("it is told", || {
@@ -112,9 +117,9 @@ fn a_circle_is_refused_with_its_path() {
         if with_router {
             town.start(&[]);
         }
-        let mut bob = after(&town, "bob", &["carol"]);
+        let mut bob = after(&town, "bob", "carol");
         waits(&mut bob, &town, "bob");
-        let mut carol = after(&town, "carol", &["alice"]);
+        let mut carol = after(&town, "carol", "alice");
         waits(&mut carol, &town, "carol");
         let complaint = town.fails(2, "exec --id alice --after bob -- echo begun");
         let path = "alice waits for bob, bob waits for carol, carol waits for alice";
@@ -135,10 +140,7 @@ fn a_circle_is_refused_with_its_path() {
 fn one_of_two_agents_that_wait_for_each_other_gives_up() {
     for _ in 0..5 {
         let world = World::alice_and_bob();
-        let mut both = [
-            after(&world, "alice", &["bob"]),
-            after(&world, "bob", &["alice"]),
-        ];
+        let mut both = [after(&world, "alice", "bob"), after(&world, "bob", "alice")];
         let mut first = None;
         world.wait("one gives way", || {
             first = both
@@ -169,11 +171,11 @@ fn one_of_two_agents_that_wait_for_each_other_gives_up() {
 #[test]
 fn a_killed_waiting_agent_no_longer_waits() {
     let world = World::alice_and_bob();
-    let mut bob = after(&world, "bob", &["alice"]);
+    let mut bob = after(&world, "bob", "alice");
     waits(&mut bob, &world, "bob");
     bob.signal(Signal::KILL);
     bob.ended(&world);
-    let mut alice = after(&world, "alice", &["bob"]);
+    let mut alice = after(&world, "alice", "bob");
     waits(&mut alice, &world, "alice");
     world.ok("exec --id bob -- true");
     assert_eq!(alice.ends(&world, 0), "begun\n");
@@ -195,7 +197,7 @@ fn a_circle_of_waits_with_a_running_command_is_reported() {
         ],
     );
     says(&mut alice, &world, "up");
-    let mut bob = after(&world, "bob", &["alice"]);
+    let mut bob = after(&world, "bob", "alice");
     let id = waits(&mut bob, &world, "bob")["id"]
         .as_str()
         .expect("an id")
@@ -221,7 +223,7 @@ fn a_circle_of_waits_with_a_running_command_is_reported() {
 fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
     for (kind, by_seq) in [("answer", false), ("decision", true)] {
         let world = World::with("alice carol");
-        let mut bob = after(&world, "bob", &["alice"]);
+        let mut bob = after(&world, "bob", "alice");
         let wait = waits(&mut bob, &world, "bob");
         let id = wait["id"].as_str().expect("an id");
         // A message without a reference, of another type, or for another agent has no effect.
@@ -273,13 +275,10 @@ fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
 #[test]
 fn a_supervisor_can_answer_since_it_was_told() {
     let world = World::with("alice boss").agent("bob", "--supervisor boss");
-    let mut bob = after(&world, "bob", &["alice"]);
+    let mut bob = after(&world, "bob", "alice");
     waits(&mut bob, &world, "bob");
     let told = world.inbox("boss").pop().expect("it was told");
-    assert_eq!(
-        (&told["type"], &told["priority"]),
-        (&json!("blocked"), &json!("low"))
-    );
+    assert_fields!(told, type: "blocked", priority: "low");
     let id = told["id"].as_str().expect("an id");
     world.ok(&["reply", id, "go on", "--type", "decision", "--as", "boss"]);
     assert_eq!(bob.ends(&world, 0), "begun\n");
@@ -295,7 +294,7 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
     assert_contains!(complaint, "not completed within 300ms: alice");
     world.fails(4, "exec --id bob --after alice --timeout 0 -- echo begun");
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut bob = after(&world, "bob", &["alice"]);
+        let mut bob = after(&world, "bob", "alice");
         waits(&mut bob, &world, "bob");
         bob.signal(signal);
         assert_eq!(bob.ends(&world, 128 + signal.as_raw()), "");
@@ -339,7 +338,7 @@ fn exec_after_rejects_unknown_and_retired_agents() {
 #[test]
 fn who_waits_takes_over_when_the_router_ends() {
     let mut town = Town::alice_and_bob().run();
-    let mut bob = after(&town, "bob", &["alice"]);
+    let mut bob = after(&town, "bob", "alice");
     waits(&mut bob, &town, "bob");
     town.router().signal(Signal::KILL);
     town.ended();

@@ -122,10 +122,7 @@ fn a_thread_is_shown_as_a_conversation() {
     );
     assert_contains!(shown, "alice → bob, carol", "answers bob/p2\n");
     let one = world.items("thread p1 --last 1");
-    assert_eq!(
-        (&one[0]["message"]["body"], &one[0]["recipients"]),
-        (&json!("since today"), &json!(["carol"]))
-    );
+    assert_fields!(one[0], message.body: "since today", recipients: ["carol"]);
     assert_contains!(
         world.ok("thread p3 --as carol"),
         "answers bob/p2 (not in this list)"

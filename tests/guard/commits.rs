@@ -1,11 +1,11 @@
 //! Commits as activity: by the hook of git, and by an agent's name in the subject line.
 
 use super::{executable, file, git, git_as, program, project, repository};
-use crate::world::{World, lossy};
+use crate::world::{Words, World, lossy};
 use serde_json::{Value, json};
 
 /// A repository with a room and with our hooks.
-pub(super) fn hooked(agents: &[&str]) -> World {
+pub(super) fn hooked(agents: &(impl Words + ?Sized)) -> World {
     let world = project(agents);
     world.ok(&["install", "git", "--command", &program()]);
     world
@@ -21,7 +21,7 @@ fn commit(world: &World, agent: &str, name: &str) -> String {
 }
 
 fn head(world: &World) -> String {
-    git(world.path(), &["rev-parse", "HEAD"]).trim().to_owned()
+    git(world.path(), "rev-parse HEAD").trim().to_owned()
 }
 
 /// The last commit of an agent, as `who` shows it.
@@ -43,14 +43,11 @@ fn shown(world: &World, agent: &str) -> Value {
 #[test]
 fn the_hook_records_a_commit_as_activity_without_sending_mail() {
     // P152
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     world.ok("send bob later --type blocked --as alice");
     assert_eq!(commit(&world, "alice", "one.txt"), "");
     let commit = shown(&world, "alice");
-    assert_eq!(
-        (&commit["id"], &commit["branch"]),
-        (&json!(head(&world)), &json!("main"))
-    );
+    assert_fields!(commit, id: head(&world), branch: "main");
     assert_contains!(
         world.ok("who"),
         &format!(
@@ -77,10 +74,7 @@ fn a_report_that_an_agent_drops_by_hand_counts_alike() {
     let report = json!({"type": "status", "subject": "a commit", "metadata": {"commit": id, "branch": "main"}});
     world.mail("alice", "one.json", &report);
     let commit = shown(&world, "alice");
-    assert_eq!(
-        (&commit["id"], &commit["branch"]),
-        (&json!(id), &json!("main"))
-    );
+    assert_fields!(commit, id: id, branch: "main");
     for no_commit in ["abc", "g123456789abcdef0123456789abcdef01234567", ""] {
         let report =
             json!({"type": "status", "subject": no_commit, "metadata": {"commit": no_commit}});
@@ -92,7 +86,7 @@ fn a_report_that_an_agent_drops_by_hand_counts_alike() {
 #[test]
 fn a_recorded_commit_survives_a_lost_checkpoint() {
     // P152
-    let world = hooked(&["alice"]);
+    let world = hooked("alice");
     commit(&world, "alice", "one.txt");
     let before = shown(&world, "alice");
     let _ = std::fs::remove_file(world.room("spool/checkpoint"));
@@ -102,9 +96,9 @@ fn a_recorded_commit_survives_a_lost_checkpoint() {
 #[test]
 fn the_session_of_a_worktree_is_the_default_committer() {
     // P152
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     let linked = world.path().join("linked");
-    git(world.path(), &["worktree", "add", "-q", "linked"]);
+    git(world.path(), "worktree add -q linked");
     for (agent, at) in [("alice", world.path()), ("bob", linked.as_path())] {
         let ran = world.run_with(
             &["join", agent, "--session", &format!("s-{agent}")],
@@ -112,11 +106,11 @@ fn the_session_of_a_worktree_is_the_default_committer() {
                 command.current_dir(at);
             },
         );
-        ran.ok(&[]);
+        ran.ok();
     }
     file(&linked, "two.txt", "");
-    git(&linked, &["add", "two.txt"]);
-    let output = git_as(&world, &linked, "", &["commit", "-q", "-m", "two"]);
+    git(&linked, "add two.txt");
+    let output = git_as(&world, &linked, "", "commit -q -m two");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(
         (
@@ -127,7 +121,7 @@ fn the_session_of_a_worktree_is_the_default_committer() {
     );
     // A second session in the same worktree makes it ambiguous.
     let ran = world.run_with("join bob --session s-bob --take-over", |_| {});
-    ran.ok(&[]);
+    ran.ok();
     commit(&world, "", "three.txt");
     assert_eq!(shown(&world, "alice"), Value::Null);
 }
@@ -135,12 +129,12 @@ fn the_session_of_a_worktree_is_the_default_committer() {
 #[test]
 fn the_commits_of_a_rebase_are_not_new() {
     // P152
-    let world = hooked(&["alice"]);
-    git(world.path(), &["checkout", "-q", "-b", "feature"]);
+    let world = hooked("alice");
+    git(world.path(), "checkout -q -b feature");
     commit(&world, "alice", "one.txt");
-    git(world.path(), &["checkout", "-q", "main"]);
+    git(world.path(), "checkout -q main");
     commit(&world, "alice", "two.txt");
-    git(world.path(), &["checkout", "-q", "feature"]);
+    git(world.path(), "checkout -q feature");
     let recorded = || {
         world
             .items("list --type status")
@@ -150,7 +144,7 @@ fn the_commits_of_a_rebase_are_not_new() {
     // The hook lets another process deliver its report.
     let both_are_there = || world.run("who").code == 0 && recorded() == 2;
     world.wait("both commits are recorded", both_are_there);
-    let output = git_as(&world, world.path(), "alice", &["rebase", "-q", "main"]);
+    let output = git_as(&world, world.path(), "alice", "rebase -q main");
     assert!(output.status.success(), "{output:?}");
     assert!(both_are_there());
     assert_eq!(world.names("outbox/alice"), [""; 0], "no report waits");
@@ -159,27 +153,21 @@ fn the_commits_of_a_rebase_are_not_new() {
 #[test]
 fn a_name_in_the_subject_line_informs_who_without_any_hook() {
     // P153
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     file(world.path(), "one.txt", "");
-    git(world.path(), &["add", "."]);
-    git(world.path(), &["commit", "-q", "-m", "[alice] one"]);
+    git(world.path(), "add .");
+    git(world.path(), "commit -q -m '[alice] one'");
     let first = head(&world);
-    git(world.path(), &["checkout", "-q", "-b", "other"]);
+    git(world.path(), "checkout -q -b other");
     git(
         world.path(),
-        &[
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            "[carol] by nobody registered",
-        ],
+        "commit -q --allow-empty -m '[carol] by nobody registered'",
     );
     git(
         world.path(),
-        &["commit", "-q", "--allow-empty", "-m", "alice: no brackets"],
+        "commit -q --allow-empty -m 'alice: no brackets'",
     );
-    git(world.path(), &["checkout", "-q", "main"]);
+    git(world.path(), "checkout -q main");
     assert_eq!(
         (shown(&world, "alice")["id"].clone(), shown(&world, "bob")),
         (json!(first), Value::Null)
@@ -201,11 +189,8 @@ fn a_name_in_the_subject_line_informs_who_without_any_hook() {
 #[test]
 fn who_ignores_a_missing_failing_or_hanging_git() {
     // P153
-    let world = project(&["alice"]);
-    git(
-        world.path(),
-        &["commit", "-q", "--allow-empty", "-m", "[alice] one"],
-    );
+    let world = project("alice");
+    git(world.path(), "commit -q --allow-empty -m '[alice] one'");
     for git in [
         "",
         "exit 1",
@@ -221,7 +206,7 @@ fn who_ignores_a_missing_failing_or_hanging_git() {
             );
         }
         let ran = world.run_env("who", "PATH", bin.path());
-        let said = ran.ok(&["who"]);
+        let said = ran.ok();
         assert!(
             said.contains("alice") && !said.contains("commit"),
             "{git}: {said}"
@@ -239,11 +224,11 @@ fn a_commit_in_another_repository_names_it() {
         .run_with(&["install", "git", "--command", &program()], |command| {
             command.current_dir(&web);
         })
-        .ok(&[]);
+        .ok();
     file(&web, "one.txt", "");
-    git(&web, &["add", "."]);
+    git(&web, "add .");
     assert!(
-        git_as(&world, &web, "alice", &["commit", "-q", "-m", "one"])
+        git_as(&world, &web, "alice", "commit -q -m one")
             .status
             .success()
     );

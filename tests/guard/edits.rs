@@ -79,7 +79,7 @@ fn reason(client: &str, event: &str, said: &str) -> String {
 fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_owner_and_reason() {
     // P157
     for (client, event, path) in EDITS {
-        let world = project(&["alice", "bob"]);
+        let world = project("alice bob");
         claim(
             &world,
             "bob",
@@ -100,7 +100,7 @@ fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_
             "the owner"
         );
     }
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     claim(&world, "bob", json!({"claims": ["./**"]}));
     for (client, event) in [
         ("claude", "PreToolUse-Bash"),
@@ -118,7 +118,7 @@ fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_
 #[test]
 fn a_free_file_and_a_file_outside_any_repository_pass_silently() {
     // P157
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     claim(&world, "bob", json!({"claims": ["docs"]}));
     let outside = tempfile::tempdir().expect("a directory");
     for (client, event, _) in EDITS {
@@ -133,7 +133,7 @@ fn a_free_file_and_a_file_outside_any_repository_pass_silently() {
 #[test]
 fn a_sub_agent_edits_for_its_session() {
     // P157
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     let at = world.path().to_str().expect("plain");
     let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at);
@@ -154,7 +154,7 @@ fn a_sub_agent_edits_for_its_session() {
 #[test]
 fn the_same_file_is_found_in_a_worktree_and_behind_a_link() {
     // P157
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     file(world.path(), "real/a.txt", "");
     std::os::unix::fs::symlink("real", world.path().join("src")).expect("a link");
     claim(&world, "bob", json!({"claims": ["real/a.txt"]}));
@@ -163,9 +163,9 @@ fn the_same_file_is_found_in_a_worktree_and_behind_a_link() {
         "",
         &edit(&world, "alice", "claude", "PreToolUse-Edit"),
     );
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
-    super::git(world.path(), &["worktree", "add", "-q", "linked"]);
+    super::git(world.path(), "worktree add -q linked");
     reason(
         "claude",
         "",
@@ -182,7 +182,7 @@ fn the_same_file_is_found_in_a_worktree_and_behind_a_link() {
 #[test]
 fn an_unidentified_session_is_warned_once_and_passes() {
     // P157
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     claim(
         &world,
         "bob",
@@ -209,11 +209,11 @@ fn an_unidentified_session_is_warned_once_and_passes() {
 #[test]
 fn a_second_session_under_one_name_is_nobody() {
     // P157
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     // The recorded session differs from the session that holds bob.
     let joined = world.run_with("join bob --session other", |_| {});
-    joined.ok(&[]);
+    joined.ok();
     assert_contains!(
         edit(&world, "bob", "claude", "PreToolUse-Edit"),
         "belongs to bob",
@@ -224,7 +224,7 @@ fn a_second_session_under_one_name_is_nobody() {
 #[test]
 fn the_setting_and_the_variable_switch_it_off() {
     // P157
-    let world = project(&["alice", "bob"]).settings("guard = \"warn\"\n");
+    let world = project("alice bob").settings("guard = \"warn\"\n");
     claim(&world, "bob", json!({"claims": ["src"]}));
     assert_contains!(
         edit(&world, "alice", "claude", "PreToolUse-Edit"),
@@ -253,7 +253,7 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
         ("registry.json", "{"),
         ("registry.json", r#"{"version": 99, "agents": []}"#),
     ] {
-        let world = project(&["alice", "bob"]);
+        let world = project("alice bob");
         claim(&world, "bob", json!({"claims": ["src"]}));
         world.write(damage.0, damage.1);
         for _ in 0..2 {
@@ -306,7 +306,7 @@ fn notice(world: &World, agent: &str) -> String {
 #[test]
 fn two_agents_that_edit_one_file_within_30_seconds_are_notified_once_an_hour() {
     // P158
-    let world = project(&["alice", "bob", "carol"]);
+    let world = project("alice bob carol");
     assert_eq!(edit_file(&world, "alice", "10:00:00", "src/a.rs"), "");
     assert_eq!(
         edit_file(&world, "bob", "10:00:05", "src/b.rs"),
@@ -337,7 +337,7 @@ fn two_agents_that_edit_one_file_within_30_seconds_are_notified_once_an_hour() {
 #[test]
 fn a_claimed_file_needs_no_notice() {
     // P158
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     assert_eq!(edit_file(&world, "bob", "10:00:00", "src/a.rs"), "");
     let said = edit_file(&world, "alice", "10:00:05", "src/a.rs");
@@ -371,7 +371,7 @@ fn a_hard_link_to_another_agents_file_is_that_file() {
         "SRC/deep",
         "./**",
     ] {
-        let world = project(&["alice", "bob"]);
+        let world = project("alice bob");
         let real = file(world.path(), "src/deep/a.txt", "x");
         let outside =
             tempfile::tempdir_in(world.path().parent().expect("a directory")).expect("a directory");
@@ -402,7 +402,7 @@ fn a_hard_link_to_another_agents_file_is_that_file() {
 #[test]
 fn other_spellings_of_a_path_are_the_same_file() {
     // P157
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     file(world.path(), "src/a.txt", "x");
     file(world.path(), "docs/b.txt", "x");
     std::os::unix::fs::symlink(world.path(), world.path().join("docs/top")).expect("a link");
@@ -427,7 +427,7 @@ fn a_bind_mount_of_another_agents_directory_is_that_directory() {
     if !may.is_ok_and(|output| output.status.success()) {
         return;
     }
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     file(world.path(), "src/deep/a.txt", "x");
     let outside = tempfile::tempdir().expect("a directory");
     claim(&world, "bob", json!({"claims": ["src/**"]}));

@@ -9,15 +9,15 @@ mod staged;
 mod trials;
 
 use crate::files;
-use crate::world::{World, lossy};
+use crate::world::{Words, World, lossy};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A git command in a directory, without the tester's settings and identity.
-pub(crate) fn git_command(at: &Path, args: &[&str]) -> Command {
+pub(crate) fn git_command(at: &Path, args: &(impl Words + ?Sized)) -> Command {
     let mut git = Command::new("git");
-    git.args(args).current_dir(at);
+    git.args(args.words()).current_dir(at);
     let inherited = std::env::vars().filter(|(name, _)| name.starts_with("GIT_"));
     inherited.for_each(|(name, _)| {
         git.env_remove(name);
@@ -34,11 +34,12 @@ pub(crate) fn git_command(at: &Path, args: &[&str]) -> Command {
 
 /// Runs git, which must succeed, and returns its output.
 #[track_caller]
-pub(crate) fn git(at: &Path, args: &[&str]) -> String {
+pub(crate) fn git(at: &Path, args: &(impl Words + ?Sized)) -> String {
     let output = git_command(at, args).output().expect("git runs");
     assert!(
         output.status.success(),
-        "git {args:?}: {}",
+        "git {:?}: {}",
+        args.words(),
         lossy(&output.stderr)
     );
     lossy(&output.stdout)
@@ -55,18 +56,18 @@ pub(crate) fn file(at: &Path, name: &str, text: &str) -> PathBuf {
 /// Makes a repository with one commit.
 pub(crate) fn repository(at: &Path) {
     files::make_dir(at);
-    git(at, &["init", "-q", "-b", "main"]);
+    git(at, "init -q -b main");
     file(at, "README", "a project\n");
-    git(at, &["add", "README"]);
-    git(at, &["commit", "-q", "-m", "Begin"]);
+    git(at, "add README");
+    git(at, "commit -q -m Begin");
 }
 
 /// A repository with a room in it.
-pub(crate) fn project(agents: &[&str]) -> World {
+pub(crate) fn project(agents: &(impl Words + ?Sized)) -> World {
     let world = World::empty();
     repository(world.path());
     world.ok("init");
-    world.ok(&[&["agent", "add"], agents].concat());
+    world.ok(&[vec!["agent", "add"], agents.words()].concat());
     world
 }
 
@@ -79,14 +80,24 @@ pub(crate) fn program() -> String {
 }
 
 /// Runs git as an agent, with the world's consent; without a name, as an unidentified committer.
-pub(crate) fn git_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Output {
+pub(crate) fn git_as(
+    world: &World,
+    at: &Path,
+    agent: &str,
+    args: &(impl Words + ?Sized),
+) -> Output {
     git_command_as(world, at, agent, args)
         .output()
         .expect("git runs")
 }
 
 /// As [`git_as`], not yet run.
-pub(crate) fn git_command_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Command {
+pub(crate) fn git_command_as(
+    world: &World,
+    at: &Path,
+    agent: &str,
+    args: &(impl Words + ?Sized),
+) -> Command {
     let mut git = git_command(at, args);
     let ours = world.bare("");
     for (name, value) in ours.get_envs() {

@@ -3,7 +3,7 @@
 use super::commits::hooked;
 use super::{claim, file, git, git_command_as};
 use crate::files;
-use crate::world::{World, lossy};
+use crate::world::{Words, World, lossy};
 use serde_json::json;
 use std::process::Output;
 
@@ -17,7 +17,7 @@ impl Forked {
     /// Bob changes `src/a.rs` on both branches in lines that conflict, `src/top.rs` on `side` and `src/mix.rs` on both in
     /// lines that do not conflict.
     fn new() -> Forked {
-        let world = hooked(&["alice", "bob"]);
+        let world = hooked("alice bob");
         let forked = Forked { world };
         let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n{last}\n");
         let put = |a: &str, mix: &str, top: &str| {
@@ -25,24 +25,19 @@ impl Forked {
             file(forked.world.path(), "src/mix.rs", mix);
             file(forked.world.path(), "src/top.rs", top);
             file(forked.world.path(), "src/rest.rs", "rest");
-            assert!(forked.git("bob", &["add", "-A"]).status.success());
-            assert!(
-                forked
-                    .git("bob", &["commit", "-q", "-m", "work"])
-                    .status
-                    .success()
-            );
+            assert!(forked.git("bob", "add -A").status.success());
+            assert!(forked.git("bob", "commit -q -m work").status.success());
         };
         put("base", &lines("1", "9"), "base");
-        git(forked.world.path(), &["checkout", "-q", "-b", "side"]);
+        git(forked.world.path(), "checkout -q -b side");
         put("side", &lines("side", "9"), "side");
-        git(forked.world.path(), &["checkout", "-q", "main"]);
+        git(forked.world.path(), "checkout -q main");
         put("main", &lines("1", "main"), "base");
         claim(&forked.world, "bob", json!({"claims": ["src"]}));
         forked
     }
 
-    fn git(&self, agent: &str, args: &[&str]) -> Output {
+    fn git(&self, agent: &str, args: &(impl Words + ?Sized)) -> Output {
         let mut command = git_command_as(&self.world, self.world.path(), agent, args);
         command
             .env("GIT_EDITOR", "true")
@@ -54,8 +49,8 @@ impl Forked {
     /// output.
     fn commit(&self, name: &str, text: &str) -> (bool, String) {
         file(self.world.path(), name, text);
-        git(self.world.path(), &["add", "-A"]);
-        let output = self.git("alice", &["commit", "-q", "--no-edit", "-m", "alice"]);
+        git(self.world.path(), "add -A");
+        let output = self.git("alice", "commit -q --no-edit -m alice");
         (output.status.success(), lossy(&output.stderr))
     }
 
@@ -111,10 +106,7 @@ fn files_in_the_git_directory_that_are_no_operation_turn_nothing_off() {
         }
     }
     // A real commit explains only its own changes.
-    git(
-        forked.world.path(),
-        &["update-ref", "CHERRY_PICK_HEAD", "side"],
-    );
+    git(forked.world.path(), "update-ref CHERRY_PICK_HEAD side");
     let (done, said) = forked.commit("src/rest.rs", "edited");
     assert!(
         !done && said.contains("src/rest.rs belongs to bob"),
@@ -128,10 +120,10 @@ fn after_a_bypass_during_a_made_up_operation_the_owner_is_notified() {
     let forked = Forked::new();
     files::make_dir(forked.world.path().join(".git/rebase-merge"));
     file(forked.world.path(), "src/a.rs", "x");
-    git(forked.world.path(), &["add", "-A"]);
+    git(forked.world.path(), "add -A");
     assert!(
         forked
-            .git("alice", &["commit", "-q", "--no-verify", "-m", "x"])
+            .git("alice", "commit -q --no-verify -m x")
             .status
             .success()
     );
@@ -142,13 +134,10 @@ fn after_a_bypass_during_a_made_up_operation_the_owner_is_notified() {
 fn a_merge_of_committed_work_passes_and_an_edit_that_is_added_to_it_is_stopped() {
     // P154
     let forked = Forked::new();
-    git(
-        forked.world.path(),
-        &["checkout", "-q", "-b", "work", "HEAD~1"],
-    );
+    git(forked.world.path(), "checkout -q -b work HEAD~1");
     assert!(
         forked
-            .git("alice", &["merge", "-q", "--no-commit", "--no-ff", "side"])
+            .git("alice", "merge -q --no-commit --no-ff side")
             .status
             .success()
     );
@@ -157,19 +146,13 @@ fn a_merge_of_committed_work_passes_and_an_edit_that_is_added_to_it_is_stopped()
         !done && said.contains("src/rest.rs belongs to bob") && !said.contains("src/a.rs"),
         "{said}"
     );
-    git(
-        forked.world.path(),
-        &["checkout", "HEAD", "--", "src/rest.rs"],
-    );
+    git(forked.world.path(), "checkout HEAD -- src/rest.rs");
     let (done, said) = forked.commit("src/top.rs", "edited");
     assert!(
         !done && said.contains("src/top.rs belongs to bob"),
         "a file that the merge brings: {said}"
     );
-    git(
-        forked.world.path(),
-        &["checkout", "side", "--", "src/top.rs"],
-    );
+    git(forked.world.path(), "checkout side -- src/top.rs");
     let (done, said) = forked.commit("free.txt", "x");
     assert!(done && !said.contains("belongs to bob"), "{said}");
 }
@@ -192,18 +175,15 @@ fn a_conflict_is_resolved_and_the_owner_is_notified() {
         );
         file(forked.world.path(), "src/a.rs", "resolved");
         file(forked.world.path(), "src/rest.rs", "edited");
-        git(forked.world.path(), &["add", "-A"]);
-        let commit = forked.git("alice", &["commit", "-q", "-m", "x"]);
+        git(forked.world.path(), "add -A");
+        let commit = forked.git("alice", "commit -q -m x");
         let said = lossy(&commit.stderr);
         assert!(
             !commit.status.success() && said.contains("src/rest.rs belongs to bob"),
             "{begin:?}: {said}"
         );
-        git(
-            forked.world.path(),
-            &["checkout", "HEAD", "--", "src/rest.rs"],
-        );
-        let commit = forked.git("alice", &["commit", "-q", "--no-edit", "-m", "x"]);
+        git(forked.world.path(), "checkout HEAD -- src/rest.rs");
+        let commit = forked.git("alice", "commit -q --no-edit -m x");
         let said = lossy(&commit.stderr);
         assert!(
             commit.status.success() && said.contains("this commit changes files of other agents"),
@@ -223,7 +203,7 @@ fn the_owner_is_notified_of_a_revert_of_its_work() {
     let forked = Forked::new();
     assert!(
         forked
-            .git("alice", &["revert", "--no-edit", "HEAD"])
+            .git("alice", "revert --no-edit HEAD")
             .status
             .success()
     );
@@ -242,28 +222,28 @@ fn every_way_to_a_commit_of_another_agents_file_is_stopped() {
             !output.status.success() && said.contains("belongs to bob"),
             "{args:?}: {said}"
         );
-        git(top, &["reset", "-q", "--hard"]);
+        git(top, "reset -q --hard");
     };
     file(top, "src/rest.rs", "edited");
-    let patch = git(top, &["diff"]);
+    let patch = git(top, "diff");
     commit(&["commit", "-q", "-a", "-m", "x"]);
     file(top, "src/rest.rs", "edited");
     commit(&["commit", "-q", "--amend", "-a", "--no-edit"]);
     file(top, "src/rest.rs", "edited");
     commit(&["commit", "-q", "-m", "x", "--", "src/rest.rs"]);
     file(top, "src/rest.rs", "edited");
-    git(top, &["stash", "-q"]);
-    git(top, &["stash", "pop", "-q", "--index"]);
+    git(top, "stash -q");
+    git(top, "stash pop -q --index");
     commit(&["commit", "-q", "-a", "-m", "x"]);
     let outside = tempfile::tempdir().expect("a directory");
     let patch = file(outside.path(), "x.patch", &patch);
     git(top, &["apply", "--index", patch.to_str().expect("plain")]);
     commit(&["commit", "-q", "-m", "x"]);
-    git(top, &["mv", "src/rest.rs", "elsewhere.rs"]);
+    git(top, "mv src/rest.rs elsewhere.rs");
     commit(&["commit", "-q", "-m", "x"]);
-    git(top, &["rm", "-q", "src/rest.rs"]);
+    git(top, "rm -q src/rest.rs");
     commit(&["commit", "-q", "-m", "x"]);
-    git(top, &["merge", "-q", "--squash", "-X", "theirs", "side"]);
+    git(top, "merge -q --squash -X theirs side");
     commit(&["commit", "-q", "-m", "x"]);
 }
 
@@ -272,12 +252,7 @@ fn the_owner_is_notified_when_a_person_commits_its_file() {
     // P155
     let forked = Forked::new();
     file(forked.world.path(), "src/rest.rs", "edited");
-    git(forked.world.path(), &["add", "-A"]);
-    assert!(
-        forked
-            .git("human", &["commit", "-q", "-m", "x"])
-            .status
-            .success()
-    );
+    git(forked.world.path(), "add -A");
+    assert!(forked.git("human", "commit -q -m x").status.success());
     assert_eq!(forked.notified(0), ["src/rest.rs"]);
 }

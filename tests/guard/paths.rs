@@ -33,7 +33,7 @@ fn names(world: &World, file: &Path) -> Vec<String> {
 #[test]
 fn a_path_is_relative_to_its_repository_wherever_it_is_named() {
     // P150
-    let world = project(&["alice"]);
+    let world = project("alice");
     let top = world.path();
     file(top, "src/auth/login.rs", "");
     for (from, word, meaning) in [
@@ -63,7 +63,7 @@ fn a_path_is_relative_to_its_repository_wherever_it_is_named() {
 #[test]
 fn the_same_path_in_two_worktrees_is_the_same_subject() {
     // P150
-    let world = project(&["alice"]);
+    let world = project("alice");
     let elsewhere = tempfile::tempdir().expect("a directory");
     let linked = elsewhere.path().join("feature");
     git(
@@ -94,7 +94,7 @@ fn worktrees_beside_a_bare_repository_belong_to_the_room_above_them() {
     files::write(world.path().join(".git"), "gitdir: ./.bare\n");
     git(
         &world.path().join(".bare"),
-        &["worktree", "add", "-q", "../feature", "main"],
+        "worktree add -q ../feature main",
     );
     assert_eq!(
         meant(&world, &world.path().join("feature"), "README"),
@@ -151,7 +151,7 @@ fn the_name_of_the_rooms_own_repository_may_be_written() {
 #[test]
 fn a_file_of_a_submodule_has_its_path_in_both_repositories() {
     // P150
-    let world = project(&["alice"]);
+    let world = project("alice");
     let library = tempfile::tempdir().expect("a directory");
     repository(library.path());
     let from = library.path().to_str().expect("plain");
@@ -180,7 +180,7 @@ fn a_file_of_a_submodule_has_its_path_in_both_repositories() {
 #[test]
 fn a_claim_of_a_link_or_of_its_target_covers_the_file() {
     // P150
-    let world = project(&["alice"]);
+    let world = project("alice");
     file(world.path(), "releases/2/app.rs", "");
     symlink("releases/2", world.path().join("current")).expect("a link");
     symlink("releases/2/app.rs", world.path().join("app")).expect("a link");
@@ -205,7 +205,7 @@ fn a_claim_of_a_link_or_of_its_target_covers_the_file() {
 #[test]
 fn a_file_name_that_looks_like_a_pattern_means_that_file() {
     // P150
-    let world = project(&["alice"]);
+    let world = project("alice");
     for name in [
         "app/[id]/page.tsx",
         "app/[...all]/x",

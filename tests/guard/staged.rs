@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Commits the staged files as an agent. Returns the success of git, and the output.
 fn commit(world: &World, at: &Path, agent: &str) -> (bool, String) {
-    let output = git_as(world, at, agent, &["commit", "-q", "-m", "work"]);
+    let output = git_as(world, at, agent, "commit -q -m work");
     (output.status.success(), lossy(&output.stderr))
 }
 
@@ -20,18 +20,18 @@ fn change(world: &World, agent: &str, name: &str) -> (bool, String) {
         name,
         &format!("{agent} {}", uuid::Uuid::now_v7()),
     );
-    git(world.path(), &["add", "-A"]);
+    git(world.path(), "add -A");
     commit(world, world.path(), agent)
 }
 
 fn unstage(world: &World) {
-    git(world.path(), &["reset", "-q", "--hard"]);
+    git(world.path(), "reset -q --hard");
 }
 
 #[test]
 fn a_commit_of_another_agents_file_is_stopped_with_owner_reason_time_and_what_to_do() {
     // P154
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     claim(
         &world,
         "bob",
@@ -67,7 +67,7 @@ fn a_commit_of_another_agents_file_is_stopped_with_owner_reason_time_and_what_to
 #[test]
 fn both_sides_of_a_rename_and_a_deletion_count() {
     // P154
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     for name in ["old/a.txt", "old/b.txt", "free.txt"] {
         assert!(change(&world, "", name).0);
     }
@@ -86,7 +86,7 @@ fn both_sides_of_a_rename_and_a_deletion_count() {
 #[test]
 fn the_person_and_an_unidentified_committer_are_warned_and_pass() {
     // P154
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     for who in ["", "human", "carol"] {
         let (done, said) = change(&world, who, "src/a.rs");
@@ -110,7 +110,7 @@ fn the_person_and_an_unidentified_committer_are_warned_and_pass() {
 fn the_setting_warns_or_is_silent() {
     // P154
     for (guard, warns) in [("warn", true), ("off", false)] {
-        let world = hooked(&["alice", "bob"]).settings(&format!("guard = \"{guard}\"\n"));
+        let world = hooked("alice bob").settings(&format!("guard = \"{guard}\"\n"));
         claim(&world, "bob", json!({"claims": ["src"]}));
         let (done, said) = change(&world, "alice", "src/a.rs");
         assert_eq!(
@@ -126,15 +126,15 @@ fn the_setting_warns_or_is_silent() {
 #[test]
 fn a_bypass_passes_and_the_owner_is_notified() {
     // P155
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     file(world.path(), "src/a.rs", "x");
-    git(world.path(), &["add", "-A"]);
+    git(world.path(), "add -A");
     let output = git_as(
         &world,
         world.path(),
         "alice",
-        &["commit", "-q", "--no-verify", "-m", "work"],
+        "commit -q --no-verify -m work",
     );
     assert!(output.status.success(), "{output:?}");
     world.wait("bob hears of it", || {
@@ -156,13 +156,8 @@ fn a_bypass_passes_and_the_owner_is_notified() {
         "#!/bin/sh\necho own >&2\n",
     );
     file(world.path(), "src/b.rs", "x");
-    git(world.path(), &["add", "-A"]);
-    let mut output = super::git_command_as(
-        &world,
-        world.path(),
-        "alice",
-        &["commit", "-q", "-m", "work"],
-    );
+    git(world.path(), "add -A");
+    let mut output = super::git_command_as(&world, world.path(), "alice", "commit -q -m work");
     let output = output
         .env("MAILBAG_GUARD", "off")
         .output()
@@ -185,17 +180,17 @@ fn a_bypass_passes_and_the_owner_is_notified() {
 #[test]
 fn merges_rebases_cherry_picks_and_reverts_pass() {
     // P154
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     let run = |args: &[&str]| {
         let mut git = super::git_command_as(&world, world.path(), "alice", args);
         git.env("GIT_EDITOR", "true").output().expect("git runs")
     };
     assert!(change(&world, "bob", "src/a.rs").0);
-    git(world.path(), &["checkout", "-q", "-b", "side"]);
+    git(world.path(), "checkout -q -b side");
     assert!(change(&world, "bob", "src/a.rs").0);
-    git(world.path(), &["checkout", "-q", "main"]);
+    git(world.path(), "checkout -q main");
     assert!(change(&world, "bob", "src/a.rs").0);
-    git(world.path(), &["branch", "topic"]);
+    git(world.path(), "branch topic");
     claim(&world, "bob", json!({"claims": ["src"]}));
     for (branch, begin, end) in [
         (
@@ -216,24 +211,24 @@ fn merges_rebases_cherry_picks_and_reverts_pass() {
         ),
     ] {
         git(world.path(), &["checkout", "-q", branch]);
-        let before = git(world.path(), &["rev-parse", "HEAD"]);
+        let before = git(world.path(), "rev-parse HEAD");
         let _ = run(begin);
         file(world.path(), "src/a.rs", &format!("resolved {begin:?}"));
-        git(world.path(), &["add", "-A"]);
+        git(world.path(), "add -A");
         let output = run(end);
         assert!(
             output.status.success(),
             "{begin:?}: {}",
             lossy(&output.stderr)
         );
-        assert_ne!(git(world.path(), &["rev-parse", "HEAD"]), before);
+        assert_ne!(git(world.path(), "rev-parse HEAD"), before);
     }
 }
 
 #[test]
 fn a_claim_counts_in_every_worktree_and_in_a_submodule() {
     // P154
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     let library = tempfile::tempdir().expect("a directory");
     super::repository(library.path());
     let url = library.path().to_str().expect("plain");
@@ -249,20 +244,20 @@ fn a_claim_counts_in_every_worktree_and_in_a_submodule() {
             "vendor/lib",
         ],
     );
-    git(world.path(), &["worktree", "add", "-q", "../linked"]);
+    git(world.path(), "worktree add -q ../linked");
     let linked = world.path().parent().expect("a directory").join("linked");
     let _gone = Remove(linked.clone());
     claim(&world, "bob", json!({"claims": ["src", "vendor/**"]}));
     file(&linked, "src/a.rs", "x");
-    git(&linked, &["add", "-A"]);
+    git(&linked, "add -A");
     assert!(!commit(&world, &linked, "alice").0, "a linked worktree");
     let module = world.path().join("vendor/lib");
     let ran = world.run_with(&["install", "git", "--command", &program()], |command| {
         command.current_dir(&module);
     });
-    ran.ok(&[]);
+    ran.ok();
     file(&module, "new file", "x");
-    git(&module, &["add", "-A"]);
+    git(&module, "add -A");
     let (done, said) = commit(&world, &module, "alice");
     assert!(
         !done && said.contains("vendor/lib/new file belongs to bob (claim vendor/**"),
@@ -290,7 +285,7 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
             ("registry.json", r#"{"version": 99, "agents": []}"#),
         ),
     ] {
-        let world = hooked(&["alice", "bob"]);
+        let world = hooked("alice bob");
         claim(&world, "bob", json!({"claims": ["src"]}));
         world.write(damage.0, damage.1);
         for file in ["src/a.rs", "src/b.rs"] {
@@ -308,7 +303,7 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
 #[test]
 fn without_a_room_the_hooks_are_silent() {
     // P156
-    let world = hooked(&["alice"]);
+    let world = hooked("alice");
     files::remove_dir(world.room(""));
     assert_eq!(change(&world, "alice", "src/a.rs"), (true, String::new()));
 }
@@ -316,7 +311,7 @@ fn without_a_room_the_hooks_are_silent() {
 #[test]
 fn a_log_that_cannot_be_read_passes() {
     // P156
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     for name in std::fs::read_dir(world.room("log"))
         .expect("the log")
@@ -332,7 +327,7 @@ fn a_log_that_cannot_be_read_passes() {
 #[test]
 fn a_damaged_claims_file_does_not_matter() {
     // P156
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     files::write(world.room("claims.json"), "{\"claims\": 7}");
     assert!(!change(&world, "alice", "src/a.rs").0, "the log says it");

@@ -10,10 +10,10 @@ use std::process::{Command, Output};
 
 /// A repository with hooks, with bob as the owner of `src`, and one of his files staged.
 fn staged() -> World {
-    let world = hooked(&["alice", "bob"]);
+    let world = hooked("alice bob");
     claim(&world, "bob", json!({"claims": ["src"]}));
     file(world.path(), "src/a.rs", "x");
-    git(world.path(), &["add", "-A"]);
+    git(world.path(), "add -A");
     world
 }
 
@@ -23,7 +23,7 @@ fn script(world: &World, text: &str) -> Output {
     let input = recorded("claude", "PreToolUse-Edit")
         .replace("/home/dev/project", at)
         .replace("a.txt", "a.rs");
-    let mut git = git_command_as(world, world.path(), "alice", &[]);
+    let mut git = git_command_as(world, world.path(), "alice", "");
     let mut shell = Command::new("unshare");
     shell
         .args(["-m", "sh", "-c", text])
@@ -85,12 +85,7 @@ fn in_another_users_room_the_hooks_are_silent() {
         output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
         "{output:?}"
     );
-    let output = git_as(
-        &world,
-        world.path(),
-        "alice",
-        &["commit", "-q", "-m", "work"],
-    );
+    let output = git_as(&world, world.path(), "alice", "commit -q -m work");
     assert!(
         output.status.success() && output.stderr.is_empty(),
         "{output:?}"
@@ -146,7 +141,7 @@ fn in_a_sandbox_an_unknown_owner_is_reported_each_time() {
 #[test]
 fn a_thousand_claims_are_judged() {
     // P154, P157
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     let batch = |n: usize| {
         (0..100)
             .map(move |k| format!("src/part{n}/module{k}/**"))

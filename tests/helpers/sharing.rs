@@ -25,10 +25,7 @@ fn a_content_is_shared_under_a_category_and_a_file_name(tongue: Tongue) {
     assert_eq!(shared[0], "research/ports.md");
     assert_eq!(town.text("context/research/ports.md"), content);
     let mail = town.wait_for_mail("bob", 1).remove(0);
-    assert_eq!(
-        (&mail["subject"], &mail["attachments"][0]["sha256"]),
-        (&json!("research: ports.md"), &json!(shared[1]))
-    );
+    assert_fields!(mail, subject: "research: ports.md", attachments.0.sha256: shared[1]);
     for name in ["../up.md", "..", ""] {
         let (fault, said) =
             tongue.fails(tongue.command(&town, "alice", &["artifact", "research", name, &source]));
@@ -55,18 +52,9 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
     for reader in ["bob", "carol"] {
         let mail = town.wait_for_mail(reader, 1).remove(0);
         let wanted = json!([{"path": first[0], "sha256": digest, "media_type": "text/markdown"}]);
-        assert_eq!(
-            (&mail["attachments"], &mail["id"]),
-            (&wanted, &json!(first[2]))
-        );
-        assert_eq!(
-            (&mail["type"], &mail["metadata"]),
-            (&json!("announcement"), &json!({"category": "research"}))
-        );
-        assert_eq!(
-            (&mail["subject"], &mail["body"]),
-            (&json!("research: no tes.md"), &json!("please \"read\""))
-        );
+        assert_fields!(mail, attachments: wanted, id: first[2]);
+        assert_fields!(mail, type: "announcement", metadata: json!({"category": "research"}));
+        assert_fields!(mail, subject: "research: no tes.md", body: "please \"read\"");
     }
     assert_eq!(share(&content, "")[0], "research/no tes.md");
     assert_eq!(share("other", "")[0], "research/no tes-2.md");
@@ -74,10 +62,7 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
     // It is as the program itself does it, which finds the same file there.
     let notes = file(&town, "no tes.md", &content);
     let by_program = town.json(&["share", &notes, "--category", "research", "--as", "alice"]);
-    assert_eq!(
-        (&by_program["already_shared"], &by_program["path"]),
-        (&json!(true), &json!(first[0]))
-    );
+    assert_fields!(by_program, already_shared: true, path: first[0]);
     let there = town.text("context/research/no tes.md");
     assert!(
         there == content

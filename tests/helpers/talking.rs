@@ -130,10 +130,7 @@ fn broadcast_reaches_a_whole_role_and_request_one_agent_of_it(tongue: Tongue) {
     );
     for reader in ["bob", "carol"] {
         let mail = town.wait_for_mail(reader, 1).remove(0);
-        assert_eq!(
-            (&mail["body"], &mail["type"]),
-            (&json!("freeze at noon"), &json!("announcement"))
-        );
+        assert_fields!(mail, body: "freeze at noon", type: "announcement");
         assert_eq!(mail["subject"], "Freeze");
     }
     // One's own role, and without oneself.
@@ -168,10 +165,7 @@ fn broadcast_reaches_a_whole_role_and_request_one_agent_of_it(tongue: Tongue) {
         .expect("it starts");
     // Bob has less to read. He knows only files, and answers by number.
     let request = town.wait_for_mail("bob", 2).remove(1);
-    assert_eq!(
-        (&request["requires_response"], &request["type"]),
-        (&json!(true), &json!("request"))
-    );
+    assert_fields!(request, requires_response: true, type: "request");
     assert_eq!(request["subject"], "Help");
     town.mail(
         "bob",
@@ -256,10 +250,7 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
             .success()
     );
     let mail = town.wait_for_mail("bob", 1).remove(0);
-    assert_eq!(
-        (&mail["from"], &mail["metadata"]),
-        (&json!("alice"), &json!({"session_id": "s\"7"}))
-    );
+    assert_fields!(mail, from: "alice", metadata: json!({"session_id": "s\"7"}));
 
     let elsewhere = tempfile::tempdir().expect("a directory");
     for variable in ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"] {

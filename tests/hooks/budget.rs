@@ -20,9 +20,9 @@ fn messages_that_say_the_same_are_one_line() {
     // P84
     let world = room();
     let sent: Vec<u64> = (0..5)
-        .map(|_| mail(&world, "still at it", &["--type", "status"]))
+        .map(|_| mail(&world, "still at it", "--type status"))
         .collect();
-    mail(&world, "another thing", &[]);
+    mail(&world, "another thing", "");
     let told = fire(&world, "claude", "UserPromptSubmit");
     let line = format!("5 × status from bob, “still at it”, newest #{}", sent[4]);
     assert!(
@@ -36,7 +36,7 @@ fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
     // P84
     let world = room().settings("budget.announcements = 2\n");
     for n in 1..=3 {
-        mail(&world, &format!("note {n}"), &[]);
+        mail(&world, &format!("note {n}"), "");
     }
     assert_contains!(
         fire_at(&world, "10:00", "UserPromptSubmit"),
@@ -44,21 +44,21 @@ fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
         "“note 2”",
         "and 1 more, from bob"
     );
-    mail(&world, "note 4", &[]);
+    mail(&world, "note 4", "");
     assert_eq!(fire_at(&world, "10:10", "PostToolBatch"), "");
     let told = fire_at(&world, "10:20", "Stop");
     assert!(
         told.contains("mailbag: 4 unread: 1 new, from bob") && !told.contains("note 4"),
         "{told}"
     );
-    mail(&world, "note 5", &[]);
+    mail(&world, "note 5", "");
     assert_contains!(fire_at(&world, "11:01", "PostToolBatch"), "“note 5”"; "a new window has begun");
 }
 
 #[test]
 fn a_budget_of_nothing_gives_digests_only() {
     let world = room().settings("budget.announcements = 0\n");
-    mail(&world, "note", &[]);
+    mail(&world, "note", "");
     assert_eq!(fire(&world, "claude", "PostToolBatch"), "");
     assert_contains!(
         fire(&world, "claude", "UserPromptSubmit"),

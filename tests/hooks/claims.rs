@@ -11,7 +11,7 @@ fn ok(world: &World, args: &(impl Words + ?Sized)) -> String {
 fn an_open_offer_comes_first_then_what_the_session_owns_and_waits_for() {
     // P142
     let world = room();
-    mail(&world, "hello", &[]);
+    mail(&world, "hello", "");
     ok(&world, "claim docs task:login --as alice");
     ok(&world, "claim src/auth/** web --as bob");
     ok(&world, "handoff alice src/auth/** --as bob");

@@ -17,7 +17,7 @@ fn hint(seq: u64) -> String {
 
 /// The announcement of one new message to alice.
 fn news(world: &World, event: &str) -> String {
-    let seq = mail(world, event, &[]);
+    let seq = mail(world, event, "");
     let unread = world.inbox("alice").len();
     format!("mailbag: {unread} unread, 1 new: message from bob, “{event}”, #{seq}")
 }
@@ -42,7 +42,7 @@ fn gets_context(
     events: [&str; 2],
     context: fn(&str, &str) -> String,
 ) {
-    let seq = mail(world, "API shape?", &["--type", "question"]);
+    let seq = mail(world, "API shape?", "--type question");
     let told = format!(
         "mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}",
         hint(seq)
@@ -160,7 +160,7 @@ fn kimi_cli_gets_a_message_at_a_prompt_a_denial_at_its_stop_and_silence_for_noth
             "SessionEnd-exit",
         ],
     );
-    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    let seq = mail(&world, "API shape?", "--type question");
     for event in ["SessionStart-startup", "SessionStart-resume"] {
         assert_eq!(
             fire(&world, "kimi", event),
@@ -176,7 +176,7 @@ fn kimi_cli_gets_a_message_at_a_prompt_a_denial_at_its_stop_and_silence_for_noth
         fire(&world, "kimi", "UserPromptSubmit"),
         format!("{{\"message\":\"{told}\"}}\n")
     );
-    let seq = mail(&world, "later", &[]);
+    let seq = mail(&world, "later", "");
     let told = format!("mailbag: 2 unread, 1 new: message from bob, “later”, #{seq}");
     let denial = format!(
         "{{\"hookSpecificOutput\":{{\"hookEventName\":\"Stop\",\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"{told}\"}}}}\n"
@@ -195,7 +195,7 @@ fn opencode_gets_a_text_for_its_plugin_and_silence_for_nothing() {
         "Stop",
     ] {
         assert_eq!(fire(&world, "opencode", event), "", "{event}");
-        let seq = mail(&world, event, &[]);
+        let seq = mail(&world, event, "");
         let unread = world.inbox("alice").len();
         let line = format!("message from bob, “{event}”, #{seq}");
         let told = match event {
@@ -210,7 +210,7 @@ fn opencode_gets_a_text_for_its_plugin_and_silence_for_nothing() {
         };
         assert_eq!(fire(&world, "opencode", event), text(&told), "{event}");
     }
-    mail(&world, "later", &[]);
+    mail(&world, "later", "");
     assert_eq!(fire(&world, "opencode", "Stop-again"), "");
     assert_eq!(fire(&world, "opencode", "SessionEnd"), "");
 }
@@ -230,7 +230,7 @@ fn claude_code_gets_context_and_silence_for_nothing() {
             "PreCompact",
         ],
     );
-    let seq = mail(&world, "API \"shape\"?", &["--type", "question"]);
+    let seq = mail(&world, "API \"shape\"?", "--type question");
     let line = format!("question from bob, “API \\\"shape\\\"?”, #{seq}");
     let start = format!(
         "mailbag: you are alice; 1 unread (from bob):\\n{line}{}",

@@ -39,7 +39,7 @@ fn of_another_process(world: &World) {
 #[test]
 fn a_session_that_begins_in_a_process_follows_the_one_that_was_there() {
     let world = room();
-    mail(&world, "hello", &[]);
+    mail(&world, "hello", "");
     // The tool server was started under the id of a session that never began, as when an older one is taken up again.
     world.ok("join alice --session s0 --client claude");
     told(&world, &of("s0", "UserPromptSubmit"));
@@ -59,7 +59,7 @@ fn a_session_that_begins_in_a_process_follows_the_one_that_was_there() {
 #[test]
 fn a_session_without_a_name_is_shown_once_how_to_join() {
     let world = room().settings("names = []\n");
-    mail(&world, "hello", &[]);
+    mail(&world, "hello", "");
     let how = told(&world, &of("s1", "SessionStart-startup"));
     // P429
     assert!(
@@ -104,7 +104,7 @@ fn the_name_of_a_directory_cannot_pass_for_the_hook_s_own_words() {
 fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
     // P82, P191
     let world = room();
-    mail(&world, "hello", &[]);
+    mail(&world, "hello", "");
     let first = run(
         &world,
         &["claude", "--as", "alice"],
@@ -156,7 +156,7 @@ fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
     let world = room();
     world.ok("join alice --session s1 --client claude");
     told(&world, &of("s1", "UserPromptSubmit"));
-    mail(&world, "hello", &[]);
+    mail(&world, "hello", "");
     told(&world, &of("s1", "SessionEnd-clear"));
     assert_contains!(
         told(&world, &of("s2", "SessionStart-clear")),
@@ -175,7 +175,7 @@ fn a_session_that_is_taken_up_again_has_its_name_again() {
     world.ok("join alice --session s1 --client claude");
     told(&world, &of("s1", "SessionEnd-other"));
     assert_contains!(told(&world, &of("s2", "SessionStart-startup")), "is alder"; "another is somebody else");
-    mail(&world, "meanwhile", &[]);
+    mail(&world, "meanwhile", "");
     assert_contains!(told(&world, &of("s1", "SessionStart-resume")), "meanwhile");
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
@@ -246,7 +246,7 @@ fn a_joined_name_takes_precedence_over_the_installed_name() {
     );
     world.ok("join bob --session s2 --client claude");
     world.send("alice", "bob", "for bob");
-    mail(&world, "for alice", &[]);
+    mail(&world, "for alice", "");
     let told = hook("s2", "UserPromptSubmit");
     assert!(
         told.contains("for bob") && !told.contains("for alice"),

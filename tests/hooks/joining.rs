@@ -10,7 +10,7 @@ fn a_session_that_joins_frees_its_unused_name() {
     // P192
     let world = room();
     told(&world, "s1", "SessionStart-startup");
-    let joined = in_session(&world, "s1", "join alice").ok(&["join"]);
+    let joined = in_session(&world, "s1", "join alice").ok();
     assert_eq!(
         joined,
         "this session is alice, and no longer alder; 0 unread messages\n"
@@ -27,7 +27,7 @@ fn a_session_that_joins_frees_its_unused_name() {
         Value::Null,
         "the name is free again"
     );
-    mail(&world, "for alice", &[]);
+    mail(&world, "for alice", "");
     assert_contains!(told(&world, "s1", "UserPromptSubmit"), "for alice");
     assert_contains!(
         told(&world, "s2", "SessionStart-startup"),
@@ -40,16 +40,12 @@ fn a_session_that_joins_takes_its_claims_and_the_mail_to_its_first_name_along() 
     // P192
     let world = room();
     told(&world, "s1", "SessionStart-startup");
-    in_session(&world, "s1", "claim src/**").ok(&["claim"]);
-    in_session(&world, "s1", "send bob 'which port?' --type question").ok(&["send"]);
+    in_session(&world, "s1", "claim src/**").ok();
+    in_session(&world, "s1", "send bob 'which port?' --type question").ok();
     world.wait("bob has it", || world.inbox("bob").len() == 1);
-    in_session(&world, "s1", "join carol --role tester").ok(&["join"]);
+    in_session(&world, "s1", "join carol --role tester").ok();
     let claims = world.json("claims");
-    assert_eq!(
-        (&claims["claims"][0]["owner"], &claims["offers"][0]),
-        (&json!("carol"), &Value::Null),
-        "{claims}"
-    );
+    assert_fields!(claims, claims.0.owner: "carol", offers.0: Value::Null);
     assert_eq!(world.read("registry.json")["aliases"]["alder"], "carol");
     let asked = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     world.ok(&["reply", &asked, "8080", "--as", "bob"]);
@@ -70,10 +66,10 @@ fn join_moves_unread_mail_waiting_claims_and_offers_of_the_first_name() {
         "wait.json",
         json!({"type": "claim", "claims": ["src/a"], "wait": true}),
     );
-    in_session(&world, "s1", "claim docs").ok(&["claim"]);
-    in_session(&world, "s1", "handoff bob docs").ok(&["handoff"]);
+    in_session(&world, "s1", "claim docs").ok();
+    in_session(&world, "s1", "handoff bob docs").ok();
     assert_contains!(
-        in_session(&world, "s1", "join alice").ok(&["join"]),
+        in_session(&world, "s1", "join alice").ok(),
         "no longer alder; 3 unread messages"
     );
     assert_eq!(
@@ -104,9 +100,9 @@ fn a_session_that_joins_beside_a_router_has_its_mail_when_the_command_ends() {
     let router = world.router("");
     world.send("bob", "alder", "hello");
     world.wait("alder has it", || world.inbox("alder").len() == 1);
-    in_session(&world, "s1", "claim docs").ok(&["claim"]);
+    in_session(&world, "s1", "claim docs").ok();
     assert_contains!(
-        in_session(&world, "s1", "join alice").ok(&["join"]),
+        in_session(&world, "s1", "join alice").ok(),
         "1 unread message"
     );
     assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
@@ -138,19 +134,19 @@ fn a_join_that_was_killed_is_completed_by_the_next_one() {
     // P192
     let world = room();
     told(&world, "s1", "SessionStart-startup");
-    in_session(&world, "s1", "claim src/**").ok(&["claim"]);
+    in_session(&world, "s1", "claim src/**").ok();
     // The lease as after a kill.
     let mut lease = world.read("sessions/alder.json");
     lease["agent"] = json!("alice");
     world.write("sessions/alice.json", lease.to_string());
     files::remove_file(world.room("sessions/alder.json"));
     assert_contains!(
-        in_session(&world, "s1", "join alice").ok(&["join"]),
+        in_session(&world, "s1", "join alice").ok(),
         "no longer alder"
     );
     assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
     assert_eq!(registered(&world, "alder"), Value::Null);
-    let again = in_session(&world, "s1", "join alice").ok(&["join"]);
+    let again = in_session(&world, "s1", "join alice").ok();
     assert!(!again.contains("no longer"), "{again}");
 }
 
@@ -183,9 +179,9 @@ fn an_agent_that_was_registered_keeps_its_mail_and_claims_when_its_session_joins
         &of("claude", "s1", "SessionStart-startup"),
     );
     assert!(hook.status.success());
-    in_session(&world, "s1", "claim src/**").ok(&["claim"]);
-    mail(&world, "for alice", &[]);
-    in_session(&world, "s1", "join bob").ok(&["join"]);
+    in_session(&world, "s1", "claim src/**").ok();
+    mail(&world, "for alice", "");
+    in_session(&world, "s1", "join bob").ok();
     assert_eq!(world.json("claims")["claims"][0]["owner"], "alice");
     assert_eq!(world.bodies("alice"), ["for alice"]);
     let text = run(
@@ -206,10 +202,10 @@ fn a_first_name_with_archived_files_still_gets_answers() {
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     let question = ["send", "bob", "which port?", "--type", "question"];
-    in_session(&world, "s1", &question).ok(&["send"]);
+    in_session(&world, "s1", &question).ok();
     world.ok("archive --older-than 0s --quiet");
     assert_eq!(world.names("sent/alder"), [""; 0]);
-    in_session(&world, "s1", "join alice").ok(&["join"]);
+    in_session(&world, "s1", "join alice").ok();
     assert_eq!(world.read("registry.json")["aliases"]["alder"], "alice");
     let asked = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     world.ok(&["reply", &asked, "8080", "--as", "bob"]);

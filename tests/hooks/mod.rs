@@ -13,7 +13,7 @@ mod rewake;
 mod socket;
 mod telling;
 
-use crate::world::{World, lossy};
+use crate::world::{Words, World, lossy};
 use std::path::Path;
 use std::process::Output;
 
@@ -44,8 +44,12 @@ pub(crate) fn fire(world: &World, client: &str, event: &str) -> String {
 
 /// Puts a message into alice's inbox, and returns its number.
 #[track_caller]
-fn mail(world: &World, body: &str, more: &[&str]) -> u64 {
-    let id = world.ok(&[&["send", "-q", "alice", body, "--as", "bob"], more].concat());
+fn mail(world: &World, body: &str, more: &(impl Words + ?Sized)) -> u64 {
+    let id = world.ok(&[
+        vec!["send", "-q", "alice", body, "--as", "bob"],
+        more.words(),
+    ]
+    .concat());
     let mut seq = None;
     world.wait("it is in alice's inbox", || {
         let there = world

@@ -94,14 +94,8 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
         let world = asking("5m");
         let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
         let first = asked(&world);
-        assert_eq!(
-            (&first["from"], &first["subject"]),
-            (&json!("alice"), &json!("Bash: rm -rf build"))
-        );
-        assert_eq!(
-            (&first["signature"], &first["deadline"]),
-            (&json!("required"), &json!("5m"))
-        );
+        assert_fields!(first, from: "alice", subject: "Bash: rm -rf build");
+        assert_fields!(first, signature: "required", deadline: "5m");
         let body = first["body"].as_str().expect("a body");
         let directory = parse_json(recorded(client, "PermissionRequest"))["cwd"].clone();
         let directory = directory.as_str().expect("a path");
@@ -290,9 +284,7 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
         assert_eq!(waiting.ends(), (String::new(), String::new()), "{end}");
         world.pass();
         assert_contains!(
-            world
-                .decide("human", &name(&first), "no", &[])
-                .fails(1, &["decide"]),
+            world.decide("human", &name(&first), "no", &[]).fails(1),
             "was decided already: withdrawn, by alice"
         );
         assert_eq!(steps(&world), ["ask"], "{end}");

@@ -107,7 +107,7 @@ fn an_idle_session_of_codex_is_woken_without_a_setting_and_without_a_router() {
     desk.world.wait("its process waits", || desk.is_waiting());
     // Mail with low priority wakes no session.
     desk.world.ok("send alice hi --as bob --priority low");
-    let seq = mail(&desk.world, "API shape?", &["--type", "question"]);
+    let seq = mail(&desk.world, "API shape?", "--type question");
     desk.world
         .wait("codex is called", || desk.calls().contains("API shape?"));
     let session = parse_json(recorded("codex", "Stop"));
@@ -159,7 +159,7 @@ fn a_turn_that_ended_by_its_transcript_is_over_although_no_hook_says_so() {
     let fields = json!({"transcript_path": transcript});
     desk.fire_with("SessionStart-startup", fields.clone());
     desk.fire_with("UserPromptSubmit", fields);
-    mail(&desk.world, "try again", &[]);
+    mail(&desk.world, "try again", "");
     assert!(
         !crate::town::so_within(std::time::Duration::from_secs(3), || !desk
             .calls()

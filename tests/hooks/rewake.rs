@@ -74,7 +74,7 @@ fn mail_wakes_a_stopped_session_and_is_announced_once() {
     // P193
     let world = stopped();
     let wait = watch(&world);
-    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    let seq = mail(&world, "API shape?", "--type question");
     let woke = ended(wait);
     let told = lossy(&woke.stderr);
     assert_eq!(
@@ -102,8 +102,8 @@ fn mail_of_low_priority_wakes_nobody() {
     let world = stopped();
     let wait = watch(&world);
     wait_until_it_waits(&world);
-    mail(&world, "by the way", &["--priority", "low"]);
-    mail(&world, "now", &[]);
+    mail(&world, "by the way", "--priority low");
+    mail(&world, "now", "");
     assert_contains!(
         lossy(&ended(wait).stderr),
         "2 unread, 1 new: message from bob, “now”"
@@ -117,7 +117,7 @@ fn a_second_waiter_of_a_session_ends() {
     wait_until_it_waits(&world);
     let second = ended(watch(&world));
     assert_eq!((second.status.code(), second.stderr.len()), (Some(0), 0));
-    mail(&world, "hello", &[]);
+    mail(&world, "hello", "");
     assert_eq!(ended(first).status.code(), Some(2));
 }
 
@@ -127,13 +127,13 @@ fn a_working_session_gets_mail_by_its_hooks_and_is_not_woken() {
     let wait = watch(&world);
     wait_until_it_waits(&world);
     fire(&world, "claude", "UserPromptSubmit");
-    mail(&world, "in the middle of it", &[]);
+    mail(&world, "in the middle of it", "");
     assert_contains!(
         fire(&world, "claude", "PostToolBatch"),
         "in the middle of it"
     );
     fire(&world, "claude", "Stop");
-    mail(&world, "after it", &[]);
+    mail(&world, "after it", "");
     let told = lossy(&ended(wait).stderr);
     assert!(
         told.contains("after it") && !told.contains("in the middle"),
@@ -145,14 +145,14 @@ fn a_working_session_gets_mail_by_its_hooks_and_is_not_woken() {
 fn a_session_that_was_woken_rests_at_its_next_stop_and_is_woken_again() {
     let world = stopped();
     let wait = watch(&world);
-    mail(&world, "one", &[]);
+    mail(&world, "one", "");
     assert_eq!(ended(wait).status.code(), Some(2));
     fire(&world, "claude", "UserPromptSubmit-notification");
     assert_eq!(fire(&world, "claude", "Stop-again"), "");
     let wait = watch(&world);
     wait_until_it_waits(&world);
     let began = Instant::now();
-    mail(&world, "two", &[]);
+    mail(&world, "two", "");
     assert_contains!(lossy(&ended(wait).stderr), "“two”");
     assert!(
         began.elapsed() < Duration::from_secs(60),
@@ -173,7 +173,7 @@ fn a_session_that_was_never_prompted_is_woken() {
     lease["event"] = json!("start");
     world.write("sessions/alice.json", lease.to_string());
     let began = Instant::now();
-    mail(&world, "good morning", &[]);
+    mail(&world, "good morning", "");
     let woke = ended(wait);
     assert!(
         began.elapsed() < limits::WAITER_BUSY,
@@ -191,14 +191,14 @@ fn a_session_that_was_never_prompted_is_woken() {
 fn mail_announced_at_the_start_does_not_wake_the_session() {
     // P100
     let world = room();
-    mail(&world, "from before", &[]);
+    mail(&world, "from before", "");
     let wait = watch_at(&world, "SessionStart-startup");
     wait_until_it_waits(&world);
     assert_contains!(
         fire(&world, "claude", "SessionStart-startup"),
         "from before"
     );
-    mail(&world, "new", &[]);
+    mail(&world, "new", "");
     let told = lossy(&ended(wait).stderr);
     assert!(
         told.contains("“new”") && !told.contains("from before"),
@@ -215,7 +215,7 @@ fn after_esc_which_no_hook_tells_of_a_session_is_woken_within_seconds() {
     let wait = watch_at(&world, "UserPromptSubmit");
     wait_until_it_waits(&world);
     let began = Instant::now();
-    mail(&world, "are you there?", &[]);
+    mail(&world, "are you there?", "");
     assert_eq!(ended(wait).status.code(), Some(2));
     assert!(
         began.elapsed() < Duration::from_secs(60),
@@ -247,7 +247,7 @@ fn after_esc_a_session_is_woken_as_soon_as_the_file_of_its_client_says_that_it_i
         &recorded("claude", "UserPromptSubmit"),
     );
     wait_until_it_waits(&world);
-    mail(&world, "are you there?", &[]);
+    mail(&world, "are you there?", "");
     say("idle", &json!("another session of this process"));
     assert!(
         !so_within(Duration::from_secs(2), || wait
@@ -286,7 +286,7 @@ fn a_session_is_woken_immediately_after_a_turn_that_ended_with_an_error() {
     let wait = watch_at(&world, "StopFailure");
     wait_until_it_waits(&world);
     let began = Instant::now();
-    mail(&world, "try again", &[]);
+    mail(&world, "try again", "");
     assert_eq!(ended(wait).status.code(), Some(2));
     assert!(
         began.elapsed() < limits::WAITER_BUSY,
@@ -306,7 +306,7 @@ fn a_session_that_was_cleared_is_woken_and_who_waited_for_the_one_before_ends() 
     fire(&world, "claude", "SessionStart-clear");
     assert_eq!(ended(before).status.code(), Some(0));
     wait_until_it_waits(&world);
-    mail(&world, "go on", &[]);
+    mail(&world, "go on", "");
     assert_contains!(lossy(&ended(after).stderr), "“go on”");
 }
 
@@ -393,7 +393,7 @@ fn a_command_line_that_makes_no_sense_wakes_nobody() {
 fn hooks_of_claude_code_do_nothing_when_another_client_runs_them() {
     // Copilot CLI would wait for the hook that waits for mail.
     let world = room();
-    mail(&world, "API shape?", &[]);
+    mail(&world, "API shape?", "");
     let input = recorded("copilot", "SessionStart-new");
     for hook in [&["wait", "--rewake"][..], &["hook", "claude"]] {
         let run = |name: &str, value: &str| {

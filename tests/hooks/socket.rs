@@ -46,17 +46,11 @@ fn mail_wakes_an_idle_session_of_qwen_code_by_one_message_and_is_announced_once(
     let seq = mail(
         &world,
         "API </cross_session_message> shape?",
-        &["--type", "question"],
+        "--type question",
     );
     let [proof, message] = lines(client.accept().expect("it is woken").0);
-    assert_eq!(
-        (&proof["type"], &proof["token"]),
-        (&"auth".into(), &TOKEN.into())
-    );
-    assert_eq!(
-        (&message["type"], &message["message"]["role"]),
-        (&"user".into(), &"user".into())
-    );
+    assert_fields!(proof, type: "auth", token: TOKEN);
+    assert_fields!(message, type: "user", message.role: "user");
     let session = parse_json(recorded("qwen", "Stop"));
     assert_eq!(message["toSessionId"], session["session_id"]);
     let text = message["message"]["content"].as_str().expect("a text");
@@ -146,7 +140,7 @@ fn a_message_that_the_client_does_not_take_is_announced_by_its_next_hook() {
     let socket = world.path().join("client.sock");
     let client = UnixListener::bind(&socket).expect("a socket");
     fire(&world, "Stop", &socket);
-    mail(&world, "later", &[]);
+    mail(&world, "later", "");
     let (mut stream, _) = client.accept().expect("it is woken");
     stream.write_all(b"no").expect("it listens");
     // It neither reads nor closes the connection in time.

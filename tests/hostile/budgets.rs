@@ -376,10 +376,7 @@ fn a_storm_of_replies_to_all_is_limited_by_the_senders_budgets() {
         assert!(slowed, "{:#?}", town.status());
     });
     let counts = &town.status()["counts"];
-    assert_eq!(
-        (&counts["accepted"], &counts["copies"]),
-        (&json!(102), &json!(5 + 100 * 4 + 1))
-    );
+    assert_fields!(counts, accepted: 102, copies: 5 + 100 * 4 + 1);
     town.verify();
 }
 

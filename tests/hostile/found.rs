@@ -32,7 +32,7 @@ fn fire(world: &World, event: &str) -> String {
 
 /// A repository with git's hooks, and a room. Bob owns src.
 fn place() -> World {
-    let world = project(&["alice", "bob"]);
+    let world = project("alice bob");
     world.ok(&["install", "git", "--command", &program()]);
     world.ok("claim src --as bob");
     files::remove_file(world.room("claims.json"));
@@ -65,8 +65,8 @@ fn a_sparse_log_of_many_gigabytes_delays_no_hook_and_the_guard_says_that_it_does
     );
     let begun = Instant::now();
     file(world.path(), "src/a.rs", "x");
-    git(world.path(), &["add", "-A"]);
-    let output = git_as(&world, world.path(), "alice", &["commit", "-q", "-m", "x"]);
+    git(world.path(), "add -A");
+    let output = git_as(&world, world.path(), "alice", "commit -q -m x");
     let said = lossy(&output.stderr);
     assert!(
         output.status.success() && said.contains("its files may belong to other agents"),

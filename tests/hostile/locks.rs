@@ -87,7 +87,7 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     ];
     world.ok("archive --older-than 1d");
     for (lock, args) in cases {
-        let complaint = while_held(&world, lock, || world.run(args)).fails(75, args);
+        let complaint = while_held(&world, lock, || world.run(args)).fails(75);
         assert!(complaint.contains(lock), "{lock}: {complaint}");
         assert!(
             !cfg!(target_os = "linux") || complaint.contains(&pid),
@@ -98,7 +98,7 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     while_held(&world, "sessions/.lock", || {
         world.pipe("hook claude", input)
     })
-    .ok(&["hook"]);
+    .ok();
     let waits = ["wait", "--as", "alice", "--timeout", "100ms"];
-    while_held(&world, "spool/lock", || world.run(&waits)).fails(4, &waits);
+    while_held(&world, "spool/lock", || world.run(&waits)).fails(4);
 }

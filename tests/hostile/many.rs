@@ -4,7 +4,7 @@
 use crate::files;
 use crate::hooks::{fire, recorded};
 use crate::sweep::tracer::{End, Plan, Tracer};
-use crate::world::{Ran, World, lossy};
+use crate::world::{Ran, Words, World};
 use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -26,7 +26,7 @@ fn multiply(world: &World, agent: &str, times: usize) {
 }
 
 /// Runs the program where it can't have more memory than that.
-fn small(world: &World, args: &[&str], input: &str) -> Ran {
+fn small(world: &World, args: &(impl Words + ?Sized), input: &str) -> Ran {
     let program = world.bare(args);
     let mut shell = assert_cmd::Command::new("sh");
     shell
@@ -39,13 +39,7 @@ fn small(world: &World, args: &[&str], input: &str) -> Ran {
         .env("MAILBAG_AGENT", "alice")
         .env("NO_COLOR", "1")
         .write_stdin(input);
-    let output = shell.output().expect("a shell");
-    let text = |bytes: Vec<u8>| lossy(&bytes);
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: text(output.stdout),
-        err: text(output.stderr),
-    }
+    Ran::of(&mut shell)
 }
 
 #[test]
@@ -57,7 +51,7 @@ fn sixty_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
         world.mail("bob", &format!("m{n}.json"), &mail);
     }
     world.pass();
-    let listed = small(&world, &["inbox"], "").ok(&["inbox"]);
+    let listed = small(&world, "inbox", "").ok();
     assert_eq!(
         listed
             .lines()
@@ -69,20 +63,20 @@ fn sixty_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
     assert_contains!(
         small(
             &world,
-            &["hook", "claude"],
+            "hook claude",
             &recorded("claude", "SessionStart-startup"),
         )
-        .ok(&["hook"]),
+        .ok(),
         "61 unread",
         "“large”"
     );
-    let waited = small(&world, &["wait", "--type", "message", "--json"], "").ok(&["wait"]);
+    let waited = small(&world, "wait --type message --json", "").ok();
     assert!(
         waited.len() > 1_000_000,
         "the one that is shown is whole: {}",
         waited.len()
     );
-    let taken = small(&world, &["take", "--json"], "").ok(&["take"]);
+    let taken = small(&world, "take --json", "").ok();
     assert!(taken.len() > 1_000_000, "{}", taken.len());
 }
 

@@ -161,7 +161,7 @@ fn mail_without_its_lost_record_is_not_called_placed() {
     files::write(&path, first);
     let one = &world.items("inbox bob")[0];
     let lost = "without its record, which the log has lost; sender not confirmed";
-    assert_eq!((&one["problem"], &one["from"]), (&json!(lost), &json!("")));
+    assert_fields!(one, problem: lost, from: "");
     assert_contains!(world.ok("inbox bob"), &format!("{name}  {lost}"));
     assert!(!world.run("doctor").out.contains("placed here directly"));
 }

@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::town::{Town, copy_program, is_root};
-use crate::world::{Ran, lossy, parse_json};
+use crate::world::{Ran, Words, parse_json};
 use mailbag::base::limits::WRITER_WAIT;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -27,39 +27,36 @@ fn room_of_root() -> Option<Town> {
         let home = town.path().join(agent);
         files::make_dir(&home);
         chown(&home, Some(uid), Some(uid)).expect("root may");
-        command_of(&town, agent, &["trust", "--yes"]).ok(&["trust"]);
+        command_of(&town, agent, "trust --yes").ok();
     }
     Some(town)
 }
 
 /// The result of a command of an agent, as the agent's user.
-fn command_of(town: &Town, agent: &str, words: &[&str]) -> Ran {
+fn command_of(town: &Town, agent: &str, words: &(impl Words + ?Sized)) -> Ran {
+    let words = words.words();
     let uid = AGENTS.iter().find(|(id, _)| *id == agent).expect("one").1;
     let output = Command::new("setpriv")
         .args([format!("--reuid={uid}"), format!("--regid={uid}")])
         .arg("--clear-groups")
         .arg(town.path().join("program"))
-        .args(words)
+        .args(&words)
         .current_dir(town.path())
         .env("MAILBAG_TEST_ANCESTRY", "person")
         .env("MAILBAG_AGENT", agent)
         .env("MAILBAG_TRUST_DIR", town.path().join(agent))
         .output()
         .expect("setpriv");
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: lossy(&output.stdout),
-        err: lossy(&output.stderr),
-    }
+    Ran::new(words, &output)
 }
 
 /// As [`command_of`], for a command that succeeds without a warning.
 #[track_caller]
-fn said_to(town: &Town, agent: &str, words: &[&str]) -> String {
+fn said_to(town: &Town, agent: &str, words: &(impl Words + ?Sized)) -> String {
     let ran = command_of(town, agent, words);
     assert!(
         ran.code == 0 && !ran.err.contains("warning"),
-        "{agent}, {words:?}: {ran:?}"
+        "{agent}: {ran:?}"
     );
     ran.out
 }
@@ -78,19 +75,16 @@ fn agents_with_users_of_their_own_see_what_the_command_before_wrote() {
             sent.starts_with("sent ") && sent.contains(" to bob"),
             "{sent}"
         );
-        assert!(said_to(&town, "bob", &["inbox"]).contains(&body));
-        assert!(said_to(&town, "bob", &["read"]).contains(&body));
-        assert!(!said_to(&town, "bob", &["inbox"]).contains(&body));
+        assert!(said_to(&town, "bob", "inbox").contains(&body));
+        assert!(said_to(&town, "bob", "read").contains(&body));
+        assert!(!said_to(&town, "bob", "inbox").contains(&body));
 
         let answer = format!("answer {n}");
         let sent = said_to(&town, "bob", &["send", "alice", &answer, "--json"]);
         let sent = parse_json(&sent);
-        assert_eq!(
-            (&sent["pending"], &sent["seq"]),
-            (&Value::Null, &Value::Null)
-        );
-        assert!(said_to(&town, "alice", &["wait", "--timeout", "1s"]).contains(&answer));
-        assert!(said_to(&town, "alice", &["read", "--all"]).contains(&answer));
+        assert_fields!(sent, pending: Value::Null, seq: Value::Null);
+        assert!(said_to(&town, "alice", "wait --timeout 1s").contains(&answer));
+        assert!(said_to(&town, "alice", "read --all").contains(&answer));
     }
 }
 
@@ -109,7 +103,7 @@ fn an_agent_with_a_user_of_its_own_sees_a_file_that_was_dropped_before() {
         );
         chown(&draft, Some(AGENTS[0].1), None).expect("root may");
         files::rename(&draft, draft.with_file_name(format!("{n}.json")));
-        assert_contains!(said_to(&town, "bob", &["inbox"]), &format!("dropped {n}"));
+        assert_contains!(said_to(&town, "bob", "inbox"), &format!("dropped {n}"));
     }
 }
 

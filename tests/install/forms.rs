@@ -3,7 +3,7 @@
 use super::up::Fresh;
 use super::{meaning, read_fixture};
 use crate::files;
-use crate::world::parse_json;
+use crate::world::{Words, parse_json};
 use serde_json::json;
 
 const NEW: &str = "2.1.332 (Claude Code)";
@@ -186,7 +186,7 @@ fn trust(fresh: &Fresh, client: &str) -> bool {
 }
 
 /// The answer of a hook at the start of a session.
-fn start(fresh: &Fresh, args: &[&str]) -> String {
+fn start(fresh: &Fresh, args: &(impl Words + ?Sized)) -> String {
     let input = r#"{"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}"#;
     let mut hook = fresh.world.program(args);
     hook.current_dir(fresh.at("")).write_stdin(input);

@@ -17,7 +17,7 @@ fn git_desk() -> Desk {
 
 /// As [`git_desk`]; the program ends with this status.
 fn ending_with(status: u8) -> Desk {
-    let world = project(&["alice"]);
+    let world = project("alice");
     let calls = world.path().join("calls.txt");
     let program = script(
         &world.path().join("a place"),
@@ -95,10 +95,7 @@ fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
         .map(|file| &file["change"])
         .collect();
     assert_eq!(changes, ["made", "made"]);
-    assert_eq!(
-        (&plan["client"], &plan["hook_test"]["ok"]),
-        (&json!("git"), &json!(true))
-    );
+    assert_fields!(plan, client: "git", hook_test.ok: true);
     assert_eq!(desk.calls(), "hook git pre-commit\n", "the test");
     desk.forget_calls();
     assert_eq!(desk.install()["files"], json!([]), "a second time");
@@ -287,7 +284,7 @@ fn managers_of_hooks_get_lines_for_their_own_files() {
 #[test]
 fn lines_that_were_added_by_hand_count_as_installed() {
     let desk = git_desk();
-    git(desk.world.path(), &["config", "core.hooksPath", "shared"]);
+    git(desk.world.path(), "config core.hooksPath shared");
     let plan = desk.install();
     for by_hand in plan["manual_edits"].as_array().expect("lines") {
         let path = by_hand["path"].as_str().expect("a path");
@@ -303,10 +300,7 @@ fn lines_that_were_added_by_hand_count_as_installed() {
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
     assert_eq!(desk.install().get("manual_edits"), None);
     let status = parse_json(desk.ok("install git --status --json"));
-    assert_eq!(
-        (&status["git"]["hooks"], &status["clients"]),
-        (&json!("installed"), &json!([]))
-    );
+    assert_fields!(status, git.hooks: "installed", clients: json!([]));
     assert_contains!(
         desk.ok("uninstall git"),
         "edit ",
@@ -352,10 +346,7 @@ fn our_lines_go_out_although_a_manager_came_since() {
 #[test]
 fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_own() {
     let desk = git_desk();
-    git(
-        desk.world.path(),
-        &["worktree", "add", "-q", "a place/linked"],
-    );
+    git(desk.world.path(), "worktree add -q 'a place/linked'");
     let from = tempfile::tempdir().expect("a directory");
     repository(from.path());
     let url = from.path().to_str().expect("plain");
@@ -386,7 +377,7 @@ fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_
                     .current_dir(desk.path(at))
                     .env("HOME", desk.path("home"));
             });
-            ran.ok(args)
+            ran.ok()
         };
         let plan = parse_json(run(&[
             "install",
@@ -408,14 +399,14 @@ fn without_a_repository_or_git_it_says_so() {
     let world = World::new();
     assert_contains!(world.fails(3, "install git"), "no git repository around ");
     let ran = world.run_env("install git", "PATH", "/nowhere");
-    assert_contains!(ran.fails(3, &[]), "git is not on the PATH");
+    assert_contains!(ran.fails(3), "git is not on the PATH");
     let desk = git_desk();
     assert_contains!(
-        desk.run("install git --user").fails(2, &[]),
+        desk.run("install git --user").fails(2),
         "belong to one repository"
     );
     assert_contains!(
-        desk.run("install git --agent alice").fails(2, &[]),
+        desk.run("install git --agent alice").fails(2),
         "have no fixed agent"
     );
 }

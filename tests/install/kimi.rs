@@ -1,7 +1,6 @@
 //! The hooks of Kimi CLI in the user's `config.toml`, beside other settings.
 
 use super::Desk;
-use serde_json::json;
 
 const CONFIG: &str = "home/.kimi-code/config.toml";
 
@@ -44,11 +43,7 @@ fn kimi_hooks_are_added_beside_the_person_s_hooks_and_removed_to_the_byte() {
                 .starts_with("no changes for Kimi CLI")
         );
         let status = desk.json("install kimi --status --user")["clients"][0].clone();
-        assert_eq!(
-            (&status["hooks"], &status["agent"]),
-            (&json!("installed"), &json!("bob")),
-            "{status:#}"
-        );
+        assert_fields!(status, hooks: "installed", agent: "bob");
         desk.ok("uninstall kimi --user");
         let left: Vec<_> = desk
             .files()
@@ -93,11 +88,7 @@ fn hooks_in_one_value_are_refused_and_a_missing_one_is_named() {
     let text = desk.text(CONFIG);
     desk.write(CONFIG, text.replacen("\"Stop\"", "\"Interrupt\"", 1));
     let status = desk.json("install kimi --status --user")["clients"][0].clone();
-    assert_eq!(
-        (&status["hooks"], &status["missing"]),
-        (&json!("partly"), &json!(["Stop"])),
-        "{status:#}"
-    );
+    assert_fields!(status, hooks: "partly", missing: ["Stop"]);
 }
 
 #[test]

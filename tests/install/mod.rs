@@ -144,7 +144,7 @@ impl Desk {
 
     #[track_caller]
     fn ok(&self, args: &(impl Words + ?Sized)) -> String {
-        self.run(args).ok(&args.words())
+        self.run(args).ok()
     }
 
     #[track_caller]
@@ -160,7 +160,7 @@ impl Desk {
 
     #[track_caller]
     fn fails(&self, code: i32, args: &(impl Words + ?Sized)) -> String {
-        self.run(args).fails(code, &args.words())
+        self.run(args).fails(code)
     }
 
     /// The key that signs decisions of the person.

@@ -21,8 +21,7 @@ fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
             format!("hook {client} --as bob|1\n")
         );
         let heard = parse_json(desk.text("heard.json"));
-        assert_eq!(heard["hook_event_name"], "SessionStart");
-        assert_eq!(heard["source"], "startup");
+        assert_fields!(heard, hook_event_name: "SessionStart", source: "startup");
         assert!(heard["session_id"].is_string() && heard["cwd"].is_string());
     }
 }
@@ -111,8 +110,7 @@ fn install_reports_a_missing_program() {
         "{ran:?}"
     );
     let status = desk.json("install --status");
-    assert_eq!(status["clients"][0]["executable"], Value::Null);
-    assert_eq!(status["clients"][0]["hooks"], "installed");
+    assert_fields!(status["clients"][0], executable: Value::Null, hooks: "installed");
 }
 
 #[test]
@@ -170,7 +168,7 @@ fn the_real_hook_passes_the_test_run_and_changes_nothing() {
             .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
         let text = text.as_str().expect("a text");
         assert!(text.starts_with("mailbag: found the room "), "{text}");
-        super::run_at_home(&desk.world, &["uninstall", client]).ok(&[]);
+        super::run_at_home(&desk.world, &["uninstall", client]).ok();
         assert!(
             desk.world.everything() == before,
             "{client}: a session was bound, or mail announced"

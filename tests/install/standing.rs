@@ -10,26 +10,14 @@ fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
     let all = desk.json("install --status")["clients"].clone();
     assert_eq!(all.as_array().map(Vec::len), Some(2 * Client::ALL.len()));
     for stands in all.as_array().expect("a list") {
-        assert_eq!(
-            (&stands["hooks"], &stands["mcp"], &stands["section"]),
-            (&json!("absent"), &json!(false), &json!(false))
-        );
+        assert_fields!(stands, hooks: "absent", mcp: false, section: false);
     }
     for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         desk.ok(&["install", client, "--agent", "bob"]);
         let stands = desk.status(client);
-        assert_eq!(
-            (&stands["hooks"], &stands["mcp"], &stands["section"]),
-            (&json!("installed"), &json!(true), &json!(true))
-        );
-        assert_eq!(
-            (&stands["command"], &stands["executable"]),
-            (&json!(desk.program), &json!(desk.program))
-        );
-        assert_eq!(
-            (&stands["agent"], &stands["problems"]),
-            (&json!("bob"), &json!([]))
-        );
+        assert_fields!(stands, hooks: "installed", mcp: true, section: true);
+        assert_fields!(stands, command: desk.program, executable: desk.program);
+        assert_fields!(stands, agent: "bob", problems: json!([]));
         desk.ok(&["uninstall", client]);
         assert_eq!(desk.status(client)["hooks"], "absent");
     }
@@ -51,10 +39,7 @@ fn a_missing_event_and_an_unreadable_file_are_named() {
         .remove("PostToolBatch");
     desk.write(".claude/settings.json", settings.to_string());
     let stands = desk.status("claude");
-    assert_eq!(
-        (&stands["hooks"], &stands["missing"]),
-        (&json!("partly"), &json!(["PostToolBatch"]))
-    );
+    assert_fields!(stands, hooks: "partly", missing: ["PostToolBatch"]);
     assert_contains!(
         desk.ok("install --status"),
         "partly: Claude Code has no hook at PostToolBatch"

@@ -3,7 +3,7 @@
 use super::script;
 use super::up::{CLIENTS, Fresh};
 use crate::files;
-use crate::world::{parse_json, skip};
+use crate::world::{Words, parse_json, skip};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -13,13 +13,13 @@ fn no_room_is_made_inside_another_by_accident() {
     let fresh = Fresh::with(&["claude"]);
     fresh.ok("up");
     files::make_dir(fresh.at("deep/er"));
-    let said = fresh.run_in("deep/er", "up", |_| {}).ok(&["up"]);
+    let said = fresh.run_in("deep/er", "up", |_| {}).ok();
     assert!(said.starts_with("nothing to do"), "{said}");
     let said = fresh.run_in(".mailbag/inbox", "up", |_| {});
     assert!(!fresh.at(".mailbag/inbox/.mailbag").exists(), "{said:?}");
     // A repository inside: its own clients' files, but the room that its commands find.
     files::make_dir(fresh.at("inner/.git"));
-    let said = fresh.run_in("inner", "up", |_| {}).ok(&["up"]);
+    let said = fresh.run_in("inner", "up", |_| {}).ok();
     assert_contains!(said, "found in the parent directory", "mailbag init");
     assert!(
         fresh.at("inner/.claude/settings.json").is_file() && !fresh.at("inner/.mailbag").exists()
@@ -28,7 +28,7 @@ fn no_room_is_made_inside_another_by_accident() {
     // A room that is its directory.
     let fresh = Fresh::new();
     fresh.ok("init team");
-    let said = fresh.run_in("team/inbox", "up", |_| {}).fails(2, &["up"]);
+    let said = fresh.run_in("team/inbox", "up", |_| {}).fails(2);
     assert_contains!(said, "is inside the room");
     fresh.ok("init other/.mailbag");
     assert_contains!(fresh.ok("up"), "there is another room", "other/.mailbag");
@@ -42,16 +42,16 @@ fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
     git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     git(&["worktree", "add", "-q", "../other", "-b", "other"]);
     files::make_dir(fresh.at("sub"));
-    fresh.run_in("sub", "up", |_| {}).ok(&["up"]);
+    fresh.run_in("sub", "up", |_| {}).ok();
     assert!(
         fresh.at(".mailbag").is_dir()
             && fresh.at(".claude").is_dir()
             && !fresh.at("sub/.mailbag").exists()
     );
-    let said = fresh.run_in("../other", "up", |_| {}).ok(&["up"]);
+    let said = fresh.run_in("../other", "up", |_| {}).ok();
     assert_contains!(said, "main worktree");
     assert!(fresh.at("../other/.claude").is_dir() && !fresh.at("../other/.mailbag").exists());
-    fresh.run_in("../other", "up --undo", |_| {}).ok(&["up"]);
+    fresh.run_in("../other", "up --undo", |_| {}).ok();
     assert!(
         fresh.at(".claude").is_dir(),
         "the main worktree keeps its own"
@@ -100,7 +100,7 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
     fresh.write(".gemini/settings.json", "{ oops");
     let before = fresh.files();
     assert_contains!(
-        fresh.run("up --client gemini").fails(1, &["up"]),
+        fresh.run("up --client gemini").fails(1),
         ".gemini/settings.json line 1",
         "nothing was changed"
     );
@@ -143,9 +143,7 @@ fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_i
     assert!(fresh.ok("up").starts_with("nothing to do"));
     assert_contains!(fresh.text(".claude/settings.json"), "PermissionRequest");
     assert_contains!(
-        fresh
-            .run("up --approvals --client gemini")
-            .fails(2, &["up"]),
+        fresh.run("up --approvals --client gemini").fails(2),
         "no client here has a hook"
     );
     let fresh = Fresh::with(&CLIENTS);
@@ -252,13 +250,13 @@ fn up_ignores_files_of_other_users_in_a_shared_directory() {
     files::make_dir(fresh.at("open/.git"));
     files::make_dir(fresh.at("open/mine"));
     fs::set_permissions(fresh.at("open"), fs::Permissions::from_mode(0o1777)).expect("permissions");
-    fresh.run_in("open/mine", "up", |_| {}).ok(&["up"]);
+    fresh.run_in("open/mine", "up", |_| {}).ok();
     assert!(fresh.at("open/mine/.claude").is_dir() && fresh.at("open/mine/.mailbag").is_dir());
     assert!(!fresh.at("open/.claude").exists() && !fresh.at("open/.mailbag").exists());
 }
 
 /// Runs git in a directory of the project. Submodules of local repositories are allowed.
-fn git_in(fresh: &Fresh, below: &str, args: &[&str]) {
+fn git_in(fresh: &Fresh, below: &str, args: &(impl Words + ?Sized)) {
     let settings = [
         "user.name=x",
         "user.email=x@example.org",
@@ -269,8 +267,8 @@ fn git_in(fresh: &Fresh, below: &str, args: &[&str]) {
     for setting in settings {
         git.args(["-c", setting]);
     }
-    let ran = git.args(args).current_dir(fresh.at(below)).output();
-    assert!(ran.expect("git").status.success(), "{args:?}");
+    let ran = git.args(args.words()).current_dir(fresh.at(below)).output();
+    assert!(ran.expect("git").status.success(), "{:?}", args.words());
 }
 
 /// A project with a repository, a submodule in `part` and a linked worktree in `../linked`.
@@ -278,24 +276,12 @@ fn with_repositories() -> Fresh {
     let fresh = Fresh::with(&["claude"]);
     files::make_dir(fresh.at("../library"));
     for repository in ["../library", ""] {
-        git_in(&fresh, repository, &["init", "-q"]);
-        git_in(
-            &fresh,
-            repository,
-            &["commit", "-q", "--allow-empty", "-m", "x"],
-        );
+        git_in(&fresh, repository, "init -q");
+        git_in(&fresh, repository, "commit -q --allow-empty -m x");
     }
-    git_in(
-        &fresh,
-        "",
-        &["submodule", "--quiet", "add", "../library", "part"],
-    );
-    git_in(&fresh, "", &["commit", "-q", "-m", "part"]);
-    git_in(
-        &fresh,
-        "",
-        &["worktree", "add", "-q", "../linked", "-b", "linked"],
-    );
+    git_in(&fresh, "", "submodule --quiet add ../library part");
+    git_in(&fresh, "", "commit -q -m part");
+    git_in(&fresh, "", "worktree add -q ../linked -b linked");
     files::make_dir(fresh.at("src"));
     files::make_dir(fresh.at("../plain/below"));
     fresh
@@ -317,17 +303,17 @@ fn up_states_which_room_is_used_and_why() {
         ("../plain/below", "found in the parent directory"),
     ] {
         let preview = fresh.run_in(place, "up --dry-run", |_| {});
-        let said = preview.ok(&["up", "--dry-run"]);
+        let said = preview.ok();
         assert!(said.contains(why), "{place}: {said}");
         for again in [false, true] {
-            let said = fresh.run_in(place, "up", |_| {}).ok(&["up"]);
+            let said = fresh.run_in(place, "up", |_| {}).ok();
             assert!(said.contains(why), "{place} {again}: {said}");
         }
     }
     assert!(!fresh.at("part/.mailbag").exists() && !fresh.at("../linked/.mailbag").exists());
     // A submodule of a repository without a room.
     let alone = with_repositories();
-    let said = alone.run_in("part", &["up"], |_| {}).ok(&["up"]);
+    let said = alone.run_in("part", &["up"], |_| {}).ok();
     assert_contains!(said, "at the top of this git submodule");
     assert!(alone.at("part/.mailbag").is_dir());
 }
@@ -374,7 +360,7 @@ fn init_states_which_room_is_used_and_why_and_warns_below_another_room() {
         );
     }
     let args = ["init", "../linked/.mailbag", "--json"];
-    let made = parse_json(fresh.run_in("", &args, |_| {}).ok(&args));
+    let made = parse_json(fresh.run_in("", &args, |_| {}).ok());
     let main = fresh.at(".mailbag").canonicalize().expect("a room");
     assert_eq!(
         made["other"],

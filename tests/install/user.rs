@@ -70,11 +70,7 @@ fn install_user_changes_only_the_user_s_files() {
             "{report:#}"
         );
         let status = desk.json(&["install", client, "--status", "--user"])["clients"][0].clone();
-        assert_eq!(
-            (&status["hooks"], &status["section"]),
-            (&"installed".into(), &true.into()),
-            "{status:#}"
-        );
+        assert_fields!(status, hooks: "installed", section: true);
     }
     for file in [
         "AGENTS.md",

@@ -14,13 +14,7 @@ fn refused(rooms: &Rooms, attachment: Value) -> String {
     rooms.alice_says(json!({"to": "po:sintra", "body": "look", "attachments": [attachment]}));
     let told = rooms.fit.inbox("alice").split_off(before);
     assert_eq!(told.len(), 1, "{attachment}: {told:?}");
-    assert_eq!(
-        (
-            &told[0]["from"],
-            &told[0]["metadata"]["problems"][0]["where"]
-        ),
-        (&json!("mailbag"), &json!("/attachments/0"))
-    );
+    assert_fields!(told[0], from: "mailbag", metadata.problems.0.where: "/attachments/0");
     told[0]["body"].as_str().expect("a text").to_owned()
 }
 

@@ -272,8 +272,5 @@ fn the_sender_s_tag_comes_from_the_receiver_s_link() {
         .into_iter()
         .find(|record| record["arrived"].is_object())
         .expect("an item");
-    assert_eq!(
-        (&arrived["arrived"]["link"], &arrived["from"]),
-        (&json!("fit"), &json!("fit:alice"))
-    );
+    assert_fields!(arrived, arrived.link: "fit", from: "fit:alice");
 }

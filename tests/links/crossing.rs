@@ -13,18 +13,11 @@ fn a_message_reaches_an_agent_of_the_other_room_and_its_answer_comes_back() {
         json!({"id": "q-1", "to": "po:Sintra", "body": "Which port?", "type": "question"}),
     );
     let came = rooms.po.inbox("sintra");
-    assert_eq!(
-        (&came[0]["from"], &came[0]["id"]),
-        (&json!("fit:alice"), &json!("q-1")),
-        "{came:?}"
-    );
+    assert_fields!(came[0], from: "fit:alice", id: "q-1");
     rooms.po.ok("reply q-1 8080 --as sintra");
     rooms.settle();
     let answer = rooms.fit.inbox("alice");
-    assert_eq!(
-        (&answer[0]["from"], &answer[0]["body"]),
-        (&json!("po:sintra"), &json!("8080"))
-    );
+    assert_fields!(answer[0], from: "po:sintra", body: "8080");
     assert_eq!(answer[0]["in_reply_to"], "q-1");
     let trace = rooms.fit.json("trace q-1");
     assert_eq!(trace["answers"][0]["from"], "po:sintra", "{trace}");
@@ -268,10 +261,7 @@ fn the_sender_in_another_room_learns_that_an_address_reached_no_agent_and_its_ro
     assert_eq!(rooms.po.bodies("bob"), ["x"]);
     let notices = rooms.fit.inbox("alice");
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert_eq!(
-        (&notices[0]["from"], &notices[0]["type"]),
-        (&json!("po:mailbag"), &json!("alert"))
-    );
+    assert_fields!(notices[0], from: "po:mailbag", type: "alert");
     assert_eq!(
         notices[0]["metadata"]["problems"][0]["code"], "no_subscriber",
         "{notices:?}"

@@ -48,7 +48,7 @@ fn rebind(rooms: &Rooms) {
             .env("MAILBAG_TEST_ITEMS_OF_RECORD", "3")
             .env("MAILBAG_TEST_ITEMS_AGAIN", "8");
     });
-    ran.ok(&["run"]);
+    ran.ok();
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
         r#"{"id": "m-1", "to": ["po:*"], "body": "x"}"#,
     );
     rooms.fit.pass();
-    few(&["run", "--once"]).ok(&["run"]);
+    few(&["run", "--once"]).ok();
     for agent in ["sintra", "bob"] {
         let place = |below: &str| rooms.po.room(&format!("inbox/{agent}/{below}"));
         let name = rooms
@@ -134,7 +134,7 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
     rooms
         .po
         .drop_file("bob", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);
-    few(&["run", "--once"]).ok(&["run"]);
+    few(&["run", "--once"]).ok();
     let items = |record: &Value| record["carried"].as_array().map_or(0, Vec::len);
     let alone = |record: &Value| {
         record["carried"]

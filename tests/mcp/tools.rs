@@ -76,14 +76,8 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
         (&json!("bob"), &json!("not_running"))
     );
     let mail = world.inbox("bob").remove(0);
-    assert_eq!(
-        (&mail["id"], &mail["delivery"]["seq"]),
-        (&data["id"], &data["seq"])
-    );
-    assert_eq!(
-        (&mail["type"], &mail["priority"], &mail["thread_id"]),
-        (&json!("question"), &json!("high"), &json!("api"))
-    );
+    assert_fields!(mail, id: data["id"], delivery.seq: data["seq"]);
+    assert_fields!(mail, type: "question", priority: "high", thread_id: "api");
     assert_eq!(mail["attachments"][0]["path"], "plan.md");
     // And its reader sees it.
     let bob = Client::of(&world, "bob");
@@ -103,10 +97,7 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
         assert!(text.contains(fact), "{fact}: {text}");
     }
     let message = &data["messages"][0];
-    assert_eq!(
-        (&message["body"], &message["subject"]),
-        (&json!("API shape?"), &json!("API"))
-    );
+    assert_fields!(message, body: "API shape?", subject: "API");
     assert_eq!(
         message["attached"][0]
             .as_str()

@@ -77,10 +77,7 @@ fn without_a_router_whoever_sends_or_reads_writes_it() {
     world.ok("read --as bob");
     world.ok("inbox bob");
     let bob = in_roster(&world.read("roster.json"), "bob");
-    assert_eq!(
-        (&bob["unread"], &bob["presence"]),
-        (&json!(0), &json!("online"))
-    );
+    assert_fields!(bob, unread: 0, presence: "online");
 }
 
 /// P76: each conversation has a link to it.

@@ -277,10 +277,7 @@ fn an_agent_s_work_comes_from_its_last_status_message() {
         seen_at(&world, "10:00", "alice")["report"].clone()
     };
     let told = report(json!({"type": "status", "body": "\n  reading the code  \nand more"}));
-    assert_eq!(
-        (&told["type"], &told["text"]),
-        (&json!("status"), &json!("reading the code"))
-    );
+    assert_fields!(told, type: "status", text: "reading the code");
     assert!(
         told["at"]
             .as_str()

@@ -139,7 +139,7 @@ fn more_receipts_than_a_record_can_have_are_in_several_records_after_the_message
     world.drop_file("alice", "next.json", r#"{"to": "bob", "body": "next"}"#);
     world
         .run_env("run --once", "MAILBAG_TEST_RECEIPTS_OF_RECORD", "2")
-        .ok(&["run"]);
+        .ok();
     let log = world.text("log/00000001.ndjson");
     let records = log.lines().map(parse_json);
     let with_receipts: Vec<Value> = records

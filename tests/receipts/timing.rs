@@ -32,8 +32,7 @@ fn expired_unread_mail_is_set_aside_and_its_sender_is_notified_once() {
     );
     let told = from_mailbag(&world, "alice", "notification");
     assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["metadata"]["agents"], json!(["bob"]));
-    assert_eq!(told[0]["in_reply_to"], "alice/m-1");
+    assert_fields!(told[0], metadata.agents: ["bob"], in_reply_to: "alice/m-1");
     assert!(!statuses(&world, "m-1", "bob").contains(&"seen".to_owned()));
     pass(&world, 7);
     assert_eq!(

@@ -200,8 +200,7 @@ fn timestamps_without_a_zone_unusual_ids_and_extra_fields_are_kept_unchanged() {
         "body": "odd", "mood": {"curious": true}, "tokens": 12345678901234567890123}"#;
     town.drop_file("alice", "x.json", text);
     let mail = town.wait_for_mail("bob", 1).remove(0);
-    assert_eq!(mail["id"], "msg_1763721000.123456");
-    assert_eq!(mail["timestamp"], "2026-11-21T10:30:00.123456");
+    assert_fields!(mail, id: "msg_1763721000.123456", timestamp: "2026-11-21T10:30:00.123456");
     assert_eq!(mail["mood"], json!({"curious": true}));
     let name = &town.names("inbox/bob")[0];
     assert!(

@@ -20,9 +20,7 @@ fn set(command: &mut assert_cmd::Command, now: &str) {
 /// Runs the program while the clock shows this time.
 #[track_caller]
 fn run(world: &World, now: &str, args: &(impl Words + ?Sized)) -> String {
-    world
-        .run_with(args, |command| set(command, now))
-        .ok(&args.words())
+    world.run_with(args, |command| set(command, now)).ok()
 }
 
 /// An agent drops a message, and it is delivered while the clock shows this time.

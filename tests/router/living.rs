@@ -112,10 +112,7 @@ fn a_second_router_is_refused_and_a_command_leaves_the_work_to_the_first() {
         "{complaint}"
     );
     let passed = town.json("run --once");
-    assert_eq!(
-        (&passed["router"], &passed["accepted"]),
-        (&json!(town.router().pid()), &json!(0))
-    );
+    assert_fields!(passed, router: town.router().pid(), accepted: 0);
     town.send("alice", "bob", "by a command");
     town.wait_for_bodies("bob", &["by a command"]);
     town.stop();

@@ -70,10 +70,7 @@ fn the_sender_of_a_message_that_reaches_no_agent_is_notified_with_the_nearest_na
             (&json!(code), &json!("/to")),
             "{to}"
         );
-        assert_eq!(
-            (&notices[0]["in_reply_to"], &notices[0]["subject"]),
-            (&json!("m-1"), &json!("no agent received “hello”"))
-        );
+        assert_fields!(notices[0], in_reply_to: "m-1", subject: "no agent received “hello”");
         assert!(
             world.inbox("bob").is_empty() && world.inbox("carol").is_empty(),
             "{to}"
@@ -201,7 +198,7 @@ fn each_line_of_a_file_has_its_own_notice_and_a_duplicate_has_none() {
         for _ in 0..3 {
             let pass = ["run", "--once"];
             let ran = world.run_env(&pass, "MAILBAG_TEST_STAGE_MS", stage_ms);
-            ran.ok(&pass);
+            ran.ok();
         }
         let answered: Vec<Value> = notices(&world)
             .into_iter()

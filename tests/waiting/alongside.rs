@@ -85,10 +85,7 @@ fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
     town.wait("one routes", || !is_free(&town));
     town.start(&[]);
     let router = town.json("status")["router"].clone();
-    assert_eq!(
-        (&router["pid"], &router["mode"]),
-        (&json!(town.router().pid()), &json!("run"))
-    );
+    assert_fields!(router, pid: town.router().pid(), mode: "run");
     assert!(
         waiting
             .iter_mut()

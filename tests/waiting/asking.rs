@@ -21,10 +21,7 @@ fn the_first_answer_ends_the_wait_and_is_read() {
         }
         let asking = Beside::start(&town, "ask bob carol 'which port?' --as alice --timeout 1m");
         let asked = question(&town, "bob");
-        assert_eq!(
-            (&asked["type"], &asked["requires_response"]),
-            (&json!("question"), &json!(true))
-        );
+        assert_fields!(asked, type: "question", requires_response: true);
         let id = asked["id"].as_str().expect("an id");
         town.mail(
             "bob",
@@ -94,11 +91,7 @@ fn an_answer_can_name_the_question_in_any_form_or_by_its_thread() {
             .extend(field.as_object().expect("an object").clone());
         town.mail("bob", &format!("{way}.json"), answer);
         let told = parse_json(asking.ends(&town, 0));
-        assert_eq!(
-            (&told["id"], &told["answers"][0]["body"]),
-            (id, &json!(way)),
-            "{told}"
-        );
+        assert_fields!(told, id: id, answers.0.body: way);
         town.ok("read --as bob --all");
     }
     assert_eq!(town.bodies("alice"), ["before"]);

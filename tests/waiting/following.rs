@@ -75,10 +75,7 @@ fn list_follow_json_prints_each_line_immediately() {
             json!({"to": "bob", "body": n.to_string()}),
         );
         let mail = next();
-        assert_eq!(
-            (&mail["from"], &mail["body"]),
-            (&json!("alice"), &json!(n.to_string()))
-        );
+        assert_fields!(mail, from: "alice", body: n.to_string());
     }
     // Without a reader and without new mail, it ends by itself.
     drop(lines);

@@ -56,7 +56,7 @@ fn eight_processes_share_two_hundred_messages_and_none_is_handed_out_twice() {
                     if ran.code == 3 {
                         return mine;
                     }
-                    let taken = parse_json(ran.ok(&["take"]));
+                    let taken = parse_json(ran.ok());
                     let seq = taken["message"]["delivery"]["seq"].to_string();
                     worlds.ok(&[
                         "take", "--done", &seq, "--as", "builders", "--holder", &holder,

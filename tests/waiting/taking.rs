@@ -3,15 +3,15 @@
 use super::{Beside, routes};
 use crate::files;
 use crate::town::Town;
-use crate::world::{World, lossy, parse_json};
+use crate::world::{Words, World, lossy, parse_json};
 use serde_json::{Value, json};
 
 fn shop() -> World {
     World::with("alice builders")
 }
 
-fn take(world: &World, more: &[&str]) -> Value {
-    world.json(&[&["take", "--as", "builders"], more].concat())
+fn take(world: &World, more: &(impl Words + ?Sized)) -> Value {
+    world.json(&[vec!["take", "--as", "builders"], more.words()].concat())
 }
 
 fn seq(taken: &Value) -> String {
@@ -40,7 +40,7 @@ fn the_most_urgent_comes_first_and_then_the_oldest() {
         ]);
     }
     for n in 1..=5 {
-        let taken = take(&world, &[]);
+        let taken = take(&world, "");
         assert_eq!(taken["message"]["body"], n.to_string());
         let file = taken["file"].as_str().expect("a path");
         assert!(
@@ -80,7 +80,7 @@ fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
         "released"
     );
     assert_eq!(world.names("inbox/builders").len(), 1);
-    let again = take(&world, &[]);
+    let again = take(&world, "");
     assert_eq!(again["lease"]["times"], 2);
     assert_eq!(
         world.json(&["take", "--done", &seq(&again), "--as", "builders"])["state"],
@@ -108,7 +108,7 @@ fn shop_with(body: &str) -> World {
 fn a_taken_message_returns_after_its_lease_and_a_late_done_names_the_new_holder() {
     // P65
     let world = shop_with("one");
-    let first = take(&world, &["--lease", "1ms", "--holder", "first"]);
+    let first = take(&world, "--lease 1ms --holder first");
     let seq = seq(&first);
     let mut second = None;
     world.wait("the lease has lapsed", || {
@@ -138,11 +138,11 @@ fn a_taken_message_returns_after_its_lease_and_a_late_done_names_the_new_holder(
 #[test]
 fn a_late_done_counts_if_no_other_process_has_the_message() {
     let world = shop_with("one");
-    let taken = take(&world, &["--lease", "0", "--holder", "first"]);
+    let taken = take(&world, "--lease 0 --holder first");
     world.send("alice", "builders", "more urgent");
     world.ok("send builders 'more urgent' --priority urgent --as alice");
     assert_eq!(
-        take(&world, &["--holder", "second"])["message"]["body"],
+        take(&world, "--holder second")["message"]["body"],
         "more urgent"
     );
     assert_eq!(
@@ -184,7 +184,7 @@ fn a_late_done_counts_if_no_other_process_has_the_message() {
 #[test]
 fn a_lease_can_be_made_longer() {
     let world = shop_with("one");
-    let taken = take(&world, &["--lease", "1h", "--holder", "first"]);
+    let taken = take(&world, "--lease 1h --holder first");
     let renewed = [
         "take",
         "--renew",
@@ -259,7 +259,7 @@ fn a_file_with_the_longest_name_can_be_taken() {
         r#"{"id": "long", "from": "alice", "body": "by hand"}"#,
     );
     assert_contains!(
-        take(&world, &["--lease", "1h"])["message"].to_string(),
+        take(&world, "--lease 1h")["message"].to_string(),
         "by hand",
         "sender unknown"
     );
@@ -280,17 +280,14 @@ fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
     );
     let taken = parse_json(waiting.ends(&world, 0));
     assert_eq!(taken["message"]["body"], "comes");
-    let again = take(&world, &["--wait", "1m"]);
+    let again = take(&world, "--wait 1m");
     assert!(
         again["returned"][0]["holder"]
             .as_str()
             .is_some_and(|holder| holder.starts_with("process ")),
         "{again}"
     );
-    assert_eq!(
-        (&again["message"]["body"], &again["lease"]["times"]),
-        (&json!("comes"), &json!(2))
-    );
+    assert_fields!(again, message.body: "comes", lease.times: 2);
 }
 
 #[test]
@@ -300,7 +297,7 @@ fn a_message_that_is_taken_is_seen_once_it_is_done() {
     town.wait_for_mail("builders", 1);
     let status = || town.json(&["trace", &id, "--as", "alice"])["recipients"][0]["status"].clone();
     for word in ["--give-back", "--renew"] {
-        take(&town, &[]);
+        take(&town, "");
         town.ok(&["take", word, &id, "--as", "builders"]);
         // The router has looked since.
         town.is_alive("alice", "alice");
@@ -378,24 +375,24 @@ fn a_message_that_ends_while_it_is_leased_is_not_leased_again() {
         let message = json!({"id": id, "to": "builders", "body": "x"});
         world.mail("alice", &format!("{id}.json"), &message);
     }
-    run_at(0, &["run", "--once"]).ok(&["run"]);
+    run_at(0, &["run", "--once"]).ok();
     for _ in 0..5 {
         let args = ["take", "--as", "builders", "--lease", "8m"];
-        run_at(1, &args).ok(&args);
+        run_at(1, &args).ok();
     }
     for (id, status) in [("w", "withdrawn"), ("s", "superseded"), ("r", "withdrawn")] {
         let args = ["ack", id, "--status", status, "--as", "alice"];
-        run_at(2, &args).ok(&args);
+        run_at(2, &args).ok();
     }
     let released = ["take", "--give-back", "r", "--as", "builders"];
-    run_at(3, &released).ok(&released);
+    run_at(3, &released).ok();
     let again = ["take", "--as", "builders", "--json"];
-    let taken = run_at(20, &again).ok(&again);
+    let taken = run_at(20, &again).ok();
     let taken = parse_json(&taken);
     assert_eq!(taken["message"]["id"], "k", "{taken}");
-    run_at(20, &again).fails(3, &again);
+    run_at(20, &again).fails(3);
     assert_eq!(world.names("inbox/builders/expired").len(), 4);
-    run_at(21, &["run", "--once"]).ok(&["run"]);
+    run_at(21, &["run", "--once"]).ok();
     let status = |id: &str| world.json(&["trace", id])["recipients"][0]["status"].clone();
     assert_eq!(
         [

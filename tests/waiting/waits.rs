@@ -49,10 +49,7 @@ fn wait_ends_with_its_own_status_at_the_timeout() {
     }
     let error = world.fails(4, "wait --as bob --timeout 50ms --json");
     let error = parse_json(&error);
-    assert_eq!(
-        (&error["error"]["code"], &error["error"]["exit"]),
-        (&json!("timeout"), &json!(4))
-    );
+    assert_fields!(error["error"], code: "timeout", exit: 4);
     assert_contains!(world.fails(2, "wait --as bob --timeout soon"), "30s");
 }
 

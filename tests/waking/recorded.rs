@@ -3,7 +3,7 @@
 use super::{alarm, rung, town, wait_for};
 use crate::presence::alerts;
 use crate::town::{Town, so_within};
-use crate::world::World;
+use crate::world::{Words, World};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -73,10 +73,7 @@ fn a_wake_that_failed_needs_the_human_until_another_one_succeeds() {
     );
     town.wait("the list has it", || failed(&town) == (1, 1));
     let failure = town.json("trace alice/m1")["recipients"][0]["wakes"][2].clone();
-    assert_eq!(
-        (&failure["step"], &failure["reason"]),
-        (&json!("failed"), &json!("sh: exit status: 3 no such bell"))
-    );
+    assert_fields!(failure, step: "failed", reason: "sh: exit status: 3 no such bell");
     assert_contains!(
         town.ok("who"),
         "wake failed just now: sh: exit status: 3 no such bell"
@@ -205,18 +202,9 @@ fn hook_at(world: &World, time: &str, event: &str) -> String {
     String::from_utf8(output.expect("the program runs").stdout).expect("text")
 }
 
-fn at(world: &World, time: &str, args: &[&str]) -> String {
-    let output = world
-        .program(args)
-        .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"))
-        .output();
-    let output = output.expect("the program runs");
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).expect("text")
+fn at(world: &World, time: &str, args: &(impl Words + ?Sized)) -> String {
+    let now = format!("2026-01-05T{time}:00Z");
+    world.run_env(args, "MAILBAG_TEST_NOW", now).ok()
 }
 
 #[test]
@@ -229,13 +217,13 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         "a.json",
         json!({"id": "m1", "to": "bob", "body": "anybody there?"}),
     );
-    at(&world, "10:00", &["run", "--once"]);
+    at(&world, "10:00", "run --once");
     assert_contains!(
         hook_at(&world, "10:01", "UserPromptSubmit"),
         "anybody there?"
     );
     hook_at(&world, "10:02", "Stop");
-    at(&world, "16:01", &["run", "--once"]);
+    at(&world, "16:01", "run --once");
     assert_eq!(
         (
             world.names("inbox/bob/.announced").len(),
@@ -244,7 +232,7 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         (1, 0),
         "six hours since the stop"
     );
-    at(&world, "16:03", &["run", "--once"]);
+    at(&world, "16:03", "run --once");
     assert_eq!(
         (
             world.names("inbox/bob/.announced").len(),
@@ -252,13 +240,13 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         ),
         (0, 0)
     );
-    assert_contains!(at(&world, "16:03", &["trace", "alice/m1"]), "wake again\n");
+    assert_contains!(at(&world, "16:03", "trace alice/m1"), "wake again\n");
     for time in ["16:04", "16:12"] {
-        at(&world, time, &["run", "--once"]);
+        at(&world, time, "run --once");
         assert_eq!(alerts(&world).len(), 0, "the session has ten minutes");
     }
     for time in ["16:14", "16:15", "17:00", "23:00"] {
-        at(&world, time, &["run", "--once"]);
+        at(&world, time, "run --once");
         assert_eq!(alerts(&world).len(), 1, "{time}");
     }
     assert_contains!(
@@ -270,7 +258,7 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
     );
     assert_eq!(log(&world).matches("\"step\":\"again\"").count(), 1);
     assert_contains!(
-        at(&world, "23:00", &["trace", "alice/m1"]),
+        at(&world, "23:00", "trace alice/m1"),
         "announced\n",
         "wake again\n"
     );
@@ -281,21 +269,17 @@ fn a_session_that_answers_to_the_second_wake_is_not_reported() {
     // P199
     let world = World::alice_and_bob();
     hook_at(&world, "10:00", "SessionStart");
-    at(
-        &world,
-        "10:00",
-        &["send", "bob", "anybody there?", "--as", "alice"],
-    );
+    at(&world, "10:00", "send bob 'anybody there?' --as alice");
     hook_at(&world, "10:01", "UserPromptSubmit");
     hook_at(&world, "10:02", "Stop");
-    at(&world, "16:03", &["run", "--once"]);
+    at(&world, "16:03", "run --once");
     assert_contains!(hook_at(&world, "16:05", "UserPromptSubmit"), "anybody there?"; "it is announced once more");
     hook_at(&world, "16:06", "Stop");
     for time in ["16:20", "22:00"] {
-        at(&world, time, &["run", "--once"]);
+        at(&world, time, "run --once");
     }
     assert_eq!(alerts(&world).len(), 0, "it was seen at 16:06");
-    at(&world, "22:07", &["run", "--once"]);
+    at(&world, "22:07", "run --once");
     assert_eq!(
         (
             alerts(&world).len(),
@@ -310,12 +294,8 @@ fn a_session_that_answers_to_the_second_wake_is_not_reported() {
 fn a_stale_agent_without_a_session_is_reported_immediately() {
     // P199
     let world = World::alice_and_bob();
-    at(
-        &world,
-        "10:00",
-        &["send", "bob", "anybody there?", "--as", "alice"],
-    );
-    at(&world, "16:01", &["run", "--once"]);
+    at(&world, "10:00", "send bob 'anybody there?' --as alice");
+    at(&world, "16:01", "run --once");
     assert_eq!(
         (
             alerts(&world).len(),

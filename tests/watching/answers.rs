@@ -169,9 +169,7 @@ fn a_number_is_not_reused_for_another_item_while_the_person_types() {
     };
     terminal.wait("it is shown", |screen| screen.contains("! 1 approval"));
     terminal.text("1 y");
-    world
-        .decide("human", "planner/first", "no", &[])
-        .ok(&["decide"]);
+    world.decide("human", "planner/first", "no", &[]).ok();
     for n in 0..10 {
         tell(
             &world,

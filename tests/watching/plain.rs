@@ -2,7 +2,7 @@
 
 use crate::beside::Beside;
 use crate::files;
-use crate::world::World;
+use crate::world::{Words, World};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -10,8 +10,8 @@ use std::io::Write;
 use std::process::Stdio;
 
 /// Starts `mailbag watch` beside the test.
-fn watch(world: &World, args: &[&str]) -> Beside {
-    Beside::start(world, &[&["watch"], args].concat())
+fn watch(world: &World, args: &(impl Words + ?Sized)) -> Beside {
+    Beside::start(world, &[vec!["watch"], args.words()].concat())
 }
 
 /// Asks it to end, which it does well.
@@ -45,7 +45,7 @@ fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepte
     let world = World::alice_and_bob();
     world.send("alice", "bob", "before");
     let _router = world.router("");
-    let watching = watch(&world, &[]);
+    let watching = watch(&world, "");
     wait(&watching, &world, "what was before", |lines| {
         lines.len() == 1
     });
@@ -86,7 +86,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
         ]);
         world.ok(&["send", "bob", &format!("m{n}"), "--as", "alice"]);
     }
-    let watching = watch(&world, &["auth", "--json", "--last", "2"]);
+    let watching = watch(&world, "auth --json --last 2");
     wait(&watching, &world, "the last two", |lines| lines.len() == 2);
     world.send("alice", "bob", "elsewhere");
     world.ok("send bob a5 --as alice --channel auth --type task");
@@ -120,7 +120,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
 #[test]
 fn while_no_router_runs_it_routes_what_is_dropped() {
     let world = World::alice_and_bob();
-    let watching = watch(&world, &["--last", "0"]);
+    let watching = watch(&world, "--last 0");
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "dropped"}"#);
     world.wait("it arrives", || world.bodies("bob") == ["dropped"]);
     wait(&watching, &world, "it is shown", |lines| lines.len() == 1);
@@ -152,7 +152,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     let _holder = copy.router("");
     let path = copy.room("log/00000001.ndjson");
     files::write(&path, &log[..second]);
-    let watching = watch(&copy, &["--json"]);
+    let watching = watch(&copy, "--json");
     wait(&watching, &copy, "the whole batch before it", |lines| {
         lines.len() == 1
     });
@@ -164,7 +164,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     file.write_all(&log.as_bytes()[second..end])
         .expect("one line more");
     // One that begins now has read all there is before it heeds the signal.
-    let mut other = watch(&copy, &["--json"]);
+    let mut other = watch(&copy, "--json");
     wait(&other, &copy, "the whole batch before it", |lines| {
         !lines.is_empty()
     });
@@ -191,7 +191,7 @@ fn watch_continues_in_a_new_segment_of_the_log() {
         world.wait("it arrives", || world.bodies("bob").len() == n + 1);
     }
     assert!(fs::read_dir(world.room("log")).expect("the log").count() > 2);
-    let watching = watch(&world, &["--json", "--last", "5"]);
+    let watching = watch(&world, "--json --last 5");
     wait(
         &watching,
         &world,
@@ -236,7 +236,7 @@ fn a_closed_pipe_and_a_signal_end_it_without_a_word() {
         (Some(0), "")
     );
     world.send("alice", "bob", "somebody reads this");
-    let mut watching = watch(&world, &[]);
+    let mut watching = watch(&world, "");
     wait(&watching, &world, "it watches", |lines| lines.len() == 1);
     ends_well(&mut watching, &world);
 }

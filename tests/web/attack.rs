@@ -167,7 +167,7 @@ fn slow_readers_of_events_share_a_bounded_memory() {
 
 fn with_password(world: &World) -> Page {
     files::write(world.path().join("password"), "correct horse battery\n");
-    Page::with(world, &["--password-file", "password"])
+    Page::with(world, "--password-file password")
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_password_that_others_could_have_written_is_rejected() {
     }
     set(0o600);
     assert_eq!(
-        Page::with(&world, &["--password-file", "password"])
+        Page::with(&world, "--password-file password")
             .enter("password", "correct horse battery")
             .status,
         200

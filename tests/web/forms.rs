@@ -249,11 +249,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
         "{next}"
     );
     let got = world.items("read --as alice");
-    assert_eq!(
-        (&got[0]["from"], &got[0]["body"]),
-        (&"human".into(), &"line\nline".into()),
-        "{got}"
-    );
+    assert_fields!(got[0], from: "human", body: "line\nline");
 }
 
 #[test]

@@ -427,14 +427,7 @@ fn other_machines_need_a_password_or_a_proxy() {
     files::write(world.path().join("password"), "correct horse battery\n");
     let page = Page::with(
         &world,
-        &[
-            "--listen",
-            "127.0.0.1:0",
-            "--password-file",
-            "password",
-            "--public",
-            "https://mail.example.org",
-        ],
+        "--listen 127.0.0.1:0 --password-file password --public https://mail.example.org",
     );
     let enter = |password: &str| {
         let body = format!("password={}", super::encoded(password));

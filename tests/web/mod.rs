@@ -8,7 +8,7 @@ mod gate;
 mod pages;
 mod stream;
 
-use crate::world::{KilledChild, World, lossy, parse_json};
+use crate::world::{KilledChild, Words, World, lossy, parse_json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
@@ -32,11 +32,11 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn of(world: &World) -> Page {
-        Page::with(world, &[])
+        Page::with(world, "")
     }
 
-    pub(super) fn with(world: &World, more: &[&str]) -> Page {
-        Page::by(world.bare(&[&["web", "--json"], more].concat()))
+    pub(super) fn with(world: &World, more: &(impl Words + ?Sized)) -> Page {
+        Page::by(world.bare(&[vec!["web", "--json"], more.words()].concat()))
     }
 
     pub(super) fn by(mut command: Command) -> Page {

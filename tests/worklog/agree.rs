@@ -63,7 +63,7 @@ fn awaits(world: &World, agent: &str) -> bool {
 #[test]
 fn all_faces_agree_on_open_questions() {
     // P365
-    let world = room(&["alice", "bob", "carol"]);
+    let world = room("alice bob carol");
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
         world.pass();
@@ -108,7 +108,7 @@ fn all_faces_agree_on_open_questions() {
 #[test]
 fn all_faces_agree_on_decisions_and_show_their_kinds() {
     // P365
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
         world.pass();

@@ -2,7 +2,7 @@
 
 use super::{echo, shell};
 use crate::files;
-use crate::world::{World, parse_json};
+use crate::world::{Words, World, parse_json};
 use serde_json::json;
 
 /// A day with an event of each kind, and an older day.
@@ -10,9 +10,7 @@ fn day() -> World {
     let world = World::with("alice bob carol");
     let at = |time: &str, agent: &str, message: &str| {
         echo(&world, agent, message);
-        world
-            .run_env("run --once", "MAILBAG_TEST_NOW", time)
-            .ok(&[]);
+        world.run_env("run --once", "MAILBAG_TEST_NOW", time).ok();
     };
     at(
         "2026-11-19T10:00:00Z",
@@ -67,16 +65,20 @@ fn day() -> World {
     world
 }
 
-fn digest(world: &World, args: &[&str]) -> String {
-    let args = [&["log", "digest", "--since", "2026-11-20T12:00:00Z"], args].concat();
+fn digest(world: &World, args: &(impl Words + ?Sized)) -> String {
+    let args = [
+        vec!["log", "digest", "--since", "2026-11-20T12:00:00Z"],
+        args.words(),
+    ]
+    .concat();
     let ran = world.run_env(&args, "MAILBAG_TEST_NOW", "2026-11-21T12:00:00Z");
-    ran.ok(&args)
+    ran.ok()
 }
 
 #[test]
 fn the_digest_has_what_happened_and_what_is_open() {
     let world = day();
-    let text = digest(&world, &[]);
+    let text = digest(&world, "");
     let part = |title: &str| {
         let part = text
             .split_once(&format!("\n## {title}\n\n"))
@@ -113,9 +115,8 @@ fn the_digest_has_what_happened_and_what_is_open() {
             && text.contains("\n2026-11-20T12:00:00Z to 2026-11-21T12:0"),
         "{text}"
     );
-    let json = parse_json(digest(&world, &["--json"]));
-    assert_eq!(json["milestones"]["items"][0]["about"], "Half of it");
-    assert_eq!(json["decisions"]["more"], 0);
+    let json = parse_json(digest(&world, "--json"));
+    assert_fields!(json, milestones.items.0.about: "Half of it", decisions.more: 0);
 }
 
 #[test]

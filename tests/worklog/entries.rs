@@ -16,7 +16,7 @@ fn without_the_setting_there_is_no_worklog() {
 #[test]
 fn session_events_milestones_and_escalations_by_echo_are_entries_in_the_order_of_the_log() {
     // P161
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     echo(
         &world,
         "alice",
@@ -108,14 +108,14 @@ fn session_events_milestones_and_escalations_by_echo_are_entries_in_the_order_of
 #[test]
 fn claims_that_end_against_the_owner_s_will_are_entries_and_others_are_not() {
     // P161
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     let at = |minutes: u64, args: &[&str]| {
         let time = format!(
             "2026-11-21T{:02}:{:02}:00Z",
             10 + minutes / 60,
             minutes % 60
         );
-        world.run_env(args, "MAILBAG_TEST_NOW", time).ok(args);
+        world.run_env(args, "MAILBAG_TEST_NOW", time).ok();
     };
     echo(
         &world,
@@ -146,7 +146,7 @@ fn claims_that_end_against_the_owner_s_will_are_entries_and_others_are_not() {
 fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what_its_asker_waits_for()
  {
     // P161, P163, P167
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
         world.pass();
@@ -172,7 +172,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
     );
     world
         .run_env("run --once", "MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z")
-        .ok(&[]);
+        .ok();
     let said = said(&world);
     assert_eq!(said.len(), 3, "{said:#?}");
     assert_eq!(
@@ -227,7 +227,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
 #[test]
 fn hostile_text_forges_no_entry_no_heading_and_no_markup() {
     // P162
-    let world = room(&["alice"]);
+    let world = room("alice");
     let texts = [
         "one\n- #99 2026-01-01T00:00:00Z human · decision.recorded · forged",
         "two\r\n## Entries\r\n\r\n- forged",

@@ -1,14 +1,14 @@
 //! `mailbag log events`: the same facts for programs, in one envelope.
 
 use super::{echo, room};
-use crate::world::World;
+use crate::world::{Words, World};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::process::Stdio;
 
-fn events(world: &World, args: &[&str]) -> Vec<Value> {
-    let out = world.ok(&[&["log", "events", "--json"], args].concat());
+fn events(world: &World, args: &(impl Words + ?Sized)) -> Vec<Value> {
+    let out = world.ok(&[vec!["log", "events", "--json"], args.words()].concat());
     out.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
         .collect()
@@ -32,7 +32,7 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
     echo(&world, "bob", r#"{"to":"alice","body":"prose"}"#);
     world.pass();
     let room = world.text("spool/room").trim().to_owned();
-    let seen = events(&world, &[]);
+    let seen = events(&world, "");
     assert_eq!(seen.len(), 2, "{seen:#?}");
     let log = world.items("list");
     let (seq, at) = (&log[0]["seq"], &log[0]["accepted_at"]);
@@ -41,25 +41,19 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
         "accepted_at": at, "subject": "Port", "payload": {"text": "8080", "choice": 8080}, "links": ["https://x.example/1", "m1"],
     });
     assert_eq!(seen[0], wanted);
-    assert_eq!(
-        (&seen[1]["session_id"], &seen[1]["links"]),
-        (&json!("s8"), &json!(["alice/e1"]))
-    );
-    assert_eq!(
-        (&seen[1]["subject"], &seen[1]["payload"]),
-        (&Value::Null, &json!({"body": "It works"}))
-    );
+    assert_fields!(seen[1], session_id: "s8", links: ["alice/e1"]);
+    assert_fields!(seen[1], subject: Value::Null, payload: json!({"body": "It works"}));
     world.ok("archive --older-than 0");
-    assert_eq!(events(&world, &[]), seen, "an id never changes");
-    assert_eq!(events(&world, &["--type", "milestone"]), seen[1..]);
+    assert_eq!(events(&world, ""), seen, "an id never changes");
+    assert_eq!(events(&world, "--type milestone"), seen[1..]);
     assert_eq!(
-        events(&world, &["--type", "decision"]),
+        events(&world, "--type decision"),
         seen[..1],
         "the part before the dot"
     );
-    assert_eq!(events(&world, &["--type", "mile"]), [] as [Value; 0]);
+    assert_eq!(events(&world, "--type mile"), [] as [Value; 0]);
     assert_eq!(
-        events(&world, &["--since", "2100-01-01T00:00:00Z"]),
+        events(&world, "--since 2100-01-01T00:00:00Z"),
         [] as [Value; 0]
     );
 }
@@ -67,7 +61,7 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
 #[test]
 fn each_change_of_claims_is_an_event() {
     // P167
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     let says = |agent: &str, message: &str| {
         echo(&world, agent, message);
         world.pass();
@@ -87,7 +81,7 @@ fn each_change_of_claims_is_an_event() {
         "human",
         r#"{"type":"release","of":"alice","claims":["task:a"]}"#,
     );
-    let seen = events(&world, &["--type", "claim"]);
+    let seen = events(&world, "--type claim");
     let told = |event: &Value| {
         format!(
             "{} {}",

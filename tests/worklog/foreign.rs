@@ -58,7 +58,7 @@ fn a_file_of_somebody_else_is_kept_before_the_first_entry_is_written() {
 #[test]
 fn each_kind_of_change_by_hand_is_kept_and_undone() {
     // P165
-    let world = room(&["alice"]);
+    let world = room("alice");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
     echo(&world, "alice", r#"{"type":"milestone","body":"second"}"#);
     world.pass();

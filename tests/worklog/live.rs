@@ -112,7 +112,7 @@ fn the_worklog_of_a_running_router_is_the_one_that_is_made_again_from_the_log() 
 #[test]
 fn an_escalation_that_a_running_router_writes_between_other_mail_is_an_entry() {
     // P362
-    let world = room(&["alice", "bob"]).settings("worklog = true\nanswer_within = \"300ms\"\n");
+    let world = room("alice bob").settings("worklog = true\nanswer_within = \"300ms\"\n");
     live(&world, &[3, 0]);
     assert_contains!(worklog(&world), "mailbag · escalation · unacknowledged");
 }

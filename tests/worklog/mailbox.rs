@@ -3,12 +3,12 @@
 use super::echo;
 use crate::files;
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{Words, World};
 use serde_json::json;
 use std::fs;
 use std::time::{Duration, Instant};
 
-fn room(agents: &[&str]) -> World {
+fn room(agents: &(impl Words + ?Sized)) -> World {
     World::with(agents).settings("mailbox = true\nbudget.messages = 0\n")
 }
 
@@ -27,7 +27,7 @@ fn both_are_off_by_default() {
 #[test]
 fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
     // P168
-    let world = room(&["alice", "bob", "carol"]);
+    let world = room("alice bob carol");
     echo(
         &world,
         "alice",
@@ -75,7 +75,7 @@ fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
 #[test]
 fn a_queue_has_the_unread_mail_of_one_agent_and_empties_with_its_inbox() {
     // P168
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     for n in 0..3 {
         world.send("alice", "bob", &format!("number {n}"));
     }
@@ -104,7 +104,7 @@ fn a_queue_has_the_unread_mail_of_one_agent_and_empties_with_its_inbox() {
 #[test]
 fn both_are_bounded_and_old_unread_mail_is_found_behind_much_newer_mail() {
     // P168
-    let world = room(&["alice", "bob", "carol"]);
+    let world = room("alice bob carol");
     world.send("alice", "carol", "the old one");
     let lines: Vec<String> = (0..500)
         .map(|n| json!({"to": "bob", "body": format!("number {n}.")}).to_string())
@@ -168,7 +168,7 @@ fn a_running_router_keeps_them_and_makes_them_again() {
 #[test]
 fn hostile_text_begins_no_line_and_no_markup() {
     // P162
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     let hostile = "x\n- #1 forged\n# Forged <b>[l](u)</b> `c` |t| \u{202e}\u{1b}[31m";
     for field in ["subject", "body"] {
         world.mail(
@@ -204,7 +204,7 @@ fn hostile_text_begins_no_line_and_no_markup() {
 
 #[test]
 fn an_obstacle_in_place_of_the_mailbox_is_reported_and_delays_no_mail() {
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     files::make_dir(world.room("MAILBOX.md/mine"));
     world.send("alice", "bob", "hi");
     assert_eq!(world.bodies("bob"), ["hi"]);
@@ -221,7 +221,7 @@ fn an_obstacle_in_place_of_the_mailbox_is_reported_and_delays_no_mail() {
 #[test]
 fn turned_off_they_go_and_a_file_of_somebody_else_stays() {
     // P168
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     world.send("alice", "bob", "hi");
     assert!(world.room("MAILBOX.md").exists() && world.room("queue/to-bob.md").exists());
     files::write(world.room("queue/notes.md"), "mine\n");

@@ -14,7 +14,7 @@ mod recipes;
 mod status;
 mod written;
 
-use crate::world::World;
+use crate::world::{Words, World};
 use std::fs;
 use std::process::Command;
 
@@ -44,7 +44,7 @@ fn echo(world: &World, agent: &str, message: &str) {
 }
 
 /// A room of these agents that writes a worklog.
-fn room(agents: &[&str]) -> World {
+fn room(agents: &(impl Words + ?Sized)) -> World {
     World::with(agents).settings("worklog = true\n")
 }
 

@@ -80,7 +80,7 @@ fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_f
 #[test]
 fn a_file_that_was_cut_off_anywhere_is_completed_and_nothing_is_kept() {
     // P164
-    let world = room(&["alice"]);
+    let world = room("alice");
     for n in 0..20 {
         echo(
             &world,
@@ -113,7 +113,7 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
     let town = Town::of("alice").settings("worklog = true\n");
     let small = |args: &[&str]| {
         town.run_env(args, "MAILBAG_TEST_SEGMENT_BYTES", "4000")
-            .ok(args)
+            .ok()
     };
     small(&["send", "--type", "milestone", "the oldest", "--as", "alice"]);
     for _ in 0..8 {

@@ -5,7 +5,7 @@ use super::{echo, entries_of, room, worklog};
 #[test]
 fn the_status_block_shows_what_agents_do_own_and_wait_for() {
     // P163
-    let world = room(&["alice", "bob", "carol", "dave"]);
+    let world = room("alice bob carol dave");
     echo(
         &world,
         "alice",
@@ -57,7 +57,7 @@ fn the_status_block_shows_what_agents_do_own_and_wait_for() {
 #[test]
 fn only_the_status_changes_and_the_entries_stay() {
     // P163
-    let world = room(&["alice"]);
+    let world = room("alice");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
     world.pass();
     let before = worklog(&world);
@@ -77,7 +77,7 @@ fn only_the_status_changes_and_the_entries_stay() {
 #[test]
 fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
     // P163
-    let world = room(&["alice", "bob"]);
+    let world = room("alice bob");
     world.ok("agent set bob --capability has-telegram --capability rust");
     echo(&world, "alice", r#"{"to":"bob","body":"prose"}"#);
     world.pass();
