@@ -94,13 +94,6 @@ impl Town {
         );
     }
 
-    /// Replaces a file in the room in one step.
-    pub(crate) fn place(&self, below: &str, bytes: &[u8]) {
-        let beside = self.room(".beside");
-        files::write(&beside, bytes);
-        files::rename(beside, self.room(below));
-    }
-
     /// Starts the router, and returns once it watches.
     pub(crate) fn run(mut self) -> Town {
         self.start(&[]);

@@ -1,5 +1,6 @@
 //! A room in a temporary directory, its agents, and the real program.
 
+use crate::files;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
@@ -364,6 +365,13 @@ impl World {
     /// Drops a file into an outbox, as an agent without the program does.
     pub(crate) fn drop_file(&self, agent: &str, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         self.write(&format!("outbox/{agent}/{name}"), text)
+    }
+
+    /// Replaces a file in the room in one step.
+    pub(crate) fn place(&self, below: &str, bytes: &[u8]) {
+        let beside = self.room(".beside");
+        files::write(&beside, bytes);
+        files::rename(beside, self.room(below));
     }
 
     /// Drops a message into an outbox.
