@@ -188,7 +188,12 @@ pub fn list_those(
     agent: &str,
     wanted: &mut dyn FnMut(&OsStr) -> bool,
 ) -> Result<Vec<InboxMessage>> {
-    in_directory(room, layout::inbox(agent), wanted)
+    let mut names = inbox::unread(&room.dir, agent)?;
+    names.retain(|name| wanted(name));
+    let Some(mut files) = MailDirectory::open(room, layout::inbox(agent))? else {
+        return Ok(Vec::new());
+    };
+    Ok(names.iter().filter_map(|name| files.load(name)).collect())
 }
 
 /// The newest unread messages of an agent, oldest first, then their number, and the number of all unread messages. Only

@@ -12,7 +12,8 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, LockFile, file_meta, layout};
 use crate::log::state::{DeliveryDirectory, StagedFile};
 use rustix::fs::FileType;
-use std::collections::{BTreeSet, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::TryLockError;
 use std::path::Path;
@@ -73,21 +74,34 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     newest(room, agent, usize::MAX).map(|(names, _)| names)
 }
 
-/// The newest names of an agent's unread mail, oldest first, and the total number.
+/// The newest names of an agent's unread mail, oldest first, and the total number. Needs memory only for the returned
+/// names.
 pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, usize)> {
-    let mut names = Vec::new();
+    let (mut newest, mut count) = (BinaryHeap::new(), 0);
     let Some(dir) = room.sub_if_exists(layout::inbox(agent))? else {
-        return Ok((names, 0));
+        return Ok((Vec::new(), 0));
     };
     for entry in dir.list()? {
         let entry = entry?;
-        if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
-            names.push(entry.name);
+        if entry.kind == FileType::Directory || !layout::is_mail_file(&entry.name) {
+            continue;
+        }
+        count += 1;
+        if newest.len() == most
+            && newest
+                .peek()
+                .is_some_and(|Reverse(oldest)| entry.name <= *oldest)
+        {
+            continue;
+        }
+        newest.push(Reverse(entry.name));
+        if newest.len() > most {
+            newest.pop();
         }
     }
+    let mut names: Vec<OsString> = newest.into_iter().map(|Reverse(name)| name).collect();
     names.sort_unstable();
-    let count = names.len();
-    Ok((names.split_off(count.saturating_sub(most)), count))
+    Ok((names, count))
 }
 
 /// Moves a read message to `seen/`. If it no longer exists, another process moved it.
