@@ -2,8 +2,8 @@
 
 mod fit;
 pub(super) mod frame;
-pub(super) mod output;
 pub(super) mod newest;
+pub(super) mod output;
 mod pager;
 pub(super) mod progress;
 pub(super) mod row;

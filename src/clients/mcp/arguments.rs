@@ -115,7 +115,7 @@ fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
     Error::usage(format!("{name} is {value}"), format!("use {wanted}"))
 }
 
-/// The error of a parameter whose value is none of the known words.
+/// The error of a parameter with an unknown word as its value.
 pub(super) fn unknown_word(name: &str, word: &str, known: &[&str]) -> Error {
     let near = did_you_mean(word, known.iter().copied());
     let near = near.map_or_else(String::new, |near| near + " ");

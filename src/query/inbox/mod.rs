@@ -182,7 +182,8 @@ pub fn list(room: &Room, agent: &str) -> Result<Vec<InboxMessage>> {
     list_those(room, agent, &mut |_| true)
 }
 
-/// The unread mail of an agent with a file name that passes `wanted`, oldest first. Other files are not opened.
+/// The unread mail of an agent with a file name that passes `wanted`, oldest first. Other files are not opened. `wanted` gets the
+/// names in this order, because `fetch_inbox` counts them.
 pub fn list_those(
     room: &Room,
     agent: &str,
@@ -299,7 +300,7 @@ pub fn seen_those(
     Ok(mails)
 }
 
-/// The mail in one directory of an agent with a file name that passes `wanted`, oldest first.
+/// The mail in one directory of an agent with a file name that passes `wanted`, oldest first. `wanted` gets the names in any order.
 pub fn in_directory(
     room: &Room,
     directory: PathBuf,
