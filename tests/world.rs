@@ -362,16 +362,21 @@ impl World {
         std::fs::read_to_string(self.room(below)).unwrap_or_else(|e| panic!("{below}: {e}"))
     }
 
-    /// Drops a file into an outbox, as an agent without the program does.
+    /// Drops a complete file into an outbox, as an agent without the program does.
     pub(crate) fn drop_file(&self, agent: &str, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        self.write(&format!("outbox/{agent}/{name}"), text)
+        self.place(&format!("outbox/{agent}/{name}"), text)
     }
 
-    /// Replaces a file in the room in one step.
-    pub(crate) fn place(&self, below: &str, bytes: &[u8]) {
-        let beside = self.room(".beside");
+    /// Writes or replaces a file in the room in one step. A router that sees a file before it is complete takes it after
+    /// later files.
+    pub(crate) fn place(&self, below: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.room(below);
+        std::fs::create_dir_all(path.parent().expect("a file is in a directory"))
+            .expect("a directory");
+        let beside = self.room(&format!(".{}", uuid::Uuid::now_v7()));
         files::write(&beside, bytes);
-        files::rename(beside, self.room(below));
+        files::rename(beside, &path);
+        path
     }
 
     /// Drops a message into an outbox.

@@ -17,11 +17,9 @@ fn asks(world: &World, args: &[&str]) -> Beside {
     )
 }
 
-/// An agent drops a message, and another process delivers it. The file is complete from the start: a router that does not see writers
-/// tries an incomplete file again later, after the files that follow it.
+/// An agent drops a message, and another process delivers it.
 fn tell(world: &World, agent: &str, message: &Value) {
-    let path = format!("outbox/{agent}/{}.json", uuid::Uuid::now_v7());
-    world.place(&path, message.to_string().as_bytes());
+    world.mail(agent, &format!("{}.json", uuid::Uuid::now_v7()), message);
 }
 
 /// An agent drops a message, and it is delivered.

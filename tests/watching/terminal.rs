@@ -171,14 +171,14 @@ impl Terminal<'_> {
         rustix::process::Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
     }
 
-    /// Waits until the screen is so.
+    /// Waits until the screen is so in two reads: one read can see a frame that is partly drawn.
     #[track_caller]
     pub(super) fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let mut last = String::new();
         let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             self.world.wait(what, || {
-                last = self.screen();
-                is_so(&last)
+                let before = std::mem::replace(&mut last, self.screen());
+                last == before && is_so(&last)
             });
         }));
         assert!(
