@@ -35,8 +35,11 @@ impl ClosedMessages {
     pub fn note(&self, past: &mut LoggedMessage) {
         if let Some(state) = &self.state {
             let recipients = past.recipients.iter();
-            let statuses = recipients
-                .filter_map(|agent| state.mailboxes.status(state.holder(agent), past.seq));
+            let statuses = recipients.filter_map(|agent| {
+                state
+                    .mailboxes
+                    .status(state.holder(agent, past.seq), past.seq)
+            });
             past.closed = self.closed(past.seq, statuses);
         }
     }

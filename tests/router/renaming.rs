@@ -502,3 +502,28 @@ fn a_claim_of_a_former_name_is_traced_as_still_owned() {
     world.ok("release src --as bob");
     assert_eq!(world.json("trace kiwi/c")["claim"]["state"], "ended");
 }
+
+#[test]
+fn moved_mail_stays_known_if_its_alias_changes_or_the_name_is_registered_again() {
+    // P143, P147
+    let world = renamed(&["alice", "bob", "kiwi"]);
+    rename(&world, "kiwi", "bob");
+    world.pass();
+    let before = world.ok("inbox --as bob");
+    let mut registry = world.read("registry.json");
+    registry["aliases"]["kiwi"] = json!(["bob", "alice"]);
+    world.write("registry.json", registry.to_string());
+    assert_eq!(world.ok("inbox --as bob"), before);
+    registry["aliases"] = json!({});
+    world.write("registry.json", registry.to_string());
+    world.ok("agent add kiwi");
+    assert_eq!(world.ok("inbox --as bob"), before);
+    world.send("alice", "kiwi", "for the new one");
+    let name = &world.names("inbox/kiwi")[0];
+    fs::copy(
+        world.room(&format!("inbox/kiwi/{name}")),
+        world.room(&format!("inbox/bob/{name}")),
+    )
+    .expect("a copy of a foreign message");
+    assert_contains!(world.ok("inbox --as bob"), "placed here directly");
+}

@@ -208,16 +208,11 @@ fn nearby(
     if let (Some(state), Some(id)) = (state, reference.id())
         && state.ids.open_to_read(room)
     {
-        let senders = [id::MAILBAG].into_iter().chain(
-            state
-                .active
-                .keys()
-                .chain(state.former.keys())
-                .map(|sender| &**sender),
-        );
-        for sender in
-            senders.filter(|sender| reference.sender().is_none_or(|wanted| wanted == *sender))
-        {
+        let mut senders = state.former_names();
+        senders.extend(state.active.keys().map(|sender| &**sender));
+        senders.insert(id::MAILBAG);
+        senders.retain(|sender| reference.sender().is_none_or(|wanted| wanted == *sender));
+        for sender in senders {
             for place in state.ids.places(sender, id)? {
                 lines.extend(log::read_one(room, place)?);
             }

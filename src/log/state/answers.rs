@@ -127,7 +127,7 @@ impl RoomState {
         });
         named.or_else(|| {
             self.first_owed(message.from(), &reply.shared_names(), &|asked| {
-                let asker = self.holder(asked.from);
+                let asker = self.holder(asked.from, asked.seq);
                 let mut recipients = to.iter().flat_map(|group| &group.agents);
                 asked.is_shared_by(&reply) && recipients.any(|to| id::answers_for(asker, to))
             })

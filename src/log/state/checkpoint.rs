@@ -5,6 +5,7 @@
 
 use super::items::OpenItem;
 use super::mailboxes::{MailboxSizes, Mailboxes};
+use super::renames::PastRename;
 use super::{
     AcceptedGaps, Approvals, ChannelCounts, Claims, Disputes, LinkStates, LoopDetector,
     MessageCounts, MessageDeadline, MessageDeadlines, MessageIndex, OpenItems, OpenRecord,
@@ -38,7 +39,7 @@ struct CheckpointHead {
     open: Vec<OpenRecord>,
     notices: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
-    former: BTreeMap<Arc<str>, Arc<str>>,
+    renames: Vec<PastRename>,
     activity: RoomActivity,
     channels: BTreeMap<Arc<str>, ChannelCounts>,
     counts: MessageCounts,
@@ -93,7 +94,7 @@ impl RoomState {
                 .iter()
                 .map(|(agent, at)| (agent.clone(), at.micros()))
                 .collect(),
-            former: self.former.clone(),
+            renames: self.renames.clone(),
             activity: self.activity.clone(),
             channels: self.channels.clone(),
             counts: self.counts,
@@ -165,7 +166,7 @@ fn read(file: &[u8]) -> Option<RoomState> {
             .into_iter()
             .map(|(agent, at)| (agent, Stamp::from_micros(at)))
             .collect(),
-        former: head.former,
+        renames: head.renames,
         activity: head.activity,
         channels: head.channels,
         counts: head.counts,

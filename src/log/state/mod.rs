@@ -61,6 +61,7 @@ use crate::message::record::{
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
 use items::OpenItem;
+use renames::PastRename;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -105,8 +106,8 @@ pub struct RoomState {
     pub notices: BTreeSet<String>,
     /// The accept time of each agent's last message.
     pub active: BTreeMap<Arc<str>, Stamp>,
-    /// Names of agents that have other names now, with these.
-    pub former: BTreeMap<Arc<str>, Arc<str>>,
+    /// The renamings of agents, in the order of the log.
+    renames: Vec<PastRename>,
     /// The other activity of all agents.
     pub activity: RoomActivity,
     /// The conversation of each channel.
@@ -186,7 +187,7 @@ impl Default for RoomState {
             open: BTreeMap::new(),
             notices: BTreeSet::new(),
             active: BTreeMap::new(),
-            former: BTreeMap::new(),
+            renames: Vec::new(),
             activity: RoomActivity::default(),
             channels: BTreeMap::new(),
             counts: MessageCounts::default(),

@@ -3,7 +3,20 @@
 use super::{RenamedAgent, RoomState};
 use crate::message::claim::ClaimChange;
 use crate::message::record::Record;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// A renaming of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PastRename {
+    /// The number of its record.
+    seq: u64,
+    /// The former name.
+    of: Arc<str>,
+    /// The name since then.
+    to: Arc<str>,
+}
 
 impl RoomState {
     /// Returns true if the state has anything of an agent with this name.
@@ -11,17 +24,21 @@ impl RoomState {
         self.mailboxes.has(agent) || self.active.contains_key(agent)
     }
 
-    /// The agent that has this name, after all renamings so far.
-    pub fn holder<'a>(&'a self, name: &'a Arc<str>) -> &'a Arc<str> {
+    /// The present name of the agent that had this name when the record with this number was accepted.
+    pub fn holder<'a>(&'a self, name: &'a Arc<str>, seq: u64) -> &'a Arc<str> {
+        let later = self.renames.partition_point(|rename| rename.seq <= seq);
         let mut holder = name;
-        // A name can return to an agent that had it before.
-        for _ in 0..self.former.len() {
-            match self.former.get(holder) {
-                Some(next) => holder = next,
-                None => break,
+        for rename in &self.renames[later..] {
+            if rename.of == *holder {
+                holder = &rename.to;
             }
         }
         holder
+    }
+
+    /// The names that agents had before their renamings.
+    pub fn former_names(&self) -> BTreeSet<&str> {
+        self.renames.iter().map(|rename| &*rename.of).collect()
     }
 
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
@@ -36,7 +53,11 @@ impl RoomState {
         self.disputes.rename(of, to);
         self.wakes.rename(of, record.seq);
         self.activity.rename(of, to);
-        self.former.insert(of.clone(), to.clone());
+        self.renames.push(PastRename {
+            seq: record.seq,
+            of: of.clone(),
+            to: to.clone(),
+        });
         let active = [self.active.remove(of), self.active.get(to).copied()]
             .into_iter()
             .flatten()

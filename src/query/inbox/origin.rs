@@ -7,11 +7,13 @@ use crate::base::error::Result;
 use crate::disk::{is_half_used, layout};
 use crate::log::CommitNote;
 use crate::log::find::RecordFinder;
+use crate::log::state::{self, RoomState};
 use crate::message::copy::MessageCopies;
 use crate::message::record::{EventKind, Record};
 use crate::room::Room;
 use crate::router::recover::lost_message_of_copy;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// The problem of a file that the router did not deliver.
 pub const PLACED_DIRECTLY: &str = "placed here directly, sender unknown";
@@ -43,6 +45,8 @@ pub(super) enum ReadExtent {
 pub(super) struct AuthorChecker<'r> {
     room: &'r Room,
     records: RecordFinder,
+    /// Read once, for mail of a former name.
+    state: Option<RoomState>,
 }
 
 impl AuthorChecker<'_> {
@@ -50,6 +54,7 @@ impl AuthorChecker<'_> {
         AuthorChecker {
             room,
             records: RecordFinder::new(&room.dir),
+            state: None,
         }
     }
 
@@ -109,19 +114,24 @@ impl AuthorChecker<'_> {
         let Some(owner) = layout::inbox_owner(&mail.file) else {
             return Ok(false);
         };
-        let is_copy_for = |name: &str| {
-            let mut recipients = record.copies().filter(|(agent, _)| ***agent == *name);
-            recipients
-                .any(|(agent, via)| is_same(&copies.copy(agent, via), bytes, &mail.content, extent))
-        };
-        // The owner of the inbox can have had another name.
-        Ok(is_copy_for(owner)
-            || self
-                .room
-                .registry()?
-                .former(owner)
-                .iter()
-                .any(|name| is_copy_for(name)))
+        for (agent, via) in record.copies() {
+            if is_same(&copies.copy(agent, via), bytes, &mail.content, extent)
+                && (**agent == *owner || self.is_former_name(agent, seq, owner)?)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns true if the owner of the inbox had this name when the record was accepted. Only the log knows it: the alias of
+    /// a renamed agent can change later, and another agent can get its former name.
+    fn is_former_name(&mut self, name: &Arc<str>, seq: u64, owner: &str) -> Result<bool> {
+        if self.state.is_none() {
+            self.state = Some(state::committed(&self.room.dir)?);
+        }
+        let state = self.state.as_ref();
+        Ok(state.is_some_and(|state| **state.holder(name, seq) == *owner))
     }
 }
 

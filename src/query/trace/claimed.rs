@@ -1,10 +1,10 @@
 //! The change of claims by a traced message, and its present state.
 
+use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
 use crate::message::claim::{self, ClaimChange};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::sync::Arc;
 
 /// The change by a message about claims.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,13 +32,12 @@ pub enum ClaimState {
 impl ClaimTrace {
     pub(super) fn of(
         change: &ClaimChange,
-        from: &Arc<str>,
-        id: &str,
+        message: &LoggedMessage,
         state: &RoomState,
     ) -> Option<ClaimTrace> {
-        let (name, claims) = (claim::name(from, id), &state.claims);
+        let (name, claims) = (claim::name(&message.from, &message.id), &state.claims);
         // The claims of a renamed agent have its present name.
-        let owner = state.holder(from);
+        let owner = state.holder(&message.from, message.seq);
         let owns = |subjects: &[String]| {
             subjects
                 .iter()

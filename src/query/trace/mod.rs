@@ -473,7 +473,7 @@ impl<'a> MessageTracer<'a> {
             subject: text(&record, "subject"),
             claim: record
                 .ownership()
-                .and_then(|change| ClaimTrace::of(change, &self.meant.from, &self.meant.id, state)),
+                .and_then(|change| ClaimTrace::of(change, self.meant, state)),
             sent: self.original(&record),
             recipients,
             accepted_at: record.at,

@@ -147,7 +147,7 @@ fn received_twice(room: &Dir, state: &RoomState, of: &str, to: &str) -> Result<V
         };
         if record
             .copies()
-            .any(|(agent, _)| **state.holder(agent) == *to)
+            .any(|(agent, _)| **state.holder(agent, seq) == *to)
         {
             twice.push(seq);
         }

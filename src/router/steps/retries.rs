@@ -48,7 +48,7 @@ impl<'a> BatchRetries<'a> {
         let claim = layout::read_claim(&rejected.origin.claim);
         let sender = claim.map(|claim| Arc::from(claim.agent));
         let is_own = sender.is_some_and(|sender| {
-            sender == letter.agent || *self.state.holder(&sender) == letter.agent
+            sender == letter.agent || *self.state.holder(&sender, seq) == letter.agent
         });
         let mut first = rejected.origin.retries.unwrap_or(RetriedRejection {
             seq,
