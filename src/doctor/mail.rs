@@ -5,13 +5,14 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
 use crate::query::inbox::{self, PLACED_DIRECTLY};
-use crate::query::status::{self, RoomStatus};
+use crate::query::status::{self, BlockedPath, RoomStatus};
 use crate::room::{Room, RouterMode};
+use std::path::Path;
 
 pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     let status = status::status(room)?;
     unrouted(room, &status, findings);
-    list_placed(room, findings)?;
+    list_placed(room, &status, findings)?;
     // `links` has the findings about links.
     for blocked in status.blocked.iter().filter(|blocked| !blocked.is_link()) {
         let what = format!(
@@ -19,7 +20,10 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
             blocked.path, blocked.reason, blocked.since
         );
         findings.push(match &blocked.fix {
-            fix if fix.starts_with("mv ") || fix.starts_with("ls ") => {
+            fix if ["mv ", "ls ", "chmod "]
+                .iter()
+                .any(|command| fix.starts_with(command)) =>
+            {
                 let fix = in_room(room, fix);
                 Finding::warning("blocked", what, fix)
             }
@@ -60,9 +64,21 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
 }
 
 /// Unread files without a record in the log.
-fn list_placed(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
+fn list_placed(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) -> Result<()> {
     for agent in room.directories(layout::INBOXES)? {
-        let (mails, ..) = inbox::newest(room, &agent, limits::LISTED, None)?;
+        let (mails, ..) = match inbox::newest(room, &agent, limits::LISTED, None) {
+            Ok(newest) => newest,
+            Err(e) => {
+                // `status` reports it with a better next step, if it can.
+                let inbox = layout::inbox(&agent);
+                let is_reported = |blocked: &BlockedPath| Path::new(&blocked.path) == inbox;
+                if !status.blocked.iter().any(is_reported) {
+                    let fix = format!("ls -ld {}", shell(&room.dir.at(&inbox)));
+                    findings.push(Finding::problem("unreadable_inbox", e.to_string(), fix));
+                }
+                continue;
+            }
+        };
         let mut placed = mails
             .into_iter()
             .filter(|mail| mail.problem.as_deref() == Some(PLACED_DIRECTLY));

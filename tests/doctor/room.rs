@@ -2,9 +2,12 @@
 
 use super::{codes, examined, finding, paste, report, says};
 use crate::files;
-use crate::world::World;
+use crate::town::tool;
+use crate::world::{World, lossy, parse_json};
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 
 #[test]
 fn doctor_reports_an_outbox_without_an_agent_and_its_command_registers_the_agent() {
@@ -200,4 +203,44 @@ fn doctor_names_a_process_that_holds_the_room_for_too_long() {
         "warning",
         &[&format!("kill {pid}"), "1970"],
     );
+}
+
+#[test]
+fn an_unreadable_inbox_is_reported_and_hides_nothing_else() {
+    // P113
+    let world = World::with("alice bob carol");
+    world.ok("send bob,carol hi --as alice");
+    // Root may read every directory, so the room belongs to another user.
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        tool(
+            "chown",
+            [
+                "-R".as_ref(),
+                "65534:65534".as_ref(),
+                world.path().as_os_str(),
+                world.trust().as_os_str(),
+            ],
+        );
+    }
+    let shown = |args: &str| {
+        let mut command = world.bare(args);
+        if is_root {
+            command.uid(65534).gid(65534);
+        }
+        lossy(&command.output().expect("it runs").stdout)
+    };
+    let inbox = world.room("inbox/bob");
+    fs::set_permissions(&inbox, fs::Permissions::from_mode(0o000)).expect("ours");
+    let status = parse_json(&shown("status --json"));
+    assert_eq!(status["unread"], json!({"bob": 1, "carol": 1}));
+    let blocked = &status["blocked"][0];
+    assert_eq!(
+        (&blocked["path"], &blocked["fix"]),
+        (&json!("inbox/bob"), &json!("chmod u+rwx inbox/bob"))
+    );
+    let report = parse_json(&shown("doctor --json"));
+    assert!(codes(&report).contains(&"blocked".to_owned()), "{report}");
+    fs::set_permissions(&inbox, fs::Permissions::from_mode(0o700)).expect("ours");
+    assert_eq!(parse_json(&shown("status --json"))["blocked"], json!([]));
 }

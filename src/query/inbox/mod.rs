@@ -28,7 +28,6 @@ use std::path::{Path, PathBuf};
 const HELD_MESSAGES: usize = 256;
 /// The number of bytes of a delivered file that a listing reads: all short fields, and the start of the body.
 const HEAD_BYTES: u64 = 32 << 10;
-
 /// One delivered message.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct InboxMessage {
@@ -161,20 +160,28 @@ pub fn names(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>>
 }
 
 /// The number of an agent's unread messages. Leased messages count. Files that no router delivered do not, and neither do messages
-/// that left the inbox, even if the log has no receipt for them yet.
+/// that left the inbox, even if the log has no receipt for them yet. If the inbox cannot be read, the log's number counts.
 pub(crate) fn unread_count(room: &Room, state: &RoomState, agent: &str) -> usize {
-    if state.mailboxes.count(agent) == 0 {
+    let logged = state.mailboxes.count(agent);
+    if logged == 0 {
         return 0;
     }
-    let places = [layout::inbox(agent), layout::taken(agent)].into_iter();
-    let entries = places.filter_map(|place| room.dir.sub(place).and_then(|dir| dir.list()).ok());
-    let accepted = entries
-        .flatten()
-        .flatten()
-        .filter_map(|entry| layout::read_delivered(&entry.name));
-    accepted
-        .filter(|&at| state.mailboxes.unread_at(agent, at).is_some())
-        .count()
+    count_files(room, state, agent).unwrap_or(logged)
+}
+
+fn count_files(room: &Room, state: &RoomState, agent: &str) -> Result<usize> {
+    let mut count = 0;
+    for place in [layout::inbox(agent), layout::taken(agent)] {
+        let Some(dir) = room.dir.sub_if_exists(place)? else {
+            continue;
+        };
+        for entry in dir.list()? {
+            let at = layout::read_delivered(&entry?.name);
+            count +=
+                usize::from(at.is_some_and(|at| state.mailboxes.unread_at(agent, at).is_some()));
+        }
+    }
+    Ok(count)
 }
 
 /// The unread mail of an agent, oldest first.

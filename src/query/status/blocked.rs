@@ -1,15 +1,22 @@
 //! Blocked files and directories that the router reported and that are still blocked.
 
+use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::base::text::shell_word;
 use crate::disk::layout;
 use crate::room::Room;
 use crate::room::outbox::fix_beside;
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
+use rustix::process::geteuid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
+
+/// The permission bits that a user needs to read its directory.
+const OWN_ACCESS: u32 = 0o500;
 
 /// A blocked file or directory, as the router reported it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -56,12 +63,52 @@ pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> 
                 .stat(&line.path)
                 .map_or(true, |meta| meta.is_some())
     });
-    lines
+    let mut all: Vec<BlockedPath> = lines
         .map(|line| BlockedPath {
             fix: blocked_fix(room, registry, &line.path, again),
             ..line
         })
-        .collect()
+        .collect();
+    // The router reports a failed look at an inbox with a slash, next to a failed delivery.
+    let mut seen = BTreeSet::new();
+    for line in &mut all {
+        line.path.truncate(line.path.trim_end_matches('/').len());
+    }
+    all.retain(|line| seen.insert(line.path.clone()));
+    for line in unreadable(room) {
+        match all.iter_mut().find(|known| known.path == line.path) {
+            Some(known) => known.fix = line.fix,
+            None => all.push(line),
+        }
+    }
+    all
+}
+
+/// Outboxes and inboxes that their user cannot read. The router notices lost permissions only with its next look at all
+/// directories.
+fn unreadable(room: &Room) -> Vec<BlockedPath> {
+    let mut all = Vec::new();
+    for parent in [layout::OUTBOXES, layout::INBOXES] {
+        for agent in room.directories(parent).unwrap_or_default() {
+            let place = layout::below(Path::new(parent), agent.as_ref());
+            let Ok(Some(meta)) = room.dir.stat(&place) else {
+                continue;
+            };
+            let is_own = meta.uid == geteuid().as_raw();
+            if is_own
+                && meta.mode & OWN_ACCESS != OWN_ACCESS
+                && let Err(e) = room.dir.sub(&place).and_then(|dir| dir.list())
+            {
+                all.push(BlockedPath {
+                    path: place.display().to_string(),
+                    reason: e.to_string(),
+                    since: Stamp::from_micros((meta.changed / 1000) as i64).to_string(),
+                    fix: format!("chmod u+rwx {}", shell_word(&place.to_string_lossy())),
+                });
+            }
+        }
+    }
+    all
 }
 
 /// All that the router reported.
