@@ -243,3 +243,38 @@ fn a_running_router_asks_the_human_immediately_when_the_last_decider_is_retired(
         == ["ask", "escalate"]));
     assert_eq!(router.end(), 0);
 }
+
+#[test]
+fn trace_shows_the_outcome_of_a_deadline_and_no_answer_of_another_agent() {
+    for (terms, event, outcome) in [
+        (json!({"deadline": "30m"}), "decided", json!("denied")),
+        (
+            json!({"deadline": "30m", "on_deadline": "no"}),
+            "decided",
+            json!("no"),
+        ),
+        (
+            json!({"deadline": "30m", "on_deadline": "escalate"}),
+            "escalated",
+            serde_json::Value::Null,
+        ),
+    ] {
+        let world = asked(terms);
+        say(
+            &world,
+            1,
+            "carol",
+            json!({"to": "alice", "type": "answer", "in_reply_to": "alice/d", "body": "yes"}),
+        );
+        assert_eq!(world.json("trace alice/d")["answers"], json!([]));
+        pass(&world, 31);
+        let trace = world.json("trace alice/d");
+        let notice = &trace["notices"][0];
+        assert_eq!(
+            (&notice["event"], &notice["outcome"]),
+            (&json!(event), &outcome),
+            "{trace}"
+        );
+        assert_contains!(world.ok("trace alice/d"), event);
+    }
+}

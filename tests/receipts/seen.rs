@@ -5,6 +5,7 @@ use super::{statuses, wait_for_status};
 use crate::files;
 use crate::town::Town;
 use crate::world::World;
+use serde_json::json;
 use std::fs;
 
 fn file(world: &World, agent: &str) -> std::path::PathBuf {
@@ -163,4 +164,18 @@ fn receipts_of_a_thousand_copies_are_one_record() {
         Some(1000)
     );
     town.verify();
+}
+
+#[test]
+fn trace_gives_no_time_of_delivery_after_the_copy_left() {
+    let world = World::with("alice bob");
+    world.ok("send bob hi --as alice");
+    let delivered = || world.json("trace 2")["recipients"][0]["statuses"][1].clone();
+    assert!(delivered()["at"].is_string());
+    world.ok("read --as bob");
+    world.pass();
+    assert_eq!(
+        (&delivered()["status"], &delivered()["at"]),
+        (&json!("delivered"), &json!(null))
+    );
 }

@@ -93,8 +93,12 @@ fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {
     }
     for notice in &trace.notices {
         let at = out.time(&notice.at);
+        let outcome = notice.outcome.as_ref();
+        let outcome = outcome.map_or(String::new(), |outcome| {
+            format!(" by the deadline: {}", sanitize::line(outcome))
+        });
         out.line(format!(
-            "{at}  notice to {}: {}",
+            "{at}  notice to {}: {}{outcome}",
             notice.agent, notice.event
         ))?;
     }
@@ -118,8 +122,11 @@ fn show_recipient(recipient: &RecipientTrace, out: &mut CommandOutput) -> Result
         .unwrap_or_default();
     out.line(format!("{name}{now}{via}: {}", recipient.status.as_str()))?;
     for step in &recipient.statuses {
-        let at = step.at.as_deref().unwrap_or("just now");
-        dated(at, &said(step, &recipient.agent), out)?;
+        dated(
+            step.at.as_deref().unwrap_or_default(),
+            &said(step, &recipient.agent),
+            out,
+        )?;
     }
     for wake in &recipient.wakes {
         dated(&wake.at, &woken(wake), out)?;

@@ -14,7 +14,7 @@ use crate::log::LogPosition;
 use crate::log::lookup::{self, LoggedMessage, Viewer};
 use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, RoomState};
 use crate::message::claim::ClaimChange;
-use crate::message::decision;
+use crate::message::decision::{self, ApprovalChange};
 use crate::message::id::{far, tag_of};
 use crate::message::record::{Event, Record, RouterAction};
 use crate::message::reference::{Reference, ReferenceMatch};
@@ -24,7 +24,6 @@ use crate::query::identity;
 use crate::query::links::{self, KnownRemoteAgent};
 use crate::room::Room;
 use crate::room::resolve::RecipientRule;
-use memchr::memmem;
 use regex::bytes::Regex;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,7 +56,7 @@ pub struct MessageTrace {
     pub recipients: Vec<RecipientTrace>,
     /// Messages that answer it.
     pub answers: Vec<TracedAnswer>,
-    /// Notices about its expiry or deadline.
+    /// Notices about its expiry or deadline, or about the deadline of the approval that it asks for.
     pub notices: Vec<TraceNotice>,
 }
 
@@ -96,7 +95,7 @@ pub struct WakeRecord {
 pub struct StatusChange {
     /// The status.
     pub status: CopyStatus,
-    /// When the receipt was recorded; for `delivered`, when the file reached the inbox, if that is known.
+    /// When the receipt was recorded; for `delivered`, when the file reached the inbox. `null` after the file left it.
     pub at: Option<String>,
     /// Agent that set the status, for a status set by an ack.
     pub by: Option<String>,
@@ -125,8 +124,11 @@ pub struct TracedAnswer {
 pub struct TraceNotice {
     /// Recipient of the notice.
     pub agent: String,
-    /// `expired` or `overdue`.
+    /// `expired` or `overdue`; for an approval, `decided` or `escalated`.
     pub event: String,
+    /// The outcome of the approval: an option, or `denied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
     /// When it was recorded.
     pub at: String,
 }
@@ -168,7 +170,6 @@ struct MessageTracer<'a> {
     wakes: BTreeMap<Arc<str>, Vec<WakeRecord>>,
     /// The recipients, each with its present name.
     now: BTreeMap<Arc<str>, Arc<str>>,
-    settled: Option<String>,
     answers: Vec<TracedAnswer>,
     notices: Vec<TraceNotice>,
 }
@@ -190,7 +191,6 @@ impl<'a> MessageTracer<'a> {
             steps,
             wakes,
             now,
-            settled: None,
             answers,
             notices,
         }
@@ -220,38 +220,14 @@ impl<'a> MessageTracer<'a> {
                 self.take(record);
             }
         }
-        if !state.open.contains_key(&seq) {
-            self.read_settled()?;
-        }
         Ok(true)
-    }
-
-    /// Reads the log from the message on until the record that settles it, which usually follows closely.
-    fn read_settled(&mut self) -> Result<()> {
-        let settled = memmem::Finder::new("\"settled\":[");
-        for line in log::lines(&self.room.dir, self.place)? {
-            let line = line?;
-            if settled.find(&line.bytes).is_some()
-                && let Ok(record) = line.record()
-                && self.is_settled_by(&record)
-            {
-                self.settled = Some(record.at);
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn is_settled_by(&self, record: &Record) -> bool {
-        let mut ranges = record.settled.iter();
-        ranges.any(|(from, to)| (from..=to).contains(&&self.meant.seq))
     }
 
     /// Reads the log from the message on. Only lines that may concern it are parsed.
     fn read_all(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
-            r##"^\{{"seq":{seq},|"receipts":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
+            r##"^\{{"seq":{seq},|"receipts":\[|"wakes":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
         );
         let concerns = Regex::new(&pattern).map_err(|e| {
             Error::usage(
@@ -297,9 +273,6 @@ impl<'a> MessageTracer<'a> {
         if let Some(ClaimChange::Rename { of, to, twice }) = record.ownership() {
             self.rename(of, to, twice);
         }
-        if self.settled.is_none() && self.is_settled_by(record) {
-            self.settled = Some(record.at.clone());
-        }
         match &record.event {
             Event::Accepted(accepted) => {
                 if let Some(RouterAction::Ack(receipts)) = &accepted.act {
@@ -307,9 +280,7 @@ impl<'a> MessageTracer<'a> {
                     self.advance(receipts, &record.at, Some(by), note);
                 } else if self.is_answered_by(record) {
                     let option = match record.decision() {
-                        Some(decision::ApprovalChange::Decide { option, .. }) => {
-                            Some(option.clone())
-                        }
+                        Some(ApprovalChange::Decide { option, .. }) => Some(option.clone()),
                         _ => None,
                     };
                     self.answers.push(TracedAnswer {
@@ -436,24 +407,45 @@ impl<'a> MessageTracer<'a> {
             reference
                 .is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(ReferenceMatch::Whole))
         };
-        let is_between = record.recipients().any(|(to, _)| to == from);
+        let is_to_sender = record.recipients().any(|(to, _)| to == from);
         record.accepted().and_then(|accepted| accepted.answers) == Some(*seq)
-            || (is_between && by_name())
+            || (is_to_sender && self.is_from_recipient(record) && by_name())
+    }
+
+    /// Returns true if a recipient sent this record. The trace does not know the addresses of agents in other rooms.
+    fn is_from_recipient(&self, record: &Record) -> bool {
+        record.name().is_some_and(|name| {
+            let sender = &name.from;
+            let recipients = &self.meant.recipients;
+            !self.called(sender).is_empty() || is_far(sender) && recipients.iter().any(is_far)
+        })
     }
 
     fn add_notice(&mut self, record: &Record) {
         let about = record.about().and_then(|about| about.split_once(' '));
-        let Some((what, seq)) = about else { return };
-        if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what)
-        {
-            let event = if what == EXPIRED { EXPIRED } else { OVERDUE };
-            let notices = record.recipients().map(|(agent, _)| TraceNotice {
-                agent: agent.to_string(),
-                event: event.into(),
-                at: record.at.clone(),
-            });
-            self.notices.extend(notices);
-        }
+        let name = format!("{}/{}", self.meant.from, self.meant.id);
+        let (event, outcome) = match (record.decision(), about) {
+            (Some(ApprovalChange::Expire { approval, option }), _) if *approval == name => {
+                let outcome = option.as_deref().unwrap_or(decision::DENIED);
+                ("decided", Some(outcome))
+            }
+            (Some(ApprovalChange::Escalate { approval, .. }), _) if *approval == name => {
+                ("escalated", None)
+            }
+            (None, Some((what, seq))) if seq.parse() == Ok(self.meant.seq) => match what {
+                EXPIRED => (EXPIRED, None),
+                OVERDUE | OVERDUE_AT_LAST => (OVERDUE, None),
+                _ => return,
+            },
+            _ => return,
+        };
+        let notices = record.recipients().map(|(agent, _)| TraceNotice {
+            agent: agent.to_string(),
+            event: event.into(),
+            outcome: outcome.map(str::to_owned),
+            at: record.at.clone(),
+        });
+        self.notices.extend(notices);
     }
 
     fn finish(mut self, state: &RoomState) -> Result<MessageTrace> {
@@ -560,9 +552,7 @@ impl<'a> MessageTracer<'a> {
         let came = self
             .look(layout::inbox(now), &self.file_name(record))
             .map(|meta| (meta.changed / 1000) as i64);
-        let at = came
-            .map(|micros| Stamp::from_micros(micros).to_string())
-            .or_else(|| self.settled.clone());
+        let at = came.map(|micros| Stamp::from_micros(micros).to_string());
         Some(StatusChange {
             status: CopyStatus::Delivered,
             at,
@@ -602,6 +592,10 @@ impl<'a> MessageTracer<'a> {
     fn look(&self, directory: impl AsRef<Path>, name: &str) -> Option<Meta> {
         self.room.dir.sub(directory).ok()?.stat(name).ok().flatten()
     }
+}
+
+fn is_far(agent: &Arc<str>) -> bool {
+    tag_of(agent).is_some()
 }
 
 fn text(record: &Record, field: &str) -> Option<String> {

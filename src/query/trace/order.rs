@@ -2,8 +2,7 @@
 
 use super::StatusChange;
 
-/// Puts the times in order. The file system's clock may be some milliseconds later than the clock of the records, and a batch
-/// is settled after its copies may already have been read.
+/// Puts the times in order. The file system's clock may be some milliseconds later than the clock of the records.
 pub(super) fn in_order(steps: &mut [StatusChange], next: Option<&str>) {
     let mut before = String::new();
     for at in steps.iter_mut().filter_map(|step| step.at.as_mut()) {
