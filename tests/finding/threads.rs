@@ -303,3 +303,23 @@ fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
     );
     assert!(is_tame(&world.fails(3, &["thread", EVIL])));
 }
+
+#[test]
+fn every_form_of_a_reference_means_the_message_in_the_same_list() {
+    let world = World::with("alice bob");
+    for reference in ["#SEQ", "SEQ", "alice/ID", "ID"] {
+        let id = world.ok("send bob plain --as alice -q").trim().to_owned();
+        let seq = seq_of(&world, &format!("alice/{id}"));
+        let reference = reference.replace("SEQ", &seq).replace("ID", &id);
+        drop_all(
+            &world,
+            &[(
+                "bob",
+                json!({"to": "alice", "body": "ok", "in_reply_to": reference}),
+            )],
+        );
+        let shown = world.ok(&["thread", &seq, "--as", "alice"]);
+        assert_contains!(shown, "answers", "ok");
+        assert!(!shown.contains("not in this list"), "{shown}");
+    }
+}

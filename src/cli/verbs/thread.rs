@@ -8,6 +8,7 @@ use crate::cli::show::frame;
 use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{BOLD, CommandOutput};
 use crate::message::id;
+use crate::message::reference::{Reference, ReferenceMatch};
 use crate::query::history::LoggedMessage;
 use crate::query::identity;
 use crate::query::thread::{FullMessage, thread, whole};
@@ -81,11 +82,7 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) ->
     let mut facts = format!("{INDENT}{}  {}{waits}", view.kind, view.id);
     if let Some(reference) = &past.in_reply_to {
         facts += &format!("  answers {reference}");
-        if !all.iter().any(|other| {
-            other.name() == *reference
-                || other.id == *reference
-                || other.seq.to_string() == *reference
-        }) {
+        if !all.iter().any(|other| is_answered(other, past, reference)) {
             facts += " (not in this list)";
         }
     }
@@ -110,4 +107,11 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) ->
         )?;
     }
     Ok(())
+}
+
+/// Returns true if a message answers the other one, which it names with this reference.
+fn is_answered(other: &LoggedMessage, answer: &LoggedMessage, reference: &str) -> bool {
+    let fit = Reference::parse(reference)
+        .and_then(|one| one.fit(&other.from, &other.id, Some(other.seq)));
+    answer.answers == Some(other.seq) || fit == Some(ReferenceMatch::Whole)
 }
