@@ -165,3 +165,12 @@ fn mail_without_its_lost_record_is_not_called_placed() {
     assert_contains!(world.ok("inbox bob"), &format!("{name}  {lost}"));
     assert!(!world.run("doctor").out.contains("placed here directly"));
 }
+
+#[test]
+fn a_large_file_that_is_no_message_is_shown_in_part() {
+    let world = World::with("bob");
+    files::write(world.room("inbox/bob/x.json"), "\0".repeat(1 << 20));
+    let shown = world.ok("read x.json --as bob");
+    assert!(shown.len() < 200_000, "{} bytes", shown.len());
+    assert_contains!(shown, "of 1048576 bytes");
+}

@@ -28,6 +28,9 @@ use std::path::{Path, PathBuf};
 const HELD_MESSAGES: usize = 256;
 /// The number of bytes of a delivered file that a listing reads: all short fields, and the start of the body.
 const HEAD_BYTES: u64 = 32 << 10;
+/// The number of bytes that are shown of a file that is not mail.
+const FOREIGN_BYTES: usize = 16 << 10;
+
 /// One delivered message.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct InboxMessage {
@@ -92,7 +95,7 @@ pub enum FullInboxMessage<'a> {
         file: Cow<'a, str>,
         /// Why it is not a message.
         problem: &'a str,
-        /// Its text.
+        /// Its text, or the beginning of a long text.
         text: Option<&'a str>,
     },
 }
@@ -414,7 +417,12 @@ impl MailDirectory<'_> {
 
     /// A file that is not mail, with its text: none of its fields counts.
     fn not_mail(&self, name: &OsStr, problem: String, bytes: &[u8]) -> InboxMessage {
-        let text = Value::from(String::from_utf8_lossy(bytes));
+        let shown = &bytes[..bytes.len().min(FOREIGN_BYTES)];
+        let mut text = String::from_utf8_lossy(shown).into_owned();
+        if shown.len() < bytes.len() {
+            text += &format!("… ({} of {} bytes)", shown.len(), bytes.len());
+        }
+        let text = Value::from(text);
         InboxMessage {
             problem: Some(problem),
             ..InboxMessage::new(&self.directory, name, text)
