@@ -294,7 +294,7 @@ fn named<'r>(
     Err(Error::not_found(
         if was_rejected {
             format!(
-                "{} is no longer in rejected/: it was sent again or removed",
+                "{} is no longer in rejected/: it was sent again, removed or archived",
                 quoted(word)
             )
         } else {

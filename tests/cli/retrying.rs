@@ -83,7 +83,7 @@ fn retries_at_the_same_time_deliver_once() {
         assert_eq!(world.names("rejected/alice"), Vec::<String>::new());
         assert_contains!(
             world.fails(3, &["rejected", "retry", &number]),
-            "sent again or removed"
+            "sent again, removed or archived"
         );
     }
 }

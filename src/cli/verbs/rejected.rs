@@ -334,7 +334,7 @@ fn drop_all(which: &RejectedSelection, yes: bool, cx: &mut CommandContext) -> Re
         .filter(|one| !removed.iter().any(|other| other.seq == one.seq))
     {
         cx.out.note(&format!(
-            "#{} of {} was sent again or removed before",
+            "#{} of {} was sent again, removed or archived before",
             one.seq, one.agent
         ));
     }
