@@ -28,13 +28,31 @@ pub struct AgentFields {
     /// Topics that it follows.
     pub topics: Option<Vec<String>>,
     /// System user that must own its message files.
-    pub uid: Option<u32>,
+    pub uid: Option<FieldChange<u32>>,
     /// Agent that gets its `blocked` messages.
     pub supervisor: Option<String>,
     /// How to wake it.
-    pub wake: Option<WakeSettings>,
+    pub wake: Option<FieldChange<WakeSettings>>,
     /// Status.
     pub status: Option<AgentStatus>,
+}
+
+/// A change of one field.
+#[derive(Debug, Clone)]
+pub enum FieldChange<T> {
+    /// The field is removed.
+    Remove,
+    /// The field gets this value.
+    Set(T),
+}
+
+impl<T> FieldChange<T> {
+    fn value(&self) -> Option<&T> {
+        match self {
+            FieldChange::Remove => None,
+            FieldChange::Set(value) => Some(value),
+        }
+    }
 }
 
 /// An agent filter.
@@ -73,9 +91,9 @@ pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agen
         return Err(Error::Rejected(taken));
     }
     let registry = registry.add_all(added.clone()).map_err(Error::Rejected)?;
-    trust::agree_to_set(room, fields.wake.as_ref())?;
+    trust::agree_to_set(room, fields.wake.as_ref().and_then(FieldChange::value))?;
     save(room, &registry)?;
-    make_boxes(room, ids, fields.uid, Durability::Power)?;
+    make_boxes(room, ids, new_uid(fields), Durability::Power)?;
     room.give_to_owners(&registry)?;
     Ok(added)
 }
@@ -156,7 +174,7 @@ pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
             ));
         }
         let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
-        trust::agree_to_set(room, fields.wake.as_ref())?;
+        trust::agree_to_set(room, fields.wake.as_ref().and_then(FieldChange::value))?;
         match fields.status {
             Some(AgentStatus::Retired) => changed.retire(id).map_err(Error::Rejected),
             _ => Ok(changed),
@@ -253,9 +271,14 @@ impl AgentFields {
             ("description", self.description.as_ref().map(text)),
             ("capabilities", self.capabilities.as_ref().map(list)),
             ("topics", self.topics.as_ref().map(list)),
-            ("uid", self.uid.map(|uid| json!(uid))),
+            ("uid", self.uid.as_ref().map(|uid| json!(uid.value()))),
             ("supervisor", self.supervisor.as_ref().map(text)),
-            ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
+            (
+                "wake",
+                self.wake
+                    .as_ref()
+                    .map(|wake| json!(wake.value().map(|wake| &wake.document))),
+            ),
             (
                 "status",
                 status.map(|s| {
@@ -274,6 +297,10 @@ impl AgentFields {
     }
 }
 
+fn new_uid(fields: &AgentFields) -> Option<u32> {
+    fields.uid.as_ref().and_then(FieldChange::value).copied()
+}
+
 fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
     let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let mut agent = Agent::new(id);
@@ -283,9 +310,9 @@ fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
     agent.description = text(&fields.description);
     agent.capabilities = fields.capabilities.clone().unwrap_or_default();
     agent.topics = fields.topics.clone().unwrap_or_default();
-    agent.uid = fields.uid;
+    agent.uid = new_uid(fields);
     agent.supervisor = text(&fields.supervisor);
-    agent.wake = fields.wake.clone();
+    agent.wake = fields.wake.as_ref().and_then(FieldChange::value).cloned();
     agent.status = fields.status.unwrap_or_default();
     agent
 }

@@ -1,6 +1,7 @@
 //! `mailbag agent …` and `mailbag send --dry-run`
 
 use crate::world::{World, parse_json};
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -175,4 +176,27 @@ fn an_agent_is_named_in_any_letter_case() {
     world.ok("exec --id ALICE -- sh -c 'test $MAILBAG_AGENT = alice'");
     let has_outbox = |name: &str| world.room("outbox").join(name).exists();
     assert!(!has_outbox("Alice") && !has_outbox("ALICE"));
+}
+
+#[test]
+fn an_empty_value_removes_every_field() {
+    let world = World::with("alice");
+    world.ok(&[
+        "agent", "set", "alice", "--status", "busy", "--uid", "65534", "--wake", "nobody",
+    ]);
+    let set = world.json("agent show alice");
+    assert_eq!(
+        (&set["status"], &set["uid"]),
+        (&json!("busy"), &json!(65534))
+    );
+    assert!(set["wake"].is_object(), "{set}");
+    world.ok(&[
+        "agent", "set", "alice", "--status", "", "--uid", "", "--wake", "",
+    ]);
+    let registry = world.read("registry.json");
+    let alice = registry["agents"].as_array().expect("a list");
+    let alice = alice.iter().find(|agent| agent["id"] == "alice");
+    for field in ["status", "uid", "wake"] {
+        assert_eq!(alice.expect("registered").get(field), None, "{field}");
+    }
 }

@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{frame, table};
-use crate::commands::agent::{self, AgentFields, AgentFilter, RetiredAgentMail};
+use crate::commands::agent::{self, AgentFields, AgentFilter, FieldChange, RetiredAgentMail};
 use crate::query::view::plain;
 use crate::room::Room;
 use crate::room::registry::{Agent, AgentStatus, WakeSettings};
@@ -130,17 +130,39 @@ struct AgentFieldArgs {
     #[arg(long = "topic", value_name = "NAME", value_delimiter = ',')]
     topics: Option<Vec<String>>,
     /// System user that must own the files in its outbox
-    #[arg(long)]
-    uid: Option<u32>,
+    #[arg(long, value_parser = parse_uid)]
+    uid: Option<FieldChange<u32>>,
     /// Agent that gets a notice when this agent is stale
     #[arg(long, value_name = "AGENT")]
     supervisor: Option<String>,
     /// Wake method for new mail: claude, codex, nobody, or a program as a JSON array
-    #[arg(long, value_name = "HOW", value_parser = WakeSettings::parse)]
-    wake: Option<WakeSettings>,
+    #[arg(long, value_name = "HOW", value_parser = parse_wake)]
+    wake: Option<FieldChange<WakeSettings>>,
     /// Status: online, idle, busy, offline, retired or unknown
-    #[arg(long, value_parser = parse_status)]
+    #[arg(long, value_parser = parse_new_status)]
     status: Option<AgentStatus>,
+}
+
+/// Parses a status. An empty text removes the field: the status is unknown then.
+fn parse_new_status(word: &str) -> Result<AgentStatus, String> {
+    if word.is_empty() {
+        return Ok(AgentStatus::Unknown);
+    }
+    parse_status(word)
+}
+
+fn parse_uid(text: &str) -> Result<FieldChange<u32>, std::num::ParseIntError> {
+    if text.is_empty() {
+        return Ok(FieldChange::Remove);
+    }
+    text.parse().map(FieldChange::Set)
+}
+
+fn parse_wake(text: &str) -> Result<FieldChange<WakeSettings>, String> {
+    if text.is_empty() {
+        return Ok(FieldChange::Remove);
+    }
+    WakeSettings::parse(text).map(FieldChange::Set)
 }
 
 /// An agent in the registry, with all its fields there.
