@@ -99,16 +99,22 @@ impl Dir {
         if Some(&now) != before {
             return Ok(false);
         }
-        if now.kind == FileType::RegularFile
-            && system::lease(&self.look(name)?) == ReadLeaseResult::Writer
-        {
+        if now.kind == FileType::RegularFile {
+            self.check_closed(name)?;
+        }
+        Ok(true)
+    }
+
+    /// Fails while a program has a regular file open for writing.
+    pub fn check_closed(&self, name: &OsStr) -> Result<()> {
+        if system::lease(&self.look(name)?) == ReadLeaseResult::Writer {
             let what = format!(
                 "a program has {} open for writing, so the router does not replace it",
                 self.at(name).display()
             );
             return Err(Error::busy(what, "close it there"));
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Adds bytes to the end of a regular file. A failed write leaves no part of them, a kill can.

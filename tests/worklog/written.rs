@@ -206,13 +206,13 @@ fn a_block_that_may_not_become_a_message_is_kept() {
 }
 
 #[test]
-fn a_block_among_other_text_is_sent_and_the_other_text_is_kept() {
+fn a_block_below_other_text_is_sent_and_the_other_text_is_kept() {
     // P342
     let world = room();
     append(
         &world,
         "queue/to-bob.md",
-        &format!("{}\n# Mine\n", block("alice", "carol", "msg", "sent")),
+        &format!("# Mine\n{}", block("alice", "carol", "msg", "sent")),
     );
     world.pass();
     world.pass();
@@ -221,6 +221,111 @@ fn a_block_among_other_text_is_sent_and_the_other_text_is_kept() {
         (kept(&world, "queue/to-bob.md").len(), notices(&world)),
         (1, 1)
     );
+}
+
+#[test]
+fn a_block_has_all_its_text_whatever_its_lines_look_like() {
+    // P342
+    let body = "Please do:\n\n## Steps\n1. drop table\n# But not\n- #7 in production\n  → status:unread\n# To bob\nor later";
+    for name in ["MAILBOX.md", "queue/to-bob.md"] {
+        let world = room();
+        append(&world, name, &block("alice", "carol", "task", body));
+        append(&world, name, &block("bob", "carol", "msg", "8080"));
+        world.pass();
+        world.pass();
+        assert_eq!(world.bodies("carol"), [body, "8080"], "{name}");
+        assert!(kept(&world, name).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_block_above_lines_of_the_router_ends_there() {
+    // P342
+    for (name, line) in [
+        ("MAILBOX.md", "# Mailbox"),
+        ("MAILBOX.md", "- As of #"),
+        ("MAILBOX.md", "- #"),
+        ("queue/to-bob.md", "# To bob"),
+        ("queue/to-bob.md", "- 1 unread message"),
+        ("queue/to-bob.md", "- #"),
+    ] {
+        let world = room();
+        let inserted = block("alice", "carol", "msg", "Do:\n\n## Steps\n- one");
+        let text = read(&world, name);
+        let at = text.find(line).expect("a line of the router");
+        files::write(
+            world.room(name),
+            format!("{}{inserted}{}", &text[..at], &text[at..]),
+        );
+        world.pass();
+        world.pass();
+        assert_eq!(
+            world.bodies("carol"),
+            ["Do:\n\n## Steps\n- one"],
+            "{name} {line}"
+        );
+        assert!(kept(&world, name).is_empty(), "{name} {line}");
+    }
+}
+
+#[test]
+fn a_block_without_a_clear_end_is_kept_and_reported_to_its_sender() {
+    // P342
+    let world = room();
+    let text = read(&world, "queue/to-bob.md");
+    let inserted = block("alice", "carol", "msg", "Fix:\n- #7 the parser");
+    let changed = text.replacen("- #", &format!("{inserted}- #"), 1);
+    files::write(world.room("queue/to-bob.md"), &changed);
+    world.pass();
+    world.pass();
+    assert!(world.bodies("carol").is_empty());
+    assert_eq!(kept(&world, "queue/to-bob.md"), [changed]);
+    assert_eq!(notices(&world), 1);
+    let mail = world.inbox("alice");
+    assert_eq!(mail.len(), 1, "{mail:?}");
+    assert_eq!(mail[0]["subject"], "not sent: your text in queue/to-bob.md");
+}
+
+#[test]
+fn each_of_several_equal_blocks_is_sent() {
+    // P342
+    for name in ["MAILBOX.md", "queue/to-bob.md"] {
+        let world = room();
+        let equal = "## from:alice · to:carol · type:msg\nok\n";
+        append(&world, name, &equal.repeat(2));
+        world.pass();
+        world.pass();
+        for n in 3..5 {
+            append(&world, name, equal);
+            world.pass();
+            world.pass();
+            assert_eq!(world.bodies("carol"), vec!["ok"; n], "{name}");
+        }
+        assert!(kept(&world, name).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_block_is_sent_when_its_writer_has_closed_the_file() {
+    // P342
+    let world = room();
+    let mut writer = OpenOptions::new()
+        .append(true)
+        .open(world.room("queue/to-bob.md"))
+        .expect("the queue");
+    let text = block("alice", "carol", "msg", "Do not");
+    writer.write_all(text.as_bytes()).expect("it is written");
+    world.pass();
+    assert!(world.bodies("carol").is_empty());
+    assert_contains!(world.run("status").out, "open for writing");
+    writer
+        .write_all(b"drop the table\n")
+        .expect("it is written");
+    drop(writer);
+    world.pass();
+    world.pass();
+    assert_eq!(world.bodies("carol"), ["Do not\ndrop the table"]);
+    assert!(kept(&world, "queue/to-bob.md").is_empty());
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //! other text.
 //!
 //! A block begins with a line such as `## 2026-11-21T10:30:00Z · from:alice · to:bob · type:question · ref:src/a.rs`.
-//! Its text continues until the next block, a status line or a line of the router.
+//! Its text continues until the next such line or the end of the file. A block above a part of the router's text ends
+//! there. No block is sent if the router's text is not complete: a block may contain the rest.
 
-use crate::base::hash::{hash, hex};
+use crate::base::hash::{Hasher, hash, hex};
 use crate::disk::Meta;
 use crate::log::state::RoomState;
 use crate::message::object;
@@ -12,9 +13,14 @@ use crate::message::status::CopyStatus;
 use crate::room::registry::{Agent, Registry};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The digits of a digest that identify a message in a file of the mail.
 const WRITTEN_ID: usize = 24;
+/// The digits of the edition of a file.
+const EDITION: usize = 12;
+/// The digits of the digest in the line with the check.
+const CHECK_DIGITS: usize = 12;
 
 /// The beginning of a status line.
 const STATUS: &str = "→ status:";
@@ -44,8 +50,12 @@ pub(super) struct WrittenMessage {
 pub(super) struct MailFileEdits {
     /// Messages and acknowledgements.
     pub(super) messages: Vec<WrittenMessage>,
+    /// The agents with a block that is not sent.
+    pub(super) unsent: Vec<Arc<str>>,
     /// Whether there is other text. Then the file is kept.
     pub(super) has_other: bool,
+    /// The edition of the next file.
+    pub(super) next_edition: String,
 }
 
 /// A file of the mail.
@@ -58,10 +68,28 @@ pub(super) struct MailFile<'a> {
     pub(super) meta: Meta,
 }
 
-/// The text of a file with its check. `body` is everything after the title.
-pub(super) fn with_check(title: &str, body: &str) -> String {
-    let rest = format!("{title}\n\n{body}");
-    format!("{title}\n\n{CHECK}{}\n\n{body}", check(rest.lines()))
+/// The router's own text of a file.
+#[derive(PartialEq)]
+pub(super) struct MailFileText {
+    /// The first line.
+    pub(super) title: String,
+    /// Everything after the line with the check.
+    pub(super) body: String,
+}
+
+impl MailFileText {
+    /// The text with its check and the edition, unless that is empty. A file gets a new edition when blocks were taken
+    /// from it, so that the id of a block differs from the id of an equal block in an earlier file.
+    pub(super) fn with_check(&self, edition: &str) -> String {
+        let MailFileText { title, body } = self;
+        let edition = if edition.is_empty() {
+            String::new()
+        } else {
+            format!(" {edition}")
+        };
+        let check = check([title.as_str()].into_iter().chain(body.lines()));
+        format!("{title}\n\n{CHECK}{check}{edition}\n\n{body}")
+    }
 }
 
 /// A status line.
@@ -71,13 +99,20 @@ pub(super) fn status_line(status: Option<CopyStatus>) -> String {
 
 /// The digest of the router's own text. Blank lines and status lines do not count.
 fn check<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    let own = lines.filter(|line| !line.trim().is_empty() && !is_status(line));
-    hex(&hash(
-        own.flat_map(|line| [line, "\n"])
-            .collect::<String>()
-            .as_bytes(),
-    ))[..12]
-        .to_owned()
+    let mut hasher = Hasher::default();
+    for line in lines.filter(|line| is_checked(line)) {
+        hasher.update(line);
+        hasher.update("\n");
+    }
+    digits(hasher)
+}
+
+fn digits(hasher: Hasher) -> String {
+    hex(&hasher.finish())[..CHECK_DIGITS].to_owned()
+}
+
+fn is_checked(line: &str) -> bool {
+    !line.trim().is_empty() && !is_status(line)
 }
 
 fn is_status(line: &str) -> bool {
@@ -91,55 +126,190 @@ pub(super) fn read_edits(
     registry: &Registry,
     state: &RoomState,
 ) -> MailFileEdits {
-    let mut edits = MailFileEdits::default();
-    let (mut own, mut stated, mut noted) = (Vec::new(), None, None);
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        if let Some(header) = line.strip_prefix("## ") {
-            let mut body = Vec::new();
-            while let Some(next) =
-                lines.next_if(|next| !next.starts_with("## ") && !is_own(next) && !is_status(next))
-            {
-                body.push(next);
-            }
-            lines.next_if(|next| is_status(next));
-            match read_block(file, header, body.join("\n").trim(), registry) {
-                Some(message) => edits.messages.push(message),
-                None => edits.has_other = true,
-            }
-        } else if let Some(digest) = line.strip_prefix(CHECK) {
-            edits.has_other |= stated.replace(digest.trim_end()).is_some();
-        } else {
-            if is_status(line) {
-                match noted
-                    .take()
-                    .map(|seq| read_status(file, seq, line, registry, state))
-                {
-                    Some(Ok(ack)) => edits.messages.extend(ack),
-                    _ => edits.has_other = true,
-                }
-            } else if let Some(seq) = number(line) {
-                noted = Some(seq);
-            }
-            own.push(line);
+    let mut parts = MailFileParts::read(text, BlockEnd::NextBlock);
+    let mut is_whole = parts.begins_with_own_text();
+    if !is_whole {
+        let ended = MailFileParts::read(text, BlockEnd::OwnLine);
+        if ended.has_only_own_text() {
+            (parts, is_whole) = (ended, true);
         }
     }
-    edits.has_other |= stated != Some(&*check(own.into_iter()));
+    let mut edits = MailFileEdits {
+        has_other: !parts.has_only_own_text(),
+        next_edition: if parts.blocks.is_empty() {
+            parts.edition.to_owned()
+        } else {
+            new_edition()
+        },
+        ..MailFileEdits::default()
+    };
+    let mut copies: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for block in &parts.blocks {
+        let copy = copies.entry((block.header, &block.body)).or_default();
+        *copy += 1;
+        let name = [parts.edition, block.header, &block.body, &copy.to_string()];
+        let message = if is_whole {
+            read_block(file, block, name_of(file, &name), registry)
+        } else {
+            None
+        };
+        match message {
+            Some(message) => edits.messages.push(message),
+            None => {
+                edits.has_other = true;
+                let sender = block.sender().and_then(|name| writer(file, name, registry));
+                edits.unsent.extend(sender.map(|agent| agent.id.clone()));
+            }
+        }
+    }
+    for one in &parts.statuses {
+        match one
+            .seq
+            .map(|seq| read_status(file, seq, one.line, registry, state))
+        {
+            Some(Ok(ack)) => edits.messages.extend(ack),
+            _ => edits.has_other = true,
+        }
+    }
     edits
 }
 
 /// Returns true if a file contains only the router's text.
 pub(super) fn is_unchanged(text: &str) -> bool {
-    let stated = text.lines().find_map(|line| line.strip_prefix(CHECK));
-    stated
-        == Some(&*check(
-            text.lines().filter(|line| !line.starts_with(CHECK)),
-        ))
+    let parts = MailFileParts::read(text, BlockEnd::NextBlock);
+    parts.blocks.is_empty() && parts.has_only_own_text()
 }
 
-/// Returns true for a line of the router, which ends a block.
+/// The line that ends a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BlockEnd {
+    /// The first line of the next block.
+    NextBlock,
+    /// As `NextBlock`, or a line of the router.
+    OwnLine,
+}
+
+/// The text of a block in a file.
+struct BlockText<'a> {
+    /// Its first line, without the mark.
+    header: &'a str,
+    /// Its text.
+    body: String,
+}
+
+impl<'a> BlockText<'a> {
+    /// The name of its sender.
+    fn sender(&self) -> Option<&'a str> {
+        header_parts(self.header)
+            .find_map(|part| part.strip_prefix("from:"))
+            .map(str::trim)
+    }
+}
+
+/// A status line, and the number of the message above it.
+struct EditedStatus<'a> {
+    seq: Option<u64>,
+    line: &'a str,
+}
+
+/// The lines of a file.
+#[derive(Default)]
+struct MailFileParts<'a> {
+    blocks: Vec<BlockText<'a>>,
+    statuses: Vec<EditedStatus<'a>>,
+    /// The lines outside blocks, without the line with the check.
+    own: Vec<&'a str>,
+    /// The digest in the line with the check.
+    stated: Option<&'a str>,
+    /// The edition in that line. Empty if there is none.
+    edition: &'a str,
+    /// Whether there are several lines with a check.
+    has_more_checks: bool,
+}
+
+impl<'a> MailFileParts<'a> {
+    fn read(text: &'a str, end: BlockEnd) -> MailFileParts<'a> {
+        let (mut parts, mut noted) = (MailFileParts::default(), None);
+        let mut lines = text.lines().peekable();
+        while let Some(line) = lines.next() {
+            if let Some(header) = block_header(line) {
+                let mut body = Vec::new();
+                while let Some(next) = lines.next_if(|next| {
+                    block_header(next).is_none() && (end == BlockEnd::NextBlock || !is_own(next))
+                }) {
+                    body.push(next);
+                }
+                let end = body.iter().rposition(|line| is_checked(line));
+                body.truncate(end.map_or(0, |last| last + 1));
+                let body = body.join("\n").trim().to_owned();
+                parts.blocks.push(BlockText { header, body });
+            } else if let Some(check) = line.strip_prefix(CHECK) {
+                let (digest, edition) = check.split_once(' ').unwrap_or((check, ""));
+                parts.has_more_checks |= parts.stated.replace(digest.trim_end()).is_some();
+                if is_edition(edition.trim_end()) {
+                    parts.edition = edition.trim_end();
+                }
+            } else {
+                if is_status(line) {
+                    let seq = noted.take();
+                    parts.statuses.push(EditedStatus { seq, line });
+                } else if let Some(seq) = number(line) {
+                    noted = Some(seq);
+                }
+                parts.own.push(line);
+            }
+        }
+        parts
+    }
+
+    /// Returns true if the lines outside blocks are the router's text.
+    fn has_only_own_text(&self) -> bool {
+        !self.has_more_checks && self.stated == Some(&*check(self.own.iter().copied()))
+    }
+
+    /// Returns true if the lines outside blocks are the router's text, with or without other text after it. Then no
+    /// block contains a part of the router's text.
+    fn begins_with_own_text(&self) -> bool {
+        let mut hasher = Hasher::default();
+        for line in self.own.iter().filter(|line| is_checked(line)) {
+            hasher.update(line);
+            hasher.update("\n");
+            if self.stated == Some(&*digits(hasher.clone())) {
+                return !self.has_more_checks;
+            }
+        }
+        false
+    }
+}
+
+fn new_edition() -> String {
+    uuid::Uuid::new_v4().simple().to_string()[..EDITION].to_owned()
+}
+
+fn is_edition(text: &str) -> bool {
+    text.len() == EDITION && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The fields of a block's first line. Other headings are text.
+fn block_header(line: &str) -> Option<&str> {
+    let header = line.strip_prefix("## ")?;
+    header_parts(header)
+        .any(|part| part.starts_with("from:"))
+        .then_some(header)
+}
+
+fn header_parts(header: &str) -> impl Iterator<Item = &str> {
+    header.split(" · ").map(str::trim)
+}
+
+/// Returns true for the beginning of a part of the router's text.
 fn is_own(line: &str) -> bool {
-    number(line).is_some() || line.starts_with("# ") || line.starts_with(CHECK)
+    let is_summary = line.starts_with("- As of #") || line.contains(" unread message");
+    number(line).is_some()
+        || line.starts_with("# Mailbox")
+        || line.starts_with("# To ")
+        || line.starts_with(CHECK)
+        || (is_summary && line.starts_with("- "))
 }
 
 /// The number of the message in a line.
@@ -161,12 +331,13 @@ fn writer<'a>(file: &MailFile<'_>, name: &str, registry: &'a Registry) -> Option
 
 fn read_block(
     file: &MailFile<'_>,
-    header: &str,
-    body: &str,
+    block: &BlockText<'_>,
+    id: String,
     registry: &Registry,
 ) -> Option<WrittenMessage> {
+    let body = &*block.body;
     let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut parts = header.split(" · ").map(str::trim).peekable();
+    let mut parts = header_parts(block.header).peekable();
     let at = parts
         .next_if(|part| !part.starts_with("from:"))
         .unwrap_or_default();
@@ -177,7 +348,7 @@ fn read_block(
             return None;
         }
     }
-    let agent = writer(file, fields.get("from")?, registry)?;
+    let agent = writer(file, block.sender()?, registry)?;
     let kind = fields.get("type").copied().unwrap_or("msg");
     let (_, kind) = TYPES.iter().find(|(word, _)| *word == kind)?;
     let is_new = fields.get("status").is_none_or(|status| *status == "sent");
@@ -190,11 +361,9 @@ fn read_block(
         .filter(|about| !["", "—", "-"].contains(about));
     Some(WrittenMessage {
         sender: agent.id.to_string(),
-        fields: object(
-            json!({"id": name_of(file, &[header, body]), "to": to, "type": kind,
+        fields: object(json!({"id": id, "to": to, "type": kind,
             "body": body,
-            "metadata": {"written_in": file.path, "written_at": at, "ref": about}}),
-        ),
+            "metadata": {"written_in": file.path, "written_at": at, "ref": about}})),
     })
 }
 
@@ -242,8 +411,8 @@ fn read_status(
     }))
 }
 
-/// The id of a message. The same text in the same file always gets the same id, so that repetitions after a kill are
-/// duplicates.
+/// The id of a message. The same text in the same edition of a file always gets the same id, so that repetitions after a
+/// kill are duplicates.
 fn name_of(file: &MailFile<'_>, parts: &[&str]) -> String {
     let text: String = parts.iter().flat_map(|part| ["\0", part]).collect();
     format!(

@@ -16,12 +16,13 @@ use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
 use crate::log::{self, LogPosition, find};
 use crate::room::registry::Registry;
+use crate::router::parts::NoticeText;
 use crate::router::projections::foreign::{self, GeneratedFile};
 use crate::router::projections::pacing::WritePacing;
 use crate::router::projections::{
     ProjectedMessage, Projection, ProjectionReport, ProjectionView, ReconcileCause,
 };
-use edits::{MailFile, MailFileEdits};
+use edits::{MailFile, MailFileEdits, MailFileText};
 use files::{drop_message, parts, remove_own, remove_queues};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -42,17 +43,21 @@ pub(in crate::router) struct MailFiles {
     /// The end of the log when the newest messages were read.
     upto: Option<LogPosition>,
     /// Each file as it was left, with its text.
-    written: HashMap<OsString, (Vec<u8>, Option<Meta>)>,
+    written: HashMap<OsString, (MailFileText, Option<Meta>)>,
     pacing: WritePacing,
     /// Whether the unwanted files were removed.
     is_removed: bool,
-    /// The digests of file contents. All messages in these contents are in outboxes.
-    taken: HashSet<String>,
+    /// The ids of the messages that were put into outboxes, by the file that still contains them. A rejected message
+    /// leaves its outbox, and is not sent again.
+    taken: HashMap<OsString, HashSet<String>>,
+    /// The edition of the next version of each file.
+    editions: HashMap<OsString, String>,
 }
 
 /// The advice to the human about other text.
 const ADVICE: &str = "A block of an agent, with the header `## TIME · from:AGENT · to:AGENT · type:msg` and a text below it, is \
-                      sent as a message. To keep a file of your own under this name, turn off `mailbox` in settings.toml.";
+                      sent as a message. It continues until the next such header or the end of the file. To keep a file of your own \
+                      under this name, turn off `mailbox` in settings.toml.";
 
 /// A message for display.
 struct ShownMail {
@@ -258,11 +263,11 @@ impl MailFiles {
     fn put(
         &mut self,
         file: MailFileName<'_>,
-        text: String,
+        text: MailFileText,
         view: &ProjectionView<'_>,
         report: &mut ProjectionReport<'_>,
     ) -> Result<bool> {
-        let (room, text) = (view.config.dir(), text.into_bytes());
+        let room = view.config.dir();
         if self
             .written
             .get(&file.name)
@@ -275,15 +280,18 @@ impl MailFiles {
             return Ok(false);
         }
         let (dir, name) = parts(room, &file.name, true)?;
+        let edition = self.editions.get(&file.name).map_or("", String::as_str);
+        let checked = text.with_check(edition);
         // A torn file would look like foreign text.
         let shared = SharedFileContent {
-            head: &text,
+            head: checked.as_bytes(),
             rest: None,
             is_durable: view.config.is_durable(),
         };
         let left = dir.put_shared(&name, shared, there.as_ref())?;
         let is_written = left.is_some();
         if is_written {
+            self.taken.remove(&file.name);
             self.written.insert(file.name, (text, left));
         }
         Ok(is_written)
@@ -311,6 +319,8 @@ impl MailFiles {
             return Ok(true);
         }
         let (dir, file) = parts(room, name, false)?;
+        // The text of a block may not be complete.
+        dir.check_closed(&file)?;
         let bytes = dir.read(&file, limits::REGISTRY_BYTES)?.unwrap_or_default();
         if foreign::is_torn(&bytes) {
             return Ok(true);
@@ -328,18 +338,30 @@ impl MailFiles {
                 ..MailFileEdits::default()
             },
         };
-        if !self.taken.contains(&digest) {
-            for message in &edits.messages {
+        let taken = self.taken.entry(name.clone()).or_default();
+        for message in &edits.messages {
+            let id = message.fields["id"].as_str().unwrap_or_default();
+            if !taken.contains(id) {
                 drop_message(view, message, meta)?;
+                taken.insert(id.to_owned());
             }
-            self.taken.insert(digest.clone());
         }
+        self.editions.insert(name.clone(), edits.next_edition);
         let made = GeneratedFile {
             dir: &dir,
             name: &file,
             shown: &shown,
             advice: ADVICE,
         };
+        for agent in edits.unsent {
+            let notice = unsent_notice(
+                agent,
+                &shown,
+                &layout::kept_aside(made.name, &digest),
+                &digest,
+            );
+            report.notices.add(view.state, notice);
+        }
         if edits.has_other {
             made.keep_aside(&digest, view.state, report)
         } else {
@@ -347,7 +369,7 @@ impl MailFiles {
         }
     }
 
-    fn mailbox(&self, registry: &Registry, state: &RoomState) -> String {
+    fn mailbox(&self, registry: &Registry, state: &RoomState) -> MailFileText {
         let mut text = String::new();
         let at = to_the_second(&state.at.to_string());
         let _ = writeln!(
@@ -399,10 +421,13 @@ impl MailFiles {
         if self.known.len() >= limits::LISTED {
             let _ = writeln!(text, "\nOlder messages: `mailbag list`.");
         }
-        edits::with_check("# Mailbox", &text)
+        MailFileText {
+            title: "# Mailbox".to_owned(),
+            body: text,
+        }
     }
 
-    fn queue(&self, agent: &str, state: &RoomState, newest: &[u64]) -> String {
+    fn queue(&self, agent: &str, state: &RoomState, newest: &[u64]) -> MailFileText {
         let mut text = String::new();
         let unread = state.mailboxes.count(agent);
         let oldest = state
@@ -439,7 +464,10 @@ impl MailFiles {
                 agent
             );
         }
-        edits::with_check(&format!("# To {}", escaped(agent)), &text)
+        MailFileText {
+            title: format!("# To {}", escaped(agent)),
+            body: text,
+        }
     }
 }
 
@@ -467,6 +495,21 @@ impl ShownMail {
         };
         (!shown.to.is_empty()).then_some((message.seq, shown))
     }
+}
+
+/// The notice to an agent about its blocks in a file that are not sent.
+fn unsent_notice(agent: Arc<str>, shown: &str, kept: &OsStr, digest: &str) -> NoticeText {
+    let body = format!(
+        "A text in your name in {shown} was not sent. The file is kept beside it as {}. To send the text, use `mailbag send`, or add \
+         it at the end of {shown} below the header `## TIME · from:{agent} · to:AGENT · type:msg`.",
+        kept.to_string_lossy()
+    );
+    NoticeText::alert(
+        agent.clone(),
+        format!("foreign:{shown}:{digest}:{agent}"),
+        format!("not sent: your text in {shown}"),
+        body,
+    )
 }
 
 /// The status of each copy, or the number of unread copies.
