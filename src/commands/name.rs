@@ -136,6 +136,33 @@ pub fn returned(room: &Room, agent: &str, caller: &CallingSession) -> Result<boo
     Ok(true)
 }
 
+/// A client gave its session a new id. An agent that was registered for the session before is registered for this one.
+pub fn pass_on(room: &Room, before: &SessionLease, caller: &CallingSession) -> Result<()> {
+    let old = before.session.as_deref();
+    let is_given = |registry: &Registry| {
+        let agent = registry.agent(&before.agent);
+        agent.is_some_and(|agent| is_of(agent, old) && !is_for(agent, caller))
+    };
+    let Some(key) = key(caller) else {
+        return Ok(());
+    };
+    if !is_given(&room.registry()?) {
+        return Ok(());
+    }
+    let _held = room.lock_registry_within(limits::NAME_WAIT)?;
+    let registry = room.registry()?;
+    if !is_given(&registry) {
+        return Ok(());
+    }
+    let fields = Map::from_iter([("session".to_owned(), key.into())]);
+    save(
+        room,
+        &registry
+            .set(&before.agent, &fields)
+            .map_err(Error::Rejected)?,
+    )
+}
+
 /// The session of an agent has ended. If the agent was registered for it, groups no longer include it.
 pub fn left(room: &Room, agent: &str, caller: &CallingSession) -> Result<()> {
     if room

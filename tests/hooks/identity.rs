@@ -151,6 +151,19 @@ fn a_session_that_ends_gives_its_name_back() {
 }
 
 #[test]
+fn a_session_that_joined_sees_its_name_after_it_emptied_its_context() {
+    // P82
+    let world = room();
+    world.ok("join alice --session s1 --client claude");
+    told(&world, &of("s1", "UserPromptSubmit"));
+    told(&world, &of("s1", "SessionEnd-clear"));
+    assert_contains!(
+        told(&world, &of("s2", "SessionStart-clear")),
+        "this session is alice"
+    );
+}
+
+#[test]
 fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
     // P82
     let world = room();

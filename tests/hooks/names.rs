@@ -292,6 +292,29 @@ fn mail_to_all_reaches_the_sessions_that_run_and_mail_to_a_name_waits() {
 }
 
 #[test]
+fn a_cleared_session_keeps_its_given_name_and_sees_it() {
+    // P82, P190
+    let world = room();
+    told(&world, "s1", "SessionStart-startup");
+    told(&world, "s1", "UserPromptSubmit");
+    told(&world, "s1", "SessionEnd-clear");
+    let cleared = told(&world, "s2", "SessionStart-clear");
+    assert_contains!(
+        cleared,
+        "this session is alder",
+        "`mailbag read` shows mail"
+    );
+    assert_eq!(registered(&world, "alder")["session"], "claude:s2");
+    told(&world, "s2", "SessionEnd-other");
+    world.ok("send all hello --as bob");
+    assert!(world.bodies("alder").is_empty(), "its session has ended");
+    told(&world, "s2", "SessionStart-resume");
+    assert_eq!(agent_of(&world, "s2").as_deref(), Some("alder"));
+    world.ok("send all again --as bob");
+    assert_eq!(world.bodies("alder"), ["again"]);
+}
+
+#[test]
 fn a_session_with_a_role_takes_a_free_agent_of_that_role() {
     // P190
     let world = room()

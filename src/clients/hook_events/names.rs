@@ -27,9 +27,19 @@ pub(super) fn bind(
     event: &HookEvent,
     asked: ConfiguredIdentity<'_>,
 ) -> Result<Option<BoundSession>> {
+    let before = if event.follows {
+        sessions::before(room, caller)?
+    } else {
+        None
+    };
     let bound = bind_known(room, caller, event, asked.agent);
     let holder = match &bound {
-        Ok(Some(lease)) => return known(room, caller, event, lease.clone()).map(Some),
+        Ok(Some(lease)) => {
+            if let Some(before) = before.filter(|before| before.agent == lease.agent) {
+                name::pass_on(room, &before, caller)?;
+            }
+            return known(room, caller, event, lease.clone()).map(Some);
+        }
         Ok(None) => None,
         Err(Error::Busy { .. }) => holder(room, caller, asked.agent),
         Err(_) => None,
@@ -58,19 +68,22 @@ pub(super) fn bind(
     }))
 }
 
-/// The agent was registered for this session before. At its start, a session without its earlier context is notified, and a
-/// resumed one only if no hook has notified it.
+/// The session has its agent from an earlier event. If the agent was registered for it, a session without its earlier
+/// context is notified at its start, and a resumed one only if no hook has notified it. A session that joined the agent
+/// itself is notified after it lost its context.
 fn known(
     room: &Room,
     caller: &CallingSession,
     event: &HookEvent,
     lease: SessionLease,
 ) -> Result<BoundSession> {
-    if !lease.joined || !begins(event) || !name::returned(room, &lease.agent, caller)? {
+    if !lease.joined || !begins(event) {
         return Ok(BoundSession { lease, news: None });
     }
-    let is_new = first_time(room, &caller.key(), &lease.agent) == Some(true);
-    let is_told = is_new || event.kind == HookAction::Announce(SessionMoment::Start);
+    let is_given = name::returned(room, &lease.agent, caller)?;
+    let is_new = is_given && first_time(room, &caller.key(), &lease.agent) == Some(true);
+    let is_start = event.kind == HookAction::Announce(SessionMoment::Start);
+    let is_told = is_new || is_start && (is_given || event.forgot);
     let news = is_told.then(|| line(room, caller, &lease.agent, None));
     Ok(BoundSession { lease, news })
 }
