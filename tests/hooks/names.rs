@@ -292,6 +292,21 @@ fn mail_to_all_reaches_the_sessions_that_run_and_mail_to_a_name_waits() {
 }
 
 #[test]
+fn an_ended_session_was_seen_at_its_last_call() {
+    // P77
+    let world = room();
+    told(&world, "s1", "SessionStart-startup");
+    told(&world, "s1", "UserPromptSubmit");
+    told(&world, "s1", "SessionEnd-other");
+    let who: Value = serde_json::from_str(&world.ok("who --json")).expect("JSON");
+    let agents = who["agents"].as_array().expect("a list");
+    let alder = agents.iter().find(|one| one["id"] == "alder");
+    let alder = alder.expect("alder");
+    assert_eq!(alder["presence"], "offline");
+    assert!(alder["last_seen"].is_string(), "{alder}");
+}
+
+#[test]
 fn a_cleared_session_keeps_its_given_name_and_sees_it() {
     // P82, P190
     let world = room();

@@ -47,14 +47,19 @@ impl SessionCalls {
         self.lease(agent).filter(|lease| !lease.ended)
     }
 
+    /// The last call of the session that speaks for this agent, or spoke for it until it ended.
+    pub fn last_of_any(&self, agent: &str) -> Option<Stamp> {
+        self.lease(agent)?.last()
+    }
+
     /// The last call of the session that speaks for this agent.
     pub fn last(&self, agent: &str) -> Option<Stamp> {
         self.open_lease(agent)?.last()
     }
 
-    /// The last call of the session that speaks for this agent. Calls of its background waiter do not count.
+    /// As [`SessionCalls::last_of_any`]. Calls of its background waiter do not count.
     pub fn active(&self, agent: &str) -> Option<Stamp> {
-        self.open_lease(agent)?.active()
+        self.lease(agent)?.active()
     }
 
     /// Returns true if a session speaks for this agent and is not known to have ended.

@@ -156,7 +156,7 @@ impl<'a> PresenceSigns<'a> {
             .map(|(at, _)| at.min(state.time));
         let recorded = state.last_seen(&agent.id);
         let (seen, active) = (
-            recorded.max(calls.last(&agent.id)),
+            recorded.max(calls.last_of_any(&agent.id)),
             recorded.max(calls.active(&agent.id)),
         );
         PresenceSigns {
