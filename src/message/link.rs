@@ -77,6 +77,19 @@ pub fn digest(
     digest_of(&fields(record, message, carried))
 }
 
+/// Returns true if an item has the message of its record. Otherwise it has only receipts, or nothing.
+pub fn has_message(record: &Record, carried: &OutgoingItem) -> bool {
+    let mut to = recipients_of_link(record, &carried.link);
+    to.next().is_some() && !carried.alone && record.kind() != EventKind::Duplicate
+}
+
+fn recipients_of_link<'a>(record: &'a Record, link: &'a str) -> impl Iterator<Item = &'a str> {
+    record
+        .recipients()
+        .map(|(agent, _)| &**agent)
+        .filter(move |agent| tag_of(agent) == Some(link))
+}
+
 fn fields(
     record: &Record,
     message: Option<&Map<String, Value>>,
@@ -95,15 +108,10 @@ fn fields(
     fields.insert("n".into(), (*n).into());
     fields.insert("prev".into(), hex(prev).into());
     fields.insert("seq".into(), record.seq.into());
-    let to: Vec<&str> = record
-        .recipients()
-        .map(|(agent, _)| &**agent)
-        .filter(|agent| tag_of(agent) == Some(&**link))
-        .collect();
-    let has_message = !to.is_empty() && !carried.alone && record.kind() != EventKind::Duplicate;
-    if has_message && let Some(message) = message {
-        let to: Vec<&str> = to
-            .into_iter()
+    if has_message(record, carried)
+        && let Some(message) = message
+    {
+        let to: Vec<&str> = recipients_of_link(record, link)
             .map(|agent| &agent[link.len() + 1..])
             .collect();
         fields.insert("from".into(), json!(record.from()));

@@ -2,7 +2,7 @@
 
 use super::{Rooms, bounced, link, records};
 use crate::files;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -128,6 +128,17 @@ fn a_room_takes_only_mail_to_the_addresses_that_it_accepts() {
         ),
         (1, 0)
     );
+}
+
+#[test]
+fn a_trace_shows_the_rejection_of_another_room_as_a_notice() {
+    // P208
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"id": "m-1", "to": "po:human", "body": "x"}));
+    let trace = parse_json(rooms.fit.ok("trace m-1 --json"));
+    assert_eq!(trace["answers"], json!([]));
+    assert_eq!(trace["notices"][0]["event"], "not delivered");
+    assert_eq!(trace["notices"][0]["agent"], "alice");
 }
 
 #[test]

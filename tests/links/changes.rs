@@ -2,6 +2,7 @@
 
 use super::{Rooms, bounced, change, records, state};
 use crate::files;
+use crate::world::parse_json;
 use serde_json::json;
 
 #[test]
@@ -44,6 +45,29 @@ fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
     let told = rooms.fit.inbox("alice");
     assert_contains!(told[0]["body"].to_string(), "m-1");
     assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
+    let trace = parse_json(rooms.fit.ok("trace m-1 --json"));
+    assert_eq!(trace["notices"][0]["event"], "not delivered");
+    assert_eq!(trace["notices"][0]["agent"], "alice");
+}
+
+#[test]
+fn mail_that_waits_again_after_a_rebinding_is_reported_to_its_sender() {
+    // P206
+    let rooms = Rooms::new();
+    std::fs::remove_dir_all(rooms.po.room("links")).ok();
+    rooms.po.write("settings.toml", "");
+    rooms.fit.drop_file(
+        "alice",
+        "a.json",
+        r#"{"id": "m-1", "to": "po:sintra", "body": "x"}"#,
+    );
+    rooms.fit.pass();
+    change(&rooms.fit, "po", "rebind");
+    change(&rooms.fit, "po", "bounce");
+    let told = rooms.fit.inbox("alice");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_contains!(told[0]["body"].to_string(), "m-1");
+    assert!(rooms.fit.inbox("human").is_empty());
 }
 
 #[test]

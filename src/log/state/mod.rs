@@ -38,7 +38,7 @@ pub use loops::{LOOP, LoopDetector};
 pub use mailboxes::Mailboxes;
 pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 pub use questions::OpenQuestion;
-pub use relations::{IdPrefix, RecentRelations, Relation, Relations};
+pub use relations::{IdPrefix, RecentRelations, Relation, Relations, undelivered};
 pub use replay::{
     BatchDamage, LastBatch, ReplayedLog, committed, committed_after, damage_after, replay,
     replay_durable,
@@ -73,6 +73,10 @@ pub const EXPIRED: &str = "expired";
 pub const OVERDUE: &str = "overdue";
 /// The subject of the last notice about an unanswered message, to the human.
 pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
+
+/// The first word of the subject of a notice to the sender of mail that waited when its link was removed. Its `metadata`
+/// has the numbers of the messages.
+pub const LINK_REMOVED: &str = "link-removed";
 
 /// The first word of the subject of a notice to the sender of a message with addresses that reach no agent.
 const UNREACHED: &str = "unreached";

@@ -4,7 +4,7 @@
 //! records after the last run. The index follows from the log: if a run is missing, damaged or of another log, readers
 //! search the log itself, and the router writes the run again with the next checkpoint.
 
-use super::RoomState;
+use super::{LINK_REMOVED, RoomState};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, short_hash};
 use crate::base::limits;
@@ -15,6 +15,7 @@ use crate::message::claim::ClaimChange;
 use crate::message::record::{MessageHead, Record};
 use crate::message::reference::bare;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -434,6 +435,20 @@ fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
     Ok(())
 }
 
+/// The numbers of the messages in a notice that they were not delivered, because their link was removed.
+pub fn undelivered(record: &Record) -> Vec<u64> {
+    let about = record.about().and_then(|about| about.split_once(' '));
+    if about.is_none_or(|(what, _)| what != LINK_REMOVED) {
+        return Vec::new();
+    }
+    let fields = record.message_fields();
+    let seqs = fields
+        .as_ref()
+        .and_then(|fields| fields.get("metadata")?.get("seqs")?.as_array());
+    let numbers = seqs.into_iter().flatten().filter_map(Value::as_u64);
+    numbers.collect()
+}
+
 /// The entries of a record. `head` is the head of its message, if it was read before.
 fn entries(record: &Record, head: Option<&MessageHead<'_>>, at: LogPosition) -> Vec<SortedEntry> {
     let receipts = record.receipts.iter().chain(record.ack());
@@ -449,6 +464,7 @@ fn entries(record: &Record, head: Option<&MessageHead<'_>>, at: LogPosition) -> 
     concerned.extend(record.wakes.iter().flat_map(|waking| &waking.seqs));
     let about = record.about().and_then(|about| about.split_once(' '));
     concerned.extend(about.and_then(|(_, seq)| seq.parse::<u64>().ok()));
+    concerned.extend(undelivered(record));
     let concerned = concerned.into_iter();
     let mut keys: Vec<u64> = concerned
         .map(|seq| Relation::Concerned(seq).key())

@@ -15,7 +15,7 @@ use crate::log::lookup::{self, LoggedMessage, Viewer};
 use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, RoomState};
 use crate::message::claim::ClaimChange;
 use crate::message::decision::{self, ApprovalChange};
-use crate::message::id::{far, tag_of};
+use crate::message::id::{MAILBAG, far, tag_of};
 use crate::message::record::{Event, Record, RouterAction};
 use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::status::{CopyStatus, Receipt};
@@ -31,6 +31,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The event of a notice that another room did not get the message, or rejected it.
+const NOT_DELIVERED: &str = "not delivered";
 
 /// The trace of a message.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -56,7 +59,8 @@ pub struct MessageTrace {
     pub recipients: Vec<RecipientTrace>,
     /// Messages that answer it.
     pub answers: Vec<TracedAnswer>,
-    /// Notices about its expiry or deadline, or about the deadline of the approval that it asks for.
+    /// Notices about its expiry, its deadline or its failed delivery to another room, or about the deadline of the
+    /// approval that it asks for.
     pub notices: Vec<TraceNotice>,
 }
 
@@ -124,7 +128,8 @@ pub struct TracedAnswer {
 pub struct TraceNotice {
     /// Recipient of the notice.
     pub agent: String,
-    /// `expired` or `overdue`; for an approval, `decided` or `escalated`.
+    /// `expired` or `overdue`; for an approval, `decided` or `escalated`; `not delivered` if another room rejected it or
+    /// its link was removed.
     pub event: String,
     /// The outcome of the approval: an option, or `denied`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,6 +283,11 @@ impl<'a> MessageTracer<'a> {
                 if let Some(RouterAction::Ack(receipts)) = &accepted.act {
                     let (by, note) = (&accepted.name.from, text(record, "body"));
                     self.advance(receipts, &record.at, Some(by), note);
+                } else if is_of_far_router(record) {
+                    let is_error = text(record, "type").as_deref() == Some("error");
+                    if is_error && self.is_answered_by(record) {
+                        self.note_to_recipients(record, NOT_DELIVERED, None);
+                    }
                 } else if self.is_answered_by(record) {
                     let option = match record.decision() {
                         Some(ApprovalChange::Decide { option, .. }) => Some(option.clone()),
@@ -422,6 +432,9 @@ impl<'a> MessageTracer<'a> {
     }
 
     fn add_notice(&mut self, record: &Record) {
+        if state::undelivered(record).contains(&self.meant.seq) {
+            return self.note_to_recipients(record, NOT_DELIVERED, None);
+        }
         let about = record.about().and_then(|about| about.split_once(' '));
         let name = format!("{}/{}", self.meant.from, self.meant.id);
         let (event, outcome) = match (record.decision(), about) {
@@ -439,6 +452,10 @@ impl<'a> MessageTracer<'a> {
             },
             _ => return,
         };
+        self.note_to_recipients(record, event, outcome);
+    }
+
+    fn note_to_recipients(&mut self, record: &Record, event: &str, outcome: Option<&str>) {
         let notices = record.recipients().map(|(agent, _)| TraceNotice {
             agent: agent.to_string(),
             event: event.into(),
@@ -596,6 +613,14 @@ impl<'a> MessageTracer<'a> {
 
 fn is_far(agent: &Arc<str>) -> bool {
     tag_of(agent).is_some()
+}
+
+/// Returns true for a report of another room's router. It is not an answer.
+fn is_of_far_router(record: &Record) -> bool {
+    let Some(from) = record.from() else {
+        return false;
+    };
+    tag_of(from).is_some_and(|tag| **from == *far(tag, MAILBAG))
 }
 
 fn text(record: &Record, field: &str) -> Option<String> {

@@ -4,14 +4,14 @@ use super::batch_message::{BatchMessage, MessageEffect, MessageRuling, ResentIte
 use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
 use crate::disk::{failpoint, layout};
-use crate::log::state::{LinkState, RoomState};
+use crate::log::state::{LINK_REMOVED, LinkState, RoomState, UnconfirmedItem};
 use crate::log::{self, LogPosition, RawLogLine};
-use crate::message::Message;
-use crate::message::link::LinkChange;
-use crate::message::record::{MessageName, RecordedChange};
+use crate::message::link::{LinkChange, has_message};
+use crate::message::record::{MessageName, Record, RecordedChange};
+use crate::message::{Message, object};
 use crate::room::links::LinkEndState;
 use crate::router::parts::{NoticeText, RoomConfig};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -148,6 +148,37 @@ fn items_of(line: &RawLogLine, tag: &str, stream: &str, after: u64) -> Vec<Resen
         .collect()
 }
 
+/// Messages of one sender that never reached the other room.
+#[derive(Default)]
+struct LostMail {
+    ids: Vec<String>,
+    seqs: Vec<u64>,
+}
+
+/// The record of the message in an item, or `None` if the item has no message. The record of a rebinding sends items of
+/// earlier records again.
+fn message_of_item(
+    config: &RoomConfig,
+    tag: &str,
+    waiting: &UnconfirmedItem,
+) -> Result<Option<Record>> {
+    let Some(record) = log::read_record(config.dir(), waiting.place)? else {
+        return Ok(None);
+    };
+    let mut carried = record.carried.iter();
+    let Some(item) = carried
+        .find(|item| *item.link == *tag && item.n == waiting.n)
+        .cloned()
+    else {
+        return Ok(None);
+    };
+    let record = match item.again {
+        Some((segment, offset)) => log::read_record(config.dir(), LogPosition { segment, offset })?,
+        None => Some(record),
+    };
+    Ok(record.filter(|record| has_message(record, &item)))
+}
+
 /// A notice for each sender of mail that never reached the other room.
 fn bounce_waiting(
     config: &RoomConfig,
@@ -155,22 +186,24 @@ fn bounce_waiting(
     link: &LinkState,
     id: &str,
 ) -> Result<Vec<BatchMessage<MessageRuling>>> {
-    let mut lost: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
+    let mut lost: BTreeMap<Arc<str>, LostMail> = BTreeMap::new();
     for waiting in link.waiting() {
-        let Some(record) = log::read_record(config.dir(), waiting.place)? else {
+        let Some(record) = message_of_item(config, tag, waiting)? else {
             continue;
         };
         let Some(MessageName { from, id, .. }) = record.name() else {
             continue;
         };
         if config.registry().agent(from).is_some() {
-            lost.entry(from.clone()).or_default().push(id.clone());
+            let lost = lost.entry(from.clone()).or_default();
+            lost.ids.push(id.clone());
+            lost.seqs.push(record.seq);
         }
     }
     let mut notices = Vec::new();
-    for (agent, ids) in lost {
+    for (agent, LostMail { ids, seqs }) in lost {
         let notice = NoticeText {
-            about: format!("link-removed {tag} {id} {agent}"),
+            about: format!("{LINK_REMOVED} {tag} {id} {agent}"),
             kind: "error",
             to: vec![agent],
             subject: format!("not delivered: the link {tag} was removed"),
@@ -178,7 +211,7 @@ fn bounce_waiting(
                 "The link to the room {tag} was removed before these messages reached it: {}.",
                 listed(&ids)
             ),
-            more: Map::new(),
+            more: object(json!({"metadata": {"seqs": seqs}})),
         };
         notices.push(notice.letter());
     }
