@@ -1,7 +1,7 @@
 //! The forms of an installation: a plugin in the project for clients that load one, else edits of the settings.
 
 use super::up::Fresh;
-use super::{meaning, read_fixture};
+use super::{backups, meaning, read_fixture};
 use crate::files;
 use crate::world::{Words, parse_json};
 use serde_json::json;
@@ -51,6 +51,44 @@ fn a_claude_code_that_loads_plugins_gets_a_folder_and_only_rules_in_its_settings
     assert!(fresh.ok("up").starts_with("nothing to do"));
     fresh.ok("up --undo");
     assert!(fresh.files() == before, "{:?}", fresh.files());
+}
+
+#[test]
+fn undoing_the_plugin_restores_the_bytes_of_the_settings_without_a_note() {
+    // P522
+    for settings in [
+        "{\"permissions\": {\"allow\": [\"Bash(ls:*)\"]}}",
+        "{ \"permissions\": { \"allow\": [ ] } }",
+        "{\"permissions\": {}}\n",
+        "{\n}\n",
+        "{}",
+        "{\r\n\t\"model\": \"alpha\"\r\n}",
+    ] {
+        let fresh = with_claude(NEW);
+        fresh.write(".claude/settings.json", settings);
+        let before = fresh.files();
+        fresh.ok("up");
+        assert_eq!(backups(&fresh.world).len(), 1, "{settings:?}");
+        let said = fresh.ok("up --undo");
+        assert!(!said.contains("was edited"), "{settings:?}: {said}");
+        assert_eq!(fresh.text(".claude/settings.json"), settings);
+        assert!(fresh.files() == before, "{settings:?}");
+        assert!(backups(&fresh.world).is_empty(), "{settings:?}");
+    }
+}
+
+#[test]
+fn undoing_names_the_file_that_was_edited() {
+    // P522
+    let fresh = with_claude(NEW);
+    fresh.write(".claude/settings.json", "{\"model\": \"alpha\"}\n");
+    fresh.ok("up");
+    let edited = fresh.text(".claude/settings.json").replace(',', " ,");
+    fresh.write(".claude/settings.json", edited);
+    assert_contains!(
+        fresh.ok("up --undo"),
+        ".claude/settings.json was edited after the installation"
+    );
 }
 
 #[test]

@@ -31,9 +31,10 @@ pub(super) fn still_used(path: &Path, other: Client) -> String {
 }
 
 /// The note for a file that was edited since the installation.
-pub(super) fn kept(backup: &Path) -> String {
+pub(super) fn kept(file: &Path, backup: &Path) -> String {
     format!(
-        "the file was edited after the installation; the backup {} is kept, delete it when you like",
+        "{} was edited after the installation; the backup {} is kept, delete it when you like",
+        file.display(),
         backup.display()
     )
 }

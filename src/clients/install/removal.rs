@@ -165,7 +165,7 @@ pub(super) fn take_out(
         Some(before) if makes_this(before) => (Some(before.to_owned()), BackupAction::Drop),
         Some(_) if makes_this(&rest) => (Some(rest), BackupAction::Drop),
         Some(_) => {
-            notes.push(notes::kept(backup.path()));
+            notes.push(notes::kept(&target.path, backup.path()));
             (Some(rest), BackupAction::Leave)
         }
         None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => {

@@ -115,6 +115,8 @@ pub fn status(client: Client, scope: InstallScope, homes: &ClientDirectories) ->
 pub(super) fn wanted(target: &TargetFile, text: &str, client: Client) -> Option<HookConfiguration> {
     let anybody = || Some(HookConfiguration::default());
     match target.format {
+        // Rules contain neither a program nor an agent.
+        FileFormat::Json(_) if target.parts == [InstallPart::Allow] => anybody(),
         FileFormat::Json(dialect) => {
             let json = JsonFile::read(text, dialect).ok()?;
             target
