@@ -6,6 +6,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk;
 use crate::disk::layout;
+use crate::disk::machine::here;
 use crate::log::lookup::{self, LoggedMessage};
 use crate::log::{self, LogPosition};
 use crate::message::address::{Address, quoted};
@@ -16,6 +17,7 @@ use crate::query::reach::AnnouncementTime;
 use crate::query::time;
 use crate::room::actor::{Actor, DECIDE, require_person};
 use crate::room::registry::{Agent, Registry};
+use crate::room::repository::subject_of;
 use crate::room::resolve::{Recipient, ResolvedRecipients};
 use crate::room::settings::{SenderAdmission, Settings};
 use crate::room::{Room, inbox};
@@ -32,6 +34,9 @@ pub const WRITTEN: &str = "do not send it again";
 pub struct MessageDraft {
     /// Addresses.
     pub to: Vec<String>,
+    /// Whether the paths of `owner:` addresses are read like the paths of a command, from the working directory.
+    /// Otherwise they are relative to the project, as in a dropped file.
+    pub paths_from_here: bool,
     /// The text.
     pub body: Option<String>,
     /// Whether the body was the last word of the command line, where a further address may have been meant.
@@ -144,6 +149,44 @@ impl OutboxMessage {
     }
 }
 
+/// The addresses of a draft in the form of a message, where the path of an `owner:` address is relative to the project.
+pub(super) fn addresses(room: &Room, draft: &MessageDraft) -> Result<Vec<String>> {
+    if !draft.paths_from_here {
+        return Ok(draft.to.clone());
+    }
+    let mut addresses = Vec::new();
+    for (at, address) in draft.to.iter().enumerate() {
+        let path = address
+            .split_once(':')
+            .filter(|(kind, _)| kind.eq_ignore_ascii_case("owner"))
+            .map(|(_, path)| path);
+        addresses.push(match path {
+            Some(path) => owner_address(room, path).map_err(|e| bad_address(e, address, at))?,
+            None => address.clone(),
+        });
+    }
+    Ok(addresses)
+}
+
+/// The address of the owner of a path, as `mailbag claims` reads the path.
+fn owner_address(room: &Room, path: &str) -> Result<String> {
+    let subject = subject_of(room, &here()?, path)?;
+    Ok(Address::Owner(subject.to_string()).to_string())
+}
+
+/// The error of an `owner:` address at this position of `to`.
+fn bad_address(e: Error, address: &str, at: usize) -> Error {
+    let Error::Rejected(mut problems) = e else {
+        return e;
+    };
+    for problem in &mut problems {
+        "bad_address".clone_into(&mut problem.code);
+        problem.place = format!("/to/{at}");
+        problem.what = format!("{} is not an address: {}", quoted(address), problem.what);
+    }
+    Error::Rejected(problems)
+}
+
 /// Writes a message to its sender's outbox and marks the answered message as read. The file is durable when this returns.
 pub fn send(room: &Room, who: &AgentIdentity, draft: MessageDraft) -> Result<OutboxMessage> {
     prepare(room, who, draft)?.put(room)
@@ -228,6 +271,8 @@ pub(super) fn prepare(
         Some(body) if draft.body_is_last_word => Some((draft.to.clone(), body.clone())),
         _ => None,
     };
+    let to = addresses(room, &draft)?;
+    let draft = MessageDraft { to, ..draft };
     let id = id::mint();
     let (fields, answers) = compose(room, &settings, &sender, &id, draft)?;
     let copied = copied(&fields);

@@ -29,6 +29,8 @@ pub struct ShareRequest {
     pub category: String,
     /// Recipients of the announcement; empty means all.
     pub to: Vec<String>,
+    /// Whether the paths of `owner:` addresses are read from the working directory.
+    pub paths_from_here: bool,
     /// A note for the announcement.
     pub note: Option<String>,
     /// Media type, if the file name does not imply it.
@@ -79,6 +81,7 @@ pub fn share_opened(
     let ShareRequest {
         category,
         to,
+        paths_from_here,
         note,
         media_type,
         ..
@@ -95,6 +98,7 @@ pub fn share_opened(
         } else {
             to
         },
+        paths_from_here,
         kind: Some("announcement".into()),
         subject: Some(format!("{category}: {name}")),
         body: note,

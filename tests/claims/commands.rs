@@ -498,3 +498,76 @@ fn who_and_status_show_claims() {
         "claims      8 owned, 1 waiting, 1 open offer\n"
     );
 }
+
+#[test]
+fn the_path_of_an_owner_address_is_read_like_a_path_of_claims() {
+    // P122
+    let world = office();
+    world.ok("agent add eve");
+    let page = "app/[id]/page.tsx";
+    for file in [
+        "package.json",
+        "web/package.json",
+        page,
+        "app/{x}.ts",
+        "notes.md",
+    ] {
+        world.write(&format!("../{file}"), "");
+    }
+    world.ok(&["claim", "package.json", page, "app/{x}.ts", "--as", "alice"]);
+    world.ok("claim web/package.json --as bob");
+    let from = |directory: &str, args: &[&str]| {
+        let args = [args, &["--as", "eve"]].concat();
+        world.run_with(&args, |command| {
+            command.current_dir(world.path().join(directory));
+        })
+    };
+    for (directory, path, owner) in [
+        ("web", "package.json", "bob"),
+        ("web", "../package.json", "alice"),
+        ("web", "../app", "alice"),
+        ("", "package.json", "alice"),
+        ("", page, "alice"),
+        ("", "app/{x}.ts", "alice"),
+        ("app", "{x}.ts", "alice"),
+        ("app/[id]", "page.tsx", "alice"),
+    ] {
+        let (claims, address) = (from(directory, &["claims", path]), format!("owner:{path}"));
+        assert_contains!(claims.out, &format!("owned by {owner} ("));
+        let sent = from(directory, &["send", &address, "may I?"]).ok();
+        assert_contains!(sent, &format!(" to {owner}\n"));
+        let dry_run = from(directory, &["send", "--dry-run", &address, "may I?"]).ok();
+        assert_contains!(dry_run, &format!("reaches {owner} ("));
+        let asked = from(directory, &["ask", &address, "may I?", "--timeout", "1ms"]);
+        assert_contains!(asked.fails(4), &format!("asked {owner}: "));
+    }
+    let shared = from(
+        "web",
+        &[
+            "share",
+            "../notes.md",
+            "--category",
+            "plans",
+            "--to",
+            "owner:package.json",
+            "--json",
+        ],
+    );
+    let shared = parse_json(shared.ok());
+    assert_eq!(shared["message"]["recipients"][0]["agent"], "bob");
+    assert_contains!(
+        from("", &["send", "owner:../x", "?"]).fails(2),
+        "in no repository"
+    );
+    assert_contains!(from("", &["send", "owner:src/[", "?"]).fails(65), "src/[");
+    // A pasted suggestion means the same path.
+    let suggestion = from("web", &["send", "owner:package.json", "nobody", "?"]).fails(65);
+    assert_contains!(suggestion, "`mailbag send owner:package.json ");
+    // A dropped file has no directory, so its paths are relative to the project.
+    world.route(
+        "eve",
+        "a.json",
+        json!({"to": "owner:package.json", "body": "dropped"}),
+    );
+    assert!(world.bodies("alice").contains(&"dropped".to_owned()));
+}

@@ -91,3 +91,27 @@ fn a_wrong_call_of_claim_work_gets_a_helpful_error() {
         "not the name of a task"
     );
 }
+
+#[test]
+fn the_path_of_an_owner_address_is_relative_to_the_directory_of_the_server() {
+    let world = World::with("alice bob eve");
+    for file in ["package.json", "web/package.json"] {
+        world.write(&format!("../{file}"), "");
+    }
+    world.ok("claim package.json --as alice");
+    world.ok("claim web/package.json --as bob");
+    let mut server = world.bare("mcp");
+    server
+        .env("MAILBAG_AGENT", "eve")
+        .current_dir(world.path().join("web"));
+    let eve = Client::of_command(server);
+    eve.handshake("2025-06-18");
+    eve.text(
+        "send_message",
+        json!({"to": "owner:package.json", "body": "may I?"}),
+    );
+    assert_eq!(
+        (world.bodies("alice").len(), world.bodies("bob")),
+        (0, vec!["may I?".to_owned()])
+    );
+}

@@ -218,6 +218,7 @@ impl MessageFieldArgs {
             None => Some(piped(out)?),
         };
         Ok(MessageDraft {
+            paths_from_here: true,
             body,
             subject: self.subject,
             kind: self.kind,

@@ -70,6 +70,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             file,
             category,
             to,
+            paths_from_here: true,
             note,
             media_type,
         },

@@ -19,6 +19,7 @@ pub(super) fn send(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let arguments = &mut call.arguments;
     let draft = MessageDraft {
         to: arguments.needed_texts("to")?,
+        paths_from_here: true,
         body: Some(arguments.needed("body")?),
         subject: arguments.text("subject")?,
         kind: arguments.text("type")?,
