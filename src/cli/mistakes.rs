@@ -1,7 +1,7 @@
 //! Answers to common mistakes on the command line: the correct form.
 
 use super::args::command;
-use super::words::named_command;
+use super::words::{named_command, spellings};
 use crate::base::error::{Error, nearest};
 use crate::base::sanitize;
 use crate::base::text::{joined, shell_word};
@@ -147,15 +147,35 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
         ErrorKind::ArgumentConflict => {
             let argument = text(error, ContextKind::InvalidArg)?;
             let other = error.get(ContextKind::PriorArg)?.to_string();
-            Some(Error::usage(
+            let what = if other == argument {
+                twice(&argument, words, &root, named)
+            } else {
                 format!(
                     "`{argument}` and `{}` cannot be used together",
                     sanitize::line(&other)
-                ),
-                format!("usage: {}", usage_line(named, &name)),
-            ))
+                )
+            };
+            let usage = format!("usage: {}", usage_line(named, &name));
+            Some(Error::usage(what, usage))
         }
         _ => None,
+    }
+}
+
+/// The problem of an option that is given twice, perhaps by different names.
+fn twice(
+    argument: &str,
+    words: &[OsString],
+    root: &clap::Command,
+    named: &clap::Command,
+) -> String {
+    let option = argument.split(' ').next().unwrap_or_default();
+    let written = spellings(words, root, named, option.trim_start_matches('-'));
+    match written.as_slice() {
+        [first, second, ..] => {
+            format!("`{first}` and `{second}` mean the same and cannot be used together")
+        }
+        _ => format!("`{option}` is given more than once"),
     }
 }
 
@@ -454,6 +474,18 @@ mod tests {
             ),
             ("web --port x", "`--port <PORT>`: a number is needed"),
             ("install claud", "did you mean `claude`?"),
+            (
+                "send bob hi --from carol --as alice",
+                "`--from` and `--as` mean the same and cannot be used together",
+            ),
+            (
+                "send bob hi --as carol --as=alice",
+                "`--as` is given more than once",
+            ),
+            (
+                "--room x send bob hi --subjct y",
+                "`--subjct` is not an option of `mailbag send`",
+            ),
             (
                 "inbox bob --as alice",
                 "cannot be used together; usage: mailbag inbox",

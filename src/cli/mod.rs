@@ -59,6 +59,14 @@ pub fn main() -> ExitCode {
             // Show the results from before the failure.
             let _ = cx.out.flush();
             let e = cx.out.behind(e);
+            let root = args::command();
+            let (command, _) = words::named_command(&words, &root);
+            // A program gets the names of the fields.
+            let e = if cx.out.json {
+                e
+            } else {
+                spoken::spoken_error(e, command)
+            };
             cx.out.error(&e);
             if is_hook {
                 Exit::Ok.into()

@@ -51,15 +51,60 @@ const SENDER: &[&str] = &["from", "sender"];
 /// The command that these words name, with its whole name.
 pub(super) fn named_command<'a>(words: &[OsString], root: &'a Command) -> (&'a Command, String) {
     let (mut command, mut name) = (root, root.get_name().to_owned());
-    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+    let mut words = words.iter().skip(1).filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
         if let Some(found) = command.find_subcommand(word) {
             command = found;
             name = format!("{name} {}", found.get_name());
         } else if !word.starts_with('-') {
             break;
+        } else if has_value_after(root, word) {
+            words.next();
         }
     }
     (command, name)
+}
+
+/// Returns true for a global option with its value in the next word, such as `--room`.
+fn has_value_after(root: &Command, word: &str) -> bool {
+    let long = word.strip_prefix("--");
+    let mut globals = root.get_arguments().filter(|arg| arg.is_global_set());
+    long.is_some() && globals.any(|arg| arg.get_long() == long && takes_value(arg))
+}
+
+/// The options of these words that clap reads as this long option of the command, each once and as written.
+pub(super) fn spellings(
+    words: &[OsString],
+    root: &Command,
+    command: &Command,
+    long: &str,
+) -> Vec<String> {
+    let line = SortedWords {
+        command,
+        ..SortedWords::new(root)
+    };
+    let mut found = Vec::new();
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        if word == "--" {
+            break;
+        }
+        if !word.starts_with('-') || word.len() == 1 {
+            continue;
+        }
+        let WrittenOption { name, value } = split(word);
+        let is_it = match line.option(name) {
+            Some(option) => option.get_long() == Some(long),
+            None => line.meant(name).and_then(|meant| meant.strip_prefix("--")) == Some(long),
+        };
+        let written = match value {
+            Some(_) => &word[..word.len() - word.trim_start_matches('-').len() + name.len()],
+            None => word,
+        };
+        if is_it && !found.iter().any(|known| known == written) {
+            found.push(written.to_owned());
+        }
+    }
+    found
 }
 
 /// The words in a form that clap reads as they are meant. A word that contains white space is text and never an option,

@@ -79,18 +79,25 @@ impl SentQuestion {
         missing
     }
 
-    /// The answers that arrived since the last call, oldest first. A rejection of the question is an error.
-    pub fn look(&mut self, room: &Room) -> Result<Vec<InboxMessage>> {
-        let mails = self.new_mail.look(room, &self.asker)?;
-        // Delivered mail is already in the log, and so is the question that it answers.
-        if !mails.is_empty()
-            && self.message.seq.is_none()
+    /// Reads the record of the question if the router has written it. A rejection is an error.
+    pub fn read_record(&mut self) -> Result<()> {
+        if self.message.seq.is_none()
             && let Some(record) = self.message.read_own()?
         {
             self.asked = record
                 .recipients()
                 .map(|(agent, _)| agent.clone())
                 .collect();
+        }
+        Ok(())
+    }
+
+    /// The answers that arrived since the last call, oldest first. A rejection of the question is an error.
+    pub fn look(&mut self, room: &Room) -> Result<Vec<InboxMessage>> {
+        let mails = self.new_mail.look(room, &self.asker)?;
+        // Delivered mail is already in the log, and so is the question that it answers.
+        if !mails.is_empty() {
+            self.read_record()?;
         }
         if !mails.is_empty() {
             // An agent that was asked may have another name now.

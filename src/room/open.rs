@@ -69,9 +69,15 @@ impl Room {
         {
             return Room::of(dir).check_finished();
         }
+        let below = layout::below(path, layout::ROOM.as_ref());
+        let fix = if layout::below(&below, layout::SPOOL.as_ref()).is_dir() {
+            format!("name the room below it: {}", below.display())
+        } else {
+            format!("create one with `mailbag init {}`", path.display())
+        };
         Err(Error::not_found(
             format!("no room at {}", path.display()),
-            format!("create one with `mailbag init {}`", path.display()),
+            fix,
         ))
     }
 

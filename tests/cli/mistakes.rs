@@ -137,3 +137,36 @@ fn typical_mistakes_are_answered_with_the_correct_form() {
         }
     }
 }
+
+#[test]
+fn an_error_names_options_that_the_command_has_and_a_room_that_exists() {
+    let world = World::alice_and_bob();
+    let outcome = "ask human x --deadline 5m --as alice";
+    for (options, last, expected) in [
+        ("a,b", "a", "--else: cannot be the first option, \"a\""),
+        ("a,b", "c", "write one of b, deny, escalate"),
+        ("deny,escalate", "deny", "write one of escalate\n"),
+        ("yes,deny", "maybe", "write one of deny, escalate\n"),
+    ] {
+        let line = format!("{outcome} --options {options} --else {last}");
+        assert_contains!(world.fails(65, &*line), expected; "{line}");
+    }
+    let id = world.send("alice", "bob", "hello");
+    assert_contains!(
+        world.fails(
+            65,
+            &*format!("ack {id} --status superseded --by 999 --as alice")
+        ),
+        "--by: "
+    );
+    let parent = world.path().display().to_string();
+    assert_contains!(
+        world.fails(3, &["--room", &parent, "status"]),
+        &format!("name the room below it: {parent}/.mailbag")
+    );
+    let none = world.path().join("none").display().to_string();
+    assert_contains!(
+        world.fails(3, &["--room", &none, "status"]),
+        &format!("create one with `mailbag init {none}`")
+    );
+}

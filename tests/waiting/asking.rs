@@ -210,3 +210,12 @@ fn ask_rejects_invalid_questions_without_waiting() {
     world.fails(3, "ask bob well? --as alcie");
     assert!(!world.room("inbox/alcie").exists());
 }
+
+#[test]
+fn a_rejected_question_is_not_reported_as_asked() {
+    let world = World::alice_and_bob();
+    let question = "ask bob why --expires 1ms --as alice --timeout 1ms";
+    let complaint = world.fails(65, question);
+    assert_contains!(complaint, "--expires: is in the past");
+    assert!(!complaint.contains("asked"), "{complaint}");
+}

@@ -11,7 +11,6 @@ use crate::base::error::{Error, ErrorCode, ErrorContext, ErrorReport, Result};
 use crate::base::sanitize;
 use crate::base::text::{count_of, to_the_second};
 use crate::cli::exit::Exit;
-use crate::cli::spoken::spoken;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -365,7 +364,7 @@ impl CommandOutput {
             Error::Rejected(problems) | Error::NotGranted(problems) if problems.len() > 1 => {
                 let lines = problems
                     .iter()
-                    .map(|problem| format!("\n  {}", sanitize::line(&spoken(problem).to_string())));
+                    .map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
                 let count = count_of(problems.len(), "problem");
                 writeln!(
                     stderr,
@@ -374,10 +373,7 @@ impl CommandOutput {
                 )
             }
             Error::Rejected(problems) | Error::NotGranted(problems) => {
-                let text: String = problems
-                    .iter()
-                    .map(|problem| spoken(problem).to_string())
-                    .collect();
+                let text: String = problems.iter().map(ToString::to_string).collect();
                 writeln!(stderr, "{RED}error:{RED:#} {}", sanitize::block(&text))
             }
             error => writeln!(

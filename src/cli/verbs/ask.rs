@@ -140,15 +140,16 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     for line in lines_about(&question.message.sent.unreached) {
         cx.out.warn(&line);
     }
+    let mut waiter = InboxWaiter::new(&room, &asker)?;
+    let until = deadline(timeout);
+    cx.refresh(&room, Freshness::Complete);
+    question.read_record()?;
     // A caller that ends this command early knows the id of the question.
     cx.out.note(&format!(
         "asked {}: {}",
         question.asked().join(", "),
         question.message.sent.id
     ));
-    let mut waiter = InboxWaiter::new(&room, &asker)?;
-    let until = deadline(timeout);
-    cx.refresh(&room, Freshness::Complete);
     let mut answers: Vec<InboxMessage> = Vec::new();
     // Collect answers until there are enough or the question is rejected.
     let mut look = || {

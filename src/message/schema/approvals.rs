@@ -123,12 +123,13 @@ fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> 
     } else {
         format!("on_deadline must be an option, deny or escalate, not {word}")
     };
-    let others: Vec<&str> = options
-        .iter()
-        .skip(1)
-        .map(String::as_str)
-        .chain([decision::DENY, decision::ESCALATE])
-        .collect();
+    let mut others: Vec<&str> = Vec::new();
+    let words = options.iter().map(String::as_str);
+    for other in words.chain([decision::DENY, decision::ESCALATE]) {
+        if decision::on_deadline(options, Some(other)).is_some() && !others.contains(&other) {
+            others.push(other);
+        }
+    }
     let fix = format!("write one of {}", others.join(", "));
     Some(
         Problem::new("bad_on_deadline", what)
