@@ -6,7 +6,7 @@ use super::send::{self, MessageDraft};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, listed};
 use crate::log::owners::owners;
 use crate::log::state::claims::{Claims, OfferAnswer};
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
@@ -98,7 +98,7 @@ impl ClaimDecision {
         let what = if claims.is_empty() {
             String::new()
         } else {
-            format!(": {}", claims.join(", "))
+            format!(": {}", listed(claims))
         };
         let other = |word: &str| {
             owner_before

@@ -3,7 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::base::text::{quoted, to_the_second};
+use crate::base::text::{listed, quoted, to_the_second};
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::state;
@@ -17,7 +17,7 @@ use crate::room::sessions::SessionCalls;
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// All claims of a room, or the claims of one agent.
@@ -57,6 +57,20 @@ pub struct Ownership {
     pub status: WorkStatus,
     /// Claims that cover it or a part of it.
     pub claims: Vec<OwnedClaim>,
+}
+
+impl Ownership {
+    /// The claims that a text lists.
+    pub fn listed_claims(&self) -> &[OwnedClaim] {
+        &self.claims[..self.claims.len().min(limits::CLAIM_LINES)]
+    }
+
+    /// The number of the other claims, with their owners: `990 more of alice, bob`. `None` if all are listed.
+    pub fn more_claims(&self) -> Option<String> {
+        let more = &self.claims[self.listed_claims().len()..];
+        let owners: BTreeSet<&str> = more.iter().map(|claim| &*claim.owner).collect();
+        (!more.is_empty()).then(|| format!("{} more of {}", more.len(), listed(owners)))
+    }
 }
 
 /// Whether an agent can change work.

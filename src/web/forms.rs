@@ -9,7 +9,7 @@ use super::views::write::MessageForm;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, listed};
 use crate::commands::answer::{ItemAction, answer as settle, dismiss_all};
 use crate::commands::approval::{DecisionRequest, decide};
 use crate::commands::post::post;
@@ -374,7 +374,7 @@ fn sent_again(one: &RetryResult) -> FormResult {
             confirm: false,
         };
     }
-    let to = one.recipients.join(", ");
+    let to = listed(&one.recipients);
     let message = match one.new_seq {
         Some(record) if !to.is_empty() => format!("sent again as #{record} to {to}"),
         Some(record) => format!("sent again as #{record}"),

@@ -235,3 +235,22 @@ fn status_shows_a_pending_file_with_a_non_utf_8_name() {
         reason: "it is empty or incomplete",
     );
 }
+
+#[test]
+fn long_lists_of_agents_are_cut_to_the_first_names_and_the_others_are_counted() {
+    let world = World::with("w1 w2 w3 w4 w5 w6 w7 w8 --role worker").agent("alice", "");
+    let ran = world.run("ask all_worker hello --all --timeout 1ms --as alice");
+    assert_contains!(
+        ran.err,
+        "asked w1, w2, w3, w4, w5 and 3 more: ",
+        " from w1, w2, w3, w4, w5 and 3 more"
+    );
+    assert_eq!(ran.code, 4);
+    assert_contains!(
+        world.ok("status"),
+        "8: w1 1, w2 1, w3 1, w4 1, w5 1 and 3 more"
+    );
+    let status = world.json("status");
+    let unread = status["unread"].as_object().map(serde_json::Map::len);
+    assert_eq!(unread, Some(8), "the JSON output is complete");
+}

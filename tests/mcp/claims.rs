@@ -1,7 +1,7 @@
 //! The tools about claims.
 
 use super::Client;
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::json;
 
 #[test]
@@ -92,6 +92,11 @@ fn a_wrong_call_of_claim_work_gets_a_helpful_error() {
     );
 }
 
+/// A directory name of 250 bytes.
+fn long_directory() -> String {
+    "d".repeat(250)
+}
+
 #[test]
 fn the_path_of_an_owner_address_is_relative_to_the_directory_of_the_server() {
     let world = World::with("alice bob eve");
@@ -114,4 +119,51 @@ fn the_path_of_an_owner_address_is_relative_to_the_directory_of_the_server() {
         (world.bodies("alice").len(), world.bodies("bob")),
         (0, vec!["may I?".to_owned()])
     );
+}
+
+#[test]
+fn the_owners_of_a_path_are_cut_to_the_first_ones_and_the_others_are_counted() {
+    let world = World::alice_and_bob();
+    let subjects: Vec<String> = (0..300)
+        .map(|n| format!("src/{}/{n}", long_directory()))
+        .collect();
+    let (alice, bob) = (Client::of(&world, "alice"), Client::of(&world, "bob"));
+    for some in subjects.chunks(100) {
+        let (text, data) = alice.call("claim_work", json!({"action": "claim", "claims": some}));
+        assert!(
+            text.len() < 4_000 && data.to_string().len() < 8_000,
+            "{text}\n{data}"
+        );
+        assert_contains!(text, " and 95 more (lease 4h)");
+        assert_fields!(data, more_claims: 90);
+    }
+    world.ok("claim lib --as bob");
+    let (text, data) = bob.call("list_claims", json!({"paths": ["src", "lib"]}));
+    assert!(
+        text.len() < 8_000 && data.to_string().len() < 8_000,
+        "{text}\n{data}"
+    );
+    assert_contains!(text, " and 290 more of alice\nlib: yours");
+    assert_fields!(data["paths"][0], status: "owned", more_claims: 290);
+    let out = world.run("claims src lib --as bob").out;
+    assert_eq!(out.lines().count(), 12, "{out}");
+    assert_contains!(out, "src: and 290 more of alice; --json lists all\n");
+    let complete = parse_json(world.run("claims src --as bob --json").out);
+    let claims = complete["paths"][0]["claims"].as_array().map(Vec::len);
+    assert_eq!(claims, Some(300));
+    let (text, data) = alice.call("claim_work", json!({"action": "handoff", "to": "bob"}));
+    assert!(text.len() < 4_000, "{text}");
+    assert_fields!(data, more_claims: 290);
+    let (text, data) = bob.call("list_claims", json!({"mine": true}));
+    assert!(
+        text.len() < 4_000 && data.to_string().len() < 8_000,
+        "{text}\n{data}"
+    );
+    assert_fields!(data["offers"][0], more_subjects: 290);
+    let (text, data) = alice.call("claim_work", json!({"action": "release"}));
+    assert!(
+        text.len() < 4_000 && data.to_string().len() < 8_000,
+        "{text}\n{data}"
+    );
+    assert_fields!(data, more_claims: 290);
 }

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, listed};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::{frame, table};
 use crate::commands::agent::{self, AgentFields, AgentFilter, FieldChange, RetiredAgentMail};
@@ -336,7 +336,7 @@ fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> R
                 "open question #{}: {} asks {}: {}",
                 one.seq,
                 one.from,
-                one.waiting_for.join(", "),
+                listed(&one.waiting_for),
                 one.text
             );
             out.line(sanitize::line(&text))?;

@@ -5,6 +5,7 @@ use super::send::{MessageFieldArgs, words};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
+use crate::base::text::listed;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
@@ -35,8 +36,8 @@ Addresses and body are written as for `mailbag send`. An answer is a message fro
 a recipient of the question that names the question in in_reply_to or refs, or
 belongs to its thread; `mailbag reply ID 8080` writes one. Answers are shown and
 marked as read. Without --all, the command ends at the first answer. Exit status
-4 means that answers are missing; standard error names the agents. Later answers
-arrive as ordinary messages.
+4 means that answers are missing; standard error names the first agents, and
+--json all. Later answers arrive as ordinary messages.
 
 With --options, --deadline, --else or --signed the question is an approval: one
 recipient decides with one of the options (default: yes, no), and nothing else
@@ -147,7 +148,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     // A caller that ends this command early knows the id of the question.
     cx.out.note(&format!(
         "asked {}: {}",
-        question.asked().join(", "),
+        listed(question.asked()),
         question.message.sent.id
     ));
     let mut answers: Vec<InboxMessage> = Vec::new();
@@ -177,7 +178,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             let what = format!(
                 "no answer to {} from {}",
                 question.message.sent.id,
-                missing.join(", ")
+                listed(&missing)
             );
             Err(waiting::too_late(
                 &what,

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
-use crate::base::text::joined;
+use crate::base::text::listed;
 use crate::cli::context::{CommandContext, IdentityArgs, here};
 use crate::cli::show::waiting;
 use crate::commands::claim::{self, ClaimAction, ClaimDecision, ClaimOutcome, SentClaimMessage};
@@ -83,7 +83,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             is_told = true;
             cx.out.note(&format!(
                 "waiting for {}: {}",
-                joined(&subjects),
+                listed(&subjects),
                 claims::blockers(&room, asked.agent(), &subjects)?
             ));
             Ok(None)
@@ -124,7 +124,7 @@ fn not_yet(
     let blockers = claims::blockers(room, asked.agent(), subjects)?;
     let what = format!(
         "{} was not granted within {}: {blockers}",
-        joined(subjects),
+        listed(subjects),
         crate::base::clock::span_text(timeout)
     );
     let fix = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
@@ -146,7 +146,7 @@ fn withdraw(
     asked.withdraw(who, subjects)?;
     cx.out.note(&format!(
         "withdrawn: {} ({})",
-        joined(subjects),
+        listed(subjects),
         asked.name()
     ));
     Ok(None)
@@ -158,7 +158,7 @@ fn report(decided: &ClaimDecision, cx: &mut CommandContext) -> Result<()> {
     if let ClaimOutcome::Skipped | ClaimOutcome::Withdrawn = status {
         let what = format!(
             "the claim of {} no longer waits: it was withdrawn",
-            claims.join(", ")
+            listed(claims)
         );
         return Err(Error::NotGranted(vec![
             Problem::new("withdrawn", what).fix("claim it again if you still need it"),

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::base::text::joined;
+use crate::base::text::listed;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
 use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN, RED, YELLOW};
@@ -108,7 +108,7 @@ fn tell(one: &Ownership, out: &mut CommandOutput) -> Result<()> {
     if one.claims.is_empty() {
         return out.line(format!("{path}: free"));
     }
-    one.claims.iter().try_for_each(|owner| {
+    for owner in one.listed_claims() {
         let purpose = owner
             .purpose
             .as_ref()
@@ -125,8 +125,12 @@ fn tell(one: &Ownership, out: &mut CommandOutput) -> Result<()> {
             owner.subject,
             since(owner.since, out)
         );
-        out.line(format!("{path}: {}", out.paint(style, &(text + &purpose))))
-    })
+        out.line(format!("{path}: {}", out.paint(style, &(text + &purpose))))?;
+    }
+    match one.more_claims() {
+        Some(more) => out.line(format!("{path}: and {more}; --json lists all")),
+        None => Ok(()),
+    }
 }
 
 fn show(list: &ClaimList, out: &mut CommandOutput) -> Result<()> {
@@ -167,7 +171,7 @@ fn owned(one: &ListedClaim, now: Stamp, out: &CommandOutput) -> Vec<StyledCell> 
 
 fn queued(one: &WaitingClaim, out: &CommandOutput) -> Vec<StyledCell> {
     vec![
-        (BOLD, joined(&one.subjects)),
+        (BOLD, listed(&one.subjects)),
         (PLAIN, one.agent.to_string()),
         (DIM, since(one.since, out)),
         (YELLOW, "waiting".to_owned()),
@@ -177,7 +181,7 @@ fn queued(one: &WaitingClaim, out: &CommandOutput) -> Vec<StyledCell> {
 
 fn offer(one: &ClaimOffer, out: &CommandOutput) -> Vec<StyledCell> {
     vec![
-        (BOLD, joined(&one.subjects)),
+        (BOLD, listed(&one.subjects)),
         (PLAIN, one.from.to_string()),
         (DIM, since(one.since, out)),
         (YELLOW, format!("offered to {}", one.to)),

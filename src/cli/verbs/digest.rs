@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::base::text::listed;
 use crate::base::{limits, markdown, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN};
@@ -65,7 +66,7 @@ fn show(digest: &LogDigest, out: &mut CommandOutput) -> Result<()> {
         let (at, from, of) = (
             out.time(&one.at),
             text(&one.from, out),
-            text(&one.waiting_for.join(", "), out),
+            text(&listed(&one.waiting_for), out),
         );
         format!(
             "#{} {at} {from} asks {of}: {}",

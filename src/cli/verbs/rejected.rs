@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, ErrorContext, Problem, Result};
 use crate::base::sanitize;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, listed};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::newest::NewestArgs;
@@ -308,7 +308,7 @@ fn describe_retry(one: &RetryResult) -> String {
         }
         Some(EventKind::Accepted) => format!(
             "{head}: accepted as #{record}, for {}",
-            one.recipients.join(", ")
+            listed(&one.recipients)
         ),
         Some(EventKind::Rejected) => {
             format!("{head}: rejected again, as #{record}: `mailbag rejected show {record}`")

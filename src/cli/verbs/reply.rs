@@ -3,6 +3,7 @@
 use super::pending;
 use super::send::{self, MessageFieldArgs};
 use crate::base::error::Result;
+use crate::base::text::listed;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::commands::reply::{ReplyDraft, reply};
@@ -63,7 +64,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if !left_out.is_empty() {
         cx.out.warn(&format!(
             "not sent to {}: retired or no longer registered",
-            left_out.join(", ")
+            listed(&left_out)
         ));
     }
     send::send(&room, &who, draft, cx)

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
-use crate::base::text::{count, count_of};
+use crate::base::text::{count, count_of, listed};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::frame;
@@ -144,11 +144,10 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
         )?;
     }
     let total: usize = status.unread.values().sum();
-    let each: Vec<String> = status
+    let each = status
         .unread
         .iter()
-        .map(|(agent, count)| format!("{agent} {count}"))
-        .collect();
+        .map(|(agent, count)| format!("{agent} {count}"));
     say(
         out,
         BOLD,
@@ -156,7 +155,7 @@ fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
         if total == 0 {
             "none".into()
         } else {
-            format!("{total}: {}", each.join(", "))
+            format!("{total}: {}", listed(each))
         },
     )?;
     say(out, BOLD, "undelivered", held_up(status))

@@ -1,10 +1,10 @@
 //! The tools about claims: who owns which work.
 
 use super::super::arguments::{ToolArguments, unknown_word};
-use super::{ToolCall, ToolResult};
+use super::{ToolCall, ToolResult, cut_list};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::base::text::{joined, to_the_second};
+use crate::base::text::{joined, listed, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::commands::claim::{self, ClaimAction, ClaimOutcome};
 use crate::commands::follow::route_pending;
@@ -31,7 +31,11 @@ pub(super) fn claim(mut call: ToolCall<'_>) -> Result<ToolResult> {
     }
     Ok(ToolResult {
         text: sanitize::line(&text).into_owned(),
-        data: json!(decided),
+        data: ["claims", "withdrawn"]
+            .into_iter()
+            .fold(json!(decided), |data, list| {
+                cut_list(data, list, limits::CLAIM_LINES)
+            }),
     })
 }
 
@@ -82,9 +86,13 @@ pub(super) fn list(mut call: ToolCall<'_>) -> Result<ToolResult> {
     if !paths.is_empty() {
         let found = claims::paths(&room, you.as_deref(), &here()?, &paths)?;
         let lines: Vec<String> = found.iter().map(path).collect();
+        let paths: Vec<Value> = found
+            .iter()
+            .map(|one| cut_list(json!(one), "claims", limits::CLAIM_LINES))
+            .collect();
         return Ok(ToolResult {
             text: lines.join("\n"),
-            data: json!({"paths": found}),
+            data: json!({"paths": paths}),
         });
     }
     let owner = if mine { you.as_deref() } else { None };
@@ -145,20 +153,16 @@ fn owned(one: &ListedClaim) -> (String, Value) {
 }
 
 fn queued(one: &WaitingClaim) -> (String, Value) {
-    let subjects = joined(&one.subjects);
-    (
-        format!("{} waits for {subjects}", one.agent),
-        json!({"subjects": one.subjects, "agent": one.agent}),
-    )
+    let text = format!("{} waits for {}", one.agent, listed(&one.subjects));
+    let data = json!({"subjects": one.subjects, "agent": one.agent});
+    (text, cut_list(data, "subjects", limits::CLAIM_LINES))
 }
 
 fn offer(one: &ClaimOffer) -> (String, Value) {
-    let subjects = joined(&one.subjects);
+    let subjects = listed(&one.subjects);
     let text = format!("#{} {} offers {subjects} to {}", one.seq, one.from, one.to);
-    (
-        text,
-        json!({"offer": format!("#{}", one.seq), "from": one.from, "to": one.to, "subjects": one.subjects}),
-    )
+    let data = json!({"offer": format!("#{}", one.seq), "from": one.from, "to": one.to, "subjects": one.subjects});
+    (text, cut_list(data, "subjects", limits::CLAIM_LINES))
 }
 
 fn path(one: &Ownership) -> String {
@@ -166,7 +170,7 @@ fn path(one: &Ownership) -> String {
         WorkStatus::Free => "free".to_owned(),
         WorkStatus::Mine => "yours".to_owned(),
         WorkStatus::Owned => {
-            let owners = one.claims.iter().take(limits::IN_SENTENCE).map(|owner| {
+            let owners = one.listed_claims().iter().map(|owner| {
                 let purpose = owner
                     .purpose
                     .as_ref()
@@ -174,7 +178,11 @@ fn path(one: &Ownership) -> String {
                     .unwrap_or_default();
                 format!("{} ({}{purpose})", owner.owner, owner.subject)
             });
-            format!("owned by {}", owners.collect::<Vec<_>>().join(", "))
+            let more = one
+                .more_claims()
+                .map(|more| format!(" and {more}"))
+                .unwrap_or_default();
+            format!("owned by {}{more}", joined(owners))
         }
     };
     sanitize::line(&format!("{}: {status}", one.path)).into_owned()

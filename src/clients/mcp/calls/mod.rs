@@ -82,6 +82,18 @@ impl CallCancellation {
     }
 }
 
+/// Cuts a list of the data to this length, and adds the number of the other items.
+fn cut_list(mut data: Value, name: &str, most: usize) -> Value {
+    if let Some(list) = data.get_mut(name).and_then(Value::as_array_mut)
+        && list.len() > most
+    {
+        let more = list.len() - most;
+        list.truncate(most);
+        data[format!("more_{name}")] = more.into();
+    }
+    data
+}
+
 /// Delivers pending messages. A failure is part of the result, and reading continues.
 fn route(room: &Room) -> Option<String> {
     let failed = follow::refresh(room, limits::READER_WAIT).err()?;

@@ -1,9 +1,10 @@
 //! The tools that send: messages, replies and acknowledgements.
 
 use super::super::arguments::unknown_word;
-use super::{ToolCall, ToolResult, route};
+use super::{ToolCall, ToolResult, cut_list, route};
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::text::listed;
 use crate::commands::ack::{self, AckRequest};
 use crate::commands::follow::route_pending;
 use crate::commands::post;
@@ -60,9 +61,10 @@ pub(super) fn reply(mut call: ToolCall<'_>) -> Result<ToolResult> {
     if !left_out.is_empty() {
         shown.text += &format!(
             "\nnot sent to {}: retired or no longer registered",
-            left_out.join(", ")
+            listed(&left_out)
         );
         shown.data["left_out"] = json!(left_out);
+        shown.data = cut_list(shown.data, "left_out", limits::TOOL_AGENTS);
     }
     Ok(shown)
 }
@@ -121,8 +123,8 @@ fn status(status: &str) -> Result<CopyStatus> {
 /// Sends a message and reports its delivery.
 fn post(room: &Room, who: &AgentIdentity, draft: MessageDraft) -> Result<ToolResult> {
     let posted = post::post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
-    let mut data =
-        json!({"id": posted.sent.id, "seq": posted.seq, "recipients": posted.recipients});
+    let data = json!({"id": posted.sent.id, "seq": posted.seq, "recipients": posted.recipients});
+    let mut data = cut_list(data, "recipients", limits::TOOL_AGENTS);
     if let Some(why) = &posted.pending {
         data["pending"] = json!(why);
     }
