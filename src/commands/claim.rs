@@ -1,7 +1,7 @@
 //! Claims work, releases it and hands it over: writes the message to the outbox, and follows the log until the router has
 //! decided.
 
-use super::follow::{TrackedMessage, follow, mark_copy_seen};
+use super::follow::{TrackedMessage, follow, mark_copy_seen, refresh};
 use super::send::{self, MessageDraft};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Problem, Result};
@@ -13,6 +13,7 @@ use crate::message::claim::{self, ClaimChange, ClaimTerms};
 use crate::message::record::Record;
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, object};
+use crate::query::claims;
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::repository::subject_of;
@@ -201,6 +202,20 @@ pub fn ask(
         before,
         names,
         decided: None,
+    })
+}
+
+/// Lets a router or a pass release claims that have lapsed by their time. Returns false if there are none, or if this fails.
+pub fn release_lapsed(room: &Room) -> bool {
+    let released = claims::list(room, None).and_then(|list| {
+        if list.has_lapsed() {
+            refresh(room, limits::READER_WAIT)?;
+        }
+        Ok(list.has_lapsed())
+    });
+    released.unwrap_or_else(|e| {
+        tracing::debug!("{e}");
+        false
     })
 }
 

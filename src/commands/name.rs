@@ -9,8 +9,9 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, Durability, layout};
+use crate::log::owners::owners;
 use crate::log::state::Claims;
-use crate::query::{claims, context};
+use crate::query::context;
 use crate::room::registry::{Agent, AgentStatus, Registry};
 use crate::room::sessions::{self, CallingSession, SessionCalls, SessionLease, Takeover};
 use crate::room::settings::Settings;
@@ -264,7 +265,8 @@ impl<'r> NamePool<'r> {
             .iter()
             .any(|agent| agent.session.is_some() || agent.role.is_some());
         let claims = if needs_claims {
-            claims::owners(room)?
+            // A removed agent keeps its claims until a router releases them.
+            owners(&room.dir)?
         } else {
             Claims::default()
         };

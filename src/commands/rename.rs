@@ -12,8 +12,8 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::disk::layout;
+use crate::log::owners::owners;
 use crate::log::state;
-use crate::query::claims;
 use crate::room::{Room, inbox};
 
 /// Can the name end? A file in its outbox would have no sender.
@@ -68,8 +68,7 @@ fn end(room: &Room, was: &str, now: &str) -> Result<()> {
     if registry.agent(was).is_none() {
         return Ok(());
     }
-    let is_known =
-        is_known(room, was)? || has_mail(room, was)? || owns(&claims::owners(room)?, was);
+    let is_known = is_known(room, was)? || has_mail(room, was)? || owns(&owners(&room.dir)?, was);
     // The archive may have its files.
     let is_known = is_known || state::committed(&room.dir)?.knows(was);
     let changed = if is_known {

@@ -106,14 +106,24 @@ impl From<&Claims> for ClaimCounts {
     }
 }
 
-/// The claims of a room, as of the last committed record.
+/// The claims of a room, as of the last committed record. The claims of a retired or removed agent have lapsed, even if no
+/// router has recorded that yet.
 pub fn owners(room: &Room) -> Result<Claims> {
-    log::owners::owners(&room.dir)
+    let mut claims = log::owners::owners(&room.dir)?;
+    drop_retired(&mut claims, room)?;
+    Ok(claims)
+}
+
+fn drop_retired(claims: &mut Claims, room: &Room) -> Result<()> {
+    let registry = room.registry()?;
+    claims.retain_agents(|agent| registry.now(agent).is_some_and(|agent| !agent.is_retired()));
+    Ok(())
 }
 
 /// Lists the claims; with `mine`, the claims of this agent and the offers that name it.
 pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
-    let state = state::committed(&room.dir)?;
+    let mut state = state::committed(&room.dir)?;
+    drop_retired(&mut state.claims, room)?;
     let calls = SessionCalls::of(&room.dir);
     let is_mine = |agent: &str| mine.is_none_or(|mine| mine == agent);
     let claims = &state.claims;

@@ -3,7 +3,9 @@
 use super::{
     answer, claim, notices, office, outcome, owned, owner, pass, release_all, say, wait_for,
 };
+use crate::approvals::run_at;
 use crate::files;
+use crate::mcp::Client;
 use serde_json::json;
 
 #[test]
@@ -176,8 +178,7 @@ fn the_claims_of_a_retired_agent_lapse() {
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));
     say(&world, 1, "bob", wait_for(&["src"]));
-    world.ok("agent retire alice");
-    pass(&world, 2);
+    run_at(&world, 2, "agent retire alice");
     assert_eq!(owner(&world, "src"), "bob");
     assert_contains!(world.inbox("human")[0]["body"].to_string(), "retired");
 }
@@ -191,4 +192,37 @@ fn a_clock_that_jumps_back_takes_nobodys_claims() {
     assert_eq!(owner(&world, "src"), "alice");
     pass(&world, 741);
     assert_eq!(owned(&world), []);
+}
+
+#[test]
+fn the_claims_of_a_retired_or_removed_agent_are_released_without_a_router() {
+    // P123
+    let world = office();
+    for (subject, end) in [
+        ("a", "agent retire alice"),
+        ("b", "agent remove bob --force"),
+    ] {
+        let agent = end.split(' ').nth(2).expect("an agent");
+        world.ok(&["claim", subject, "--as", agent]);
+        world.ok(end);
+        assert_eq!(owner(&world, subject), "", "{end}");
+    }
+    assert_eq!(notices(&world, "human"), ["lapsed: a", "lapsed: b"]);
+    // An edit of the registry by hand makes no pass.
+    world.ok("claim c --as carol");
+    world.ok("agent add dave");
+    let mut registry = world.read("registry.json");
+    let agents = registry["agents"].as_array_mut().expect("agents");
+    let carol = agents.iter_mut().find(|agent| agent["id"] == "carol");
+    carol.expect("carol")["status"] = json!("retired");
+    world.place("registry.json", registry.to_string());
+    assert_eq!(world.ok("claims c --as dave"), "c: free\n");
+    let client = Client::of(&world, "dave");
+    assert_eq!(
+        client.text("list_claims", json!({"paths": ["c"]})),
+        "c: free"
+    );
+    assert_eq!(client.text("list_claims", json!({})), "no claims");
+    assert_eq!(world.json("claims")["claims"], json!([]));
+    assert_eq!(world.ok("claim c --as dave"), "granted: c (lease 4h)\n");
 }

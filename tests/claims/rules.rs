@@ -3,6 +3,7 @@
 use super::{
     answer, claim, notices, office, outcome, owned, owner, pass, release_all, say, wait_for,
 };
+use crate::approvals::run_at;
 use crate::town::Town;
 use serde_json::{Value, json};
 
@@ -258,8 +259,7 @@ fn an_offer_ends_by_decline_by_withdrawal_by_release_and_when_its_recipient_reti
     );
     say(&world, 10, "alice", claim(&["src"]));
     say(&world, 11, "alice", offer("carol"));
-    world.ok("agent retire carol");
-    pass(&world, 12);
+    run_at(&world, 12, "agent retire carol");
     assert_eq!(
         (
             owner(&world, "src"),

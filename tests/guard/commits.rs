@@ -1,6 +1,7 @@
 //! Commits as activity: by the hook of git, and by an agent's name in the subject line.
 
-use super::{executable, file, git, git_as, program, project, repository};
+use super::{executable, file, git, git_as, git_command_as, program, project, repository};
+use crate::approvals::{run_at, time};
 use crate::world::{Words, World, lossy};
 use serde_json::{Value, json};
 
@@ -235,4 +236,25 @@ fn a_commit_in_another_repository_names_it() {
     world.json("who");
     assert_contains!(world.ok("list --type status --json"), "commit ");
     assert_eq!(shown(&world, "alice")["branch"], "main");
+}
+
+#[test]
+fn a_claim_that_lapsed_without_a_router_stops_no_commit() {
+    // P154
+    let world = hooked("alice bob");
+    run_at(&world, 0, "claim a.txt --lease 1m --as alice");
+    file(world.path(), "a.txt", "a");
+    git(world.path(), "add a.txt");
+    let commit = |minutes| {
+        git_command_as(&world, world.path(), "bob", "commit -q -m Change")
+            .env("MAILBAG_TEST_NOW", time(minutes))
+            .output()
+            .expect("git runs")
+    };
+    let stopped = commit(0);
+    assert_contains!(lossy(&stopped.stderr), "a.txt belongs to alice");
+    assert!(!stopped.status.success(), "{stopped:?}");
+    let passed = commit(10);
+    assert!(passed.status.success(), "{passed:?}");
+    assert_eq!(run_at(&world, 10, "claims a.txt --as bob"), "a.txt: free\n");
 }

@@ -1,6 +1,7 @@
 //! The check before an edit, in the hooks of the clients, by their recorded inputs.
 
 use super::{claim, file, project, repository};
+use crate::approvals::{run_at, time};
 use crate::hooks::recorded;
 use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
@@ -465,4 +466,22 @@ fn a_bind_mount_of_another_agents_directory_is_that_directory() {
             lossy(&output.stderr)
         );
     }
+}
+
+#[test]
+fn a_claim_that_lapsed_without_a_router_stops_no_edit() {
+    // P157
+    let world = project("alice bob");
+    run_at(&world, 0, "claim src/a.txt --lease 1m --as alice");
+    let directory = world.path().to_str().expect("plain");
+    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", directory);
+    let edit = |minutes| {
+        let mut hook = world.program("hook claude");
+        hook.env("MAILBAG_AGENT", "bob")
+            .env("MAILBAG_TEST_NOW", time(minutes));
+        let output = hook.write_stdin(input.clone()).output();
+        lossy(&output.expect("the program runs").stdout)
+    };
+    assert_contains!(edit(0), "src/a.txt belongs to alice");
+    assert_eq!(edit(10), "");
 }

@@ -1,6 +1,7 @@
 //! The tools about claims.
 
 use super::Client;
+use crate::approvals::{run_at, time};
 use crate::world::{World, parse_json};
 use serde_json::json;
 
@@ -166,4 +167,18 @@ fn the_owners_of_a_path_are_cut_to_the_first_ones_and_the_others_are_counted() {
         "{text}\n{data}"
     );
     assert_fields!(data, more_claims: 290);
+}
+
+#[test]
+fn no_claim_is_listed_that_lapsed_without_a_router() {
+    // P123
+    let world = World::alice_and_bob();
+    run_at(&world, 0, "claim src --lease 1m --as alice");
+    let late = time(10);
+    let variables = [("MAILBAG_AGENT", "bob"), ("MAILBAG_TEST_NOW", &*late)];
+    let client = Client::with(&world, &[], &variables);
+    assert_eq!(
+        client.text("list_claims", json!({"paths": ["src"]})),
+        "src: free"
+    );
 }

@@ -245,7 +245,10 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         }
         AgentCommand::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
         AgentCommand::Remove { id, force } => {
-            changed("removed", &agent::remove(&room, &id, force)?, cx)?
+            let agent = agent::remove(&room, &id, force)?;
+            // Its claims lapse.
+            cx.refresh(&room, Freshness::Complete);
+            changed("removed", &agent, cx)?
         }
     }
     Ok(())
@@ -317,6 +320,8 @@ fn changed(verb: &str, agent: &Agent, cx: &mut CommandContext) -> Result<()> {
 
 /// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
 fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
+    // Its claims lapse.
+    cx.refresh(room, Freshness::Complete);
     let remaining = &agent::left_by(room, &agent.id)?;
     let shown = AgentOutput {
         remaining: Some(remaining),

@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::clients::hook_events;
+use crate::commands::claim::release_lapsed;
 use crate::commands::commit::{self, GitCommit};
 use crate::commands::follow::let_router_process;
 use crate::disk::git::{self, RepositorySelection, Worktree};
@@ -38,13 +39,27 @@ pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Resul
         return Ok(GuardVerdict::Free);
     };
     let_router_process(room, limits::READER_WAIT);
+    let verdict = judge_staged(room, directory, committer, &worktree, guard)?;
+    // Without a router, nothing has released claims that lapsed.
+    if verdict != GuardVerdict::Free && release_lapsed(room) {
+        return judge_staged(room, directory, committer, &worktree, guard);
+    }
+    Ok(verdict)
+}
+
+fn judge_staged(
+    room: &Room,
+    directory: &Path,
+    committer: &Committer,
+    worktree: &Worktree,
+    guard: GuardMode,
+) -> Result<GuardVerdict> {
     let claims = claims::owners(room)?;
     if claims.held().is_empty() {
         return Ok(GuardVerdict::Free);
     }
     let staged = paths(directory, &STAGED)?;
-    let owned =
-        |paths: &BTreeSet<String>| owned(room, &claims, &worktree, committer.agent(), paths);
+    let owned = |paths: &BTreeSet<String>| owned(room, &claims, worktree, committer.agent(), paths);
     if owned(&staged).is_empty() {
         return Ok(GuardVerdict::Free);
     }

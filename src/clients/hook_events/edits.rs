@@ -4,6 +4,7 @@
 use super::{HookAnswer, HookEvent, ToolVerdict, agent, bind, deliver};
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
+use crate::commands::claim::release_lapsed;
 use crate::commands::follow::let_router_process;
 use crate::commands::send::{self, MessageDraft};
 use crate::commands::switch;
@@ -47,7 +48,7 @@ fn answer(
     }
     let agent = editor(room, caller, event, named)?;
     let_router_process(room, limits::READER_WAIT);
-    let (claims, ground) = (claims::owners(room)?, RepositoryBase::of(room));
+    let (mut claims, ground) = (claims::owners(room)?, RepositoryBase::of(room));
     let others = claims
         .held()
         .iter()
@@ -63,7 +64,13 @@ fn answer(
             .concat(),
         );
     }
-    let owned = guard::owned(&claims, agent.as_deref(), files.iter().map(Vec::as_slice));
+    let names = || files.iter().map(Vec::as_slice);
+    let mut owned = guard::owned(&claims, agent.as_deref(), names());
+    // Without a router, nothing has released claims that lapsed.
+    if !owned.is_empty() && release_lapsed(room) {
+        claims = claims::owners(room)?;
+        owned = guard::owned(&claims, agent.as_deref(), names());
+    }
     if !owned.is_empty() {
         return Ok(reply(
             room,

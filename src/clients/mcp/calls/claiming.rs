@@ -84,7 +84,12 @@ pub(super) fn list(mut call: ToolCall<'_>) -> Result<ToolResult> {
         call.session.known(&room)
     };
     if !paths.is_empty() {
-        let found = claims::paths(&room, you.as_deref(), &here()?, &paths)?;
+        let from = here()?;
+        let look = || claims::paths(&room, you.as_deref(), &from, &paths);
+        let mut found = look()?;
+        if found.iter().any(|one| one.status == WorkStatus::Owned) && claim::release_lapsed(&room) {
+            found = look()?;
+        }
         let lines: Vec<String> = found.iter().map(path).collect();
         let paths: Vec<Value> = found
             .iter()
@@ -96,6 +101,7 @@ pub(super) fn list(mut call: ToolCall<'_>) -> Result<ToolResult> {
         });
     }
     let owner = if mine { you.as_deref() } else { None };
+    claim::release_lapsed(&room);
     let list = claims::list(&room, owner)?;
     let (mut lines, mut data) = (Vec::new(), Map::new());
     put("claims", &list.claims, owned, &mut lines, &mut data);

@@ -118,6 +118,15 @@ pub struct Claims {
 }
 
 impl Claims {
+    /// Drops the claims, the waiting claims and the offers of all other agents, as if they had lapsed.
+    pub fn retain_agents(&mut self, is_active: impl Fn(&str) -> bool) {
+        self.held.retain(|held| is_active(&held.owner));
+        self.waiting.retain(|one| is_active(&one.agent));
+        self.offered
+            .retain(|one| is_active(&one.from) && is_active(&one.to));
+        self.index.removed();
+    }
+
     /// Applies the change that a record makes.
     pub fn apply(&mut self, change: &ClaimChange, record: ChangeSource<'_>) {
         let ChangeSource { seq, from, id, .. } = record;
