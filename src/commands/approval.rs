@@ -453,6 +453,11 @@ impl SentApprovalMessage {
                 Some(ApprovalChange::Expire { approval, option }) if *approval == self.approval => {
                     ApprovalOutcome::new(approval, option.as_ref(), None, &record)
                 }
+                Some(ApprovalChange::Withdraw { approvals })
+                    if approvals.contains(&self.approval) =>
+                {
+                    ApprovalOutcome::new(&self.approval, None, Some(record.sender()), &record)
+                }
                 _ => continue,
             };
             if !is_own {

@@ -11,11 +11,11 @@ use serde::Serialize;
 pub struct ApprovalOutcome {
     /// The approval, as `<sender>/<id>`.
     pub approval: String,
-    /// `decided` or `denied`.
+    /// `decided`, `denied` or `withdrawn`.
     pub status: &'static str,
-    /// The chosen option. `None` if it was denied at its deadline.
+    /// The chosen option. `None` if it was denied at its deadline, or withdrawn.
     pub option: Option<String>,
-    /// The agent that decided. `None` for the deadline.
+    /// The agent that decided or withdrew it. `None` for the deadline.
     pub by: Option<String>,
     /// The accept time of the decision.
     pub at: String,
@@ -42,9 +42,9 @@ impl ApprovalOutcome {
         )
     }
 
-    /// The option, or the word for a denial.
+    /// The option, or the word for a denial or a withdrawal.
     pub fn word(&self) -> &str {
-        self.option.as_deref().unwrap_or(decision::DENIED)
+        self.option.as_deref().unwrap_or(self.status)
     }
 
     pub(super) fn new(
@@ -55,10 +55,10 @@ impl ApprovalOutcome {
     ) -> ApprovalOutcome {
         ApprovalOutcome {
             approval: approval.to_owned(),
-            status: if option.is_some() {
-                "decided"
-            } else {
-                decision::DENIED
+            status: match (option, by) {
+                (Some(_), _) => "decided",
+                (None, Some(_)) => decision::WITHDRAWN,
+                (None, None) => decision::DENIED,
             },
             option: option.cloned(),
             by: by.map(str::to_owned),

@@ -5,6 +5,7 @@ use super::claim::rfc3339;
 use super::priority::Priority;
 use crate::base::clock::{self, Stamp};
 use crate::base::limits;
+use crate::base::text::listed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -32,6 +33,11 @@ pub enum ApprovalChange {
         /// The option that the asker named for this case. `None` if the approval is denied.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         option: Option<String>,
+    },
+    /// The sender withdraws or supersedes approvals that it asked for, with an ack.
+    Withdraw {
+        /// Their messages.
+        approvals: Vec<String>,
     },
     /// The deadline of this approval passed, and further agents can decide it.
     Escalate {
@@ -130,6 +136,7 @@ impl ApprovalChange {
             ApprovalChange::Expire { approval, option } => {
                 Some(outcome(approval, option.as_deref().unwrap_or(DENIED)))
             }
+            ApprovalChange::Withdraw { approvals } => Some(outcome(&listed(approvals), WITHDRAWN)),
             _ => None,
         }
     }

@@ -193,7 +193,10 @@ impl Envelope {
     /// approvals only their outcome.
     pub fn is_for_worklog(&self) -> bool {
         let is_change = self.kind.starts_with("claim.")
-            || matches!(self.kind.as_str(), "approval.asked" | "approval.pinned");
+            || matches!(
+                self.kind.as_str(),
+                "approval.asked" | "approval.pinned" | "approval.withdrawn"
+            );
         !is_change || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
     }
 }
@@ -255,6 +258,7 @@ fn approval_event(step: &ApprovalChange, kind: String) -> (String, Map<String, V
         ApprovalChange::Expire { approval, option } => {
             ("expired", json!({"approval": approval, "option": option}))
         }
+        ApprovalChange::Withdraw { approvals } => ("withdrawn", json!({"approvals": approvals})),
         ApprovalChange::Escalate { approval, to, .. } => {
             ("escalated", json!({"approval": approval, "to": to}))
         }

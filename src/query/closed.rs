@@ -40,17 +40,28 @@ impl ClosedMessages {
                     .mailboxes
                     .status(state.holder(agent, past.seq), past.seq)
             });
-            past.closed = self.closed(past.seq, statuses);
+            past.closed = self.closed(state, past.seq, statuses);
         }
     }
 
     /// How the message with this number was closed. Looks at all agents.
     pub fn by_number(&self, seq: u64) -> Option<String> {
-        self.closed(seq, self.state.as_ref()?.mailboxes.statuses(seq))
+        let state = self.state.as_ref()?;
+        self.closed(state, seq, state.mailboxes.statuses(seq))
     }
 
-    fn closed(&self, seq: u64, mut statuses: impl Iterator<Item = CopyStatus>) -> Option<String> {
-        let status = statuses.find(|status| status.is_set_by_sender())?;
+    fn closed(
+        &self,
+        state: &RoomState,
+        seq: u64,
+        mut statuses: impl Iterator<Item = CopyStatus>,
+    ) -> Option<String> {
+        let status = statuses.find(|status| status.is_set_by_sender());
+        // Its recipients can have closed their copies of an approval before.
+        let status = status.or_else(|| {
+            let is_withdrawn = state.approvals.is_withdrawn(seq);
+            is_withdrawn.then_some(CopyStatus::Withdrawn)
+        })?;
         let by = match status {
             CopyStatus::Superseded => self.replacement(seq),
             _ => None,

@@ -1,7 +1,7 @@
 //! The agents that can decide, and the form of a valid decision.
 
 use super::{approval, codes, decision, drop_at, outcomes, pass, room, run_at, say, steps};
-use crate::world::World;
+use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 fn pair(option: &str, by: &str) -> (String, String) {
@@ -261,7 +261,11 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
     say(&world, 2, "alice", ack("a"));
     say(&world, 3, "human", decision("alice/d", "yes"));
     pass(&world, 40);
-    assert_eq!(steps(&world), ["ask"], "neither decided nor expired");
+    assert_eq!(
+        steps(&world),
+        ["ask", "withdraw"],
+        "neither decided nor expired"
+    );
     assert_eq!(codes(&world, "human"), ["decided_already"]);
     let told = world
         .inbox("human")
@@ -290,7 +294,7 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
     pass(&world, 51);
     assert_eq!(
         (steps(&world).len(), outcomes(&world, "alice").len()),
-        (2, 0)
+        (4, 0)
     );
 }
 
@@ -350,4 +354,33 @@ fn an_asker_withdraws_an_approval_after_its_only_recipient_closed_its_copy() {
         let copy = &world.json("trace alice/d")["recipients"][0];
         assert_eq!(copy["status"], "abandoned", "{copy}");
     }
+}
+
+#[test]
+fn a_withdrawal_is_an_event_and_is_shown_although_the_recipient_closed_its_copy() {
+    // P167
+    let world = World::alice_and_bob();
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
+    let closed = json!({"type": "ack", "refs": ["alice/d"], "status": "abandoned"});
+    say(&world, 1, "bob", closed);
+    run_at(
+        &world,
+        2,
+        "ack d --status withdrawn --note obsolete --as alice",
+    );
+    let events = world.ok("log events --type approval --json");
+    let events: Vec<Value> = events.lines().map(parse_json).collect();
+    let [asked, end] = events.as_slice() else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(asked["type"], "approval.asked");
+    assert_fields!(end, type: "approval.withdrawn", from: "alice");
+    assert_eq!(end["payload"]["approvals"], json!(["alice/d"]));
+    let trace = world.json("trace alice/d");
+    assert_fields!(trace["withdrawn"], status: "withdrawn", by: "alice", note: "obsolete");
+    assert_contains!(
+        world.ok("trace alice/d"),
+        "  withdrawn by alice: obsolete\n"
+    );
+    assert_contains!(world.ok("list"), "(withdrawn)");
 }

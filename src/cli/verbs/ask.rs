@@ -42,7 +42,8 @@ marked as read. Without --all, the command ends at the first answer. Exit status
 With --options, --deadline, --else or --signed the question is an approval: one
 recipient decides with one of the options (default: yes, no), and nothing else
 counts. The command prints the option. Status 0 means the first option, 1 another
-one or denied, and 75 undecided; without --timeout it waits until the decision.";
+one, denied or withdrawn, and 75 undecided; without --timeout it waits until the
+decision.";
 
 /// Send a question and wait for the answer
 #[derive(Debug, clap::Args)]

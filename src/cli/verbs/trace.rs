@@ -91,6 +91,24 @@ fn show(trace: &MessageTrace, out: &mut CommandOutput) -> Result<()> {
         );
         out.line(line)?;
     }
+    if let Some(end) = &trace.withdrawn {
+        let (at, by) = (end.at.as_deref(), end.by.as_deref());
+        let note = end
+            .note
+            .as_ref()
+            .map(|note| format!(": {note}"))
+            .unwrap_or_default();
+        let text = format!(
+            "{} by {}{note}",
+            end.status.as_str(),
+            by.unwrap_or_default()
+        );
+        out.line(format!(
+            "{}  {}",
+            out.time(at.unwrap_or_default()),
+            sanitize::line(&text)
+        ))?;
+    }
     for notice in &trace.notices {
         let at = out.time(&notice.at);
         let outcome = notice.outcome.as_ref();

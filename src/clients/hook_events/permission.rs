@@ -91,19 +91,21 @@ pub(super) fn ask(
     drop(waiter);
     let agent = Some(lease.agent);
     match ended.inspect_err(|_| drop(deliver(room)))? {
-        Some(outcome) if outcome.by.is_some() => match asked.proved(&outcome)? {
-            Some(proved) => Ok(HookAnswer {
-                agent,
-                ..answer(&proved)
-            }),
-            None => Err(Error::usage(
-                format!(
-                    "the decision on {} is not signed by the person, so it does not count",
-                    asked.approval
-                ),
-                "answer in the client's own dialog",
-            )),
-        },
+        Some(outcome) if outcome.by.is_some() && outcome.option.is_some() => {
+            match asked.proved(&outcome)? {
+                Some(proved) => Ok(HookAnswer {
+                    agent,
+                    ..answer(&proved)
+                }),
+                None => Err(Error::usage(
+                    format!(
+                        "the decision on {} is not signed by the person, so it does not count",
+                        asked.approval
+                    ),
+                    "answer in the client's own dialog",
+                )),
+            }
+        }
         _ => Ok(HookAnswer {
             agent,
             ..HookAnswer::default()

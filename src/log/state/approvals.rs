@@ -172,6 +172,11 @@ impl Approvals {
             ApprovalChange::Expire { approval, option } => {
                 self.close(approval, option.clone(), None, seq, at)
             }
+            ApprovalChange::Withdraw { approvals } => {
+                for approval in approvals {
+                    self.close(approval, None, Some(from.clone()), seq, at);
+                }
+            }
             ApprovalChange::Escalate {
                 approval,
                 to,
@@ -208,15 +213,6 @@ impl Approvals {
         }
     }
 
-    /// Closes the approvals that their asker withdraws or supersedes with an ack.
-    pub fn withdraw(&mut self, receipts: &[Receipt], record: ChangeSource<'_>) {
-        for name in self.withdrawn(receipts, record.from) {
-            self.changed = record.seq;
-            let by = Some(record.from.clone());
-            self.close(&name, None, by, record.seq, record.at.micros());
-        }
-    }
-
     /// The open approvals of an asker that these receipts withdraw or supersede.
     pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
         let seqs: Vec<u64> = receipts
@@ -229,6 +225,13 @@ impl Approvals {
             .filter(|open| *open.from == *from && seqs.contains(&open.seq))
             .map(|open| open.approval.clone())
             .collect()
+    }
+
+    /// Returns true if the asker of the approval with this record withdrew it.
+    pub fn is_withdrawn(&self, asked: u64) -> bool {
+        self.decided
+            .iter()
+            .any(|one| one.asked == asked && one.word() == decision::WITHDRAWN)
     }
 
     /// The key that is pinned for the room with this identity.

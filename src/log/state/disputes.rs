@@ -125,7 +125,9 @@ impl Disputes {
                 self.0
                     .retain(|one| !(one.escalated && one.names.contains(approval)));
             }
-            ApprovalChange::Escalate { .. } | ApprovalChange::Pin { .. } => {}
+            ApprovalChange::Withdraw { .. }
+            | ApprovalChange::Escalate { .. }
+            | ApprovalChange::Pin { .. } => {}
         }
     }
 

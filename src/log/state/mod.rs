@@ -55,8 +55,8 @@ use crate::message::REPORTS;
 use crate::message::envelope::{CHARTER, Envelope};
 use crate::message::link::{IncomingItem, RemoteReceipt};
 use crate::message::record::{
-    AcceptedMessage, Event, EventKind, MessageHead, MessageName, MessageOrigin, Record,
-    RecordedChange, RouterAction,
+    AcceptedMessage, Event, EventKind, MessageHead, MessageOrigin, Record, RecordedChange,
+    RouterAction,
 };
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
@@ -267,7 +267,7 @@ impl RoomState {
                 for agent in &accepted.dismissed {
                     self.wakes.dismiss(agent, record.seq);
                 }
-                self.follow(record.seq, accepted, time);
+                self.follow(record.seq, accepted);
                 if let Some(head) = head {
                     self.timers.extend(MessageDeadline::of(
                         &record, accepted, &head, time, stamp, at,
@@ -297,8 +297,8 @@ impl RoomState {
     }
 
     // Applies the effects of an accepted message on earlier messages.
-    fn follow(&mut self, seq: u64, accepted: &AcceptedMessage, time: Stamp) {
-        let MessageName { from, id, .. } = &accepted.name;
+    fn follow(&mut self, seq: u64, accepted: &AcceptedMessage) {
+        let from = &accepted.name.from;
         if let Some(answered) = accepted.answers {
             self.timers.answered(answered, from);
             self.items.answered(answered, from, seq);
@@ -308,15 +308,6 @@ impl RoomState {
         }
         if let Some(RouterAction::Ack(receipts)) = &accepted.act {
             self.advance(receipts, false);
-            self.approvals.withdraw(
-                receipts,
-                ChangeSource {
-                    seq,
-                    at: time,
-                    from,
-                    id,
-                },
-            );
         }
     }
 

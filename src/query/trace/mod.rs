@@ -13,7 +13,7 @@ use crate::log;
 use crate::log::LogPosition;
 use crate::log::lookup::{self, LoggedMessage, Viewer};
 use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, RoomState};
-use crate::message::claim::ClaimChange;
+use crate::message::claim::{self, ClaimChange};
 use crate::message::decision::{self, ApprovalChange};
 use crate::message::id::{MAILBAG, far, tag_of};
 use crate::message::record::{Event, Record, RouterAction};
@@ -53,6 +53,9 @@ pub struct MessageTrace {
     pub accepted_at: String,
     /// Its change of claims.
     pub claim: Option<ClaimTrace>,
+    /// The withdrawal of the approval by its asker. Absent for other messages and for open approvals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<StatusChange>,
     /// The original in `sent/`, if it still exists.
     pub sent: Option<PathBuf>,
     /// Recipients.
@@ -175,6 +178,8 @@ struct MessageTracer<'a> {
     wakes: BTreeMap<Arc<str>, Vec<WakeRecord>>,
     /// The recipients, each with its present name.
     now: BTreeMap<Arc<str>, Arc<str>>,
+    /// The withdrawal of the approval.
+    withdrawn: Option<StatusChange>,
     answers: Vec<TracedAnswer>,
     notices: Vec<TraceNotice>,
 }
@@ -196,6 +201,7 @@ impl<'a> MessageTracer<'a> {
             steps,
             wakes,
             now,
+            withdrawn: None,
             answers,
             notices,
         }
@@ -282,6 +288,7 @@ impl<'a> MessageTracer<'a> {
             Event::Accepted(accepted) => {
                 if let Some(RouterAction::Ack(receipts)) = &accepted.act {
                     let (by, note) = (&accepted.name.from, text(record, "body"));
+                    self.note_withdrawal(record, receipts, note.as_deref());
                     self.advance(receipts, &record.at, Some(by), note);
                 } else if is_of_far_router(record) {
                     let is_error = text(record, "type").as_deref() == Some("error");
@@ -304,6 +311,22 @@ impl<'a> MessageTracer<'a> {
             }
             Event::Notice(_) => self.add_notice(record),
             _ => {}
+        }
+    }
+
+    /// The end of an approval. The statuses of copies do not show it if their owners had closed them.
+    fn note_withdrawal(&mut self, record: &Record, receipts: &[Receipt], note: Option<&str>) {
+        let LoggedMessage { seq, from, id, .. } = self.meant;
+        if let Some(ApprovalChange::Withdraw { approvals }) = record.decision()
+            && approvals.contains(&claim::name(from, id))
+            && let Some(receipt) = receipts.iter().find(|receipt| receipt.seqs.contains(seq))
+        {
+            self.withdrawn = Some(StatusChange {
+                status: receipt.status,
+                at: Some(record.at.clone()),
+                by: Some(record.sender().to_owned()),
+                note: note.map(str::to_owned),
+            });
         }
     }
 
@@ -484,6 +507,7 @@ impl<'a> MessageTracer<'a> {
                 .ownership()
                 .and_then(|change| ClaimTrace::of(change, self.meant, state)),
             sent: self.original(&record),
+            withdrawn: self.withdrawn,
             recipients,
             accepted_at: record.at,
             answers: self.answers,

@@ -106,19 +106,24 @@ impl<'a> BatchApprovals<'a> {
         wrong(problem.at("/option").fix(fix).example(json!(options[0])))
     }
 
-    /// Closes the approvals that an accepted ack of their asker withdraws.
-    pub(super) fn withdraw(&mut self, from: &Arc<str>, id: &str, receipts: &[Receipt]) {
-        if !self.approvals.withdrawn(receipts, from).is_empty() {
-            self.approvals.to_mut().withdraw(
-                receipts,
-                ChangeSource {
-                    seq: 0,
-                    at: Stamp::now(),
-                    from,
-                    id,
-                },
-            );
+    /// Closes the open approvals that an accepted ack of their asker withdraws. `None` if there are none.
+    pub(super) fn withdraw(
+        &mut self,
+        from: &Arc<str>,
+        ack: &Message,
+        receipts: &[Receipt],
+    ) -> Option<MessageEffect> {
+        let approvals = self.approvals.withdrawn(receipts, from);
+        if approvals.is_empty() {
+            return None;
         }
+        let step = ApprovalChange::Withdraw { approvals };
+        self.apply(ack, &step, &[]);
+        Some(MessageEffect {
+            fact: RecordedChange::Decision(step),
+            again: Vec::new(),
+            outcome: Value::Null,
+        })
     }
 
     /// Applies the deadlines of these approvals, and asks the human if all other agents that could decide are gone.

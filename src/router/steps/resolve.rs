@@ -344,6 +344,7 @@ impl<'a> MessageJudge<'a> {
             Ok(enclosed) => enclosed,
             Err(problems) => return Ok(reject(&message, problems)),
         };
+        let mut withdrawn = None;
         let act = if message.kind() == "ack" {
             let room = ack::AckRoom {
                 dir: self.config.dir(),
@@ -352,7 +353,7 @@ impl<'a> MessageJudge<'a> {
             };
             match ack::judge(&room, agent, &message, &mut self.acks, intake.searches())? {
                 Ok(receipts) => {
-                    self.decisions.withdraw(agent, message.id(), &receipts);
+                    withdrawn = self.decisions.withdraw(agent, &message, &receipts);
                     Some(RouterAction::Ack(receipts))
                 }
                 Err(problems) => return Ok(reject(&message, problems)),
@@ -391,7 +392,9 @@ impl<'a> MessageJudge<'a> {
         } else {
             self.waiting
                 .judge(self.config, self.state, &message, &mut to);
-            self.disputes.judge(agent, &message, &mut to).map(Ok)
+            withdrawn
+                .or_else(|| self.disputes.judge(agent, &message, &mut to))
+                .map(Ok)
         };
         match effect.transpose() {
             Ok(effect) => Ok(MessageRuling::Accept {
