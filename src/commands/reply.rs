@@ -80,6 +80,17 @@ pub fn reply(
     })
 }
 
+/// The recipients of a reply to this message, without its other recipients.
+pub fn recipients_of_reply(
+    room: &Room,
+    who: &AgentIdentity,
+    past: &LoggedMessage,
+) -> Result<Vec<String>> {
+    let (registry, settings) = (room.registry()?, room.settings()?);
+    let own = sender_id(&registry, &settings, who)?;
+    Ok(recipients(&registry, &own, past, false).0)
+}
+
 /// The recipients of the reply, and former recipients that are left out. The sender is never left out here: `send` then
 /// reports an error.
 fn recipients(

@@ -26,6 +26,11 @@ fn other_servers_and_other_agents_reach_nothing_through_the_persons_browser() {
     run_in_chromium("attacks.mjs");
 }
 
+#[test]
+fn an_answer_reaches_the_message_that_it_was_written_for() {
+    run_in_chromium("conversation.mjs");
+}
+
 fn run_in_chromium(script: &str) {
     let Some(modules) = modules() else {
         return skip("playwright-core and axe-core are not installed in target/node");

@@ -90,23 +90,29 @@ export async function update(part, tell) {
   button.textContent = `${count} new ${count === 1 ? "item" : "items"}`;
 }
 
-/** A part without what changes with time alone. */
-function print(part) {
+/** A part without what changes with time alone, and without these forms. */
+function print(part, forms) {
   const copy = part.cloneNode(true);
-  for (const one of copy.querySelectorAll("time, .deadline, .news, #notify")) one.remove();
+  for (const one of copy.querySelectorAll("time, .news, #notify")) one.remove();
+  for (const form of copy.querySelectorAll("form")) if (forms.has(form.dataset.key)) form.remove();
   return copy.innerHTML;
+}
+
+/** The forms with typed text, by their keys. */
+function typed(part) {
+  const forms = [...part.querySelectorAll(":not(.settled) > form[data-key]")];
+  return new Map(forms.filter((form) => form.querySelector("textarea")?.value).map((form) => [form.dataset.key, form]));
 }
 
 function apply(old) {
   const fresh = news.get(old.id);
   news.delete(old.id);
-  if (print(old) === print(fresh)) return;
+  const forms = typed(old);
+  if (print(old, forms) === print(fresh, forms)) return;
   const same = (one, kind) => [...fresh.querySelectorAll(`${kind}[data-key]`)]
     .find((other) => other.dataset.key === one.closest(`${kind}[data-key]`)?.dataset.key);
-  for (const field of old.querySelectorAll("textarea")) {
-    const next = same(field, "form")?.querySelector("textarea");
-    if (next) next.value = field.value;
-  }
+  // The whole form stays: its text was typed for the message that it names, not for a newer one.
+  for (const form of forms.values()) same(form, "form")?.replaceWith(form);
   for (const group of old.querySelectorAll("details[open]")) same(group, "li")?.querySelector("details")?.setAttribute("open", "");
   const focused = old.contains(document.activeElement) && same(document.activeElement, "li");
   const { scrollTop } = old;

@@ -3,6 +3,7 @@
 use super::markdown::markdown;
 use super::{PageContent, agent, agents, block, respond_about, seq, text, time, words};
 use crate::base::error::Result;
+use crate::commands::reply::recipients_of_reply;
 use crate::message::{APPROVAL, id};
 use crate::query::history::{LoggedMessage, message};
 use crate::query::trace::{MessageTrace, RecipientTrace, trace};
@@ -23,13 +24,13 @@ pub(in crate::web) async fn show(
         Ok(PageContent::new(
             format!("Message #{found}"),
             "",
-            content(&past, trace.as_ref())?,
+            content(app, &past, trace.as_ref())?,
         ))
     })
     .await
 }
 
-fn content(past: &LoggedMessage, trace: Option<&MessageTrace>) -> Result<Markup> {
+fn content(app: &WebApp, past: &LoggedMessage, trace: Option<&MessageTrace>) -> Result<Markup> {
     let view = MessageView::from(past);
     let json = serde_json::to_string_pretty(&past.message).unwrap_or_default();
     Ok(html! {
@@ -39,7 +40,7 @@ fn content(past: &LoggedMessage, trace: Option<&MessageTrace>) -> Result<Markup>
             @if let Some(change) = &past.change { p .change { (text(change)) } }
             @if let Some(text) = view.body { (body(past, text, usize::MAX)) }
             (attachments(&view))
-            @if &*past.from != id::MAILBAG { (reply(past.seq)) }
+            @if &*past.from != id::MAILBAG { (reply(app, past)?) }
         }
         @if let Some(trace) = trace { (receipts(trace)) }
         details .json { summary { "JSON" } pre { (block(&json)) } }
@@ -90,15 +91,25 @@ pub(super) fn body(past: &LoggedMessage, body: &str, most: usize) -> Markup {
     }
 }
 
-/// A reply below a message.
-pub(super) fn reply(number: u64) -> Markup {
-    html! {
+/// A reply below a message. It names its recipients, because newer messages can appear above a reply that is being typed.
+pub(super) fn reply(app: &WebApp, past: &LoggedMessage) -> Result<Markup> {
+    let to = recipients_of_reply(&app.room, &app.who(), past)?;
+    let to: Vec<_> = to.iter().map(|name| text(name)).collect();
+    let label = match &to[..] {
+        [] => "Reply".to_owned(),
+        [first, second, third, _, ..] => format!(
+            "Reply to {first}, {second}, {third} and {} more",
+            to.len() - 3
+        ),
+        few => format!("Reply to {}", few.join(", ")),
+    };
+    Ok(html! {
         form method="post" action="/write" .reply data-key="reply" {
-            input type="hidden" name="reply_to" value=(number);
-            textarea name="body" rows="3" aria-label="Reply" placeholder="Reply" required {}
-            button .primary { "Reply" }
+            input type="hidden" name="reply_to" value=(past.seq);
+            textarea name="body" rows="3" aria-label=(label) placeholder=(label) required {}
+            button .primary { (label) }
         }
-    }
+    })
 }
 
 fn receipts(trace: &MessageTrace) -> Markup {

@@ -149,7 +149,10 @@ fn key(item: &PendingItem) -> String {
         "approval" | "question" | "escalation" | "rejection" => {
             format!("{} {}", item.kind, item.seq)
         }
-        kind => format!("{kind} {} {} {}", item.seq, item.from, item.title),
+        kind => {
+            let owner = item.owned.as_ref().map_or("", |owned| &*owned.owner);
+            format!("{kind} {} {} {} {owner}", item.seq, item.from, item.title)
+        }
     }
 }
 

@@ -111,7 +111,7 @@ fn conversation(app: &WebApp, found: u64, place: &str) -> Result<Markup> {
             @if !items.is_empty() {
                 ol .items { @for item in &items { (needs::item(item, "")) } }
             }
-            @if let Some(last) = last { (message::reply(last.seq)) }
+            @if let Some(last) = last { (message::reply(app, last)?) }
         }
     })
 }
