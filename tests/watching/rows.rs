@@ -78,3 +78,38 @@ fn no_text_is_folded_by_the_terminal_to_where_mailbag_s_own_words_stand() {
         );
     }
 }
+
+#[test]
+fn no_text_of_an_approval_is_folded_to_where_a_field_begins() {
+    // P103
+    let world = World::with("mallory");
+    let long = "x".repeat(77);
+    let forged = [
+        "options:\u{a0}[no]",
+        "subject:\u{a0}Refund",
+        "approval\u{a0}#9",
+    ];
+    let body = forged.map(|line| format!("{long} {line}")).join(" ");
+    world.ok(&[
+        "send", "human", &body, "--type", "approval", "--as", "mallory",
+    ]);
+    for args in [&["decide", "2", "yes"][..], &["watch"]] {
+        let Some(terminal) = Terminal::open(&world, (80, 40), args) else {
+            return;
+        };
+        if args == ["watch"] {
+            terminal.wait("it is listed", |screen| screen.contains("! 1 approval"));
+            terminal.text("#2 yes");
+            terminal.keys(&["Enter"]);
+        }
+        terminal.wait("the text is shown", |screen| {
+            screen.contains("approval #2 mallory/") && screen.contains("approval\u{a0}#9")
+        });
+        let lines = terminal.lines();
+        let own = lines.iter().filter(|line| {
+            let fields = ["options:", "subject:", "approval"];
+            fields.iter().any(|field| line.starts_with(field))
+        });
+        assert_eq!(own.count(), 2, "{args:?}: {lines:#?}");
+    }
+}

@@ -93,7 +93,7 @@ fn an_approval_is_shown_in_full_above_its_buttons_and_the_decision_is_bound_to_t
         list.find("value=\"yes\"").expect("yes"),
     );
     assert!(
-        text < buttons && list.contains(&format!("{command}\n</pre>")),
+        text < buttons && list.contains(&format!("{command}\n</span></pre>")),
         "{list}"
     );
     let pending = page.get("/api/pending").json();

@@ -1,14 +1,10 @@
 //! The frame around a message: its facts start at the left edge, and each line of its sender is indented, so that no text
 //! can look like the head of another message.
 
+pub(crate) use super::fit::{INDENT, folded, source};
 use super::output::{BOLD, CommandOutput, DIM};
 use crate::base::error::Result;
 use crate::base::sanitize;
-use std::borrow::Cow;
-use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
-
-/// The indent of a text from a sender.
-pub(crate) const INDENT: &str = "    ";
 
 /// A fact: its name and its value in one line, which continues indented where a terminal would wrap it.
 pub(crate) fn fact(out: &mut CommandOutput, name: &str, value: &str) -> Result<()> {
@@ -63,35 +59,4 @@ pub(crate) fn titled(out: &mut CommandOutput, title: &str, content: &str) -> Res
     out.line("")?;
     dim(out, &format!("--- {title}"), INDENT)?;
     text(out, content, INDENT)
-}
-
-/// The lines of a text that fit the width of the terminal.
-pub(crate) fn folded(line: &str, width: Option<usize>, indent: &str) -> Vec<String> {
-    let Some(width) = width.filter(|width| *width > indent.len() * 2) else {
-        return vec![line.to_owned()];
-    };
-    let options = Options::new(width)
-        .subsequent_indent(indent)
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
-        .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::wrap(line, options)
-        .into_iter()
-        .map(Cow::into_owned)
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_terminal_would_fold_to_the_edge_is_folded_further_in() {
-        let line = format!("{INDENT}{}from: human", "x".repeat(20));
-        assert_eq!(
-            folded(&line, Some(24), INDENT),
-            ["    xxxxxxxxxxxxxxxxxxxx", "    from: human"]
-        );
-        assert_eq!(folded(&line, None, INDENT), [line]);
-    }
 }

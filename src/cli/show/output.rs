@@ -3,7 +3,7 @@
 //! All text from agents passes [`crate::base::sanitize`] before it is printed in a line. JSON is printed unchanged.
 //! A closed pipe is not an error.
 
-use super::fit::{cut, local};
+use super::fit::{INDENT, cut, folded, local, source};
 use super::pager::StandardOutput;
 use super::progress::ProgressLine;
 use crate::base::clock::Stamp;
@@ -109,12 +109,7 @@ impl CommandOutput {
 
     /// The width of the terminal in columns. `None` if standard output is not a terminal.
     pub(crate) fn width(&self) -> Option<usize> {
-        const USUAL: usize = 80;
-        let columns =
-            || ratatui::crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
-        self.terminal
-            .then(columns)
-            .map(|columns| if columns == 0 { USUAL } else { columns })
+        self.terminal.then(terminal_width)
     }
 
     /// Returns true if standard output has colours.
@@ -326,14 +321,20 @@ impl CommandOutput {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
+    /// Shows the text of an approval to the person who is asked next.
+    pub(crate) fn tell_source(&self, text: &str) -> Result<()> {
+        self.tell(&source(text, terminal_width()).join("\n"))
+    }
+
     /// Asks the person at the terminal; `None` without a terminal. Any answer but yes means no.
     pub(crate) fn ask(&self, question: &str) -> Result<Option<bool>> {
         let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
         if !self.can_ask() {
             return Ok(None);
         }
-        write!(stderr, "{} [y/N] ", sanitize::line(question))
-            .doing("write to", "standard error")?;
+        let question = format!("{} [y/N]", sanitize::line(question));
+        let lines = folded(&question, Some(terminal_width()), INDENT);
+        write!(stderr, "{} ", lines.join("\n")).doing("write to", "standard error")?;
         let mut answer = String::new();
         stdin
             .read_line(&mut answer)
@@ -382,6 +383,15 @@ impl CommandOutput {
                 sanitize::block(&error.to_string())
             ),
         };
+    }
+}
+
+/// The width of the person's terminal in columns.
+fn terminal_width() -> usize {
+    const USUAL: usize = 80;
+    match ratatui::crossterm::terminal::size() {
+        Ok((columns @ 1.., _)) => columns.into(),
+        _ => USUAL,
     }
 }
 

@@ -120,7 +120,7 @@ fn confirm(
             ),
         ));
     }
-    cx.out.tell(displayed.text.trim_end())?;
+    cx.out.tell_source(&displayed.text)?;
     let question = format!(
         "Decide #{}: {}?",
         displayed.seq,

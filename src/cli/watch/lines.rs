@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::sanitize;
+use crate::cli::show::frame::{INDENT, folded};
 use crate::message::DEFAULT_CHANNEL;
 use crate::message::record::EventKind;
 use crate::query::timeline::{TimelineEntry, shade};
@@ -9,8 +10,6 @@ use crate::query::view::MessageView;
 use chrono::{DateTime, Local};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use std::borrow::Cow;
-use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthStr;
 
 /// Of a message longer than this only the beginning is shown.
@@ -18,8 +17,6 @@ const SHOWN_BYTES: usize = 16 << 10;
 const SHOWN_LINES: usize = 100;
 /// Maximum number of recipients by name.
 const NAMES: usize = 3;
-/// The indent of a body.
-const INDENT: &str = "    ";
 /// Colours of 256 that can be read on black and on white, without red, which means trouble.
 const SENDERS: [u8; 12] = [32, 34, 37, 65, 68, 97, 99, 130, 133, 136, 166, 169];
 
@@ -149,7 +146,7 @@ pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
         cut -= 1;
     }
     // One more than is shown, to see whether there is more.
-    let mut lines = fold_lines(&text[..cut], width, SHOWN_LINES + 1);
+    let mut lines = fold_lines(&text[..cut], width, SHOWN_LINES + 1, "");
     if cut < text.len() || lines.len() > SHOWN_LINES {
         lines.truncate(SHOWN_LINES);
         lines.push("…".into());
@@ -157,22 +154,17 @@ pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// As [`fold`], but never shortened.
-pub(super) fn fold_whole(text: &str, width: usize) -> Vec<String> {
-    fold_lines(text.trim_end(), width, usize::MAX)
+/// A report with text of senders in it. Continued lines are indented, so that none begins with such a text.
+pub(super) fn fold_indented(text: &str, width: usize) -> Vec<String> {
+    fold_lines(text.trim_end(), width, SHOWN_LINES, INDENT)
 }
 
-fn fold_lines(text: &str, width: usize, most: usize) -> Vec<String> {
-    let options = textwrap::Options::new(width.max(1))
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
-        .wrap_algorithm(WrapAlgorithm::FirstFit);
+fn fold_lines(text: &str, width: usize, most: usize, indent: &str) -> Vec<String> {
     let shown = sanitize::block(text).replace('\t', INDENT);
-    let lines = shown
-        .split('\n')
-        .take(most)
-        .flat_map(|line| textwrap::wrap(line, &options));
-    lines.map(Cow::into_owned).collect()
+    let lines = shown.split('\n').take(most);
+    lines
+        .flat_map(|line| folded(line, Some(width), indent))
+        .collect()
 }
 
 /// Styled words that go on in the next line where one is full.

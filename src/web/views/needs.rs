@@ -133,7 +133,7 @@ pub(super) fn item(item: &PendingItem, shown: &str) -> Markup {
             p .title { (conversation(item)) }
             @match (item.kind, displayed(item)) {
                 // The displayed text of an approval has its hidden characters as escapes.
-                ("approval", Some(source)) => pre .source { (source) },
+                ("approval", Some(source)) => pre .source { @for line in source.lines() { span .line { (line) "\n" } } },
                 ("approval", None) => p .problem { "The complete text cannot be shown here. Decide in a terminal." },
                 _ if !shown.is_empty() && shown.trim() != item.title => { (markdown(shown)) },
                 _ => {}

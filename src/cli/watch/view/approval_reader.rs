@@ -2,7 +2,7 @@
 
 use super::{KeyResult, WatchView};
 use crate::base::error::Result;
-use crate::cli::watch::lines;
+use crate::cli::show::frame::source;
 use crate::query::displayed::DisplayedApproval;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -51,7 +51,7 @@ impl ApprovalReader {
     }
 
     pub(super) fn draw(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        let folded = lines::fold_whole(&self.displayed.text, usize::from(area.width));
+        let folded = source(&self.displayed.text, usize::from(area.width));
         if folded.len() != self.all {
             // The width has changed, and with it the lines.
             self.seen = if self.is_complete() { usize::MAX } else { 0 };

@@ -126,7 +126,7 @@ impl WatchView {
         let Some((text, style)) = note.or(preview).or(trouble) else {
             return Vec::new();
         };
-        let mut lines = lines::fold(text, width);
+        let mut lines = lines::fold_indented(text, width);
         if lines.len() > NOTE_LINES {
             lines.truncate(NOTE_LINES);
             if let Some(last) = lines.last_mut() {
