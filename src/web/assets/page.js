@@ -364,16 +364,26 @@ function step(by) {
   next?.focus();
 }
 
-/** The item or the conversation in which a key acts. */
-const acting = (selector) => $(selector, current() ?? document.createElement("p")) ?? $(`#open ${selector}`);
+/** The control on which a key acts: in the row that has the focus, or in the open conversation if it is open for this row
+ * or no row has the focus. A key never acts on an item of another row. */
+function acting(selector) {
+  const row = current();
+  const own = row && $(selector, row);
+  const meant = $("#open .meant")?.dataset.seq;
+  if (own || row && !row.closest("#open") && row.dataset.seq !== meant) return own;
+  const items = [...document.querySelectorAll("#open .item")];
+  const { key, seq = meant } = row?.dataset ?? {};
+  const item = items.find(({ dataset }) => row?.matches(".item") ? dataset.key === key : dataset.seq === seq);
+  return item && $(selector, item) || $(`#open .reply ${selector}`);
+}
 
 /** A digit chooses an option. Enter confirms it. */
 function choose(digit) {
-  const options = acting(".act")?.querySelectorAll("button[name=option]");
-  const option = options?.[digit - 1];
-  if (!option) return;
+  const form = acting(".act");
+  const option = form?.querySelectorAll("button[name=option]")[digit - 1];
+  if (!option || option.disabled) return;
   option.focus();
-  note({ message: `Press Enter to decide: ${option.textContent}` });
+  note({ message: `Press Enter to decide #${form.elements.seq.value}: ${option.textContent}` });
 }
 
 let isGo; // `g` was pressed

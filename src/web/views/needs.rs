@@ -118,7 +118,7 @@ fn group(equal: &[&PendingItem]) -> Markup {
 /// One item without its text. It can be settled in its conversation.
 fn brief(item: &PendingItem) -> Markup {
     html! {
-        li .item .brief .(item.kind) data-key=(key(item)) tabindex="-1" {
+        li .item .brief .(item.kind) data-key=(key(item)) data-seq=(item.seq) tabindex="-1" {
             p .facts { (badge(item)) " " (agent(&item.from)) " " (time(&item.since)) }
             p .title { (conversation(item)) }
         }
@@ -128,7 +128,7 @@ fn brief(item: &PendingItem) -> Markup {
 /// One item, with its complete text above its buttons.
 pub(super) fn item(item: &PendingItem, shown: &str) -> Markup {
     html! {
-        li .item .(item.kind) data-key=(key(item)) tabindex="-1" {
+        li .item .(item.kind) data-key=(key(item)) data-seq=(item.seq) tabindex="-1" {
             (facts(item))
             p .title { (conversation(item)) }
             @match (item.kind, displayed(item)) {
