@@ -193,11 +193,25 @@ function wake() {
 // ---- times ----
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+/** A span in its largest unit, as the server writes it. */
+function span(milliseconds) {
+  const seconds = Math.max(1, Math.round(milliseconds / 1000));
+  const [size, unit] = UNITS.find(([size]) => seconds >= size);
+  return `${Math.floor(seconds / size)}${unit}`;
+}
+
 function words(at) {
-  const seconds = (Date.now() - at) / 1000;
-  const [size, unit] = UNITS.find(([size]) => Math.abs(seconds) >= size) ?? UNITS[3];
-  const count = Math.max(1, Math.round(Math.abs(seconds) / size));
-  return seconds < 0 ? `in ${count}${unit}` : `${count}${unit} ago`;
+  const left = at - Date.now();
+  return left > 0 ? `in ${span(left)}` : `${span(-left)} ago`;
+}
+
+/** Updates the time left of each approval, also in a part that is held: it has a width of its own, so nothing moves. */
+function countDown() {
+  for (const time of document.querySelectorAll("time.deadline")) {
+    const left = new Date(time.dateTime) - Date.now();
+    const text = left > 0 ? `${span(left)} left` : "overdue";
+    if (time.textContent !== text) time.textContent = text;
+  }
 }
 
 /** Says how long ago everything was, in the page or in new rows. */
@@ -208,7 +222,7 @@ function tell(within = document) {
     if (held.includes(time.closest(".still"))) continue; // another length could move the list
     const at = new Date(time.dateTime);
     const text = words(at);
-    if (time.textContent !== text) time.textContent = text;
+    if (!time.matches(".deadline") && time.textContent !== text) time.textContent = text;
     if (time.dataset.told) continue;
     time.dataset.told = "yes";
     time.title = at.toLocaleString();
@@ -458,6 +472,7 @@ function start() {
   watchEnd();
   follow();
   setInterval(tell, 20000);
+  setInterval(countDown, 1000);
   setInterval(wake, 30000); // presence changes with time alone
   addEventListener("visibilitychange", () => document.hidden || wake());
   addEventListener("pagehide", () => stream.abort());

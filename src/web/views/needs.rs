@@ -180,7 +180,7 @@ fn facts(item: &PendingItem) -> Markup {
             (time(&item.since))
             @if item.blocked && !item.inactive { " " span .blocked { "waits for you" } }
             @if item.inactive { " " span .inactive { "inactive" } }
-            @if let Some(deadline) = &item.deadline { " " span .deadline { (left(deadline)) } }
+            @if let Some(deadline) = &item.deadline { " " time .deadline datetime=(deadline) { (left(deadline)) } }
         }
     }
 }
