@@ -13,6 +13,26 @@ use std::sync::LazyLock;
 /// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
 pub const CHARTER: &str = "charter";
 
+/// The kinds of the changes that are events.
+const CHANGE_KINDS: [&str; 17] = [
+    "approval.asked",
+    "approval.decided",
+    "approval.escalated",
+    "approval.expired",
+    "approval.pinned",
+    "charter.changed",
+    "claim.accepted",
+    "claim.declined",
+    "claim.granted",
+    "claim.lapsed",
+    "claim.offered",
+    "claim.overridden",
+    "claim.queued",
+    "claim.released",
+    "claim.renamed",
+    "claim.session_ended",
+    "claim.skipped",
+];
 /// The types of messages that are events, as a line of the log has them.
 static EVENT_TYPES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let kinds = TYPES.iter().filter(|kind| is_event_type(kind));
@@ -98,6 +118,7 @@ impl Envelope {
             _ if is_about_charter(record) => (format!("{CHARTER}.changed"), Map::new()),
             _ => return None,
         };
+        debug_assert!(event_kinds().any(|known| known == kind), "{kind}");
         let (subject, body) = (text("subject"), text("body"));
         let links = links(&fields);
         let mut metadata = fields.remove("metadata").and_then(|value| match value {
@@ -199,6 +220,12 @@ impl Envelope {
             );
         !is_change || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
     }
+}
+
+/// All kinds of events.
+pub fn event_kinds() -> impl Iterator<Item = &'static str> {
+    let of_messages = TYPES.iter().copied().filter(|kind| is_event_type(kind));
+    of_messages.chain(CHANGE_KINDS)
 }
 
 /// Returns true if messages of this type are events.

@@ -1,13 +1,16 @@
 //! Events: what happened in a room, each in one envelope.
 
 use crate::base::clock::Stamp;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result, did_you_mean};
+use crate::base::text::{joined, quoted};
 use crate::log::find;
 use crate::log::{self, LogPosition};
 use crate::message::dialects::PAYLOAD_FIELD;
 pub use crate::message::envelope::Envelope;
+use crate::message::envelope::event_kinds;
 use crate::message::record::Record;
 use crate::query::follow::LogFollower;
+use crate::query::time;
 use crate::room::Room;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,14 +53,43 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    fn fits(&self, event: &Envelope) -> bool {
-        self.kind.as_ref().is_none_or(|kind| {
-            event
-                .kind
-                .strip_prefix(kind.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
+    /// Resolves the time. An unknown kind is an error, because the filter would never match.
+    pub fn new(since: Option<&str>, kind: Option<String>) -> Result<EventFilter> {
+        if let Some(kind) = &kind {
+            check_kind(kind)?;
+        }
+        let since = since.map(time::past).transpose()?;
+        Ok(EventFilter { since, kind })
     }
+
+    fn fits(&self, event: &Envelope) -> bool {
+        let kind = self.kind.as_ref();
+        kind.is_none_or(|kind| is_of_kind(&event.kind, kind))
+    }
+}
+
+/// Returns true if an event has this kind, or one that begins with this word and a dot.
+fn is_of_kind(event: &str, kind: &str) -> bool {
+    event
+        .strip_prefix(kind)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn check_kind(kind: &str) -> Result<()> {
+    if event_kinds().any(|known| is_of_kind(known, kind)) {
+        return Ok(());
+    }
+    let mut words: Vec<&str> = event_kinds()
+        .map(|known| known.split('.').next().unwrap_or(known))
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    let fix = did_you_mean(kind, event_kinds().chain(words.iter().copied()))
+        .unwrap_or_else(|| format!("the types are {}", joined(&words)));
+    Err(Error::usage(
+        format!("{} is not a type of event", quoted(kind)),
+        fix,
+    ))
 }
 
 /// The events of a room.

@@ -2,6 +2,7 @@
 
 use super::app::{WebApp, run, run_in_turn};
 use super::reply::{RequestFailure, json_of};
+use super::request::{EmptyQuery, Query};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::dry_run::DryRun;
@@ -12,8 +13,8 @@ use crate::message::id;
 use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::newest::last_of;
 use crate::query::search::SearchPattern;
-use crate::query::{self, identity, time};
-use axum::extract::{Query, State};
+use crate::query::{self, identity};
+use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -22,9 +23,19 @@ use std::sync::Arc;
 /// The number of messages or events in an answer for programs.
 const API_MESSAGES: usize = 1000;
 
-/// The filters of a list, as the options of `mailbag list` and `mailbag search`.
-#[derive(Debug, Default, Deserialize)]
+/// The filters of a list, as the options of `mailbag list`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ListQuery {
+    last: Option<usize>,
+    #[serde(flatten)]
+    criteria: MessageCriteria,
+}
+
+/// A search, as the options of `mailbag search`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchQuery {
     words: Option<String>,
     regex: Option<String>,
     #[serde(default)]
@@ -34,20 +45,31 @@ pub(super) struct ListQuery {
     criteria: MessageCriteria,
 }
 
-impl ListQuery {
-    fn most(&self) -> usize {
-        self.last.unwrap_or(API_MESSAGES).min(API_MESSAGES)
-    }
+/// The filters of events, as the options of `mailbag log events`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventQuery {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    since: Option<String>,
+    last: Option<usize>,
+}
+
+/// The number of messages or events to answer with.
+fn most(last: Option<usize>) -> usize {
+    last.unwrap_or(API_MESSAGES).min(API_MESSAGES)
 }
 
 /// The message that is meant, as commands take it.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct MessageQuery {
     id: String,
 }
 
 /// Addresses, with blanks between them.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct AddressQuery {
     to: String,
 }
@@ -67,15 +89,15 @@ fn respond<T: Serialize>(made: std::result::Result<T, RequestFailure>) -> Respon
     made.map_or_else(|failure| failure.json(), |data| json_of(&data))
 }
 
-pub(super) async fn pending(State(app): State<Arc<WebApp>>) -> Response {
+pub(super) async fn pending(State(app): State<Arc<WebApp>>, _: Query<EmptyQuery>) -> Response {
     answer(&app, WebApp::pending).await
 }
 
-pub(super) async fn who(State(app): State<Arc<WebApp>>) -> Response {
+pub(super) async fn who(State(app): State<Arc<WebApp>>, _: Query<EmptyQuery>) -> Response {
     answer(&app, WebApp::everybody).await
 }
 
-pub(super) async fn status(State(app): State<Arc<WebApp>>) -> Response {
+pub(super) async fn status(State(app): State<Arc<WebApp>>, _: Query<EmptyQuery>) -> Response {
     answer(&app, |app| query::status::status(&app.room)).await
 }
 
@@ -84,7 +106,7 @@ pub(super) async fn list(
     Query(asked): Query<ListQuery>,
 ) -> Response {
     let work = move |app: &WebApp| {
-        let most = asked.most();
+        let most = most(asked.last);
         let filter = MessageFilter::new(&app.room, asked.criteria)?;
         let messages = query::list::list(&app.room, filter, Some(most))?;
         Ok(json!({ "messages": messages.collect::<Result<Vec<_>>>()? }))
@@ -94,7 +116,7 @@ pub(super) async fn list(
 
 pub(super) async fn search(
     State(app): State<Arc<WebApp>>,
-    Query(asked): Query<ListQuery>,
+    Query(asked): Query<SearchQuery>,
 ) -> Response {
     let work = move |app: &WebApp| {
         let pattern = match (&asked.regex, &asked.words) {
@@ -107,7 +129,7 @@ pub(super) async fn search(
                 ));
             }
         };
-        let most = asked.most();
+        let most = most(asked.last);
         let filter = MessageFilter::new(&app.room, asked.criteria)?;
         let hits = query::search::newest(&app.room, pattern, filter, most)?;
         Ok(json!({ "messages": hits }))
@@ -142,18 +164,18 @@ pub(super) async fn trace(
     .await
 }
 
-pub(super) async fn rejected(State(app): State<Arc<WebApp>>) -> Response {
+pub(super) async fn rejected(State(app): State<Arc<WebApp>>, _: Query<EmptyQuery>) -> Response {
     answer(&app, |app| {
         Ok(json!({ "rejected": rejected::list(&app.room, &RejectedSelection::All)? }))
     })
     .await
 }
 
-pub(super) async fn claims(State(app): State<Arc<WebApp>>) -> Response {
+pub(super) async fn claims(State(app): State<Arc<WebApp>>, _: Query<EmptyQuery>) -> Response {
     answer(&app, |app| query::claims::list(&app.room, None)).await
 }
 
-pub(super) async fn links(State(app): State<Arc<WebApp>>) -> Response {
+pub(super) async fn links(State(app): State<Arc<WebApp>>, _: Query<EmptyQuery>) -> Response {
     answer(&app, |app| {
         Ok(json!({ "links": query::links::links(&app.room, None)? }))
     })
@@ -162,24 +184,15 @@ pub(super) async fn links(State(app): State<Arc<WebApp>>) -> Response {
 
 pub(super) async fn events(
     State(app): State<Arc<WebApp>>,
-    Query(asked): Query<ListQuery>,
+    Query(asked): Query<EventQuery>,
 ) -> Response {
     let work = move |app: &WebApp| {
-        let since = asked
-            .criteria
-            .since
-            .as_deref()
-            .map(time::past)
-            .transpose()?;
-        let filter = query::events::EventFilter {
-            since,
-            kind: asked.criteria.kind.clone(),
-        };
+        let filter = query::events::EventFilter::new(asked.since.as_deref(), asked.kind)?;
         let events = query::events::LogEventReader::of(&app.room, filter)?;
         let all = events
             .each()?
             .map(|envelope| envelope.map(|envelope| events.event(envelope)));
-        Ok(json!({ "events": last_of(all, asked.most())? }))
+        Ok(json!({ "events": last_of(all, most(asked.last))? }))
     };
     answer(&app, work).await
 }
@@ -195,7 +208,7 @@ pub(super) async fn explain(
     answer(&app, work).await
 }
 
-pub(super) async fn doctor(State(app): State<Arc<WebApp>>) -> Response {
+pub(super) async fn doctor(State(app): State<Arc<WebApp>>, _: Query<EmptyQuery>) -> Response {
     let work = |app: &WebApp| {
         let room = app.room.dir.path();
         doctor::examine(&doctor::DoctorRequest {

@@ -3,7 +3,7 @@
 use super::app::WebApp;
 use super::connections::WebConnection;
 use super::gate::Requester;
-use super::reply::RequestFailure;
+use super::reply::{RequestFailure, is_page};
 use super::views;
 use crate::base::limits;
 use axum::Extension;
@@ -157,12 +157,4 @@ fn judge(app: &WebApp, connection: &WebConnection, request: &Request) -> Request
 
 fn reject(status: StatusCode, what: &str, fix: &str) -> RequestVerdict {
     RequestVerdict::Reject(RequestFailure::new(status, what, fix))
-}
-
-/// Returns true if a browser shows this address, instead of a script or a program that reads it.
-fn is_page(path: &str) -> bool {
-    path != "/events"
-        && !["/api/", "/part/"]
-            .iter()
-            .any(|above| path.starts_with(above))
 }

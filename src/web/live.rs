@@ -9,10 +9,11 @@
 
 use super::app::{WebApp, run};
 use super::reply::RequestFailure;
+use super::request::Query;
 use crate::base::limits;
 use crate::query::timeline::{ChannelSelection, Timeline, newest};
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -30,6 +31,7 @@ const WEB_STREAM_RECORDS: usize = 64;
 
 /// Where a reader begins.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct StreamStart {
     since: Option<u64>,
 }

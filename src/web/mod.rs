@@ -22,6 +22,7 @@ mod keeper;
 mod live;
 mod timeout_stream;
 mod reply;
+mod request;
 mod routes;
 mod server;
 mod turns;

@@ -122,3 +122,11 @@ pub(super) fn typed(kind: &'static str, text: impl Into<Body>) -> Response {
     )
         .into_response()
 }
+
+/// Returns true if a browser shows this address, instead of a script or a program that reads it.
+pub(super) fn is_page(path: &str) -> bool {
+    path != "/events"
+        && !["/api/", "/part/"]
+            .iter()
+            .any(|above| path.starts_with(above))
+}

@@ -62,6 +62,7 @@ pub(super) fn routes(app: Arc<WebApp>) -> Router {
         .route("/needs.js", get(assets::needs))
         .route("/icon.svg", get(assets::icon))
         .fallback(views::missing)
+        .method_not_allowed_fallback(views::wrong_method)
         .layer(DefaultBodyLimit::max(limits::WEB_BODY_BYTES))
         .layer(middleware::from_fn_with_state(app.clone(), guard::guard))
         .with_state(app)

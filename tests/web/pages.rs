@@ -463,3 +463,39 @@ fn many_searches_do_not_keep_other_requests_waiting() {
         );
     });
 }
+
+#[test]
+fn a_request_that_cannot_be_read_is_answered_as_other_errors() {
+    let world = World::with("alice");
+    let page = Page::of(&world);
+    let wrong = [
+        ("/api/list?last=abc", "last"),
+        ("/api/list?bogus=1", "unknown field `bogus`"),
+        ("/api/list?words=x", "unknown field `words`"),
+        ("/api/search?words=x&form=alice", "unknown field `form`"),
+        ("/api/events?from=alice", "unknown field `from`"),
+        ("/api/events?type=nope", "not a type of event"),
+        ("/api/claims?owner=alice", "unknown field `owner`"),
+        ("/api/thread", "missing field `id`"),
+        ("/api/nope", "does not exist"),
+        ("/events?since=x", "since"),
+        ("/part/timeline?before=x", "before"),
+    ];
+    for (address, reason) in wrong {
+        let answer = page.get(address);
+        assert!((400..500).contains(&answer.status), "{address}: {answer:?}");
+        assert_contains!(answer.json()["error"]["what"].as_str().expect("an error"), reason; "{address}");
+    }
+    let right =
+        "/api/search?words=x&ignore_case=true&last=3&from=alice&type=task&since=1h&until=1h";
+    assert_eq!(page.get(right).status, 200);
+    let own = format!("Origin: http://{}\r\n", page.at);
+    let entered = page.plain("POST", "/enter", &own, "token");
+    assert_eq!(entered.status, 415, "{entered:?}");
+    assert_contains!(
+        entered.json()["error"]["what"].to_string(),
+        "cannot read the form"
+    );
+    let answer = page.post("/answer", &[("kind", "question")]);
+    assert_contains!(answer.json()["error"]["what"].to_string(), "missing field");
+}

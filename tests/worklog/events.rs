@@ -51,7 +51,15 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
         seen[..1],
         "the part before the dot"
     );
-    assert_eq!(events(&world, "--type mile"), [] as [Value; 0]);
+    for (unknown, fix) in [
+        ("mileston", "did you mean milestone?"),
+        ("zzz", "the types are approval, charter, claim, "),
+    ] {
+        let error = world.fails(2, &["log", "events", "--type", unknown]);
+        assert_contains!(error, "is not a type of event", fix);
+    }
+    let none = world.run("log events --since 2100-01-01T00:00:00Z");
+    assert_eq!((&*none.out, &*none.err), ("", "no events\n"));
     assert_eq!(
         events(&world, "--since 2100-01-01T00:00:00Z"),
         [] as [Value; 0]

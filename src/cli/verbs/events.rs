@@ -8,7 +8,6 @@ use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{BOLD, CommandOutput, DIM, PLAIN};
 use crate::message::envelope::Envelope;
 use crate::query::events::{EventFilter, LogEventReader};
-use crate::query::time;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,24 +43,23 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Complete)?;
-    let since = args.since.as_deref().map(time::past).transpose()?;
-    let events = LogEventReader::of(
-        &room,
-        EventFilter {
-            since,
-            kind: args.kind,
-        },
-    )?;
+    let filter = EventFilter::new(args.since.as_deref(), args.kind)?;
+    let events = LogEventReader::of(&room, filter)?;
     if !args.follow {
         cx.out.page();
     }
+    let mut is_empty = true;
     args.newest.show(events.each()?, &mut cx.out, |out, all| {
         for event in all {
+            is_empty = false;
             print(&events, event?, out)?;
         }
         Ok(())
     })?;
     if !args.follow {
+        if is_empty && !cx.out.json {
+            cx.out.note("no events");
+        }
         return Ok(());
     }
     let (mut follower, ends) = (events.follower(), listen_for_the_end()?);

@@ -20,12 +20,13 @@ pub(super) mod worklog;
 pub(super) mod write;
 
 use super::app::{WebApp, run, run_in_turn};
-use super::reply::{RequestFailure, typed};
+use super::reply::{RequestFailure, is_page, typed};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::query::pending::rough;
 use axum::extract::State;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, html};
 use side::SidebarContent;
@@ -118,8 +119,22 @@ pub(super) fn failed(app: &WebApp, failure: &RequestFailure) -> Response {
 }
 
 /// Any other address.
-pub(super) async fn missing(State(app): State<Arc<WebApp>>) -> Response {
-    failed(&app, &RequestFailure::not_found("the page does not exist"))
+pub(super) async fn missing(State(app): State<Arc<WebApp>>, uri: Uri) -> Response {
+    if is_page(uri.path()) {
+        return failed(&app, &RequestFailure::not_found("the page does not exist"));
+    }
+    let fix = "docs/web.md lists the addresses";
+    RequestFailure::new(StatusCode::NOT_FOUND, "the address does not exist", fix).json()
+}
+
+/// An address with another method.
+pub(super) async fn wrong_method() -> Response {
+    RequestFailure::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "the address has no such method",
+        "use the page itself, or read with GET",
+    )
+    .json()
 }
 
 const HTML: &str = "text/html; charset=utf-8";

@@ -9,7 +9,8 @@ use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::search::{SearchHit, SearchPattern, newest};
 use crate::web::app::WebApp;
 use crate::web::reply::RequestFailure;
-use axum::extract::{Query, State};
+use crate::web::request::Query;
+use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -87,8 +88,8 @@ impl SearchForm {
     /// The search at this address; an empty one if the address has no valid query.
     pub(super) fn at(address: &str) -> SearchForm {
         let uri = address.parse::<Uri>().ok();
-        uri.and_then(|uri| Query::try_from_uri(&uri).ok())
-            .map(|Query(asked)| asked)
+        uri.and_then(|uri| axum::extract::Query::try_from_uri(&uri).ok())
+            .map(|axum::extract::Query(asked)| asked)
             .unwrap_or_default()
     }
 

@@ -1,0 +1,66 @@
+//! The query and the form of a request. If one cannot be read, the answer has the form of all errors.
+
+use super::reply::RequestFailure;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::Response;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The query of an address.
+#[derive(Debug)]
+pub(super) struct Query<T>(pub(super) T);
+
+/// The form of a request.
+#[derive(Debug)]
+pub(super) struct Form<T>(pub(super) T);
+
+/// The query of an address that has no parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmptyQuery {}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query<T>, Response> {
+        match axum::extract::Query::try_from_uri(&parts.uri) {
+            Ok(axum::extract::Query(query)) => Ok(Query(query)),
+            Err(rejection) => {
+                let reason = reason(rejection.body_text());
+                let failure = RequestFailure::bad(
+                    format!("cannot read the query of the address: {reason}"),
+                    "correct the parameter; docs/web.md lists the parameters of each address",
+                );
+                Err(failure.json())
+            }
+        }
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Form<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Form<T>, Response> {
+        match axum::Form::from_request(request, state).await {
+            Ok(axum::Form(form)) => Ok(Form(form)),
+            Err(rejection) => {
+                let status = match rejection.status() {
+                    StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
+                    status => status,
+                };
+                let what = format!("cannot read the form: {}", reason(rejection.body_text()));
+                Err(RequestFailure::new(status, what, "use the form of the page").json())
+            }
+        }
+    }
+}
+
+/// The reason without the words that say that there is one.
+fn reason(text: String) -> String {
+    match text.split_once(": ") {
+        Some((start, reason)) if start.starts_with("Failed to deserialize") => reason.to_owned(),
+        _ => text,
+    }
+}
