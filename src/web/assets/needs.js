@@ -107,13 +107,15 @@ function typed(part) {
 function apply(old) {
   const fresh = news.get(old.id);
   news.delete(old.id);
-  const forms = typed(old);
-  if (print(old, forms) === print(fresh, forms)) return;
   const same = (one, kind) => [...fresh.querySelectorAll(`${kind}[data-key]`)]
     .find((other) => other.dataset.key === one.closest(`${kind}[data-key]`)?.dataset.key);
+  // What the script has marked is the same in both parts, so that equal parts are not replaced.
+  for (const message of old.querySelectorAll("[data-read]")) same(message, "li")?.setAttribute("data-read", "yes");
+  for (const group of old.querySelectorAll("details[open]")) same(group, "li")?.querySelector("details")?.setAttribute("open", "");
+  const forms = typed(old);
+  if (print(old, forms) === print(fresh, forms)) return;
   // The whole form stays: its text was typed for the message that it names, not for a newer one.
   for (const form of forms.values()) same(form, "form")?.replaceWith(form);
-  for (const group of old.querySelectorAll("details[open]")) same(group, "li")?.querySelector("details")?.setAttribute("open", "");
   const focused = old.contains(document.activeElement) && same(document.activeElement, "li");
   const { scrollTop } = old;
   old.replaceWith(fresh);

@@ -299,7 +299,7 @@ function showMeant() {
   $("#open .meant")?.scrollIntoView({ block: "nearest" });
   const seq = $("#open .meant")?.dataset.seq;
   for (const row of document.querySelectorAll("#list [aria-current]")) row.removeAttribute("aria-current");
-  $(`#list [data-seq="${seq}"]`)?.setAttribute("aria-current", "true");
+  $(`#list .entry[data-seq="${seq}"]`)?.setAttribute("aria-current", "true");
 }
 
 /** Marks the displayed messages as read. */
