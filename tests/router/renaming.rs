@@ -527,3 +527,25 @@ fn moved_mail_stays_known_if_its_alias_changes_or_the_name_is_registered_again()
     .expect("a copy of a foreign message");
     assert_contains!(world.ok("inbox --as bob"), "placed here directly");
 }
+
+#[test]
+fn a_later_agent_of_that_name_can_not_close_earlier_messages() {
+    // P147
+    let world = renamed(&["alice", "bob", "kiwi"]);
+    world.send("kiwi", "alice", "from the first kiwi");
+    rename(&world, "kiwi", "bob");
+    world.pass();
+    let mut registry = world.read("registry.json");
+    registry["aliases"] = json!({});
+    world.write("registry.json", registry.to_string());
+    world.ok("agent add kiwi");
+    for ack in [
+        "ack #2 --as kiwi --status resolved",
+        "ack #4 --as kiwi --status withdrawn",
+    ] {
+        let ran = world.run(ack);
+        assert_ne!(ran.code, 0, "{ack}: {ran:?}");
+    }
+    assert_eq!(world.bodies("alice").len(), 1);
+    assert_eq!(recipient(&world, "4")["status"], "delivered");
+}

@@ -1,5 +1,6 @@
 //! A message as the log records it, and who may see it.
 
+use crate::log::state::PastRenames;
 use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, Record};
 use crate::message::title::first_line;
@@ -133,6 +134,8 @@ pub struct Viewer {
     /// The agent's name, and the names that it had before.
     names: Vec<String>,
     all: bool,
+    /// `None` if only the names count.
+    renames: Option<PastRenames>,
 }
 
 impl Viewer {
@@ -140,6 +143,7 @@ impl Viewer {
     pub const ALL: Viewer = Viewer {
         names: Vec::new(),
         all: true,
+        renames: None,
     };
 
     /// The view of an agent or of the human.
@@ -147,6 +151,7 @@ impl Viewer {
         Viewer {
             names: vec![agent.to_owned()],
             all: agent == id::HUMAN,
+            renames: None,
         }
     }
 
@@ -164,6 +169,25 @@ impl Viewer {
         self
     }
 
+    /// The same view, without the messages of other agents that had these names before these renamings.
+    pub fn after(mut self, renames: &PastRenames) -> Viewer {
+        self.renames = Some(renames.clone());
+        self
+    }
+
+    /// Returns true if this reader had the name when the record with this number was accepted.
+    fn had_name(&self, name: &Arc<str>, seq: u64) -> bool {
+        let holder = self
+            .renames
+            .as_ref()
+            .map_or(name, |renames| renames.holder(name, seq));
+        self.has_name(name) && self.has_name(holder)
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+
     /// Returns true if this reader may see the message.
     pub fn see(&self, past: &LoggedMessage) -> bool {
         self.all || self.is_own(past)
@@ -171,7 +195,7 @@ impl Viewer {
 
     /// Returns true if this reader sent the message or received a copy.
     pub fn is_own(&self, past: &LoggedMessage) -> bool {
-        self.names.iter().any(|name| past.concerns(name))
+        self.sent(past) || self.received(past)
     }
 
     /// The agent's name, and the names that it had before; none for a reader without a name.
@@ -181,12 +205,12 @@ impl Viewer {
 
     /// Returns true if this reader sent the message.
     pub fn sent(&self, past: &LoggedMessage) -> bool {
-        self.names.iter().any(|name| **name == *past.from)
+        self.had_name(&past.from, past.seq)
     }
 
     /// Returns true if this reader received a copy.
     pub fn received(&self, past: &LoggedMessage) -> bool {
-        self.names.iter().any(|name| past.is_to(name))
+        past.recipients.iter().any(|to| self.had_name(to, past.seq))
     }
 
     /// The agent, if the reader sees only its own messages.

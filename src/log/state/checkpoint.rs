@@ -5,11 +5,10 @@
 
 use super::items::OpenItem;
 use super::mailboxes::{MailboxSizes, Mailboxes};
-use super::renames::PastRename;
 use super::{
     AcceptedGaps, Approvals, ChannelCounts, Claims, Disputes, LinkStates, LoopDetector,
     MessageCounts, MessageDeadline, MessageDeadlines, MessageIndex, OpenItems, OpenRecord,
-    PartialPickup, RoomActivity, RoomState, WakeStates,
+    PartialPickup, PastRenames, RoomActivity, RoomState, WakeStates,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -39,7 +38,7 @@ struct CheckpointHead {
     open: Vec<OpenRecord>,
     notices: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
-    renames: Vec<PastRename>,
+    renames: PastRenames,
     activity: RoomActivity,
     channels: BTreeMap<Arc<str>, ChannelCounts>,
     counts: MessageCounts,

@@ -39,6 +39,7 @@ pub use mailboxes::Mailboxes;
 pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 pub use questions::OpenQuestion;
 pub use relations::{IdPrefix, RecentRelations, Relation, Relations, undelivered};
+pub use renames::PastRenames;
 pub use replay::{
     BatchDamage, LastBatch, ReplayedLog, committed, committed_after, damage_after, replay,
     replay_durable,
@@ -61,7 +62,6 @@ use crate::message::record::{
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
 use items::OpenItem;
-use renames::PastRename;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -110,8 +110,8 @@ pub struct RoomState {
     pub notices: BTreeSet<String>,
     /// The accept time of each agent's last message.
     pub active: BTreeMap<Arc<str>, Stamp>,
-    /// The renamings of agents, in the order of the log.
-    renames: Vec<PastRename>,
+    /// The renamings of agents.
+    pub renames: PastRenames,
     /// The other activity of all agents.
     pub activity: RoomActivity,
     /// The conversation of each channel.
@@ -191,7 +191,7 @@ impl Default for RoomState {
             open: BTreeMap::new(),
             notices: BTreeSet::new(),
             active: BTreeMap::new(),
-            renames: Vec::new(),
+            renames: PastRenames::default(),
             activity: RoomActivity::default(),
             channels: BTreeMap::new(),
             counts: MessageCounts::default(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A renaming of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PastRename {
+struct PastRename {
     /// The number of its record.
     seq: u64,
     /// The former name.
@@ -18,27 +18,38 @@ pub(super) struct PastRename {
     to: Arc<str>,
 }
 
-impl RoomState {
-    /// Returns true if the state has anything of an agent with this name.
-    pub fn knows(&self, agent: &str) -> bool {
-        self.mailboxes.has(agent) || self.active.contains_key(agent)
-    }
+/// The renamings of agents, in the order of the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastRenames(Arc<Vec<PastRename>>);
 
+impl PastRenames {
     /// The present name of the agent that had this name when the record with this number was accepted.
     pub fn holder<'a>(&'a self, name: &'a Arc<str>, seq: u64) -> &'a Arc<str> {
-        let later = self.renames.partition_point(|rename| rename.seq <= seq);
+        let later = self.0.partition_point(|rename| rename.seq <= seq);
         let mut holder = name;
-        for rename in &self.renames[later..] {
+        for rename in &self.0[later..] {
             if rename.of == *holder {
                 holder = &rename.to;
             }
         }
         holder
     }
+}
+
+impl RoomState {
+    /// Returns true if the state has anything of an agent with this name.
+    pub fn knows(&self, agent: &str) -> bool {
+        self.mailboxes.has(agent) || self.active.contains_key(agent)
+    }
+
+    /// As [`PastRenames::holder`].
+    pub fn holder<'a>(&'a self, name: &'a Arc<str>, seq: u64) -> &'a Arc<str> {
+        self.renames.holder(name, seq)
+    }
 
     /// The names that agents had before their renamings.
     pub fn former_names(&self) -> BTreeSet<&str> {
-        self.renames.iter().map(|rename| &*rename.of).collect()
+        self.renames.0.iter().map(|rename| &*rename.of).collect()
     }
 
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
@@ -53,7 +64,7 @@ impl RoomState {
         self.disputes.rename(of, to);
         self.wakes.rename(of, record.seq);
         self.activity.rename(of, to);
-        self.renames.push(PastRename {
+        Arc::make_mut(&mut self.renames.0).push(PastRename {
             seq: record.seq,
             of: of.clone(),
             to: to.clone(),
