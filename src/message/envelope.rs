@@ -14,12 +14,13 @@ use std::sync::LazyLock;
 pub const CHARTER: &str = "charter";
 
 /// The kinds of the changes that are events.
-const CHANGE_KINDS: [&str; 17] = [
+const CHANGE_KINDS: [&str; 18] = [
     "approval.asked",
     "approval.decided",
     "approval.escalated",
     "approval.expired",
     "approval.pinned",
+    "approval.withdrawn",
     "charter.changed",
     "claim.accepted",
     "claim.declined",
