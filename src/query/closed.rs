@@ -4,8 +4,8 @@ use crate::disk::Dir;
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::{self, Relation, Relations, RoomState};
-use crate::message::status::CopyStatus;
-use std::sync::OnceLock;
+use crate::message::status::{CopyStatus, Receipt};
+use std::sync::{Arc, OnceLock};
 
 /// The messages of a room that were withdrawn or superseded.
 pub struct ClosedMessages {
@@ -31,7 +31,7 @@ impl ClosedMessages {
         self.relations.get_or_init(open).as_ref()
     }
 
-    /// Notes in a message how it was closed.
+    /// Notes in a message how its sender closed it.
     pub fn note(&self, past: &mut LoggedMessage) {
         if let Some(state) = &self.state {
             let recipients = past.recipients.iter();
@@ -40,50 +40,56 @@ impl ClosedMessages {
                     .mailboxes
                     .status(state.holder(agent, past.seq), past.seq)
             });
-            past.closed = self.closed(state, past.seq, statuses);
+            past.closed = self.closed(past.seq, &past.from, statuses);
         }
     }
 
-    /// How the message with this number was closed. Looks at all agents.
-    pub fn by_number(&self, seq: u64) -> Option<String> {
-        let state = self.state.as_ref()?;
-        self.closed(state, seq, state.mailboxes.statuses(seq))
+    /// How the sender of the message with this number closed it. Looks at all agents.
+    pub fn by_number(&self, seq: u64, from: &str) -> Option<String> {
+        self.closed(seq, from, self.state.as_ref()?.mailboxes.statuses(seq))
     }
 
     fn closed(
         &self,
-        state: &RoomState,
         seq: u64,
+        from: &str,
         mut statuses: impl Iterator<Item = CopyStatus>,
     ) -> Option<String> {
+        let (state, sender) = (self.state.as_ref()?, Arc::from(from));
         let status = statuses.find(|status| status.is_set_by_sender());
         // Its recipients can have closed their copies of an approval before.
         let status = status.or_else(|| {
             let is_withdrawn = state.approvals.is_withdrawn(seq);
             is_withdrawn.then_some(CopyStatus::Withdrawn)
         })?;
-        let by = match status {
-            CopyStatus::Superseded => self.replacement(seq),
-            _ => None,
+        let (status, by) = match self.receipts(seq) {
+            // A recipient can set such a status too, for its own copy only.
+            Some(receipts) => receipts
+                .into_iter()
+                .find(|(by, _)| by == state.holder(&sender, seq))
+                .map(|(_, receipt)| (receipt.status, receipt.by))?,
+            // Its author is unknown.
+            None => (status, None),
         };
         let by = by.map(|seq| format!(": replaced by #{seq}"));
         Some(format!("{}{}", status.as_str(), by.unwrap_or_default()))
     }
 
-    /// The record of the message that supersedes this one, if its ack names one.
-    fn replacement(&self, seq: u64) -> Option<u64> {
+    /// The receipts that may close the message with this number, each with its author. `None` if they cannot be read.
+    fn receipts(&self, seq: u64) -> Option<Vec<(Arc<str>, Receipt)>> {
+        let state = self.state.as_ref()?;
         let places = self.relations()?.places(&[Relation::Concerned(seq)])?;
         let mut records = RecordReader::of(&self.room);
+        let mut receipts = Vec::new();
         for place in places {
-            let Ok(Some(record)) = records.at(place) else {
-                continue;
-            };
-            let mut receipts = record.ack().iter();
-            if let Some(receipt) = receipts.find(|one| one.by.is_some() && one.seqs.contains(&seq))
-            {
-                return receipt.by;
-            }
+            let record = records.at(place).ok()??;
+            let by = state.holder(&record.sender().into(), record.seq).clone();
+            let closing = record
+                .ack()
+                .iter()
+                .filter(|one| one.status.is_set_by_sender() && one.seqs.contains(&seq));
+            receipts.extend(closing.map(|one| (by.clone(), one.clone())));
         }
-        None
+        Some(receipts)
     }
 }

@@ -169,3 +169,30 @@ fn a_conversation_names_the_replacement_of_superseded_mail() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_recipient_that_closes_its_own_copy_does_not_close_the_message() {
+    // P59
+    let (world, old) = room(|world, old, new| {
+        world.ok(&[
+            "ack",
+            old,
+            "--status",
+            "superseded",
+            "--by",
+            new,
+            "--as",
+            "bob",
+        ]);
+    });
+    assert!(!world.inbox("carol").is_empty());
+    for args in [
+        &["list", "--as", "carol"][..],
+        &["thread", &old, "--as", "carol"],
+        &["search", "deploy", "--as", "carol"],
+        &["context", "--as", "carol"],
+    ] {
+        let shown = world.ok(args);
+        assert!(!shown.contains("superseded"), "{args:?}: {shown}");
+    }
+}

@@ -196,7 +196,10 @@ fn show(line: &str, closed: &ClosedMessages, out: &mut CommandOutput) -> Result<
     }
     let said = channel::parse_line(line);
     let mut head = head(&said, out);
-    if let Some(closed) = said.seq().and_then(|seq| closed.by_number(seq)) {
+    if let Some(closed) = said
+        .seq()
+        .and_then(|seq| closed.by_number(seq, said.text("sender")))
+    {
         head += &format!(" ({closed})");
     }
     out.line(head)?;

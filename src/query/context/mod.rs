@@ -109,7 +109,7 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
         .iter_mut()
         .flat_map(|thread| &mut thread.messages)
     {
-        message.closed = closed.by_number(message.seq);
+        message.closed = closed.by_number(message.seq, &message.from);
     }
     let (claims, waiting) = owned(room, agent)?;
     let lanes = lanes(&registry, &charter, agent);
