@@ -156,11 +156,10 @@ impl State {
                 self.read(file).is_err()
                     || file.id().is_none_or(|id| used.insert((file.sender, id)))
             });
-            let fates: Vec<BTreeSet<Fate>> = batch.iter().map(|n| self.fates(*n)).collect();
-            for (n, fates) in batch.iter().zip(fates) {
-                (self.files[*n].fates, self.files[*n].open) = (fates, false);
+            for n in batch {
+                (self.files[n].fates, self.files[n].open) = (self.fates(n), false);
+                self.follow(n, true);
             }
-            batch.iter().for_each(|n| self.follow(*n, true));
             waiting = rest;
         }
     }

@@ -94,3 +94,48 @@ fn the_retired_follow_nothing() {
     world.ok("agent retire bob");
     assert_eq!(world.items("topic list"), json!([]));
 }
+
+#[test]
+fn a_subscription_counts_for_each_message_after_it_in_the_same_pass() {
+    // P591
+    let world = world();
+    world.ok("topic subscribe ports --as dave");
+    world.mail(
+        "alice",
+        "1.json",
+        json!({"type": "subscribe", "topic": "Ports"}),
+    );
+    world.mail(
+        "bob",
+        "1.json",
+        json!({"to": "#ports", "body": "8080 is taken"}),
+    );
+    world.mail(
+        "bob",
+        "2.json",
+        json!({"type": "subscribe", "topic": "ports"}),
+    );
+    world.mail(
+        "bob",
+        "3.json",
+        json!({"type": "unsubscribe", "topic": "ports"}),
+    );
+    world.mail(
+        "carol",
+        "1.json",
+        json!({"to": "#ports", "body": "8081 is free"}),
+    );
+    world.mail(
+        "dave",
+        "1.json",
+        json!({"type": "unsubscribe", "topic": "ports"}),
+    );
+    world.pass();
+    for (agent, wanted) in [
+        ("alice", &["8080 is taken", "8081 is free"][..]),
+        ("bob", &[]),
+        ("dave", &["8080 is taken", "8081 is free"]),
+    ] {
+        assert_eq!(world.bodies(agent), wanted, "{agent}");
+    }
+}

@@ -206,3 +206,71 @@ fn the_routers_own_mail_can_be_acknowledged_as_well() {
         "alice",
     ]);
 }
+
+#[test]
+fn an_ack_in_the_same_pass_as_its_message_has_the_same_effect_as_later() {
+    // P55, P591, P95, P366
+    let ack = |refs: &str, status: &str, by: &str| {
+        json!({"type": "ack", "refs": [refs], "status": status, "metadata": {"superseded_by": by}})
+            .to_string()
+    };
+    let message = r#"{"id": "v2-of-the-plan", "to": "bob", "body": "new"}"#;
+    for files in [
+        &[format!(
+            "{message}\n{}\n",
+            ack("v2-of-the-plan", "withdrawn", "")
+        )][..],
+        &[message.to_owned(), ack("v2-of", "withdrawn", "")],
+        &[message.to_owned(), ack("alice/v2-of", "withdrawn", "")],
+        &[
+            message.to_owned(),
+            ack("v1", "superseded", "v2-of-the-plan"),
+        ],
+        &[format!(
+            "{}\n\n{message}\n{}\n{}",
+            json!({"to": "bob", "body": "first"}),
+            ack("v1", "superseded", "v2"),
+            json!({"to": "bob", "body": "last"})
+        )],
+    ] {
+        let world = World::alice_and_bob();
+        world.route(
+            "alice",
+            "v1.json",
+            r#"{"id": "v1", "to": "bob", "body": "old"}"#,
+        );
+        for (n, file) in files.iter().enumerate() {
+            world.drop_file("alice", &format!("{n}.ndjson"), file);
+        }
+        world.pass();
+        assert!(world.names("rejected/alice").is_empty(), "{files:?}");
+        assert_eq!(world.names("inbox/bob/expired").len(), 1, "{files:?}");
+        assert!(world.names("outbox/alice").is_empty(), "{files:?}");
+        world.verify();
+    }
+}
+
+#[test]
+fn a_message_that_is_withdrawn_before_its_delivery_never_becomes_unread_mail() {
+    // P60
+    let world = World::alice_and_bob();
+    let inbox = world.room("inbox/bob");
+    files::remove_dir(&inbox);
+    files::write(&inbox, "in the way");
+    world.mail(
+        "alice",
+        "a.json",
+        json!({"id": "x", "to": "bob", "body": "delete the branch"}),
+    );
+    world.run("run --once");
+    world.mail(
+        "alice",
+        "b.json",
+        json!({"type": "ack", "refs": ["x"], "status": "withdrawn"}),
+    );
+    world.run("run --once");
+    files::remove_file(&inbox);
+    world.pass();
+    assert!(world.bodies("bob").is_empty());
+    assert_eq!(world.names("inbox/bob/expired").len(), 1);
+}

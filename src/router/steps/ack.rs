@@ -225,11 +225,16 @@ fn is_open_approval(state: &RoomState, seq: u64) -> bool {
     state.approvals.open().iter().any(|open| open.seq == seq)
 }
 
-/// The reference to the message that supersedes the messages of an ack.
+/// The reference to the message that supersedes the messages of an ack with this status.
 fn replacement(ack: &Message, status: CopyStatus) -> Option<&str> {
     if status != CopyStatus::Superseded {
         return None;
     }
+    superseded_by(ack)
+}
+
+/// The reference in the entry of an ack's `metadata`.
+pub(super) fn superseded_by(ack: &Message) -> Option<&str> {
     ack.fields().get("metadata")?.get(SUPERSEDED_BY)?.as_str()
 }
 

@@ -1,8 +1,9 @@
-//! Messages that answer or acknowledge a message of the same batch.
+//! Messages that answer or acknowledge a message of the same batch, or that follow a subscription in it.
 //!
-//! The state shows which messages are open, and it does not have the messages of the batch. The batch ends before such a
-//! message, so that its effect is the same in one pass as in two.
+//! The state and the registry do not have the changes of the batch. The batch ends before such a message, so that its effect
+//! is the same in one pass as in two.
 
+use super::ack;
 use super::batch_message::{BatchMessage, CheckedContent};
 use crate::log::state::RoomState;
 use crate::message::Message;
@@ -10,10 +11,10 @@ use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyReference
 use crate::message::record::MessageHead;
 use crate::message::reference::Reference;
 use crate::router::parts::{MailIntake, PostponedLines, RoomConfig};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Leaves the first file that depends on an earlier file of the batch, and all files after it, for the next batch.
+/// Leaves the first message that depends on an earlier one of the batch, and all messages after it, for the next batch.
 pub(super) fn leave_dependent(
     letters: &mut Vec<BatchMessage<CheckedContent>>,
     intake: &mut MailIntake,
@@ -26,7 +27,14 @@ pub(super) fn leave_dependent(
         return;
     }
     let mut late: Vec<PostponedLines> = Vec::new();
-    for letter in letters.split_off(start) {
+    let left = letters.split_off(start);
+    let last = letters.last_mut();
+    let begun = last.filter(|last| left.first().is_some_and(|next| last.claim == next.claim));
+    if let Some(source) = begun.and_then(|last| last.source.as_mut()) {
+        source.more = true;
+    }
+    let begun = letters.last().and_then(|last| last.claim.as_deref());
+    for letter in left {
         let Some(claim) = letter.claim else {
             continue;
         };
@@ -35,34 +43,36 @@ pub(super) fn leave_dependent(
         } else if !PostponedLines::add_line(&mut late, &claim, 0) {
             late.push(PostponedLines {
                 agent: letter.agent,
+                begun: begun == Some(claim.as_str()),
                 claim,
                 lines: 1,
                 copies: 0,
-                begun: false,
             });
         }
     }
     intake.leave(late, config.settings(), state);
 }
 
-/// The index of the first letter of the first file that depends on an earlier file.
+/// The index of the first letter that depends on an earlier one. Only a file with lines is divided.
 fn first_dependent(letters: &[BatchMessage<CheckedContent>]) -> Option<usize> {
-    let (mut ids, mut questions) = (HashSet::new(), Vec::new());
-    let mut start = 0;
-    // A file is added after its last line: its lines do not depend on each other here.
-    for file in letters.chunk_by(|one, next| one.claim == next.claim) {
-        let messages: Vec<&Message> = file.iter().filter_map(message).collect();
-        if messages
-            .iter()
-            .any(|message| is_ack_of(message, &ids) || is_answer_to(message, &questions))
+    let (mut ids, mut questions) = (BTreeSet::new(), Vec::new());
+    let (mut start, mut has_subscriptions) = (0, false);
+    for (n, letter) in letters.iter().enumerate() {
+        if letter.source.is_some() || n > 0 && letters[n - 1].claim != letter.claim {
+            start = n;
+        }
+        let Some(message) = message(letter) else {
+            continue;
+        };
+        if is_ack_of(message, &ids)
+            || is_answer_to(message, &questions)
+            || has_subscriptions && !is_subscription(message)
         {
             return Some(start);
         }
-        for message in messages {
-            ids.insert(message.id());
-            questions.extend(BatchQuestion::of(message));
-        }
-        start += file.len();
+        ids.insert(message.id());
+        questions.extend(BatchQuestion::of(message));
+        has_subscriptions |= is_subscription(message);
     }
     None
 }
@@ -72,13 +82,23 @@ fn message(letter: &BatchMessage<CheckedContent>) -> Option<&Message> {
     Some(message)
 }
 
-fn is_ack_of(message: &Message, ids: &HashSet<&str>) -> bool {
+fn is_subscription(message: &Message) -> bool {
+    matches!(message.kind(), "subscribe" | "unsubscribe")
+}
+
+/// Whether an ack names a message by its id or the beginning of it.
+fn is_ack_of(message: &Message, ids: &BTreeSet<&str>) -> bool {
+    let names = |id: &str| {
+        ids.range(id..)
+            .next()
+            .is_some_and(|next| next.starts_with(id))
+    };
     message.kind() == "ack"
-        && !ids.is_empty()
-        && message.references().any(|reference| {
-            let reference = Reference::parse(reference);
-            reference.is_some_and(|reference| reference.id().is_some_and(|id| ids.contains(id)))
-        })
+        && message
+            .references()
+            .chain(ack::superseded_by(message))
+            .filter_map(Reference::parse)
+            .any(|reference| reference.id().is_some_and(names))
 }
 
 fn is_answer_to(message: &Message, questions: &[BatchQuestion<'_>]) -> bool {

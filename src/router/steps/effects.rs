@@ -6,7 +6,7 @@ use super::deliver::DeliveredBatch;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
-use crate::log::state::{DeliveryDirectory, RenamedAgent, RoomState};
+use crate::log::state::{DeliveryDirectory, OpenRecord, RenamedAgent, RoomState};
 use crate::message::record::RouterAction;
 use crate::message::status::{CopyStatus, Receipt};
 use crate::room::inbox;
@@ -92,12 +92,21 @@ fn pass_on(
     seq: u64,
     renamed: &RenamedAgent,
 ) -> Result<()> {
-    let earlier = state
-        .open
-        .range(..seq)
-        .flat_map(|(_, open)| open.deliveries());
-    for copy in
-        earlier.filter(|copy| copy.place == DeliveryDirectory::Inbox && copy.agent == renamed.of)
+    refuse_staged(storage, state.open.range(..seq), |agent| {
+        *agent == renamed.of
+    })?;
+    let until = state.open.get(&seq).map_or(0, |open| open.at);
+    storage.pass_on(renamed, Stamp::from_micros(until))
+}
+
+/// Fails if a copy of these records is staged for an agent. It must be delivered before it can be moved.
+fn refuse_staged<'a>(
+    storage: &RouterStorage,
+    records: impl Iterator<Item = (&'a u64, &'a OpenRecord)>,
+    is_for: impl Fn(&Arc<str>) -> bool,
+) -> Result<()> {
+    let copies = records.flat_map(|(_, open)| open.deliveries());
+    for copy in copies.filter(|copy| copy.place == DeliveryDirectory::Inbox && is_for(&copy.agent))
     {
         if storage.is_staged(&copy)? {
             return Err(Error::busy(
@@ -106,8 +115,7 @@ fn pass_on(
             ));
         }
     }
-    let until = state.open.get(&seq).map_or(0, |open| open.at);
-    storage.pass_on(renamed, Stamp::from_micros(until))
+    Ok(())
 }
 
 /// Moves withdrawn, superseded and seen messages out of inboxes with unread copies.
@@ -130,13 +138,16 @@ fn take_out(
             .unread(agent)
             .filter(|(_, seq)| seqs.contains(seq))
         {
-            if let Some(name) = inbox::find(config.dir(), agent, at)? {
-                match status {
-                    CopyStatus::Seen => storage.mark_seen(agent, &name)?,
-                    _ => storage.expire(agent, &name)?,
-                }
-                receipts.classify(config.dir(), state, agent, seq, &name);
+            let Some(name) = inbox::find(config.dir(), agent, at)? else {
+                let is_its = |holder: &Arc<str>| state.holder(holder, seq) == agent;
+                refuse_staged(storage, state.open.range(seq..=seq), is_its)?;
+                continue;
+            };
+            match status {
+                CopyStatus::Seen => storage.mark_seen(agent, &name)?,
+                _ => storage.expire(agent, &name)?,
             }
+            receipts.classify(config.dir(), state, agent, seq, &name);
         }
     }
     Ok(())
