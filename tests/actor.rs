@@ -239,7 +239,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 21] = [
+const ACTIONS: [(&[&str], &str); 24] = [
     (
         &["decide", "d", "yes", "--as", "human"],
         "only a person can",
@@ -312,6 +312,18 @@ const ACTIONS: [(&[&str], &str); 21] = [
     (
         &["agent", "set", "bob", "--wake", "[\"true\"]"],
         "only a person can set a program that wakes an agent",
+    ),
+    (
+        &["agent", "set", "human", "--name", "Boss"],
+        "only a person can change the entry of the human",
+    ),
+    (
+        &["agent", "add", "dave", "--capability", "steward"],
+        "only a person can make an agent a steward",
+    ),
+    (
+        &["agent", "set", "bob", "--capability", "x,steward"],
+        "only a person can make an agent a steward",
     ),
     (&["charter", "init"], "only a person can write the charter"),
     (

@@ -7,7 +7,7 @@ use crate::commands::follow;
 use crate::commands::post::{self, SendResult};
 use crate::commands::send::{OutboxMessage, WRITTEN};
 pub(super) use crate::disk::machine::here;
-use crate::query::identity::{self, AgentIdentity, mailbox};
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::{self, Room};
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -55,8 +55,7 @@ impl IdentityArgs {
 
     /// The id of the agent that owns the mailbox.
     pub(super) fn mailbox(&self, cx: &CommandContext, room: &Room) -> Result<String> {
-        let who = self.who(cx)?;
-        mailbox(room, &room.registry()?, &who.name, Some(who.source))
+        self.who(cx)?.mailbox(room, &room.registry()?)
     }
 
     /// The id of the agent that looks. Without an identity the caller sees everything, as the human does.
@@ -66,7 +65,7 @@ impl IdentityArgs {
             Err(_) if self.agent.is_none() => return Ok(None),
             Err(e) => return Err(e),
         };
-        mailbox(room, &room.registry()?, &who.name, Some(who.source)).map(Some)
+        who.mailbox(room, &room.registry()?).map(Some)
     }
 }
 

@@ -5,7 +5,9 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::text::quoted;
 use crate::disk::{Barrier, Durability, layout};
 use crate::log::state::{self, OpenQuestion};
-use crate::room::registry::{Agent, AgentStatus, Registry, WakeSettings};
+use crate::message::id;
+use crate::room::actor::require_person;
+use crate::room::registry::{Agent, AgentStatus, Registry, STEWARD, WakeSettings};
 use crate::room::{Room, inbox};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -91,11 +93,30 @@ pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agen
         return Err(Error::Rejected(taken));
     }
     let registry = registry.add_all(added.clone()).map_err(Error::Rejected)?;
+    for id in ids {
+        refuse_rights(id, fields)?;
+    }
     trust::agree_to_set(room, fields.wake.as_ref().and_then(FieldChange::value))?;
     save(room, &registry)?;
     make_boxes(room, ids, new_uid(fields), Durability::Power)?;
     room.give_to_owners(&registry)?;
     Ok(added)
+}
+
+/// Only a person changes the entry of the human, or makes an agent a steward.
+fn refuse_rights(id: &str, fields: &AgentFields) -> Result<()> {
+    if id == id::HUMAN {
+        require_person("change the entry of the human")?;
+    }
+    if fields
+        .capabilities
+        .iter()
+        .flatten()
+        .any(|name| name == STEWARD)
+    {
+        require_person("make an agent a steward")?;
+    }
+    Ok(())
 }
 
 /// The problem of an id that an agent has already.
@@ -174,6 +195,7 @@ pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
             ));
         }
         let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
+        refuse_rights(id, fields)?;
         trust::agree_to_set(room, fields.wake.as_ref().and_then(FieldChange::value))?;
         match fields.status {
             Some(AgentStatus::Retired) => changed.retire(id).map_err(Error::Rejected),

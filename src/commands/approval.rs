@@ -15,7 +15,7 @@ use crate::message::record::Record;
 use crate::message::status::CopyStatus;
 use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
-use crate::query::identity::{self, AgentIdentity};
+use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::actor::{DECIDE, require_person};
 use crate::room::signature::{self, DecisionKey, SignedText};
@@ -220,7 +220,7 @@ struct DecisionSigner {
 impl DecisionSigner {
     /// Checks that a person decides, and pins the key if the room has no pinned key.
     fn new(room: &Room, who: &AgentIdentity, approval: &str) -> Result<DecisionSigner> {
-        if who.name != id::HUMAN {
+        if !who.in_registry(&room.registry()?)?.is_human() {
             return Err(Error::usage(
                 format!("a decision on {approval} needs the signature of the person"),
                 "run `mailbag decide` as the human in a terminal",
@@ -331,10 +331,7 @@ pub fn pinned_keys(room: &Room) -> Result<DecisionKeys> {
 /// Pins this user's own key as the human's, in place of another one if there is one. Agents are notified of a replacement.
 pub fn pin_own_key(room: &Room) -> Result<()> {
     require_person("pin the decision key")?;
-    let who = AgentIdentity {
-        name: id::HUMAN.to_owned(),
-        source: identity::THE_TERMINAL,
-    };
+    let who = AgentIdentity::person();
     pin(room, &who, &DecisionKey::make()?, &signing_place(room)?)
 }
 

@@ -79,12 +79,5 @@ pub fn record(
         raw_metadata: metadata,
         ..MessageDraft::default()
     };
-    send::send(
-        room,
-        &AgentIdentity {
-            name: agent.to_owned(),
-            source: "the commit",
-        },
-        draft,
-    )
+    send::send(room, &AgentIdentity::verified(agent, "the commit"), draft)
 }

@@ -97,14 +97,7 @@ pub fn demo(directory: &Path) -> Result<DemoResult> {
             body: Some(body.into()),
             ..MessageDraft::default()
         };
-        send::send(
-            &room,
-            &AgentIdentity {
-                name: from.into(),
-                source: "the demo",
-            },
-            draft,
-        )?;
+        send::send(&room, &AgentIdentity::verified(from, "the demo"), draft)?;
         steps.push(DemoStep {
             explanation,
             command: format!("mailbag send '{to}' '{body}' --as {from}"),

@@ -48,6 +48,7 @@ pub fn join(
     };
     let (agent, registered) = match (identity::registered(&registry, name, None), role) {
         (Ok(agent), role) => {
+            sessions::refuse_human(&agent.id)?;
             refuse_other_role(&agent.id, agent.role.as_deref(), role)?;
             (agent.id.to_string(), false)
         }
@@ -164,15 +165,7 @@ fn notify_loser(room: &Room, loser: &SessionLease, winner: &SessionLease) -> Res
         priority,
         ..MessageDraft::default()
     };
-    send::send(
-        room,
-        &AgentIdentity {
-            name: id::HUMAN.to_owned(),
-            source: identity::THE_TERMINAL,
-        },
-        draft,
-    )
-    .map(drop)
+    send::send(room, &AgentIdentity::person(), draft).map(drop)
 }
 
 fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Result<()> {

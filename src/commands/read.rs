@@ -197,10 +197,7 @@ fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
         .filter_map(|at| state.mailboxes.unread_at(agent, at))
         .map(|seq| format!("#{seq}"))
         .collect();
-    let who = AgentIdentity {
-        name: agent.to_owned(),
-        source: "the inbox",
-    };
+    let who = AgentIdentity::verified(agent, "the inbox");
     for raw_refs in refs.chunks(SEEN_REFS).map(<[String]>::to_vec) {
         let status = Some(CopyStatus::Seen.as_str().to_owned());
         send::send(

@@ -530,7 +530,7 @@ fn remove(dir: &Dir, path: &Path) -> Result<()> {
 fn check_owners(room: &Room, all: &[ListedRejection]) -> Result<()> {
     let who = identity::who(None, || Ok(room.clone())).ok();
     let registry = room.registry()?;
-    let own = who.as_ref().and_then(|who| registry.find(&who.name));
+    let own = who.as_ref().and_then(|who| who.in_registry(&registry).ok());
     match all
         .iter()
         .find(|one| own.is_none_or(|own| *own.id != *sender_now(&registry, one)))

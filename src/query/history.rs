@@ -172,7 +172,7 @@ fn who(room: &Room, registry: &Registry, name: &str) -> Result<String> {
     if name == id::MAILBAG {
         return Ok(name.to_owned());
     }
-    mailbox(room, registry, name, None)
+    mailbox(room, registry, name)
 }
 
 /// Rejects a type that no message can have.

@@ -19,16 +19,51 @@ pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
 pub struct AgentIdentity {
     /// An agent's id or display name, not resolved yet.
     pub name: String,
-    /// `--as`, a variable, `the session`, or `the terminal`.
-    pub source: &'static str,
+    /// Its source.
+    pub source: IdentitySource,
+}
+
+/// The source of an agent's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdentitySource {
+    /// The caller gave it: `--as`, a variable, or `the session`. Such a name is the human only for a person.
+    Claimed(&'static str),
+    /// mailbag determined it, such as `the terminal`.
+    Verified(&'static str),
+}
+
+impl IdentitySource {
+    /// Its name in messages to the caller.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IdentitySource::Claimed(word) | IdentitySource::Verified(word) => word,
+        }
+    }
 }
 
 impl AgentIdentity {
+    /// An agent by a name that mailbag determined.
+    pub fn verified(name: impl Into<String>, source: &'static str) -> AgentIdentity {
+        AgentIdentity {
+            name: name.into(),
+            source: IdentitySource::Verified(source),
+        }
+    }
+
+    /// The human, after a check that a person runs this process.
+    pub fn person() -> AgentIdentity {
+        AgentIdentity::verified(id::HUMAN, THE_TERMINAL)
+    }
+
     /// The agent that a session is.
     pub fn of_session(name: String) -> AgentIdentity {
+        AgentIdentity::claimed(name, THE_SESSION)
+    }
+
+    fn claimed(name: String, source: &'static str) -> AgentIdentity {
         AgentIdentity {
             name,
-            source: THE_SESSION,
+            source: IdentitySource::Claimed(source),
         }
     }
 }
@@ -37,7 +72,7 @@ impl AgentIdentity {
 pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<AgentIdentity> {
     let who = caller(asked, room)?;
     if who.name.eq_ignore_ascii_case(id::HUMAN) {
-        actor::reject_agent("act as human")?;
+        who.reject_agent()?;
     }
     Ok(who)
 }
@@ -95,12 +130,7 @@ pub const THE_SESSION: &str = "the session";
 
 fn by_actor() -> Result<AgentIdentity> {
     let evidence = match Actor::of_this_process() {
-        Actor::Person => {
-            return Ok(AgentIdentity {
-                name: id::HUMAN.to_owned(),
-                source: THE_TERMINAL,
-            });
-        }
+        Actor::Person => return Ok(AgentIdentity::person()),
         Actor::Agent(evidence) | Actor::Unknown(evidence) => evidence,
     };
     Err(Error::usage(
@@ -125,26 +155,37 @@ pub fn named(asked: Option<&str>) -> Option<AgentIdentity> {
 }
 
 fn as_asked(name: &str) -> AgentIdentity {
-    AgentIdentity {
-        name: name.to_owned(),
-        source: "--as",
-    }
+    AgentIdentity::claimed(name.to_owned(), "--as")
 }
 
 fn in_environment() -> Option<AgentIdentity> {
     let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
-    VARIABLES.into_iter().find_map(|variable| {
-        Some(AgentIdentity {
-            name: set(variable)?,
-            source: variable,
-        })
-    })
+    VARIABLES
+        .into_iter()
+        .find_map(|variable| Some(AgentIdentity::claimed(set(variable)?, variable)))
 }
 
 impl AgentIdentity {
-    /// The agent of that name in this registry.
+    /// The agent of that name in this registry. The human may also have a display name, and only a person acts under it.
     pub fn in_registry<'r>(&self, registry: &'r Registry) -> Result<&'r Agent> {
-        registered(registry, &self.name, Some(self.source))
+        let agent = registered(registry, &self.name, Some(self.source.as_str()))?;
+        if agent.is_human() {
+            self.reject_agent()?;
+        }
+        Ok(agent)
+    }
+
+    /// The id of the owner of a mailbox: this agent, or a removed agent that still has an inbox.
+    pub fn mailbox(&self, room: &Room, registry: &Registry) -> Result<String> {
+        or_removed(self.in_registry(registry), room, &self.name)
+    }
+
+    /// Fails if an agent gave this name of the human.
+    fn reject_agent(&self) -> Result<()> {
+        match self.source {
+            IdentitySource::Claimed(_) => actor::reject_agent("act as human"),
+            IdentitySource::Verified(_) => Ok(()),
+        }
     }
 }
 
@@ -171,15 +212,16 @@ pub fn registered<'r>(
 }
 
 /// The id of a mailbox owner: a registered agent, or a removed agent that still has an inbox.
-pub fn mailbox(
-    room: &Room,
-    registry: &Registry,
-    name: &str,
-    source: Option<&str>,
-) -> Result<String> {
-    match registered(registry, name, source) {
+pub fn mailbox(room: &Room, registry: &Registry, name: &str) -> Result<String> {
+    or_removed(registered(registry, name, None), room, name)
+}
+
+fn or_removed(found: Result<&Agent>, room: &Room, name: &str) -> Result<String> {
+    match found {
         Ok(agent) => Ok(agent.id.to_string()),
-        Err(_) if id::is_name(name) && room.dir.stat(layout::inbox(name))?.is_some() => {
+        Err(Error::NotFound { .. })
+            if id::is_name(name) && room.dir.stat(layout::inbox(name))?.is_some() =>
+        {
             Ok(name.to_owned())
         }
         Err(e) => Err(e),

@@ -84,10 +84,7 @@ impl WebApp {
 
     /// The person. The page acts in its name.
     pub(super) fn who(&self) -> AgentIdentity {
-        AgentIdentity {
-            name: id::HUMAN.to_owned(),
-            source: "the page",
-        }
+        AgentIdentity::verified(id::HUMAN, "the page")
     }
 
     /// The items that need the person, without the texts of approvals.

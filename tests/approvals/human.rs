@@ -134,6 +134,66 @@ fn a_session_of_a_client_cannot_act_as_the_human() {
 }
 
 #[test]
+fn an_agent_cannot_act_under_any_name_of_the_human() {
+    // P135
+    let world = World::with("alice");
+    world.ok("agent set human --name Anna");
+    world.write("sessions/human.json", lease_of_the_human());
+    let before = world.names("outbox/human");
+    for (args, name) in [
+        ("send alice hi --as Anna", ""),
+        ("send alice hi --as @anna", ""),
+        ("inbox --as Anna", ""),
+        ("take --as anna", ""),
+        ("claim src --as Anna", ""),
+        ("send alice hi", "Anna"),
+        ("inbox", "Anna"),
+        ("send alice hi", ""),
+        ("inbox", ""),
+    ] {
+        let ran = world.run_with(args, |command| {
+            command.env("CLAUDE_CODE_SESSION_ID", "s1");
+            if !name.is_empty() {
+                command.env("MAILBAG_AGENT", name);
+            }
+        });
+        assert_contains!(ran.fails(2), "only a person can act as human"; "{args} {name}");
+    }
+    assert_eq!(
+        (before, world.names("inbox/alice")),
+        (Vec::new(), Vec::new())
+    );
+}
+
+/// A session file that a program has written by itself.
+fn lease_of_the_human() -> String {
+    let now = "2026-01-01T00:00:00Z";
+    json!({"agent": "human", "client": "claude", "session": "s1", "since": now, "last": now, "joined": true})
+        .to_string()
+}
+
+#[test]
+fn no_session_becomes_the_human() {
+    // P135
+    let world = World::with("alice");
+    world.ok("agent set human --name Anna");
+    let error = "no session acts as the person";
+    for name in ["human", "Human", "anna"] {
+        for args in [
+            &["join", name][..],
+            &["join", name, "--take-over"],
+            &["join", name, "--session", "s9"],
+            &["exec", "--id", name, "--", "true"],
+            &["install", "claude", "--agent", name],
+        ] {
+            let ran = world.run_env(args, "CLAUDE_CODE_SESSION_ID", "s1");
+            assert_contains!(ran.fails(2), error; "{args:?}");
+        }
+    }
+    assert!(world.names("sessions").is_empty());
+}
+
+#[test]
 fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_to_pin() {
     // P134, P249
     let world = asked();

@@ -125,7 +125,7 @@ fn another_role_a_person_and_a_bad_name_are_refused() {
         refused(2, &["--id", "bob", "--role", "writer"]),
         "without a role"
     );
-    assert_contains!(refused(2, &["--id", "human"]), "the human");
+    assert_contains!(refused(2, &["--id", "human"]), "human is the person");
     refused(65, &["--id", "a/b"]);
     refused(65, &["--id", "all"]);
     assert_contains!(refused(2, &["--id", "alice", "--timeout", "1s"]), "--after");

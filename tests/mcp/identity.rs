@@ -67,6 +67,49 @@ fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names(
 }
 
 #[test]
+fn a_server_that_is_set_up_as_the_human_does_nothing_as_the_person() {
+    // P135
+    let world = World::with("alice");
+    world.ok("agent set human --name Anna");
+    for name in ["human", "Human", "anna"] {
+        for variables in [
+            &[("MAILBAG_AGENT", name)][..],
+            &[("MAILBAG_AGENT", name), ("CODEX_SESSION_ID", "c1")],
+        ] {
+            let client = Client::with(&world, &[], variables);
+            for (tool, args) in [
+                ("fetch_inbox", json!({})),
+                ("send_message", json!({"to": "alice", "body": "hi"})),
+                ("claim_work", json!({"action": "claim", "claims": ["a.rs"]})),
+            ] {
+                assert_contains!(client.fails(tool, args), "person"; "{name} {tool}");
+            }
+        }
+    }
+    assert!(world.inbox("alice").is_empty());
+}
+
+#[test]
+fn the_id_of_another_live_session_takes_no_agent_over() {
+    // P82
+    let world = World::with("alice");
+    let first = Client::session(&world, "s1");
+    first.text("register_agent", json!({"name": "alice"}));
+    let mut lease = world.read("sessions/alice.json");
+    lease.as_object_mut().expect("an object").remove("process");
+    world.write("sessions/alice.json", lease.to_string());
+    let second = Client::with(&world, &[], &[("CODEX_SESSION_ID", "c1")]);
+    assert_contains!(
+        second.fails("register_agent", json!({"name": "alice", "session": "s1"})),
+        "alice is held by claude session s1",
+        "a person can give this session the agent"
+    );
+    let command = world.run_env("join alice --session s1", "CODEX_SESSION_ID", "c1");
+    assert_contains!(command.fails(75), "alice is held by claude session s1");
+    assert_contains!(first.text("fetch_inbox", json!({})), "no unread messages");
+}
+
+#[test]
 fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     // P191
     let world = World::with("alice");

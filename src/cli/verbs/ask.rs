@@ -15,7 +15,7 @@ use crate::commands::post::lines_about;
 use crate::commands::read as reading;
 use crate::commands::send::MessageDraft;
 use crate::commands::wait::{InboxWaiter, WaitResult, deadline};
-use crate::query::identity::{AgentIdentity, mailbox};
+use crate::query::identity::AgentIdentity;
 use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::room::Room;
 use schemars::JsonSchema;
@@ -131,7 +131,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         return approve(args, &who, &room, cx);
     }
     let (timeout, all) = (args.timeout.unwrap_or(ANSWER), args.all);
-    let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source))
+    let asker = who
+        .mailbox(&room, &room.registry()?)
         .unwrap_or_else(|_| who.name.clone());
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;

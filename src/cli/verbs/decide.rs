@@ -47,11 +47,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let who = args.identity.who(cx)?;
-    if args.approval.is_some() && who.name.eq_ignore_ascii_case(id::HUMAN) {
-        require_person(DECIDE)?;
-    }
     // The approval may not be in the log yet.
     let room = cx.fresh_room(Freshness::Messages)?;
+    let agent = who.mailbox(&room, &room.registry()?)?;
+    if args.approval.is_some() && agent == id::HUMAN {
+        require_person(DECIDE)?;
+    }
     let Args {
         approval,
         option,

@@ -7,7 +7,7 @@ use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN, RED, YELLOW};
 use crate::disk::SyncOrder;
 use crate::doctor::{self, DoctorRequest, Finding, Severity};
-use crate::query::identity;
+use crate::query::identity::{self, IdentitySource};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
     let _ = cx.fresh_room(Freshness::AsIs);
     let who = identity::who(args.identity.given(), || cx.room()).ok();
-    let who = who.filter(|who| who.source != identity::THE_TERMINAL);
+    let who = who.filter(|who| matches!(who.source, IdentitySource::Claimed(_)));
     let agent = who.as_ref().map(|who| who.name.as_str());
     let asked = DoctorRequest {
         room: asked.as_deref(),

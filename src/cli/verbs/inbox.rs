@@ -5,7 +5,6 @@ use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::newest::{self, NewestArgs};
 use crate::cli::show::{row, table};
-use crate::query::identity::mailbox;
 use crate::query::inbox::{self, InboxMessage};
 use crate::query::time;
 use crate::query::view::{InvalidFile, MessageView};
@@ -49,12 +48,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let since = args.since.as_deref().map(time::past).transpose()?;
     let room = cx.fresh_room(Freshness::Complete)?;
     let registry = room.registry()?;
-    let agent = mailbox(
-        &room,
-        &registry,
-        &who.name,
-        given.is_none().then_some(who.source),
-    )?;
+    let agent = who.mailbox(&room, &registry)?;
     let limit = args.newest.limit(&cx.out).unwrap_or(usize::MAX);
     let (mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
     let none = match since {

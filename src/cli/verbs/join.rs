@@ -7,7 +7,7 @@ use crate::cli::context::CommandContext;
 use crate::cli::show::output::CommandOutput;
 use crate::commands::join::{self, JoinResult};
 use crate::query::identity;
-use crate::room::sessions::{CallingSession, Takeover, session_variables};
+use crate::room::sessions::{self, CallingSession, Takeover, session_variables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,16 +49,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
+    let room = cx.room()?;
     let caller = match (args.session, CallingSession::from_environment()) {
-        (Some(id), there) => {
-            let known = there
-                .filter(|there| there.session.as_deref() == Some(&id))
-                .map(|there| there.client);
+        (Some(id), own) => {
+            let known = own
+                .as_ref()
+                .filter(|own| own.session.as_deref() == Some(&id))
+                .map(|own| own.client.clone());
             let client = args.client.or(known).unwrap_or_else(|| "client".into());
             // The hook of that session adds its process. The parent of this command may not be the client.
             CallingSession {
                 process: None,
-                ..CallingSession::here(&client, Some(id))?
+                ..sessions::of_given_id(&room, own.as_ref(), &client, id)?
             }
         }
         (None, Some(caller)) => caller,
@@ -69,7 +71,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     } else {
         Takeover::Free
     };
-    let (room, role) = (cx.room()?, args.role.as_deref());
+    let role = args.role.as_deref();
     let joined = match &args.name {
         Some(name) => join::join(&room, name, role, &caller, claim)?,
         None => join::join_any(&room, role, &caller)?,
@@ -82,7 +84,8 @@ fn show(joined: &JoinResult, out: &mut CommandOutput) -> Result<()> {
         let name = sanitize::line(&who.name);
         out.note(&format!(
             "{} names {name}, but commands, hooks and tools of this session act as {}",
-            who.source, joined.agent
+            who.source.as_str(),
+            joined.agent
         ));
     }
     let new = if joined.registered {

@@ -63,10 +63,7 @@ impl ExecSession {
             agent::add(room, std::slice::from_ref(&request.id), &fields)?;
         }
         let id = known.map_or(request.id.clone(), |agent| agent.id.to_string());
-        let who = AgentIdentity {
-            name: id.clone(),
-            source: "--id",
-        };
+        let who = AgentIdentity::verified(id.clone(), "--id");
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
         let lease = sessions::bind(room, &id, &caller, Takeover::Free, "exec")?;
@@ -346,12 +343,7 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
 
 fn refuse_unfit(agent: &Agent, request: &ExecRequest) -> Result<()> {
     let id = &agent.id;
-    if &**id == id::HUMAN {
-        return Err(Error::usage(
-            "the human cannot be a command",
-            "pass the id of an agent",
-        ));
-    }
+    sessions::refuse_human(id)?;
     match (&request.role, &agent.role) {
         (Some(asked), Some(has)) if asked != has => Err(Error::usage(
             format!(

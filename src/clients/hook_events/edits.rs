@@ -173,10 +173,7 @@ fn tell(room: &Room, agent: &str, other: &str, file: &str, body: &str) {
         body: Some(body.to_owned()),
         ..MessageDraft::default()
     };
-    let who = AgentIdentity {
-        name: agent.to_owned(),
-        source: "the edit",
-    };
+    let who = AgentIdentity::verified(agent, "the edit");
     if let Err(e) = send::send(room, &who, draft).and_then(|_| deliver(room)) {
         tracing::debug!("{e}");
     }

@@ -49,6 +49,7 @@ use crate::base::limits;
 use crate::disk::{Dir, UserFile, layout};
 use crate::query::identity;
 use crate::room::actor::require_person;
+use crate::room::sessions;
 use crate::room::signature::DecisionKey;
 use crate::room::{self, Room};
 use clients::{FileFormat, HookConfiguration, InstallPart, TargetFile};
@@ -415,5 +416,7 @@ fn refused(file: &UserFile, wrong: EditError) -> Error {
 fn registered(asked: &InstallRequest<'_>, name: &str) -> Result<String> {
     let room = Room::open(&room::find(asked.room, asked.from)?)?;
     let registry = room.registry()?;
-    identity::registered(&registry, name, Some("--agent")).map(|agent| agent.id.to_string())
+    let agent = identity::registered(&registry, name, Some("--agent"))?;
+    sessions::refuse_human(&agent.id)?;
+    Ok(agent.id.to_string())
 }

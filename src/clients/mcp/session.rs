@@ -4,7 +4,6 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::commands::join::{self, JoinResult};
 use crate::commands::name;
-use crate::message::id;
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::sessions::{
     self, CallingSession, SessionHold, SessionIdentity, SessionLease, Takeover,
@@ -138,6 +137,7 @@ impl McpSession {
             }
             e => e,
         })?;
+        sessions::refuse_human(&agent.id)?;
         state.follow(sessions::of(room, &agent.id)?.as_ref());
         if !state.caller.is_known() {
             // A session that cannot be identified has no lease. The environment alone names the agent.
@@ -149,7 +149,7 @@ impl McpSession {
         match sessions::bind(room, &agent.id, &state.caller, Takeover::Free, tool) {
             Err(e @ Error::Busy { .. }) => {
                 // The server was installed for one session, and this is a second one.
-                let is_installed = who.source != identity::THE_SESSION;
+                let is_installed = who.source.as_str() != identity::THE_SESSION;
                 let given = if is_installed {
                     state.given(room)?
                 } else {
@@ -195,16 +195,11 @@ impl McpSession {
         role: Option<&str>,
         session: Option<String>,
     ) -> Result<JoinResult> {
-        if name.eq_ignore_ascii_case(id::HUMAN) {
-            return Err(Error::usage(
-                "human is the person, and no agent acts as the person",
-                "choose another name",
-            ));
-        }
         let mut state = self.state();
         let caller = match session {
             Some(id) if state.caller.session.as_ref() != Some(&id) => {
-                CallingSession::here(&state.caller.client, Some(id))?
+                let own = &state.caller;
+                sessions::of_given_id(room, Some(own), &own.client, id)?
             }
             _ => state.caller.clone(),
         };

@@ -8,9 +8,9 @@ use crate::commands::follow::{self, TrackedMessage};
 use crate::commands::send::{self, MessageDraft};
 use crate::disk::layout;
 use crate::log::state::{self, LinkState};
+use crate::message::LINK;
 use crate::message::record::Record;
-use crate::message::{LINK, id};
-use crate::query::identity::{self, AgentIdentity};
+use crate::query::identity::AgentIdentity;
 use crate::query::links;
 use crate::room::Room;
 use crate::room::links::LinkEndState;
@@ -163,10 +163,7 @@ fn waiting(room: &Room, tag: &str) -> Result<usize> {
 
 /// Writes a message about a link. Only a person may.
 pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<TrackedMessage> {
-    let who = AgentIdentity {
-        name: id::HUMAN.to_owned(),
-        source: identity::THE_TERMINAL,
-    };
+    let who = AgentIdentity::person();
     let fields = Map::from_iter([("link".to_owned(), Value::from(tag))]);
     let draft = MessageDraft {
         kind: Some(LINK.into()),

@@ -71,6 +71,9 @@ pub struct Agent {
     pub rest: Map<String, Value>,
 }
 
+/// The capability to release the claims of other agents.
+pub const STEWARD: &str = "steward";
+
 /// The status of an agent. Only [`AgentStatus::Retired`] has an effect on delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AgentStatus {
@@ -375,6 +378,11 @@ impl Agent {
     /// Was it registered for a session that has ended? Mail to its name reaches it, and mail to groups does not.
     pub fn is_left(&self) -> bool {
         self.session.is_some() && self.status == AgentStatus::Offline
+    }
+
+    /// Returns true if it may release the claims of other agents.
+    pub fn is_steward(&self) -> bool {
+        self.capabilities.iter().any(|name| name == STEWARD)
     }
 
     /// Returns true for the human.

@@ -144,6 +144,14 @@ impl RegistryReader {
                     .fix("remove its status"),
             );
         }
+        // A supervisor can decide in the place of its agent.
+        if agent.is_human() && agent.supervisor.is_some() {
+            self.problems.push(
+                Problem::new("reserved_name", "the human has no supervisor")
+                    .at(format!("{place}/supervisor"))
+                    .fix("remove its supervisor"),
+            );
+        }
         agent
     }
 

@@ -30,6 +30,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 pub use crate::disk::machine::Process;
 use crate::disk::{Dir, LockFile, layout, machine};
+use crate::message::id;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -296,6 +297,40 @@ fn read(dir: &Dir, agent: &str) -> Option<SessionLease> {
         .filter(|lease| lease.agent == agent)
 }
 
+/// The session of a client with an id that the caller gives. Fails if the id is that of another live session.
+pub fn of_given_id(
+    room: &Room,
+    own: Option<&CallingSession>,
+    client: &str,
+    id: String,
+) -> Result<CallingSession> {
+    let given = CallingSession::here(client, Some(id))?;
+    let (Some(own), Some(lease)) = (own, agent_of(room, &given)?) else {
+        return Ok(given);
+    };
+    let is_comparable = own.session.is_some() || own.process.is_some() && lease.process.is_some();
+    let is_same_process = own.process.is_some() && own.process == lease.process;
+    if is_comparable
+        && !lease.is_of(own)
+        && !is_same_process
+        && lease.is_live(&room.dir, room.settings()?.session_lease)
+    {
+        return Err(taken(&lease));
+    }
+    Ok(given)
+}
+
+/// Fails for the human: no session acts as the person, even if a person starts it.
+pub fn refuse_human(agent: &str) -> Result<()> {
+    if agent == id::HUMAN {
+        return Err(Error::usage(
+            "human is the person, and no session acts as the person",
+            "choose another name",
+        ));
+    }
+    Ok(())
+}
+
 /// Binds an agent to a session, or renews the lease, for a call named `event`. If another live session holds the agent,
 /// the error names it. The session gives up any other agent.
 pub fn bind(
@@ -305,6 +340,7 @@ pub fn bind(
     claim: Takeover,
     event: &str,
 ) -> Result<SessionLease> {
+    refuse_human(agent)?;
     if !caller.is_known() {
         return Err(Error::usage(
             "this session cannot be distinguished from another one",
@@ -467,8 +503,8 @@ fn taken(lease: &SessionLease) -> Error {
             lease.last
         ),
         format!(
-            "end that session, use another name, or take the agent over with `mailbag join {agent} --take-over` and \
-             this session's id"
+            "end that session or use another name; a person can give this session the agent with `mailbag join {agent} \
+             --take-over --session ID`"
         ),
     )
 }

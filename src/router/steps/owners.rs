@@ -19,6 +19,7 @@ use crate::message::{Message, id, object};
 use crate::room::leases::{
     self, ActivitySigns, ClaimReview, LapseReason, LapseWarning, LapsedClaims,
 };
+use crate::room::registry::Agent;
 use crate::room::resolve::RecipientRule;
 use crate::room::sessions::SessionCalls;
 use crate::router::parts::{NoticeText, RoomConfig};
@@ -30,9 +31,6 @@ use std::time::Duration;
 
 /// The default lease of a claim.
 const CLAIM_LEASE: Duration = Duration::from_secs(4 * 3600);
-
-/// The capability to release other agents' claims.
-const STEWARD: &str = "steward";
 
 /// The claims of the room, with the changes of the present batch.
 pub(super) struct BatchClaims<'a> {
@@ -270,14 +268,12 @@ impl<'a> BatchClaims<'a> {
             let problem = Problem::new("unknown_agent", format!("unknown agent {word:?}"));
             return Err(vec![problem.at("/of").fix(registry.did_you_mean(word))]);
         };
-        let is_steward = registry
-            .agent(agent)
-            .is_some_and(|agent| agent.capabilities.iter().any(|c| c == STEWARD));
+        let is_steward = registry.agent(agent).is_some_and(Agent::is_steward);
         if of == *agent || &**agent == id::HUMAN || is_steward {
             return Ok(of);
         }
         let what = format!("{agent} cannot release the claims of {of}");
-        let fix = format!("ask {of} or the human; the capability {STEWARD} allows it");
+        let fix = format!("ask {of} or the human");
         Err(vec![Problem::new("not_steward", what).at("/of").fix(fix)])
     }
 
