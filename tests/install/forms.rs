@@ -69,7 +69,7 @@ fn undoing_the_plugin_restores_the_bytes_of_the_settings_without_a_note() {
         let before = fresh.files();
         fresh.ok("up");
         assert_eq!(backups(&fresh.world).len(), 1, "{settings:?}");
-        let said = fresh.ok("up --undo");
+        let said = fresh.run("up --undo").err;
         assert!(!said.contains("was edited"), "{settings:?}: {said}");
         assert_eq!(fresh.text(".claude/settings.json"), settings);
         assert!(fresh.files() == before, "{settings:?}");
@@ -86,7 +86,7 @@ fn undoing_names_the_file_that_was_edited() {
     let edited = fresh.text(".claude/settings.json").replace(',', " ,");
     fresh.write(".claude/settings.json", edited);
     assert_contains!(
-        fresh.ok("up --undo"),
+        fresh.run("up --undo").err,
         ".claude/settings.json was edited after the installation"
     );
 }
