@@ -287,7 +287,7 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
             world.decide("human", &name(&first), "no", &[]).fails(1),
             "was decided already: withdrawn, by alice"
         );
-        assert_eq!(steps(&world), ["ask"], "{end}");
+        assert_eq!(steps(&world), ["ask", "withdraw"], "{end}");
     }
 }
 

@@ -55,7 +55,7 @@ fn a_room_that_floods_costs_only_its_own_link() {
     });
     assert_contains!(
         rooms.po.ok("status"),
-        "links/fit/in/: over its budget of 3 messages an hour; next at "
+        "links/fit/in: over its budget of 3 messages an hour; next at "
     );
     assert_eq!(bodies(&rooms.po, "sintra", "fit:"), 3);
     // No mail is lost: a larger budget takes effect immediately.
