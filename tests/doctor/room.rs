@@ -232,15 +232,15 @@ fn an_unreadable_inbox_is_reported_and_hides_nothing_else() {
     };
     let inbox = world.room("inbox/bob");
     fs::set_permissions(&inbox, fs::Permissions::from_mode(0o000)).expect("ours");
-    let status = parse_json(&shown("status --json"));
+    let status = parse_json(shown("status --json"));
     assert_eq!(status["unread"], json!({"bob": 1, "carol": 1}));
     let blocked = &status["blocked"][0];
     assert_eq!(
         (&blocked["path"], &blocked["fix"]),
         (&json!("inbox/bob"), &json!("chmod u+rwx inbox/bob"))
     );
-    let report = parse_json(&shown("doctor --json"));
+    let report = parse_json(shown("doctor --json"));
     assert!(codes(&report).contains(&"blocked".to_owned()), "{report}");
     fs::set_permissions(&inbox, fs::Permissions::from_mode(0o700)).expect("ours");
-    assert_eq!(parse_json(&shown("status --json"))["blocked"], json!([]));
+    assert_eq!(parse_json(shown("status --json"))["blocked"], json!([]));
 }

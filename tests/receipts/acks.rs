@@ -269,6 +269,7 @@ fn a_message_that_is_withdrawn_before_its_delivery_never_becomes_unread_mail() {
         json!({"type": "ack", "refs": ["x"], "status": "withdrawn"}),
     );
     world.run("run --once");
+    assert_eq!(statuses(&world, "x", "bob"), ["accepted", "withdrawn"]);
     files::remove_file(&inbox);
     world.pass();
     assert!(world.bodies("bob").is_empty());

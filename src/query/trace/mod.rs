@@ -529,7 +529,9 @@ impl<'a> MessageTracer<'a> {
             note: None,
         }];
         let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
-        statuses.extend(self.delivery(record, agent, state, !later.is_empty()));
+        // Its sender can close a copy that is not delivered yet.
+        let has_receipts = later.iter().any(|step| !step.status.is_set_by_sender());
+        statuses.extend(self.delivery(record, agent, state, has_receipts));
         let next = later.iter().find_map(|step| step.at.as_deref());
         let is_recorded = later
             .iter()

@@ -297,7 +297,7 @@ fn read(dir: &Dir, agent: &str) -> Option<SessionLease> {
         .filter(|lease| lease.agent == agent)
 }
 
-/// The session of a client with an id that the caller gives. Fails if the id is that of another live session.
+/// The session of a client with an id that the caller gives. Fails if another live session has this id.
 pub fn of_given_id(
     room: &Room,
     own: Option<&CallingSession>,
