@@ -251,6 +251,26 @@ fn an_ack_in_the_same_pass_as_its_message_has_the_same_effect_as_later() {
 }
 
 #[test]
+fn lines_that_wait_for_an_earlier_line_are_charged_once() {
+    // P591
+    let world = World::with("alice bob carol dave");
+    world.write(
+        "settings.toml",
+        "budget.copies = 60\nbudget.window = \"10m\"\n",
+    );
+    let pairs = (0..10).map(|n| {
+        let message = json!({"id": format!("m{n}"), "to": ["bob", "carol", "dave"], "body": "x"});
+        format!(
+            "{message}\n{}\n",
+            json!({"type": "ack", "refs": [format!("m{n}")], "status": "withdrawn"})
+        )
+    });
+    world.drop_file("alice", "a.ndjson", pairs.collect::<String>());
+    world.pass();
+    assert_eq!(world.names("inbox/bob/expired").len(), 10);
+}
+
+#[test]
 fn a_message_that_is_withdrawn_before_its_delivery_never_becomes_unread_mail() {
     // P60
     let world = World::alice_and_bob();

@@ -7,7 +7,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::disk::failpoint;
-use crate::message::schema;
+use crate::message::{Message, schema};
 use crate::room::outbox::{FileContent, MessageLine};
 use crate::room::registry::Registry;
 use crate::room::resolve::{self, Availability};
@@ -297,17 +297,19 @@ fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
         .agent(agent)
         .and_then(|agent| agent.name.as_deref());
     let checked = schema::check_as(content.clone(), agent, name.as_slice(), Stamp::now()).ok();
-    let recipients = checked.and_then(|message| {
-        resolve::resolve(
-            registry,
-            agent,
-            message.addresses(),
-            message.by_mention(),
-            &mut UnrankedAvailability,
-        )
-        .ok()
-    });
-    recipients.map_or(1, |recipients| recipients.len())
+    checked.map_or(1, |message| copies_of(registry, agent, &message))
+}
+
+/// The number of copies of a message, at least one.
+pub(crate) fn copies_of(registry: &Registry, agent: &str, message: &Message) -> usize {
+    let recipients = resolve::resolve(
+        registry,
+        agent,
+        message.addresses(),
+        message.by_mention(),
+        &mut UnrankedAvailability,
+    );
+    recipients.map_or(1, |recipients| recipients.len().max(1))
 }
 
 /// The [`Availability`] for a resolution that does not depend on the availability of agents.

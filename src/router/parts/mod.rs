@@ -21,7 +21,7 @@ pub use journal::RouterTotals;
 
 pub(super) use batch_size::{
     BatchSpace, FileMessage, FileSlice, ParsedMessage, PostponedLines, SenderSpace, StopReason,
-    UnrankedAvailability,
+    UnrankedAvailability, copies_of,
 };
 pub(super) use budget::MessageDelay;
 pub(super) use config::RoomConfig;

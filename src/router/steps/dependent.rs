@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyReferences};
 use crate::message::record::MessageHead;
 use crate::message::reference::Reference;
-use crate::router::parts::{MailIntake, PostponedLines, RoomConfig};
+use crate::router::parts::{MailIntake, PostponedLines, RoomConfig, copies_of};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -35,18 +35,21 @@ pub(super) fn leave_dependent(
     }
     let begun = letters.last().and_then(|last| last.claim.as_deref());
     for letter in left {
+        let copies = message(&letter).map_or(1, |message| {
+            copies_of(config.registry(), &letter.agent, message)
+        });
         let Some(claim) = letter.claim else {
             continue;
         };
         if letter.source.is_none() {
             intake.queue_claims([claim]);
-        } else if !PostponedLines::add_line(&mut late, &claim, 0) {
+        } else if !PostponedLines::add_line(&mut late, &claim, copies) {
             late.push(PostponedLines {
                 agent: letter.agent,
                 begun: begun == Some(claim.as_str()),
                 claim,
                 lines: 1,
-                copies: 0,
+                copies,
             });
         }
     }
