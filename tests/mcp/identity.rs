@@ -92,7 +92,7 @@ fn a_server_that_is_set_up_as_the_human_does_nothing_as_the_person() {
 #[test]
 fn the_id_of_another_live_session_takes_no_agent_over() {
     // P82
-    let world = World::with("alice");
+    let world = World::with("alice bob");
     let first = Client::session(&world, "s1");
     first.text("register_agent", json!({"name": "alice"}));
     let mut lease = world.read("sessions/alice.json");
@@ -102,10 +102,18 @@ fn the_id_of_another_live_session_takes_no_agent_over() {
     assert_contains!(
         second.fails("register_agent", json!({"name": "alice", "session": "s1"})),
         "alice is held by claude session s1",
-        "a person can give this session the agent"
+        "a person can run `mailbag join alice --take-over"
     );
     let command = world.run_env("join alice --session s1", "CODEX_SESSION_ID", "c1");
     assert_contains!(command.fails(75), "alice is held by claude session s1");
+    // A client that another client started inherits its variables.
+    world.run_env("join bob", "CODEX_SESSION_ID", "c1").ok();
+    let inside = world.run_with("join bob --session c1 --client codex", |command| {
+        command
+            .env("CLAUDE_CODE_SESSION_ID", "s1")
+            .env("CODEX_SESSION_ID", "c1");
+    });
+    assert_contains!(inside.ok(), "this session is bob");
     assert_contains!(first.text("fetch_inbox", json!({})), "no unread messages");
 }
 

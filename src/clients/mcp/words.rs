@@ -35,10 +35,10 @@ pub(super) fn of_tools(text: &str) -> String {
             .strip_suffix("run ")
             .map_or((before, false), |lead| (lead, true));
         done += &match tool(command) {
+            // It says already who runs the command.
+            _ if lead.ends_with("a person can ") => format!("{before}`mailbag {command}`"),
             Some(tool) if is_asked => format!("{lead}call {tool}"),
             Some(tool) => format!("{lead}{tool}"),
-            // It says already who runs the command.
-            None if lead.ends_with("a person can ") => format!("{before}`mailbag {command}`"),
             None if is_asked => format!("{lead}ask the human to run `mailbag {command}`"),
             None => format!("{lead}`mailbag {command}` (for the human)"),
         };

@@ -304,15 +304,21 @@ pub fn of_given_id(
     client: &str,
     id: String,
 ) -> Result<CallingSession> {
+    // A client that another client started inherits its variables.
+    let is_in_environment =
+        session_variables().any(|(name, _)| std::env::var(name).is_ok_and(|own| own == id));
     let given = CallingSession::here(client, Some(id))?;
     let (Some(own), Some(lease)) = (own, agent_of(room, &given)?) else {
         return Ok(given);
     };
-    let is_comparable = own.session.is_some() || own.process.is_some() && lease.process.is_some();
-    let is_same_process = own.process.is_some() && own.process == lease.process;
-    if is_comparable
+    // The numbers of processes in two namespaces cannot be compared.
+    let differs = match (own.process, lease.process) {
+        (Some(ours), Some(theirs)) if ours.namespace == theirs.namespace => ours != theirs,
+        _ => own.session.is_some(),
+    };
+    if differs
+        && !is_in_environment
         && !lease.is_of(own)
-        && !is_same_process
         && lease.is_live(&room.dir, room.settings()?.session_lease)
     {
         return Err(taken(&lease));
@@ -503,8 +509,7 @@ fn taken(lease: &SessionLease) -> Error {
             lease.last
         ),
         format!(
-            "end that session or use another name; a person can give this session the agent with `mailbag join {agent} \
-             --take-over --session ID`"
+            "end that session or use another name; a person can run `mailbag join {agent} --take-over --session ID`"
         ),
     )
 }
