@@ -3,7 +3,7 @@
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::machine;
-use crate::query::inbox::{self, InboxMessage};
+use crate::query::inbox::{self, InboxMessage, MailHold};
 use crate::query::wait::{NewMailTracker, WaitFilter};
 use crate::room::Room;
 use crate::room::sessions::{SessionHold, SessionIdentity};
@@ -40,6 +40,17 @@ pub enum WaitResult<T> {
     Signal(i32),
 }
 
+impl<T> WaitResult<T> {
+    /// The same result, with a changed value.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> WaitResult<U> {
+        match self {
+            WaitResult::Found(found) => WaitResult::Found(change(found)),
+            WaitResult::TimedOut => WaitResult::TimedOut,
+            WaitResult::Signal(signal) => WaitResult::Signal(signal),
+        }
+    }
+}
+
 /// Waits for changes of one inbox. Create it before reading the inbox, so that no change is missed.
 pub struct InboxWaiter {
     room: Room,
@@ -47,6 +58,8 @@ pub struct InboxWaiter {
     watch: InboxWatch,
     /// None in a server, which delivers mail by itself all the time.
     routing: Option<StandbyRouter>,
+    /// The longest time without a report of a possible change.
+    look_every: Duration,
     /// When to report a possible change without an event.
     next_look: Instant,
     signal: Arc<AtomicI32>,
@@ -68,6 +81,7 @@ impl InboxWaiter {
             agent: agent.to_owned(),
             watch,
             routing: Some(StandbyRouter::new(room)),
+            look_every: limits::SWEEP_TRUSTED,
             next_look,
             signal,
             hold,
@@ -83,10 +97,17 @@ impl InboxWaiter {
             agent: agent.to_owned(),
             watch,
             routing: None,
+            look_every: limits::SWEEP_TRUSTED,
             next_look,
             signal: Arc::default(),
             hold: None,
         })
+    }
+
+    /// Reports a possible change at least this often, for changes of the log that put nothing into the inbox.
+    pub fn look_every(&mut self, pause: Duration) {
+        self.look_every = pause;
+        self.next_look = Instant::now() + pause;
     }
 
     /// Ends the wait when it is called, as SIGTERM would.
@@ -131,13 +152,13 @@ impl InboxWaiter {
             let heard =
                 self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
             if heard && self.signal.load(Ordering::Relaxed) == 0 {
-                self.next_look = Instant::now() + limits::SWEEP_TRUSTED;
+                self.next_look = Instant::now() + self.look_every;
                 return WaitEnd::Changed;
             }
         }
     }
 
-    /// Calls `look` until it returns a result, at least once.
+    /// Calls `look` until it returns a result, at least once, and again at the deadline.
     pub fn until<T>(
         &mut self,
         deadline: Option<Instant>,
@@ -150,7 +171,9 @@ impl InboxWaiter {
             }
             match self.wait(deadline) {
                 WaitEnd::Changed => {}
-                WaitEnd::TimedOut => return Ok(WaitResult::TimedOut),
+                WaitEnd::TimedOut => {
+                    return Ok(look()?.map_or(WaitResult::TimedOut, WaitResult::Found));
+                }
                 WaitEnd::Signal(signal) => return Ok(WaitResult::Signal(signal)),
                 WaitEnd::Removed(e) => return Err(e),
                 WaitEnd::Trouble(e) => trouble(&e),
@@ -172,6 +195,29 @@ impl InboxWaiter {
             let heads = new_mail.look_for(&room, &agent, filter, most)?;
             let mails = inbox::whole(&room, &heads)?;
             Ok((!mails.is_empty()).then_some(mails))
+        };
+        self.until(deadline, &mut look, trouble)
+    }
+
+    /// As [`InboxWaiter::mail`], for a caller that marks the messages as read. Two such callers get different messages.
+    pub fn mail_to_read(
+        &mut self,
+        filter: &WaitFilter,
+        most: usize,
+        deadline: Option<Instant>,
+        trouble: &dyn Fn(&Error),
+    ) -> Result<WaitResult<MailHold>> {
+        let (room, agent) = (self.room.clone(), self.agent.clone());
+        let mut new_mail = NewMailTracker::default();
+        let mut look = || {
+            let heads = new_mail.look_for(&room, &agent, filter, most)?;
+            let found = MailHold::of_found(&room, &agent, inbox::whole(&room, &heads)?)?;
+            for head in &heads {
+                if !found.mails.iter().any(|mail| mail.name == head.name) {
+                    new_mail.forget(head);
+                }
+            }
+            Ok((!found.mails.is_empty()).then_some(found))
         };
         self.until(deadline, &mut look, trouble)
     }

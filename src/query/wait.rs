@@ -104,4 +104,9 @@ impl NewMailTracker {
         found.truncate(most);
         Ok(found)
     }
+
+    /// Looks again for a message that the caller could not take.
+    pub fn forget(&mut self, mail: &InboxMessage) {
+        self.returned.remove(&mail.name);
+    }
 }

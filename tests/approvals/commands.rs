@@ -189,7 +189,7 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
 fn a_withdrawal_by_another_command_ends_the_wait() {
     // P136
     let world = World::alice_and_bob();
-    let ask = asks(&world, "bob Deploy? --options yes,no");
+    let ask = asks(&world, "bob Deploy? --options yes,no --timeout 20s");
     is_asked(&world, "bob");
     world.ok("ack 2 --status withdrawn --as alice");
     assert_eq!(ask.ends(&world, 1), "withdrawn\n");

@@ -134,3 +134,24 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     );
     assert_contains!(waiting.ends(&world, 0), "by hand");
 }
+
+#[test]
+fn two_processes_that_wait_to_read_get_different_messages() {
+    let world = World::alice_and_bob();
+    let mut waiting = [(); 2].map(|()| Beside::start(&world, "wait --as bob --timeout 1m --read"));
+    world.wait("one routes", || !is_free(&world));
+    world.send("alice", "bob", "one");
+    world.wait("one of them has it", || {
+        waiting.iter().any(|one| one.out().contains("one"))
+    });
+    world.send("alice", "bob", "two");
+    for one in &mut waiting {
+        assert!(one.ended(&world).success());
+    }
+    let mut shown = waiting.map(|one| {
+        let out = one.out();
+        (out.contains("one"), out.contains("two"))
+    });
+    shown.sort_unstable();
+    assert_eq!(shown, [(false, true), (true, false)]);
+}

@@ -4,6 +4,7 @@ use super::read;
 use super::send::{MessageFieldArgs, words};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
+use crate::base::limits;
 use crate::base::sanitize;
 use crate::base::text::listed;
 use crate::cli::Exit;
@@ -215,6 +216,8 @@ fn approve(args: Args, who: &AgentIdentity, room: &Room, cx: &mut CommandContext
     );
     cx.out.note(&asked.sentence());
     let mut waiter = InboxWaiter::new(room, asked.agent())?;
+    // A withdrawal puts no mail into the inbox.
+    waiter.look_every(limits::TAKE_OVER);
     cx.refresh(room, Freshness::Complete);
     let until = timeout.and_then(deadline);
     match waiter.until(until, &mut || asked.look(), &|e| cx.warn_undelivered(e))? {

@@ -1,13 +1,14 @@
 //! `mailbag wait`: waits for a message and shows it.
 
 use super::{read, rewake};
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::read as reading;
 use crate::commands::wait::{InboxWaiter, WaitResult, deadline};
+use crate::query::inbox::MailHold;
 use crate::query::wait::WaitFilter;
 use std::time::Duration;
 
@@ -62,8 +63,16 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let mut waiter = InboxWaiter::new(&room, &agent)?;
     cx.refresh(&room, Freshness::Complete);
     let most = if args.all { usize::MAX } else { 1 };
-    let mails = match waiter.mail(&filter, most, until, &|e| cx.warn_undelivered(e))? {
-        WaitResult::Found(mails) => mails,
+    let trouble = |e: &Error| cx.warn_undelivered(e);
+    let found = if args.read {
+        waiter.mail_to_read(&filter, most, until, &trouble)?
+    } else {
+        waiter
+            .mail(&filter, most, until, &trouble)?
+            .map(MailHold::of)
+    };
+    let found = match found {
+        WaitResult::Found(found) => found,
         WaitResult::Signal(signal) => return waiting::end_by(signal, waiter).map(Exit::from),
         WaitResult::TimedOut => {
             let what = format!("no matching message for {agent}");
@@ -74,9 +83,10 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
             ));
         }
     };
-    announce::announcing(&room, &agent, &mails, || read::print(&agent, &mails, cx))?;
+    let mails = &found.mails;
+    announce::announcing(&room, &agent, mails, || read::print(&agent, mails, cx))?;
     if args.read {
-        reading::mark_seen(&room, &agent, &mails)?;
+        reading::mark_seen(&room, &agent, mails)?;
     }
     Ok(Exit::Ok)
 }

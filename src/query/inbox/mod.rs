@@ -278,6 +278,22 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<MailHold> {
 }
 
 impl MailHold {
+    /// The messages of these that no other process is showing, each locked for the caller.
+    pub fn of_found(room: &Room, agent: &str, mails: Vec<InboxMessage>) -> Result<MailHold> {
+        let mut holding = MailHold::default();
+        for mail in mails {
+            if holding.held.len() < HELD_MESSAGES {
+                let Some(held) = inbox::hold(&room.dir, agent, &mail.name)? else {
+                    holding.shown_elsewhere = true;
+                    continue;
+                };
+                holding.held.push(held);
+            }
+            holding.mails.push(mail);
+        }
+        Ok(holding)
+    }
+
     /// Mail that other processes may also show.
     pub fn of(mails: Vec<InboxMessage>) -> MailHold {
         MailHold {
