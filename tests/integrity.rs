@@ -45,6 +45,19 @@ fn accept(world: &World) -> Value {
 }
 
 #[test]
+fn status_reports_a_log_without_its_end() {
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "one");
+    let log = world.text("log/00000001.ndjson");
+    let end = log.trim_end().rfind('\n').expect("two lines");
+    for rest in [&log[..=end], ""] {
+        world.write("log/00000001.ndjson", rest);
+        let status = world.run("status");
+        assert_contains!(status.out, "`mailbag log verify` shows how to restore it");
+    }
+}
+
+#[test]
 fn a_restored_log_stops_every_pass_and_shows_the_evidence() {
     // P90 P272
     let world = restored();

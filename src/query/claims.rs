@@ -12,6 +12,7 @@ use crate::log::state::claims::{Claims, ConflictingClaim};
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::leases::{ActivitySigns, ClaimLifetime, life};
+use crate::room::registry::Registry;
 use crate::room::repository::{RepositoryBase, RepositoryPath, subject_of};
 use crate::room::sessions::SessionCalls;
 use memchr::memmem;
@@ -110,20 +111,19 @@ impl From<&Claims> for ClaimCounts {
 /// router has recorded that yet.
 pub fn owners(room: &Room) -> Result<Claims> {
     let mut claims = log::owners::owners(&room.dir)?;
-    drop_retired(&mut claims, room)?;
+    drop_retired(&mut claims, &room.registry()?);
     Ok(claims)
 }
 
-fn drop_retired(claims: &mut Claims, room: &Room) -> Result<()> {
-    let registry = room.registry()?;
+/// Removes the claims of retired and removed agents.
+pub(super) fn drop_retired(claims: &mut Claims, registry: &Registry) {
     claims.retain_agents(|agent| registry.now(agent).is_some_and(|agent| !agent.is_retired()));
-    Ok(())
 }
 
 /// Lists the claims; with `mine`, the claims of this agent and the offers that name it.
 pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
     let mut state = state::committed(&room.dir)?;
-    drop_retired(&mut state.claims, room)?;
+    drop_retired(&mut state.claims, &room.registry()?);
     let calls = SessionCalls::of(&room.dir);
     let is_mine = |agent: &str| mine.is_none_or(|mine| mine == agent);
     let claims = &state.claims;

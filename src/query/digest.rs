@@ -9,6 +9,7 @@ use crate::log::state::claims::OwnedClaim;
 use crate::log::state::{self, OpenQuestion};
 use crate::message::envelope::Envelope;
 use crate::message::record::{EventKind, Record};
+use crate::query::claims::drop_retired;
 use crate::query::context::MessageSummary;
 use crate::room::Room;
 use schemars::JsonSchema;
@@ -95,7 +96,8 @@ pub struct AgentMailCounts {
 
 /// The digest from a time on.
 pub fn digest(room: &Room, since: Stamp) -> Result<LogDigest> {
-    let state = state::committed(&room.dir)?;
+    let mut state = state::committed(&room.dir)?;
+    drop_retired(&mut state.claims, &room.registry()?);
     let mut found = PeriodEvents::default();
     let from = find::since(&room.dir, since)?;
     for entry in log::lines(&room.dir, from)?.records() {

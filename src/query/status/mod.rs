@@ -169,9 +169,10 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
 
 /// An incomplete end of the log, in words. If the room shows a later record, the end was committed and is lost.
 fn incomplete_end(room: &Room, state: &RoomState) -> Result<Option<String>> {
-    let Some(damage) = state::damage_after(&room.dir, state).ok().flatten() else {
+    let damage = state::damage_after(&room.dir, state).ok().flatten();
+    if damage.is_none() && !evidence::is_after(room, state)? {
         return Ok(None);
-    };
+    }
     let mut lost = evidence::newest(room)?;
     lost.retain(|witness| witness.seq > state.seq);
     let end = if lost.is_empty() {
@@ -180,10 +181,13 @@ fn incomplete_end(room: &Room, state: &RoomState) -> Result<Option<String>> {
         let lost = evidence::describe(&lost, state.seq);
         format!("{lost}; `mailbag log verify` shows how to restore it")
     };
-    let what = damage.what;
-    Ok(Some(format!(
-        "the last batch of the log is incomplete: {what}; {end}"
-    )))
+    Ok(Some(match damage {
+        Some(damage) => {
+            let what = damage.what;
+            format!("the last batch of the log is incomplete: {what}; {end}")
+        }
+        None => end,
+    }))
 }
 
 /// Computes the full status. Changes nothing.
@@ -198,9 +202,12 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         .map_err(|e| problems.push(e.to_string()))
         .unwrap_or_default();
     let (router, stalled) = (room.holder()?, room.stalled()?);
-    let state = state::committed(&room.dir)
+    let mut state = state::committed(&room.dir)
         .map_err(|e| problems.push(e.to_string()))
         .ok();
+    if let (Some(state), Some(registry)) = (&mut state, &registry) {
+        claims::drop_retired(&mut state.claims, registry);
+    }
     // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
     if let (None, Some(state)) = (&router, &state) {
         problems.extend(incomplete_end(room, state)?);

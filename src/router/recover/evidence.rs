@@ -54,6 +54,11 @@ impl EvidenceFile {
     }
 }
 
+/// Whether the router's note has a later record than this state. Reads one small file.
+pub fn is_after(room: &Room, state: &RoomState) -> Result<bool> {
+    Ok(CommitNote::read(&room.dir)?.is_some_and(|noted| noted.tip.seq > state.seq))
+}
+
 /// The newest record that each kind of file in the room shows.
 pub fn newest(room: &Room) -> Result<Vec<EvidenceFile>> {
     let (dir, id) = (&room.dir, room.id()?);
