@@ -133,10 +133,12 @@ fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
     );
     pass(&world, 600);
     assert_eq!(steps(&world), ["ask", "escalate", "escalate"]);
-    say(&world, 601, "bob", decision("alice/d", "no"));
-    for agent in ["alice", "lead", "human"] {
-        assert_eq!(outcomes(&world, agent), [pair("no", "bob")], "{agent}");
+    say(&world, 601, "lead", decision("alice/d", "no"));
+    for agent in ["alice", "bob", "human"] {
+        assert_eq!(outcomes(&world, agent), [pair("no", "lead")], "{agent}");
     }
+    let trace = world.json("trace alice/d");
+    assert_contains!(trace["answers"].to_string(), "lead");
 }
 
 #[test]

@@ -440,6 +440,9 @@ impl<'a> MessageTracer<'a> {
             reference
                 .is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(ReferenceMatch::Whole))
         };
+        if let Some(ApprovalChange::Decide { approval, .. }) = record.decision() {
+            return *approval == claim::name(from, id);
+        }
         let is_to_sender = record.recipients().any(|(to, _)| to == from);
         record.accepted().and_then(|accepted| accepted.answers) == Some(*seq)
             || (is_to_sender && self.is_from_recipient(record) && by_name())
@@ -459,7 +462,7 @@ impl<'a> MessageTracer<'a> {
             return self.note_to_recipients(record, NOT_DELIVERED, None);
         }
         let about = record.about().and_then(|about| about.split_once(' '));
-        let name = format!("{}/{}", self.meant.from, self.meant.id);
+        let name = claim::name(&self.meant.from, &self.meant.id);
         let (event, outcome) = match (record.decision(), about) {
             (Some(ApprovalChange::Expire { approval, option }), _) if *approval == name => {
                 let outcome = option.as_deref().unwrap_or(decision::DENIED);
