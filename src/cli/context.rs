@@ -62,7 +62,7 @@ impl IdentityArgs {
     pub(super) fn looker(&self, cx: &CommandContext, room: &Room) -> Result<Option<String>> {
         let who = match self.who(cx) {
             Ok(who) => who,
-            Err(_) if self.agent.is_none() => return Ok(None),
+            Err(_) if identity::named(self.given()).is_none() => return Ok(None),
             Err(e) => return Err(e),
         };
         who.mailbox(room, &room.registry()?).map(Some)

@@ -2,6 +2,7 @@
 //! session is otherwise bound to, the person at a terminal.
 
 use crate::base::error::{Error, Result};
+use crate::base::text::joined;
 use crate::disk::layout;
 use crate::log::lookup::Viewer;
 use crate::message::address::quoted;
@@ -196,6 +197,12 @@ pub fn registered<'r>(
     source: Option<&str>,
 ) -> Result<&'r Agent> {
     registry.find(name).ok_or_else(|| {
+        if let Some((alias, targets)) = registry.alias(name) {
+            return Error::not_found(
+                format!("{} is an alias, not an agent", quoted(alias)),
+                format!("use one of: {}", joined(targets)),
+            );
+        }
         let origin = source
             .map(|source| format!(" (from {source})"))
             .unwrap_or_default();

@@ -163,7 +163,8 @@ fn brief_mail(
     most: usize,
 ) -> Result<Option<Briefing>> {
     let is_start = moment == SessionMoment::Start;
-    let budget = LineBudget::of(&room.settings()?, told);
+    // Invalid settings are reported elsewhere, and must not hide mail.
+    let budget = LineBudget::of(&room.settings().unwrap_or_default(), told);
     // No digest after tools: the next prompt or stop brings it.
     if moment == SessionMoment::Tool && budget.left() == 0 {
         return Ok(None);
