@@ -109,7 +109,7 @@ function apply(old) {
   news.delete(old.id);
   const same = (one, kind) => [...fresh.querySelectorAll(`${kind}[data-key]`)]
     .find((other) => other.dataset.key === one.closest(`${kind}[data-key]`)?.dataset.key);
-  // What the script has marked is the same in both parts, so that equal parts are not replaced.
+  // The marks of this script are copied, so that equal parts are not replaced.
   for (const message of old.querySelectorAll("[data-read]")) same(message, "li")?.setAttribute("data-read", "yes");
   for (const group of old.querySelectorAll("details[open]")) same(group, "li")?.querySelector("details")?.setAttribute("open", "");
   const forms = typed(old);
