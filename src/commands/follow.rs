@@ -125,9 +125,9 @@ pub fn follow_pass<T>(
         }
         if next_check <= Instant::now() {
             next_check = Instant::now() + limits::LOCK_LOOK;
-            if room.holder()?.is_none() {
-                // The router has ended.
-                return daemon::pass(room).and_then(|_| look()).map(Some);
+            // The router has ended without an answer. If another process makes the pass meanwhile, it sees the request.
+            if room.holder()?.is_none() && matches!(daemon::pass(room)?, PassResult::Routed(_)) {
+                return look().map(Some);
             }
         }
         Ok(None)

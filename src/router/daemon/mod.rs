@@ -196,6 +196,7 @@ impl RunningRouter {
                 }
             }
             if options.once {
+                self.answer_requests()?;
                 // New mail can have expired.
                 self.router.apply_new_deadlines();
                 if !self.router.is_idle() {
@@ -203,11 +204,13 @@ impl RunningRouter {
                 }
                 self.router.report_strays();
                 check_stale_agents(&mut self.router)?;
-                self.requests.answer(&mut self.router)?;
                 return self.end();
             }
             self.update_onlooker(onlooker);
-            self.requests.answer(&mut self.router)?;
+            self.answer_requests()?;
+            if !self.router.is_idle() {
+                continue;
+            }
             let patience = self.patience();
             if self.listen(patience)? {
                 self.update_onlooker(onlooker);
@@ -218,6 +221,11 @@ impl RunningRouter {
                 self.tend()?;
             }
         }
+    }
+
+    fn answer_requests(&mut self) -> Result<()> {
+        self.requests
+            .answer(&mut self.router, self.known.outboxes.keys())
     }
 
     /// Reports new mail and recorded wakes to the onlooker, and takes its steps of wakes.
@@ -447,14 +455,20 @@ impl RunningRouter {
 /// Checks for stale agents. Called after all mail is routed, because an agent that seems stale may have just sent mail.
 fn check_stale_agents(router: &mut Router) -> Result<()> {
     router.check_stale_agents();
-    while !router.is_idle() {
-        router.route()?;
-    }
+    route_all(router)?;
     if router.wakes.is_empty() {
         Ok(())
     } else {
         router.settle()
     }
+}
+
+/// Routes until the router is idle.
+fn route_all(router: &mut Router) -> Result<()> {
+    while !router.is_idle() {
+        router.route()?;
+    }
+    Ok(())
 }
 
 fn sweep(router: &mut Router, known: &WatchedDirectories) {

@@ -1,6 +1,6 @@
 //! A single pass over a room. Every command that sends or reads makes one if no router runs.
 
-use super::{PassRequests, WatchedDirectories, check_stale_agents};
+use super::{PassRequests, WatchedDirectories, check_stale_agents, route_all};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::room::outbox::UnreadyFiles;
@@ -90,15 +90,14 @@ fn pass_with(
     router.check_charter();
     router.apply_deadlines();
     router.scan_inboxes(InboxSelection::Changed);
-    while !router.is_idle() {
-        router.route()?;
-    }
+    route_all(&mut router)?;
+    let mut requests = PassRequests::default();
+    requests.answer(&mut router, known.outboxes.keys())?;
+    route_all(&mut router)?;
     // New mail can have expired.
     router.apply_new_deadlines();
     router.report_strays();
-    while !router.is_idle() {
-        router.route()?;
-    }
+    route_all(&mut router)?;
     if router.progress.must_settle() || !router.receipts.is_empty() || !router.links.is_empty() {
         router.settle()?;
     }
@@ -110,6 +109,6 @@ fn pass_with(
     if let Err(e) = router.intake.outboxes().save_empty(&room.dir) {
         tracing::debug!("{e}; the next pass lists all outboxes again");
     }
-    PassRequests::default().answer(&mut router)?;
+    requests.answer(&mut router, known.outboxes.keys())?;
     Ok((router.tally(), router.projections.take_brought()))
 }
