@@ -1,14 +1,19 @@
 //! A room in a temporary directory, its agents, and the real program.
 
 use crate::files;
+use crate::town::tool;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+/// A user without rights.
+const NOBODY: u32 = 65534;
 
 /// The time limit of a test, far longer than it needs.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -157,6 +162,31 @@ impl World {
     /// The program, not yet run: in the world's directory, with nothing of the tester's own environment.
     pub(crate) fn program(&self, args: &(impl Words + ?Sized)) -> assert_cmd::Command {
         assert_cmd::Command::from_std(self.bare(args))
+    }
+
+    /// Gives the room to another user if the tests run as root, because root may read every file.
+    pub(crate) fn leave_root(&self) {
+        if rustix::process::geteuid().is_root() {
+            let nobody = format!("{NOBODY}:{NOBODY}");
+            tool(
+                "chown",
+                [
+                    "-R".as_ref(),
+                    nobody.as_ref(),
+                    self.path().as_os_str(),
+                    self.trust().as_os_str(),
+                ],
+            );
+        }
+    }
+
+    /// As [`World::bare`], as the owner of the room after [`World::leave_root`].
+    pub(crate) fn by_owner(&self, args: &(impl Words + ?Sized)) -> Command {
+        let mut command = self.bare(args);
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
     }
 
     /// As [`World::program`], to be given pipes and files.

@@ -208,10 +208,11 @@ pub fn ask(
 /// Lets a router or a pass release claims that have lapsed by their time. Returns false if there are none, or if this fails.
 pub fn release_lapsed(room: &Room) -> bool {
     let released = claims::list(room, None).and_then(|list| {
-        if list.has_lapsed() {
+        let has_lapsed = list.has_lapsed();
+        if has_lapsed {
             refresh(room, limits::READER_WAIT)?;
         }
-        Ok(list.has_lapsed())
+        Ok(has_lapsed)
     });
     released.unwrap_or_else(|e| {
         tracing::debug!("{e}");

@@ -189,14 +189,10 @@ impl InboxWaiter {
         deadline: Option<Instant>,
         trouble: &dyn Fn(&Error),
     ) -> Result<WaitResult<Vec<InboxMessage>>> {
-        let (room, agent) = (self.room.clone(), self.agent.clone());
-        let mut new_mail = NewMailTracker::default();
-        let mut look = || {
-            let heads = new_mail.look_for(&room, &agent, filter, most)?;
-            let mails = inbox::whole(&room, &heads)?;
-            Ok((!mails.is_empty()).then_some(mails))
-        };
-        self.until(deadline, &mut look, trouble)
+        let found = self.find(filter, most, deadline, trouble, |_, _, mails| {
+            Ok(MailHold::of(mails))
+        })?;
+        Ok(found.map(|found| found.mails))
     }
 
     /// As [`InboxWaiter::mail`], for a caller that marks the messages as read. Two such callers get different messages.
@@ -207,11 +203,22 @@ impl InboxWaiter {
         deadline: Option<Instant>,
         trouble: &dyn Fn(&Error),
     ) -> Result<WaitResult<MailHold>> {
+        self.find(filter, most, deadline, trouble, MailHold::of_found)
+    }
+
+    fn find(
+        &mut self,
+        filter: &WaitFilter,
+        most: usize,
+        deadline: Option<Instant>,
+        trouble: &dyn Fn(&Error),
+        hold: impl Fn(&Room, &str, Vec<InboxMessage>) -> Result<MailHold>,
+    ) -> Result<WaitResult<MailHold>> {
         let (room, agent) = (self.room.clone(), self.agent.clone());
         let mut new_mail = NewMailTracker::default();
         let mut look = || {
             let heads = new_mail.look_for(&room, &agent, filter, most)?;
-            let found = MailHold::of_found(&room, &agent, inbox::whole(&room, &heads)?)?;
+            let found = hold(&room, &agent, inbox::whole(&room, &heads)?)?;
             for head in &heads {
                 if !found.mails.iter().any(|mail| mail.name == head.name) {
                     new_mail.forget(head);

@@ -2,12 +2,11 @@
 
 use super::TEXT;
 use crate::files;
-use crate::town::{Town, tool};
+use crate::town::Town;
 use crate::world::{World, lossy};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 #[test]
@@ -15,27 +14,8 @@ fn an_unreadable_charter_is_pending_and_mail_continues_until_it_is_readable() {
     // P173
     let mut town = Town::alice_and_bob();
     town.write("charter.md", TEXT);
-    // Root may read every file, so the room belongs to another user.
-    let is_root = rustix::process::geteuid().is_root();
-    if is_root {
-        tool(
-            "chown",
-            [
-                "-R".as_ref(),
-                "65534:65534".as_ref(),
-                town.path().as_os_str(),
-                town.trust().as_os_str(),
-            ],
-        );
-    }
-    let theirs = |town: &Town, args: &[&str]| {
-        let mut command = town.bare(args);
-        if is_root {
-            command.uid(65534).gid(65534);
-        }
-        command
-    };
-    town.start_by(theirs(&town, &["run"]));
+    town.leave_root();
+    town.start_by(town.by_owner("run"));
     town.wait_for_mail("human", 1);
     let set = |mode| {
         fs::set_permissions(town.room("charter.md"), fs::Permissions::from_mode(mode))
@@ -43,12 +23,12 @@ fn an_unreadable_charter_is_pending_and_mail_continues_until_it_is_readable() {
     };
     set(0o000);
     let is_denied = || {
-        let output = theirs(&town, &["status"]).output().expect("it runs");
+        let output = town.by_owner("status").output().expect("it runs");
         lossy(&output.stdout).contains("ermission denied")
     };
     town.wait("the charter is pending", is_denied);
     town.is_alive("alice", "bob");
-    let shown = theirs(&town, &["charter"]).output().expect("it runs");
+    let shown = town.by_owner("charter").output().expect("it runs");
     assert_eq!(shown.status.code(), Some(75));
     assert_contains!(lossy(&shown.stderr), "ermission denied"; "{shown:?}");
     set(0o644);

@@ -20,9 +20,8 @@ fn a_probe_is_an_item_without_a_message() {
     assert_eq!((acked, rooms.po.inbox("human").len()), (1, 0));
 }
 
-#[test]
-fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
-    // P206
+/// Two rooms with a message `m-1` of alice that waits, because the other room has lost its link.
+fn with_waiting_mail() -> Rooms {
     let rooms = Rooms::new();
     std::fs::remove_dir_all(rooms.po.room("links")).ok();
     rooms.po.write("settings.toml", "");
@@ -32,6 +31,13 @@ fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
         r#"{"id": "m-1", "to": "po:sintra", "body": "x"}"#,
     );
     rooms.fit.pass();
+    rooms
+}
+
+#[test]
+fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
+    // P206
+    let rooms = with_waiting_mail();
     change(&rooms.fit, "po", "remove");
     assert_eq!(
         bounced(&rooms.fit, "human"),
@@ -53,15 +59,7 @@ fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
 #[test]
 fn mail_that_waits_again_after_a_rebinding_is_reported_to_its_sender() {
     // P206
-    let rooms = Rooms::new();
-    std::fs::remove_dir_all(rooms.po.room("links")).ok();
-    rooms.po.write("settings.toml", "");
-    rooms.fit.drop_file(
-        "alice",
-        "a.json",
-        r#"{"id": "m-1", "to": "po:sintra", "body": "x"}"#,
-    );
-    rooms.fit.pass();
+    let rooms = with_waiting_mail();
     change(&rooms.fit, "po", "rebind");
     change(&rooms.fit, "po", "bounce");
     let told = rooms.fit.inbox("alice");

@@ -8,7 +8,6 @@ use crate::cli::show::frame;
 use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{BOLD, CommandOutput};
 use crate::message::id;
-use crate::message::reference::{Reference, ReferenceMatch};
 use crate::query::history::LoggedMessage;
 use crate::query::identity;
 use crate::query::thread::{FullMessage, thread, whole};
@@ -111,7 +110,5 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut CommandOutput) ->
 
 /// Returns true if a message answers the other one, which it names with this reference.
 fn is_answered(other: &LoggedMessage, answer: &LoggedMessage, reference: &str) -> bool {
-    let fit = Reference::parse(reference)
-        .and_then(|one| one.fit(&other.from, &other.id, Some(other.seq)));
-    answer.answers == Some(other.seq) || fit == Some(ReferenceMatch::Whole)
+    answer.answers == Some(other.seq) || other.is_named_by(reference)
 }

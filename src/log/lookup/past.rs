@@ -3,6 +3,7 @@
 use crate::log::state::PastRenames;
 use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, Record};
+use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::title::first_line;
 use crate::message::{DEFAULT_CHANNEL, Priority, id};
 use schemars::JsonSchema;
@@ -117,6 +118,12 @@ impl LoggedMessage {
     /// `<sender>/<id>`
     pub fn name(&self) -> String {
         format!("{}/{}", self.from, self.id)
+    }
+
+    /// Whether a reference names this message: by its number or its whole id, with or without its sender.
+    pub fn is_named_by(&self, reference: &str) -> bool {
+        Reference::parse(reference).and_then(|one| one.fit(&self.from, &self.id, Some(self.seq)))
+            == Some(ReferenceMatch::Whole)
     }
 }
 

@@ -261,17 +261,10 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<MailHold> {
         if holding.mails.len() >= most {
             break;
         }
-        // Beyond the bound, two processes may show the same message. That is better than not showing it.
-        let held = if holding.held.len() < HELD_MESSAGES {
-            inbox::hold(&room.dir, agent, &name)?
-        } else {
-            None
-        };
-        if held.is_none() && holding.held.len() < HELD_MESSAGES {
+        if !holding.lock(room, agent, &name)? {
             holding.shown_elsewhere |= files.dir.stat(&name)?.is_some();
             continue;
         }
-        holding.held.extend(held);
         holding.mails.extend(files.load(&name));
     }
     Ok(holding)
@@ -282,16 +275,23 @@ impl MailHold {
     pub fn of_found(room: &Room, agent: &str, mails: Vec<InboxMessage>) -> Result<MailHold> {
         let mut holding = MailHold::default();
         for mail in mails {
-            if holding.held.len() < HELD_MESSAGES {
-                let Some(held) = inbox::hold(&room.dir, agent, &mail.name)? else {
-                    holding.shown_elsewhere = true;
-                    continue;
-                };
-                holding.held.push(held);
+            if holding.lock(room, agent, &mail.name)? {
+                holding.mails.push(mail);
             }
-            holding.mails.push(mail);
         }
         Ok(holding)
+    }
+
+    /// Locks a message. Returns false if another process has it. Beyond the bound, nothing is locked, and two processes may
+    /// show the same message. That is better than not showing it.
+    fn lock(&mut self, room: &Room, agent: &str, name: &OsStr) -> Result<bool> {
+        if self.held.len() >= HELD_MESSAGES {
+            return Ok(true);
+        }
+        let held = inbox::hold(&room.dir, agent, name)?;
+        let is_ours = held.is_some();
+        self.held.extend(held);
+        Ok(is_ours)
     }
 
     /// Mail that other processes may also show.

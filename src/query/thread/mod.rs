@@ -354,9 +354,7 @@ fn by_seq(room: &Room, seq: u64) -> Result<Option<LoggedMessage>> {
 /// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received.
 fn answers(registry: &Registry, answer: &LoggedMessage, to: &LoggedMessage) -> bool {
     answer.in_reply_to.as_deref().is_some_and(|reference| {
-        let fit =
-            Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
-        fit == Some(ReferenceMatch::Whole)
+        to.is_named_by(reference)
             && answer.seq != to.seq
             && (reference.contains('/')
                 || Viewer::only(&answer.from)

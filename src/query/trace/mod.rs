@@ -17,7 +17,6 @@ use crate::message::claim::{self, ClaimChange};
 use crate::message::decision::{self, ApprovalChange};
 use crate::message::id::{MAILBAG, far, tag_of};
 use crate::message::record::{Event, Record, RouterAction};
-use crate::message::reference::{Reference, ReferenceMatch};
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::waking::WakeStep;
 use crate::query::identity;
@@ -434,12 +433,8 @@ impl<'a> MessageTracer<'a> {
 
     fn is_answered_by(&self, record: &Record) -> bool {
         let LoggedMessage { seq, from, id, .. } = self.meant;
-        let reply = text(record, "in_reply_to");
-        let reference = reply.as_deref().and_then(Reference::parse);
-        let by_name = || {
-            reference
-                .is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(ReferenceMatch::Whole))
-        };
+        let by_name =
+            || text(record, "in_reply_to").is_some_and(|reply| self.meant.is_named_by(&reply));
         if let Some(ApprovalChange::Decide { approval, .. }) = record.decision() {
             return *approval == claim::name(from, id);
         }
