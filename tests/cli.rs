@@ -5,6 +5,7 @@ mod completing;
 mod helping;
 mod looking;
 mod mistakes;
+mod non_utf_8;
 mod reading;
 mod refused;
 mod retrying;

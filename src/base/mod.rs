@@ -17,6 +17,7 @@ pub mod markdown;
 pub mod sanitize;
 pub mod text;
 pub mod worker;
+pub mod written_path;
 
 /// The value of an environment variable that only test builds read.
 pub fn test_variable(name: &str) -> Option<String> {

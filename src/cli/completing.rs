@@ -406,7 +406,8 @@ fn asker(room: &Room, registry: &Registry) -> Option<String> {
 
 /// The words of the line that is being typed.
 fn typed_words() -> Vec<String> {
-    std::env::args().skip_while(|word| word != "--").collect()
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.skip_while(|word| word != "--").collect()
 }
 
 /// The value of an option in the line that is being typed.

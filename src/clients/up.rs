@@ -8,6 +8,7 @@ use super::install::{
 };
 use super::kind::{Client, ClientQuestion, NamingMoment, SessionWakeMethod};
 use crate::base::error::{Error, Result};
+use crate::base::written_path::write_path;
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
 use crate::room::actor::require_person;
@@ -37,6 +38,7 @@ pub struct SetupRequest<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProjectSetup {
     /// The directory with the clients' files.
+    #[serde(serialize_with = "write_path")]
     pub project: PathBuf,
     /// The room.
     pub room: RoomStep,
@@ -79,6 +81,7 @@ pub enum RoomChange {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RoomStep {
     /// Its directory.
+    #[serde(serialize_with = "write_path")]
     pub path: PathBuf,
     /// The change of the room.
     pub change: RoomChange,
@@ -92,6 +95,7 @@ pub struct ClientStep {
     /// Its name.
     pub client: Client,
     /// Its program, if it is on the `PATH`.
+    #[serde(serialize_with = "write_path")]
     pub program: Option<PathBuf>,
     /// Whether the installation or the plugin for the user in all projects is enough.
     pub for_user: bool,
@@ -416,6 +420,7 @@ fn is_complete(path: &Path) -> bool {
 
 /// A room to be made. Fails if it cannot be, before a file of a client is changed.
 fn new_room(path: PathBuf) -> Result<RoomStep> {
+    room::check_path(&path)?;
     let above = path
         .ancestors()
         .skip(1)

@@ -3,6 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, hex};
+use crate::base::written_path::write_path;
 use crate::disk::{failpoint, layout};
 use crate::log;
 use crate::log::state::{self, RoomState};
@@ -55,6 +56,7 @@ pub struct PackedKind {
     /// Their size in the archive.
     pub packed_bytes: u64,
     /// Paths of the packs, relative to the room; for `context`, relative to the context.
+    #[serde(serialize_with = "write_path")]
     pub packs: Vec<PathBuf>,
 }
 

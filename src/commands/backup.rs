@@ -5,6 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{self, Barrier, CopyResult, Dir, Durability, RoomReaders, layout};
 use crate::room::archive::SkippedFile;
@@ -21,8 +22,10 @@ use std::time::Instant;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BackupReport {
     /// The room.
+    #[serde(serialize_with = "write_path")]
     pub room: PathBuf,
     /// Its copy.
+    #[serde(serialize_with = "write_path")]
     pub backup: PathBuf,
     /// Number of files.
     pub files: u64,

@@ -1,6 +1,7 @@
 //! Writes the template of a charter.
 
 use crate::base::error::{Error, Result};
+use crate::base::written_path::write_path;
 use crate::disk::{self, layout};
 use crate::message::id;
 use crate::room::Room;
@@ -43,6 +44,7 @@ the agents. Each change is recorded and told to the human.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CharterTemplate {
     /// Its path.
+    #[serde(serialize_with = "write_path")]
     pub path: PathBuf,
 }
 

@@ -1,6 +1,7 @@
 //! Creates a room.
 
 use crate::base::error::Result;
+use crate::base::written_path::write_path;
 use crate::disk::RoomReaders;
 use crate::room::{self, CompetingRoom, Room, RoomCreation};
 use schemars::JsonSchema;
@@ -11,12 +12,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InitReport {
     /// Its directory.
+    #[serde(serialize_with = "write_path")]
     pub room: PathBuf,
     /// Whether this call created it.
     pub created: bool,
     /// Why it is at this place.
     pub reason: String,
     /// A room that commands in this directory used before, or still use.
+    #[serde(serialize_with = "write_path")]
     pub other: Option<PathBuf>,
     /// A warning about the other room.
     #[serde(skip)]

@@ -4,6 +4,7 @@ use super::follow::{follow, poll};
 use super::{attach, files};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::{Dir, layout};
 use crate::log::find;
 use crate::log::state;
@@ -59,6 +60,7 @@ pub struct RetryResult {
     /// Sender.
     pub agent: String,
     /// The new file, relative to the room.
+    #[serde(serialize_with = "write_path")]
     pub file: PathBuf,
     /// The line, if the new file has one message per line.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,7 @@ use super::attach;
 use super::check::{MessageChecker, too_large};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
+use crate::base::written_path::write_path;
 use crate::disk;
 use crate::disk::layout;
 use crate::disk::machine::here;
@@ -99,6 +100,7 @@ pub struct OutboxMessage {
     /// Message id.
     pub id: String,
     /// The file, relative to the room.
+    #[serde(serialize_with = "write_path")]
     pub file: PathBuf,
     /// The recipients at the time of writing.
     #[serde(skip)]

@@ -5,6 +5,7 @@ use super::{files, permitted};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_pieces, hash_stream, hex};
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::{self, Dir, file_meta, layout};
 use crate::message::address::quoted;
 use crate::message::id;
@@ -43,6 +44,7 @@ pub struct SharedArtifact {
     /// Its path below the context, as messages name it.
     pub path: String,
     /// Its path on this machine.
+    #[serde(serialize_with = "write_path")]
     pub file: PathBuf,
     /// The digest of its content.
     pub sha256: String,

@@ -1,6 +1,7 @@
 //! Trust: shows a room's owner, programs and links, and records or revokes the user's consent.
 
 use crate::base::error::{Error, Result};
+use crate::base::written_path::write_path;
 use crate::disk::machine;
 use crate::query::connections::{ConnectionTrust, connections};
 use crate::query::programs::{ProgramTrust, programs};
@@ -33,6 +34,7 @@ pub struct RoomTrust {
     /// The settings that do not take effect without consent.
     pub settings: Vec<GuardedSetting>,
     /// The file that records consent.
+    #[serde(serialize_with = "write_path")]
     pub recorded_in: PathBuf,
 }
 

@@ -22,6 +22,7 @@ mod trust;
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{count_of as count, shell_word};
+use crate::base::written_path::write_path;
 use crate::disk::SyncOrder;
 use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::room::created::forget_room;
@@ -98,6 +99,7 @@ impl Finding {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DoctorReport {
     /// The examined room, if there is one.
+    #[serde(serialize_with = "write_path")]
     pub room: Option<PathBuf>,
     /// Whether nothing is wrong. There may still be notes.
     pub healthy: bool,

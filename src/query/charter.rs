@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::layout;
 use crate::query::candidates::RoomAvailability;
 use crate::room::Room;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RoomCharter {
     /// The file.
+    #[serde(serialize_with = "write_path")]
     pub path: PathBuf,
     /// The SHA-256 of its text, as in the notices of its changes.
     pub sha256: String,

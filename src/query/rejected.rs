@@ -2,6 +2,7 @@
 
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::{Dir, layout};
 use crate::log::find;
 use crate::message::record::{Event, Record};
@@ -21,8 +22,10 @@ pub struct ListedRejection {
     /// Name of the dropped file. A retry has the name of the first rejected file.
     pub name: String,
     /// The file, relative to the room; `None` if it was removed.
+    #[serde(serialize_with = "write_path")]
     pub file: Option<PathBuf>,
     /// Its explanation, relative to the room; `None` if it was removed.
+    #[serde(serialize_with = "write_path")]
     pub explanation: Option<PathBuf>,
     /// The line, for a file with one message per line. The explanation then has the line's text.
     #[serde(skip_serializing_if = "Option::is_none")]

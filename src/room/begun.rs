@@ -2,7 +2,7 @@
 //!
 //! Both happen under another name beside the room, so that a kill leaves no half of a room under its own name.
 
-use super::{Room, RoomCreation, check_not_a_link};
+use super::{Room, RoomCreation, check_not_a_link, check_path};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, RoomReaders, layout};
@@ -50,6 +50,7 @@ impl Room {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin(path: &Path) -> Result<(Room, RoomCreation)> {
+        check_path(path)?;
         check_not_a_link(path.to_path_buf())?;
         clear_draft(path)?;
         let draft = layout::room_draft(path);

@@ -272,10 +272,10 @@ pub fn path_text(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(
             format!(
-                "{} is not UTF-8, so consent for it cannot be recorded",
+                "the path {} is not UTF-8, so no room can be there",
                 path.display()
             ),
-            "rename the directory",
+            "rename the directory, or name another place with --room DIR",
         )
     })
 }

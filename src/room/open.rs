@@ -1,6 +1,6 @@
 //! Finding, opening and creating a room.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::disk::git::main_worktree;
 use crate::disk::{Dir, Meta, NoteFile, RoomReaders, layout};
@@ -67,6 +67,7 @@ impl Room {
                 .stat(layout::SPOOL)?
                 .is_some_and(|spool| spool.is_directory())
         {
+            check_path(path)?;
             return Room::of(dir).check_finished();
         }
         let below = layout::below(path, layout::ROOM.as_ref());
@@ -106,6 +107,7 @@ impl Room {
 
     /// As [`Room::init`], with the readers of a new room.
     pub fn init_for(path: &Path, readers: RoomReaders) -> Result<(Room, RoomCreation)> {
+        check_path(path)?;
         let room = Room::of(Dir::make_room(path, readers)?);
         room.check_trusted()?;
         let dir = room.check_named()?.dir;
@@ -392,6 +394,12 @@ pub fn is_room(path: &Path) -> bool {
         Ok(spool) => spool.is_some_and(|spool| spool.is_directory()),
         Err(e) => e.errno() == Some(libc::EACCES),
     }
+}
+
+/// Fails if a room cannot be at this path: records and reports contain it as text.
+pub fn check_path(path: &Path) -> Result<()> {
+    let whole = std::path::absolute(path).doing("find", path)?;
+    consent::path_text(&whole).map(drop)
 }
 
 fn is_link(path: &Path) -> bool {

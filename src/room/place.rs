@@ -1,6 +1,7 @@
 //! The recorded location of a room. It distinguishes a room from its copy, which has the same id and the same log.
 
 use super::Room;
+use super::consent::path_text;
 use super::created::CreatedRoom;
 use crate::base::error::Result;
 use crate::base::test_variable;
@@ -17,7 +18,7 @@ struct RecordedLocation {
     /// The inode of its directory. A move on the same file system keeps it, a copy has another one. The device number
     /// is not compared, because it can change at the next boot.
     inode: u64,
-    path: PathBuf,
+    path: String,
 }
 
 /// A room that is not at its recorded location.
@@ -67,7 +68,7 @@ impl Room {
         }
         let own = self.dir.meta()?;
         // A file system snapshot keeps inodes. It is a copy if the other location has a room with the same id.
-        let other = Room::open(&known.path).ok().filter(|other| {
+        let other = Room::open(Path::new(&known.path)).ok().filter(|other| {
             let is_another = other
                 .dir
                 .meta()
@@ -76,7 +77,7 @@ impl Room {
         });
         let is_copy = known.inode != here.inode || (known.path != here.path && other.is_some());
         Ok(is_copy.then(|| CopiedRoom {
-            from: known.path,
+            from: known.path.into(),
             exists: other.is_some(),
         }))
     }
@@ -113,7 +114,7 @@ impl Room {
             .unwrap_or_else(|_| Path::new(path).to_path_buf());
         Ok(RecordedLocation {
             inode: self.dir.meta()?.inode,
-            path,
+            path: path_text(&path)?,
         })
     }
 

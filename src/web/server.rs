@@ -10,6 +10,7 @@ use super::timeout_stream::TimeoutStream;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::worker::WorkerThread;
+use crate::base::written_path::write_path;
 use crate::disk::machine;
 use crate::room::Room;
 use hyper::Request;
@@ -48,6 +49,7 @@ pub struct StartedPage {
     /// The address.
     pub listen: SocketAddr,
     /// The room.
+    #[serde(serialize_with = "write_path")]
     pub room: std::path::PathBuf,
     /// The port of the room's last page, if another program uses it.
     #[serde(skip)]

@@ -64,3 +64,29 @@ fn conditions_are_plain() {
         "write `if`, or a guard of `match`: {found:?}"
     );
 }
+
+#[test]
+fn paths_in_reports_are_written_as_text() {
+    let field = Regex::new(
+        r"^    (?:pub(?:\([^)]*\))? )?\w+: (?:Option<|Vec<)?(?:std::path::)?PathBuf>?,$",
+    )
+    .expect("a valid pattern");
+    let mut found = Vec::new();
+    for source in sources("src") {
+        let (mut is_report, mut before) = (false, "");
+        for (line, text) in &source.code {
+            if text.starts_with("#[derive(") {
+                is_report = text.contains("JsonSchema");
+            }
+            let is_written = before.contains("write_path") || before.contains("serde(skip)");
+            if is_report && field.is_match(text) && !is_written {
+                found.push(format!("{}:{line}", source.path));
+            }
+            before = text;
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "a path that is not UTF-8 would end the program; add `#[serde(serialize_with = \"write_path\")]`: {found:?}"
+    );
+}

@@ -15,6 +15,7 @@ use super::install::{
 };
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::{UserFile, layout, machine};
 use holder::{HOOKS, HookOwner, HookRepository};
 use schemars::JsonSchema;
@@ -32,12 +33,15 @@ pub struct GitHookStatus {
     /// The hooks that are missing, if others are installed.
     pub missing: Vec<&'static str>,
     /// The directory of hooks that git uses.
+    #[serde(serialize_with = "write_path")]
     pub directory: PathBuf,
     /// The program that the hooks call.
     pub command: Option<String>,
     /// The path of that program, if it exists and is executable.
+    #[serde(serialize_with = "write_path")]
     pub executable: Option<PathBuf>,
     /// The files that were examined.
+    #[serde(serialize_with = "write_path")]
     pub files: Vec<PathBuf>,
 }
 

@@ -3,6 +3,7 @@
 use super::{notes, text};
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::clients::kind::Client;
 use crate::disk::{UserFile, layout};
 use schemars::JsonSchema;
@@ -27,10 +28,12 @@ pub enum FileChangeKind {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FileChange {
     /// Its path.
+    #[serde(serialize_with = "write_path")]
     pub path: PathBuf,
     /// The kind of change.
     pub change: FileChangeKind,
     /// The backup of the original file.
+    #[serde(serialize_with = "write_path")]
     pub backup: Option<PathBuf>,
     /// The change, as a unified diff.
     pub diff: String,

@@ -46,6 +46,7 @@ pub use trust::HookTrust;
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::{Dir, UserFile, layout};
 use crate::query::identity;
 use crate::room::actor::require_person;
@@ -93,6 +94,7 @@ pub struct InstallPlan {
     /// Project or user.
     pub scope: InstallScope,
     /// The project directory, the client's user directory, or git's directory of hooks.
+    #[serde(serialize_with = "write_path")]
     pub directory: PathBuf,
     /// Files to change; empty if there is nothing to do.
     pub files: Vec<FileChange>,
@@ -115,6 +117,7 @@ pub struct InstallPlan {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ManualEdit {
     /// The file.
+    #[serde(serialize_with = "write_path")]
     pub path: PathBuf,
     /// Why the file is not changed.
     pub reason: String,

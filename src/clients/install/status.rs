@@ -8,6 +8,7 @@ use super::trust::{self, HookTrust};
 use super::{allow, hooks, plugin, refused, sections, servers, targets, text, toml, toml_hooks};
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::clients::kind::{AllowRules, Client};
 use crate::disk::{UserFile, layout, machine};
 use schemars::JsonSchema;
@@ -50,6 +51,7 @@ pub struct ClientStatus {
     /// The program that the hooks call.
     pub command: Option<String>,
     /// The path of that program, if it exists and is executable.
+    #[serde(serialize_with = "write_path")]
     pub executable: Option<PathBuf>,
     /// Whether the client runs the hooks.
     pub trusted: HookTrust,
@@ -57,6 +59,7 @@ pub struct ClientStatus {
     #[serde(skip)]
     pub hook_files: Vec<PathBuf>,
     /// The files that were examined.
+    #[serde(serialize_with = "write_path")]
     pub files: Vec<PathBuf>,
     /// Files that could not be read.
     pub problems: Vec<String>,

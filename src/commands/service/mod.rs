@@ -6,6 +6,7 @@ mod systemd;
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{hash, hex};
+use crate::base::written_path::write_path;
 use crate::disk::{UserFile, layout};
 use crate::room::Room;
 use crate::room::actor::require_person;
@@ -41,8 +42,10 @@ pub struct ServiceChange {
     /// The name of the service.
     pub service: String,
     /// Its file.
+    #[serde(serialize_with = "write_path")]
     pub file: PathBuf,
     /// The room.
+    #[serde(serialize_with = "write_path")]
     pub room: PathBuf,
     /// Whether anything was changed.
     pub changed: bool,
@@ -58,8 +61,10 @@ pub struct ServiceStatus {
     /// The name of the service.
     pub service: String,
     /// Its file.
+    #[serde(serialize_with = "write_path")]
     pub file: PathBuf,
     /// The room.
+    #[serde(serialize_with = "write_path")]
     pub room: PathBuf,
     /// Whether the file exists.
     pub installed: bool,

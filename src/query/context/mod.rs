@@ -13,6 +13,7 @@ use super::claims::{self, blocked_by};
 use super::closed::ClosedMessages;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::log::lookup::Viewer;
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
@@ -68,6 +69,7 @@ pub struct AwaitedSubjects {
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct SharedFileIndex {
     /// Their directory.
+    #[serde(serialize_with = "write_path")]
     pub path: PathBuf,
     /// The newest files.
     pub files: Vec<SharedFile>,

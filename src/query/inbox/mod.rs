@@ -9,6 +9,7 @@ pub use origin::{PLACED_DIRECTLY, RECORD_LOST};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
@@ -59,6 +60,7 @@ pub struct InboxMessage {
     /// Whether the sender expects an answer.
     pub requires_response: bool,
     /// The file, relative to the room.
+    #[serde(serialize_with = "write_path")]
     pub file: PathBuf,
     /// Whether it was read before.
     pub seen: bool,

@@ -13,6 +13,7 @@ use super::rejected::{self, ListedRejection};
 use super::{claims, inbox, pending};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::base::written_path::write_path;
 use crate::disk::layout;
 use crate::log::state::{self, MessageCounts, RoomState};
 use crate::message::id;
@@ -36,6 +37,7 @@ const NEWEST: usize = 3;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RoomStatus {
     /// Room directory.
+    #[serde(serialize_with = "write_path")]
     pub room: PathBuf,
     /// The process that routes now.
     pub router: Option<RouterHolder>,

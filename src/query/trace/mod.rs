@@ -8,6 +8,7 @@ pub use claimed::{ClaimState, ClaimTrace};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
+use crate::base::written_path::write_path;
 use crate::disk::{Meta, layout};
 use crate::log;
 use crate::log::LogPosition;
@@ -56,6 +57,7 @@ pub struct MessageTrace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<StatusChange>,
     /// The original in `sent/`, if it still exists.
+    #[serde(serialize_with = "write_path")]
     pub sent: Option<PathBuf>,
     /// Recipients.
     pub recipients: Vec<RecipientTrace>,

@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::base::written_path::write_path;
 use crate::disk::{Dir, Meta, layout};
 use rustix::fs::FileType;
 use std::ffi::OsString;
@@ -101,6 +102,7 @@ pub struct PackSource {
 #[derive(Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct SkippedFile {
     /// Its path in the room.
+    #[serde(serialize_with = "write_path")]
     pub path: PathBuf,
     /// Why it was skipped.
     pub reason: String,

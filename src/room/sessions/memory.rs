@@ -5,7 +5,7 @@ use super::CODEX;
 use crate::base::error::Result;
 use crate::disk::{Dir, is_locked, layout, machine};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The directory of the locks, in the user's directory of Codex.
 const LOCKS: &str = "thread-writer-locks";
@@ -13,7 +13,7 @@ const LOCKS: &str = "thread-writer-locks";
 /// The lock of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionLock {
-    directory: PathBuf,
+    directory: String,
     file: String,
     /// The PID namespace of the observer. Another namespace may have other files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,10 +31,10 @@ impl SessionLock {
             .filter(|home| !home.is_empty())
             .map(PathBuf::from);
         let home = home.or_else(|| Some(layout::of_client(&std::env::home_dir()?, ".codex")))?;
-        let (directory, file) = (layout::of_client(&home, LOCKS), format!("{session}.lock"));
+        let directory = layout::of_client(&home, LOCKS);
         let lock = SessionLock {
-            directory,
-            file,
+            directory: directory.to_str()?.to_owned(),
+            file: format!("{session}.lock"),
             namespace: machine::namespace(),
         };
         (lock.is_held() == Some(true)).then_some(lock)
@@ -45,7 +45,7 @@ impl SessionLock {
         if self.namespace != machine::namespace() {
             return None;
         }
-        let file: Result<_> = Dir::open(&self.directory).ok()?.look(&self.file);
+        let file: Result<_> = Dir::open(Path::new(&self.directory)).ok()?.look(&self.file);
         match file {
             Ok(file) => Some(is_locked(&file)),
             Err(e) if e.is_missing() => Some(false),

@@ -462,10 +462,12 @@ fn lock(ours: Option<&SessionLease>, caller: &CallingSession, event: &str) -> Op
 /// A command can run in any directory; a hook and a join run where the session works.
 fn directory(ours: Option<&SessionLease>, caller: &CallingSession, event: &str) -> Option<PathBuf> {
     let known = ours.and_then(|lease| lease.directory.clone());
+    // The file of a lease is text.
+    let is_text = |directory: &PathBuf| directory.to_str().is_some();
     if event == COMMAND && known.is_some() {
         known
     } else {
-        caller.directory.clone().or(known)
+        caller.directory.clone().filter(is_text).or(known)
     }
 }
 

@@ -14,6 +14,7 @@ pub use self::router_observer::RouterObserver;
 use self::watched_directories::WatchedDirectories;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::layout;
 use crate::room::outbox::UnreadyFiles;
 use crate::room::registry::Agent;
@@ -44,6 +45,7 @@ pub struct RouterOptions {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ReadyReport {
     /// The directory of the room.
+    #[serde(serialize_with = "write_path")]
     pub room: PathBuf,
     /// The number of registered agents.
     pub agents: usize,

@@ -8,6 +8,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::Hash;
 use crate::base::limits;
+use crate::base::written_path::write_path;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::log::state::{self, ReplayedLog, RoomState};
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct EvidenceFile {
     /// The file, relative to the room.
+    #[serde(serialize_with = "write_path")]
     pub file: PathBuf,
     /// The record that it shows.
     pub seq: u64,
