@@ -37,7 +37,8 @@ fn answers(tongue: Tongue, town: &Town, bodies: &[String]) -> Vec<Value> {
 
 /// The program's answer for each body, in messages without other recipients.
 fn checked(town: &Town, bodies: &[String]) -> Vec<Value> {
-    let message = |body: &String| json!({"type": "status", "body": body}).to_string();
+    let message =
+        |body: &String| json!({"type": "status", "subject": "-", "body": body}).to_string();
     let files = bodies
         .iter()
         .enumerate()

@@ -198,7 +198,7 @@ class Mailbag:
 
     def parse_mentions(self, body: str) -> Mentions:
         """Returns the mentions in a body, the body without them, and whether they make the message a broadcast."""
-        checked = json.loads(self._run("send", "--dry-run", "--json", "--file", "-", text=json.dumps({"type": "status", "body": body})))["messages"][0]
+        checked = json.loads(self._run("send", "--dry-run", "--json", "--file", "-", text=json.dumps({"type": "status", "subject": "-", "body": body})))["messages"][0]
         return Mentions(checked["mentions"], checked["text"], checked["broadcast"])
 
     def route(self) -> None:
@@ -210,7 +210,7 @@ class Mailbag:
             raise MailbagError("the program mailbag is not on PATH; put it there, or leave this to a router: mailbag run")
         done = subprocess.run(["mailbag", "--room", str(self.room), *words], input=text, capture_output=True, encoding="utf-8")
         if done.returncode != 0:
-            raise MailbagError(done.stderr.strip())
+            raise MailbagError((done.stderr or done.stdout).strip() or f"mailbag ended with status {done.returncode}")
         return done.stdout
 
 def __getattr__(name: str) -> Any:

@@ -136,7 +136,7 @@ mailbag_inbox() (
         printf 'mailbag.sh: skipped %s: not written by the router\n' "$(printf %s "${file##*/}" | mailbag_json)" >&2
     done
 )
-mailbag_done() ( mkdir -p -- "${1%/*}/seen" && { [ ! -e "$1" ] || mv -- "$1" "${1%/*}/seen/"; } )
+mailbag_done() ( [ ! -e "$1" ] || { mkdir -p -- "${1%/*}/seen" && mv -- "$1" "${1%/*}/seen/"; } )
 mailbag_each() (
     list=$(mailbag_inbox) || exit
     while IFS= read -r file <&3; do
@@ -242,7 +242,7 @@ mailbag_share_artifact() (
     printf '%s\n' "$1/$kept" "$digest" "$id"
 )
 mailbag_program() ( command -v mailbag >/dev/null || mailbag_fail 1 "the program mailbag is not on PATH; put it there, or leave this to a router: mailbag run" )
-mailbag_parse_mentions() ( mailbag_program && printf '{"type": "status", "body": %s}' "$(mailbag_json)" | mailbag send --dry-run --json --file - )
+mailbag_parse_mentions() ( mailbag_program && printf '{"type": "status", "subject": "-", "body": %s}' "$(mailbag_json)" | mailbag send --dry-run --json --file - )
 mailbag_route() ( mailbag_program && room=$(mailbag_room) && mailbag --room "$room" run --once -q >/dev/null )
 if [ "${0##*/}" = mailbag.sh ] && [ -z "${mailbag_sourced:-}" ]; then
     command -v "mailbag_${1:-}" >/dev/null || mailbag_fail 2 "usage: mailbag.sh send|reply|… as at the top of this file"

@@ -193,7 +193,7 @@ export class Mailbag {
   }
   /** The mentions in a body, the body without them, and whether they make the message a broadcast. */
   parseMentions(body: string): { mentions: string[]; text: string; broadcast: boolean } {
-    const { messages: [checked] } = JSON.parse(this.run(["send", "--dry-run", "--json", "--file", "-"], JSON.stringify({ type: "status", body })));
+    const { messages: [checked] } = JSON.parse(this.run(["send", "--dry-run", "--json", "--file", "-"], JSON.stringify({ type: "status", subject: "-", body })));
     return { mentions: checked.mentions, text: checked.text, broadcast: checked.broadcast };
   }
   /** Delivers pending mail with the program. If a router runs, asks it and waits at most 2 seconds. */
@@ -201,7 +201,7 @@ export class Mailbag {
   private run(words: string[], input: string): string {
     const done = spawnSync("mailbag", ["--room", this.room, ...words], { input, encoding: "utf8", maxBuffer: 1 << 28 });
     if (done.error?.message.includes("ENOENT")) throw new MailbagError("the program mailbag is not on PATH; put it there, or leave this to a router: mailbag run");
-    if (done.status !== 0) throw new MailbagError(done.error?.message ?? done.stderr.trim());
+    if (done.status !== 0) throw new MailbagError(done.error?.message ?? ((done.stderr || done.stdout).trim() || `mailbag ended with ${done.status ?? done.signal}`));
     return done.stdout;
   }
 }
