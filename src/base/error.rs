@@ -290,6 +290,16 @@ impl Error {
         }
     }
 
+    /// Returns true if the same command can succeed later, although no person corrects anything.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Error::Io { source, .. } => source
+                .raw_os_error()
+                .is_some_and(|number| PASSING.contains(&number)),
+            error => error.class() == ErrorClass::Temporary,
+        }
+    }
+
     /// Returns true if a file operation failed because the file or its directory does not exist.
     pub fn is_missing(&self) -> bool {
         self.errno() == Some(libc::ENOENT)
@@ -304,30 +314,36 @@ impl Error {
     }
 }
 
-/// These errors end when a person corrects the machine, for example by freeing disk space or by giving a permission.
-/// The message need not change.
+/// Errors of an exhausted or busy resource, which can end without a change of the room or the command.
+const PASSING: [i32; 10] = [
+    libc::ENOSPC,
+    libc::EDQUOT,
+    libc::EMFILE,
+    libc::ENFILE,
+    libc::ENOMEM,
+    libc::EIO,
+    libc::EINTR,
+    libc::EAGAIN,
+    libc::EBUSY,
+    libc::ESTALE,
+];
+
+/// Errors that end when a person corrects a file, a directory or a permission.
+const BLOCKING: [i32; 8] = [
+    libc::EACCES,
+    libc::EPERM,
+    libc::EROFS,
+    libc::EXDEV,
+    libc::EEXIST,
+    libc::ENOENT,
+    libc::ENOTDIR,
+    libc::ELOOP,
+];
+
+/// Returns true if the error ends when a person corrects the machine. The message need not change.
 fn is_temporary(source: &io::Error) -> bool {
-    const PASSING: &[i32] = &[
-        libc::ENOSPC,
-        libc::EDQUOT,
-        libc::EMFILE,
-        libc::ENFILE,
-        libc::ENOMEM,
-        libc::EACCES,
-        libc::EPERM,
-        libc::EROFS,
-        libc::EXDEV,
-        libc::EEXIST,
-        libc::EIO,
-        libc::EINTR,
-        libc::EAGAIN,
-        libc::EBUSY,
-        libc::ENOENT,
-        libc::ENOTDIR,
-        libc::ELOOP,
-        libc::ESTALE,
-    ];
-    source.raw_os_error().is_some_and(|n| PASSING.contains(&n))
+    let number = source.raw_os_error();
+    number.is_some_and(|number| PASSING.contains(&number) || BLOCKING.contains(&number))
 }
 
 fn list(problems: &[Problem]) -> String {

@@ -1,6 +1,6 @@
 //! The exit statuses.
 
-use crate::base::error::{Error, ErrorClass};
+use crate::base::error::Error;
 use crate::clients::git_hooks::STOPPED;
 use crate::disk::layout;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ impl Exit {
             Error::Rejected(_) => Exit::BadData,
             // A missing file is damage of the room, not invalid input.
             Error::State { path, .. } if layout::is_edited(path) && path.exists() => Exit::BadData,
-            error if error.class() == ErrorClass::Temporary => Exit::TryAgain,
+            error if error.is_passing() => Exit::TryAgain,
             _ => Exit::Error,
         }
     }

@@ -81,10 +81,12 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
             "choose a new or empty directory outside the room; nothing was changed",
         )
     };
-    if let Ok(dir) = Dir::open(asked)
-        && dir.list()?.next().is_some()
-    {
-        return Err(refused("it is not empty"));
+    match Dir::open(asked) {
+        Ok(dir) if dir.list()?.next().is_some() => return Err(refused("it is not empty")),
+        Err(e) if e.errno() == Some(libc::ENOTDIR) => {
+            return Err(refused("it, or a part of its path, is not a directory"));
+        }
+        _ => {}
     }
     let own = room
         .dir

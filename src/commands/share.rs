@@ -159,7 +159,10 @@ fn open(file: &Path) -> Result<(String, File)> {
         return Err(refused("has a name that is not UTF-8", "rename it"));
     };
     let missing = || Error::not_found(format!("no file {}", file.display()), "check its path");
-    let dir = Dir::open(parent).map_err(|e| if e.is_missing() { missing() } else { e })?;
+    let dir = Dir::open(parent).map_err(|e| match e.errno() {
+        Some(libc::ENOENT | libc::ENOTDIR) => missing(),
+        _ => e,
+    })?;
     match dir.stat(name)?.map(|meta| meta.kind) {
         None => return Err(missing()),
         Some(FileType::RegularFile) => {}

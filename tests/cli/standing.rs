@@ -187,3 +187,29 @@ fn a_pass_that_fails_for_good_names_the_message_once() {
     );
     assert!(err.contains(out.trim()), "{err}");
 }
+
+#[test]
+fn only_a_failure_that_can_end_by_itself_says_to_try_again() {
+    let world = World::empty();
+    files::write(world.path().join(".mailbag"), "a file");
+    assert_contains!(world.fails(1, "init"), ".mailbag");
+    files::remove_file(world.path().join(".mailbag"));
+    files::write(world.path().join("file"), "");
+    world.fails(1, "init file/.mailbag");
+
+    let world = World::alice_and_bob();
+    files::write(world.path().join("file"), "");
+    for place in ["/dev/null", "file", "file/copy"] {
+        let said = world.fails(2, &["backup", place]);
+        assert_contains!(
+            said,
+            "is not a directory",
+            "choose a new or empty directory"
+        );
+    }
+    world.fails(3, "share file/notes.md --category a --as alice");
+    world.write("context/a", "a file in place of a category");
+    world.fails(1, "share file --category a --as alice");
+    let (code, said) = to_a_full_disk(&world, "inbox bob --json");
+    assert_eq!(code, 75, "{said}");
+}
