@@ -7,6 +7,7 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::log::state::ReplayedLog;
 use crate::query::charter;
+use crate::query::status::edited_file_fix;
 use crate::room::Room;
 use crate::room::registry::Registry;
 use crate::router::projections::channels::{IncompleteChannel, behind};
@@ -45,17 +46,14 @@ pub(super) fn charter(room: &Room, findings: &mut Vec<Finding>) {
 }
 
 fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding {
-    let path = shell(&room.dir.at(name));
     let fix = match e {
         // Not fixable automatically: mail of agents that are missing in the registry stays pending until they are added.
         Error::State { .. } if room.dir.stat(name).is_ok_and(|meta| meta.is_none()) => {
             format!("mailbag init {}", shell(room.dir.path()))
         }
-        Error::State {
-            line: Some(line), ..
-        } => format!("${{EDITOR:-vi}} +{line} {path}"),
-        Error::State { .. } => format!("${{EDITOR:-vi}} {path}"),
-        _ => format!("ls -la {path}"),
+        Error::State { line, .. } => edited_file_fix(room, name, *line),
+        e if e.errno() == Some(libc::EACCES) => edited_file_fix(room, name, None),
+        _ => format!("ls -la {}", shell(&room.dir.at(name))),
     };
     Finding::problem(code, e.to_string(), fix)
 }

@@ -138,6 +138,11 @@ fn a_cut_or_reordered_log_does_not_verify() {
     for (text, why) in damaged {
         files::write(&path, text);
         let said = world.fails(65, "log verify");
+        if why == "chain is broken" {
+            let status = world.run("status");
+            assert_eq!(status.code, 1, "{status:?}");
+            assert_contains!(status.out, "mailbag log verify"; "{status:?}");
+        }
         let why = if why == "count" {
             "without a record count"
         } else {
@@ -155,7 +160,9 @@ fn a_cut_end_that_was_committed_is_reported_as_a_loss() {
     let text = files::read_text(&path);
     files::write(&path, &text[..text.len() - 5]);
     let said = world.fails(65, "log verify");
-    let status = world.ok("status");
+    let shown = world.run("status");
+    assert_eq!(shown.code, 1, "{shown:?}");
+    let status = shown.out;
     assert_contains!(said, "mailbag log accept-gap");
     assert_contains!(status, "mailbag log verify");
     for said in [said, status] {

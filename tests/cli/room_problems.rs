@@ -118,3 +118,19 @@ fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
     }
     world.ok("status");
 }
+
+#[test]
+fn a_directory_in_place_of_a_file_that_people_edit_is_moved_and_not_edited() {
+    let world = World::alice_and_bob();
+    for name in ["settings.toml", "charter.md"] {
+        let path = world.room(name);
+        files::make_dir(&path);
+        world.run("run --once");
+        let moved = format!("mv {0} {0}.old", path.display());
+        assert_contains!(world.run("doctor").out, &moved; "{name}");
+        if name == "charter.md" {
+            assert_contains!(world.run("status").out, &moved);
+        }
+        files::remove_dir(&path);
+    }
+}

@@ -24,7 +24,7 @@ Examples:
 
 Each problem names the command that fixes it. The command changes and delivers
 nothing. Exit status 65 means that settings.toml
-or registry.json is invalid.";
+or registry.json is invalid, and 1 that the log is damaged.";
 
 /// Show the state of the room and pending messages
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,11 @@ fn show(room: &Room, cx: &mut CommandContext) -> Result<Exit> {
     })?;
     // A file that a person edits is invalid input.
     let invalid = room.registry().err().or_else(|| room.settings().err());
-    Ok(invalid.map_or(Exit::Ok, |e| Exit::of(&e)))
+    Ok(match invalid {
+        Some(e) => Exit::of(&e),
+        None if status.has_damaged_log => Exit::Error,
+        None => Exit::Ok,
+    })
 }
 
 fn router(holder: Option<&RouterHolder>, out: &CommandOutput) -> String {

@@ -149,8 +149,21 @@ fn is_claim_of(what: &Path, file: &Path) -> bool {
     claim.is_some_and(|claim| file.file_name().is_some_and(|name| name == claim.original))
 }
 
-/// The command that fixes a blocked file: a file in the wrong place has its own, for all others it is `again`, which
-/// makes another pass.
+/// The command that lets a person correct a file that people edit: `registry.json`, `settings.toml` or `charter.md`.
+pub fn edited_file_fix(room: &Room, name: &str, line: Option<u64>) -> String {
+    let path = shell_word(&room.dir.at(name).to_string_lossy());
+    match room.dir.stat(name) {
+        Ok(Some(meta)) if meta.kind != FileType::RegularFile => format!("mv {path} {path}.old"),
+        Ok(Some(meta)) if meta.mode & 0o400 == 0 => format!("chmod u+r {path}"),
+        _ => {
+            let line = line.map(|line| format!("+{line} ")).unwrap_or_default();
+            format!("${{EDITOR:-vi}} {line}{path}")
+        }
+    }
+}
+
+/// The command that fixes a blocked file: a file in the wrong place has its own, and so has a file that people edit. For
+/// all others it is `again`, which makes another pass.
 fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> String {
     if let Ok(below) = Path::new(what).strip_prefix(layout::LINKS) {
         let tag = below.iter().next().unwrap_or_default().to_string_lossy();
@@ -161,6 +174,9 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
             "test"
         };
         return format!("mailbag link {verb} {tag}");
+    }
+    if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].contains(&what) {
+        return edited_file_fix(room, what, None);
     }
     let below = Path::new(what)
         .strip_prefix(layout::OUTBOXES)

@@ -4,7 +4,7 @@ pub(super) mod blocked;
 mod strays;
 mod unloaded;
 
-pub use blocked::{BlockedPath, reason_of};
+pub use blocked::{BlockedPath, edited_file_fix, reason_of};
 pub use unloaded::{UnloadedAgent, UnloadedSessionState};
 
 use super::links::{self, LinkStatus};
@@ -79,6 +79,9 @@ pub struct RoomStatus {
     pub unloaded: Vec<UnloadedAgent>,
     /// Problems of the room itself.
     pub problems: Vec<String>,
+    /// True if the log is damaged, so that no router starts.
+    #[serde(skip)]
+    pub has_damaged_log: bool,
 }
 
 /// Pending files in an outbox.
@@ -169,27 +172,36 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
     })
 }
 
-/// An incomplete end of the log, in words. If the room shows a later record, the end was committed and is lost.
-fn incomplete_end(room: &Room, state: &RoomState) -> Result<Option<String>> {
+/// An incomplete end of the log.
+struct IncompleteEnd {
+    /// A description for people.
+    what: String,
+    /// True if the room shows a later record: the end was committed, and no router starts.
+    is_lost: bool,
+}
+
+fn incomplete_end(room: &Room, state: &RoomState) -> Result<Option<IncompleteEnd>> {
     let damage = state::damage_after(&room.dir, state).ok().flatten();
     if damage.is_none() && !evidence::is_after(room, state)? {
         return Ok(None);
     }
     let mut lost = evidence::newest(room)?;
     lost.retain(|witness| witness.seq > state.seq);
+    let is_lost = !lost.is_empty();
     let end = if lost.is_empty() {
         "the next pass moves it to quarantine".to_owned()
     } else {
         let lost = evidence::describe(&lost, state.seq);
         format!("{lost}; `mailbag log verify` shows how to restore it")
     };
-    Ok(Some(match damage {
+    let what = match damage {
         Some(damage) => {
             let what = damage.what;
             format!("the last batch of the log is incomplete: {what}; {end}")
         }
         None => end,
-    }))
+    };
+    Ok(Some(IncompleteEnd { what, is_lost }))
 }
 
 /// Computes the full status. Changes nothing.
@@ -211,8 +223,12 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         claims::drop_retired(&mut state.claims, registry);
     }
     // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
-    if let (None, Some(state)) = (&router, &state) {
-        problems.extend(incomplete_end(room, state)?);
+    let mut has_damaged_log = state.is_none();
+    if let (None, Some(state)) = (&router, &state)
+        && let Some(end) = incomplete_end(room, state)?
+    {
+        has_damaged_log = end.is_lost;
+        problems.push(end.what);
     }
     let (waiting, unregistered) = outboxes(
         room,
@@ -285,6 +301,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
             .unwrap_or_default(),
         questions: pending::questions(state.as_ref()),
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),
+        has_damaged_log,
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
         stalled,
