@@ -120,7 +120,14 @@ fn other_room_fix(request: &DoctorRequest<'_>, other: &Path) -> String {
     let found = room::find(None, request.from).ok();
     let is_found = found.is_some_and(|found| room::identity(&found) == room::identity(other));
     if request.room.is_some() && is_found {
-        return format!("unset {}", room::ROOM_VARIABLES.join(" "));
+        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let set: Vec<&str> = room::ROOM_VARIABLES.into_iter().filter(is_set).collect();
+        // Without a variable, `--room` names the examined room.
+        return if set.is_empty() {
+            format!("mailbag status --room {}", shell(other))
+        } else {
+            format!("unset {}", set.join(" "))
+        };
     }
     format!("export MAILBAG_ROOM={}", shell(other))
 }

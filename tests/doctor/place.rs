@@ -77,6 +77,22 @@ fn doctor_compares_the_room_of_the_environment_with_the_local_room() {
         "warning",
         &["1 unread in ", "unset MAILBAG_ROOM"],
     );
+    let fix = |named: &dyn Fn(&mut assert_cmd::Command)| {
+        let mut command = world.program("doctor --json");
+        named(&mut command);
+        finding(&report(command), "other_room")["fix"].clone()
+    };
+    let room = other.room("");
+    assert_eq!(
+        fix(&|command| {
+            command.env("MAOS_MESSAGE_DIR", &room);
+        }),
+        "unset MAOS_MESSAGE_DIR"
+    );
+    let advice = fix(&|command| {
+        command.arg("--room").arg(&room);
+    });
+    assert_contains!(advice.to_string(), "mailbag status --room"; "no variable is set");
 }
 
 #[test]
