@@ -178,6 +178,19 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
     assert_contains!(router.log(), "this room is a copy of");
     drop(router);
     assert!(!world.ok("doctor").contains("copy of"));
+    for command in [
+        "send alice hello --as human",
+        "inbox alice",
+        "read --as alice",
+    ] {
+        let said = world.run_env(command, "MAILBAG_ROOM", &room);
+        assert_eq!(
+            said.err.matches("this room is a copy of").count(),
+            1,
+            "{said:?}"
+        );
+        assert_contains!(said.err, "mailbag init --adopt");
+    }
     world.ok(&["init", "--adopt", &room]);
     assert!(!says("room_copied"));
 }

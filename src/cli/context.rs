@@ -86,6 +86,8 @@ pub(super) struct CommandContext {
     asked: Option<PathBuf>,
     /// True after the warning that the nearest room is gone.
     noticed: Cell<bool>,
+    /// True after the check whether the room is a copy.
+    compared: Cell<bool>,
     /// Where everything is printed.
     pub(super) out: CommandOutput,
     /// The number of `-v` options.
@@ -103,6 +105,7 @@ impl CommandContext {
         CommandContext {
             asked,
             noticed: Cell::new(false),
+            compared: Cell::new(false),
             out: CommandOutput::new(global.json, global.quiet),
             verbose: global.verbose,
             no_wait: global.no_wait,
@@ -129,6 +132,7 @@ impl CommandContext {
     /// The caller, by a name that was given or by the session and the environment.
     pub(super) fn who(&self, asked: Option<&str>) -> Result<AgentIdentity> {
         let room = self.room()?;
+        self.warn_of_copy(&room);
         identity::who(asked, || Ok(room))
     }
 
@@ -176,6 +180,18 @@ impl CommandContext {
         };
         if let Err(e) = refreshed {
             self.warn_undelivered(&e);
+        }
+        if freshness != Freshness::AsIs {
+            self.warn_of_copy(room);
+        }
+    }
+
+    /// Warns once if the room is a copy, before a command that may route in it.
+    fn warn_of_copy(&self, room: &Room) {
+        if !self.compared.replace(true)
+            && let Ok(Some(warning)) = room.copy_warning()
+        {
+            self.out.warn(&warning);
         }
     }
 

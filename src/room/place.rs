@@ -82,6 +82,15 @@ impl Room {
         }))
     }
 
+    /// The warning of a process that may route in this room, if the room is a copy.
+    pub fn copy_warning(&self) -> Result<Option<String>> {
+        let place = self.dir.path().display();
+        Ok(self.copied()?.map(|copied| {
+            let what = copied.describe();
+            format!("{what}; to keep it as a room of its own: `mailbag init --adopt {place}`")
+        }))
+    }
+
     /// Records the location of the room, if it is not known or if the room was moved.
     pub fn note_place(&self) -> Result<()> {
         let (known, here) = (self.known_place()?, self.place()?);

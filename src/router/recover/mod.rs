@@ -129,14 +129,10 @@ fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
 
 /// Warns about a copied room. It is routed, because nothing shows whether its original is also routed.
 fn check_place(room: &Room) -> Result<()> {
-    match room.copied()? {
+    match room.copy_warning()? {
         None => room.note_place(),
-        Some(copied) => {
-            let place = room.dir.path().display();
-            tracing::warn!(
-                "{}; to keep it as a room of its own: `mailbag init --adopt {place}`",
-                copied.describe()
-            );
+        Some(warning) => {
+            tracing::warn!("{warning}");
             Ok(())
         }
     }
