@@ -492,3 +492,15 @@ fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
         "claude, codex, nobody"
     );
 }
+
+#[test]
+fn a_wake_by_the_session_is_announced_if_a_session_is_known() {
+    for (argument, is_woken) in [("{text}", true), ("{session}", false)] {
+        let said = town(alarm(&[argument])).ok("send bob hello --as alice");
+        assert_eq!(
+            said.contains("will be woken"),
+            is_woken,
+            "{argument}: {said}"
+        );
+    }
+}

@@ -7,7 +7,7 @@ use crate::disk::layout;
 use crate::message::id::tag_of;
 use crate::message::record::Record;
 use crate::message::{Priority, is_announced};
-use crate::room::registry::{AgentWakeMethod, Registry};
+use crate::room::registry::{AgentWakeMethod, Registry, wants_session};
 use crate::room::sessions::{self, SessionCalls};
 use crate::room::{Room, RouterMode};
 use schemars::JsonSchema;
@@ -220,14 +220,18 @@ impl ReceptionLookup<'_> {
                 .holder()
                 .is_ok_and(|holder| holder.is_some_and(|router| router.mode == RouterMode::Run))
         });
+        let has_session = lease
+            .as_ref()
+            .is_some_and(|lease| !lease.ended && lease.session.is_some());
+        let has_program = match by {
+            Some(AgentWakeMethod::Command(argv)) => wakes && (has_session || !wants_session(argv)),
+            _ => false,
+        };
         if let Some(lease) = lease
             .as_ref()
             .filter(|lease| lease.is_live(&self.room.dir, self.lease))
         {
-            let is_woken = matches!(
-                by,
-                Some(AgentWakeMethod::Codex | AgentWakeMethod::Command(_))
-            ) && wakes;
+            let is_woken = has_program || matches!(by, Some(AgentWakeMethod::Codex)) && wakes;
             return if !lease.is_idle() {
                 ExpectedReception::Working
             } else if !lease.interrupted
@@ -242,7 +246,7 @@ impl ReceptionLookup<'_> {
             return ExpectedReception::Waiting;
         }
         // Codex wakes only a session that is there.
-        if matches!(by, Some(AgentWakeMethod::Command(_))) && wakes {
+        if has_program {
             return ExpectedReception::Woken;
         }
         let last = lease.map(|lease| lease.last).max(self.last_seen(agent));

@@ -57,6 +57,11 @@ fn the_sender_sees_that_a_wake_was_requested_started_and_succeeded() {
         "bob: delivered",
         "  wake succeeded\n"
     );
+    assert_contains!(
+        town.ok("log"),
+        "receipts   bob wake requested: ",
+        "bob wake succeeded: "
+    );
     assert_eq!(failed(&town), (0, 0));
     town.verify();
 }

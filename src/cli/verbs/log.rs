@@ -14,6 +14,7 @@ use crate::message::gap::LogGap;
 use crate::message::record::{Event, EventKind, MessageOrigin, Record};
 use crate::message::status::Receipt;
 use crate::message::title::title_of_fields;
+use crate::message::waking::WakeUpdate;
 use crate::query::head::{self, LogHead};
 use crate::query::records::{self, EVENTS, LoggedRecord, RecordFilter};
 use crate::query::time;
@@ -318,7 +319,12 @@ fn line(record: &Record, out: &CommandOutput) -> String {
         _ if settled.is_empty() => settled,
         _ => format!("settled {settled}"),
     };
-    let parts = [rest, climbs(&record.receipts), settled];
+    let parts = [
+        rest,
+        climbs(&record.receipts),
+        wakes(&record.wakes),
+        settled,
+    ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{head}  {}", sanitize::line(&parts.join("  ")))
 }
@@ -340,22 +346,32 @@ fn gap_text(by: &str, gap: &LogGap) -> String {
 }
 
 fn climbs(climbs: &[Receipt]) -> String {
-    let numbers = |climb: &Receipt| {
-        climb
-            .seqs
-            .iter()
-            .map(u64::to_string)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
     joined(climbs.iter().map(|climb| {
         format!(
             "{} {}: {}",
             climb.agent,
             climb.status.as_str(),
-            numbers(climb)
+            numbers(&climb.seqs)
         )
     }))
+}
+
+fn wakes(wakes: &[WakeUpdate]) -> String {
+    joined(wakes.iter().map(|wake| {
+        let reason = wake.reason.as_deref();
+        let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+        format!(
+            "{} wake {}: {}{reason}",
+            wake.agent,
+            wake.step.as_str(),
+            numbers(&wake.seqs)
+        )
+    }))
+}
+
+fn numbers(seqs: &[u64]) -> String {
+    let numbers: Vec<String> = seqs.iter().map(u64::to_string).collect();
+    numbers.join(" ")
 }
 
 fn parse_event(word: &str) -> Result<EventKind, String> {

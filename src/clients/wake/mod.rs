@@ -14,7 +14,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::{limits, sanitize};
 use crate::message::waking::{WakeStep, WakeUpdate};
 use crate::room::Room;
-use crate::room::registry::AgentWakeMethod;
+use crate::room::registry::{AgentWakeMethod, wants_session};
 use crate::room::sessions::{self, SessionLease};
 use crate::router;
 use crate::router::watcher::RouterWaker;
@@ -327,7 +327,7 @@ impl WakeScheduler {
                 format!("run `mailbag trust {}`", self.room.dir.path().display()),
             ));
         }
-        if program::wants_session(&argv)
+        if wants_session(&argv)
             && lease
                 .as_ref()
                 .and_then(|lease| lease.session.as_ref())

@@ -38,11 +38,6 @@ pub(super) fn wants_text(argv: &[String]) -> bool {
     argv.iter().any(|word| word.contains("{text}"))
 }
 
-/// Whether the arguments contain the session id.
-pub(super) fn wants_session(argv: &[String]) -> bool {
-    argv.iter().any(|word| word.contains("{session}"))
-}
-
 /// Replaces the placeholders in the arguments. Inserted text is not expanded again.
 pub(in crate::clients) fn fill(
     argv: &[String],

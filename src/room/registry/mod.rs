@@ -11,7 +11,7 @@ mod read;
 mod tests;
 mod wake;
 
-pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings};
+pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings, wants_session};
 
 use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::message::id;

@@ -61,6 +61,11 @@ impl WakeProgram {
     }
 }
 
+/// Returns true if the arguments of a program contain the session id. Without a known session it is not started.
+pub fn wants_session(argv: &[String]) -> bool {
+    argv.iter().any(|word| word.contains("{session}"))
+}
+
 impl AgentWakeMethod {
     /// The words for means without arguments.
     pub const WORDS: [&str; 3] = ["claude", "codex", "nobody"];
