@@ -35,7 +35,7 @@ fn a_take_killed_at_any_call_leaves_each_message_in_one_place() {
     // P64 and P65: each of these returns the earlier one's message, and takes one of two.
     let town = shop(2);
     let take = [
-        "take", "--as", "builders", "--lease", "0", "--holder", "doomed",
+        "take", "--as", "builders", "--lease", "1ms", "--holder", "doomed",
     ];
     town.ok(&take);
     let mut killed = 0;

@@ -93,7 +93,7 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
     const COUNT: usize = 20;
     let town = shop(COUNT);
     for n in 0..60 {
-        let mut taker = Beside::start(&town, "take --as builders --lease 0 --holder doomed");
+        let mut taker = Beside::start(&town, "take --as builders --lease 1ms --holder doomed");
         // At a different moment each time: after this number of polls.
         let mut looks = 0;
         town.wait("its moment has come", || {

@@ -138,7 +138,7 @@ fn a_taken_message_returns_after_its_lease_and_a_late_done_names_the_new_holder(
 #[test]
 fn a_late_done_counts_if_no_other_process_has_the_message() {
     let world = shop_with("one");
-    let taken = take(&world, "--lease 0 --holder first");
+    let taken = take(&world, "--lease 1ms --holder first");
     world.send("alice", "builders", "more urgent");
     world.ok("send builders 'more urgent' --priority urgent --as alice");
     assert_eq!(
@@ -412,4 +412,15 @@ fn a_message_that_ends_while_it_is_leased_is_not_leased_again() {
     );
     let told = world.inbox("alice");
     assert_eq!(told.len(), 1, "the expiry is reported once: {told:?}");
+}
+
+#[test]
+fn a_lease_has_a_holder_and_a_duration() {
+    let world = shop();
+    world.send("alice", "builders", "one");
+    let take = ["take", "--as", "builders"];
+    for wrong in [["--holder", ""], ["--lease", "0s"], ["--lease", "0"]] {
+        assert_contains!(world.fails(2, &[&take[..], &wrong].concat()), wrong[0]);
+    }
+    assert_eq!(world.names("inbox/builders").len(), 1);
 }

@@ -11,6 +11,7 @@ use crate::commands::take::{
 use crate::commands::wait::{InboxWaiter, WaitEnd, deadline};
 use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::room::Room;
+use clap::builder::NonEmptyStringValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -44,14 +45,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     leased: LeaseArgs,
     /// Lease duration, from now
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = waiting::span)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = waiting::some_span)]
     lease: Duration,
     /// Holder of the lease; default: the parent process
     #[arg(
         long,
         value_name = "NAME",
         env = "MAILBAG_HOLDER",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = NonEmptyStringValueParser::new()
     )]
     holder: Option<String>,
     /// Timeout to wait for a message; default: no wait
