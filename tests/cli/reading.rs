@@ -102,7 +102,7 @@ fn every_file_in_an_inbox_can_be_read() {
     let listed = world.ok("inbox bob");
     assert!(
         listed.contains("a.json")
-            && listed.contains("b.json  placed here directly, sender unknown")
+            && listed.contains("b.json: placed here directly, sender unknown")
             && !listed.contains("hidden"),
         "{listed}"
     );
@@ -112,6 +112,20 @@ fn every_file_in_an_inbox_can_be_read() {
         "by hand"
     );
     assert_eq!(world.names("inbox/bob/seen").len(), 2);
+}
+
+#[test]
+fn a_file_that_is_no_message_widens_no_column_of_the_inbox() {
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "first");
+    let before = world.ok("inbox bob");
+    world.write("inbox/bob/a-file-with-a-long-name.json", "not a message");
+    let after = world.ok("inbox bob");
+    assert_contains!(
+        after,
+        before.trim_end(),
+        "inbox/bob/a-file-with-a-long-name.json: "
+    );
 }
 
 #[test]

@@ -90,8 +90,9 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
     let (other, said) = share("two");
     assert_fields!(other, path: "plans/plan-2.md", renamed: true);
     assert_contains!(said, "plans/plan-2.md");
-    let (third, _) = share("two");
+    let (third, said) = share("two");
     assert_fields!(third, path: "plans/plan-2.md", already_shared: true);
+    assert_contains!(said, "already has this file as plans/plan-2.md"; "{said}");
     assert_eq!(world.text("context/plans/plan.md"), "one");
     assert_eq!(
         fs::read_dir(world.room("context/plans"))

@@ -75,26 +75,19 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
 /// A message in one line, for a pipe.
 fn line(mail: &InboxMessage) -> Vec<String> {
     let view = MessageView::from(mail);
-    let cells = match &view.invalid {
-        Some(InvalidFile { file, problem, .. }) => {
-            vec![file.to_string_lossy().into_owned(), (*problem).to_owned()]
-        }
-        None => {
-            let about = row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS);
-            let words = [
-                view.id,
-                view.from,
-                view.kind,
-                view.priority.as_str(),
-                &about,
-            ]
-            .map(str::to_owned);
-            [view.time(), view.number()]
-                .into_iter()
-                .chain(words)
-                .collect()
-        }
+    let (priority, about) = match &view.invalid {
+        // The file is in the last column, which makes no column wider.
+        Some(InvalidFile { file, problem, .. }) => ("", format!("{}: {problem}", file.display())),
+        None => (
+            view.priority.as_str(),
+            row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS),
+        ),
     };
+    let words = [view.id, view.from, view.kind, priority, &about].map(str::to_owned);
+    let cells: Vec<String> = [view.time(), view.number()]
+        .into_iter()
+        .chain(words)
+        .collect();
     cells
         .iter()
         .map(|cell| sanitize::line(cell).into_owned())

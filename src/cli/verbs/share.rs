@@ -83,14 +83,16 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         ),
         "do not share it again",
     );
-    if artifact.renamed {
+    if artifact.already_shared {
+        cx.out.note(&format!(
+            "the context already has this file as {}; announced it again",
+            artifact.path
+        ));
+    } else if artifact.renamed {
         cx.out.note(&format!(
             "another file has this name; the copy is {}",
             artifact.path
         ));
-    } else if artifact.already_shared {
-        cx.out
-            .note("the context already has this file; announced it again");
     }
     cx.out.ahead(|out| {
         out.line(sanitize::line(&artifact.file.display().to_string()))?;
