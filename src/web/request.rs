@@ -1,12 +1,15 @@
 //! The query and the form of a request. If one cannot be read, the answer has the form of all errors.
 
-use super::reply::RequestFailure;
+use super::app::WebApp;
+use super::reply::{RequestFailure, is_page};
+use super::views;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 /// The query of an address.
 #[derive(Debug)]
@@ -21,10 +24,13 @@ pub(super) struct Form<T>(pub(super) T);
 #[serde(deny_unknown_fields)]
 pub(super) struct EmptyQuery {}
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+impl<T: DeserializeOwned> FromRequestParts<Arc<WebApp>> for Query<T> {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query<T>, Response> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        app: &Arc<WebApp>,
+    ) -> Result<Query<T>, Response> {
         match axum::extract::Query::try_from_uri(&parts.uri) {
             Ok(axum::extract::Query(query)) => Ok(Query(query)),
             Err(rejection) => {
@@ -33,7 +39,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
                     format!("cannot read the query of the address: {reason}"),
                     "correct the parameter; docs/web.md lists the parameters of each address",
                 );
-                Err(failure.json())
+                Err(if is_page(parts.uri.path()) {
+                    views::failed(app, &failure)
+                } else {
+                    failure.json()
+                })
             }
         }
     }

@@ -486,6 +486,14 @@ fn a_request_that_cannot_be_read_is_answered_as_other_errors() {
         assert!((400..500).contains(&answer.status), "{address}: {answer:?}");
         assert_contains!(answer.json()["error"]["what"].as_str().expect("an error"), reason; "{address}");
     }
+    for (address, reason) in [("/all?before=x", "before"), ("/inbox?before=x", "before")] {
+        let answer = page.get(address);
+        assert!(
+            answer.status == 400 && answer.head.contains("text/html"),
+            "{address}: {answer:?}"
+        );
+        assert_contains!(answer.body, "cannot read the query of the address", reason; "{address}");
+    }
     let right =
         "/api/search?words=x&ignore_case=true&last=3&from=alice&type=task&since=1h&until=1h";
     assert_eq!(page.get(right).status, 200);
