@@ -4,12 +4,12 @@ use super::send::{MessageDraft, sender_id};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::log::lookup::{self, LoggedMessage, Viewer};
+use crate::log::lookup::{self, LoggedMessage};
+use crate::log::state;
 use crate::message::id;
-use crate::query::identity::AgentIdentity;
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::room::registry::Registry;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 /// A reply to send.
 #[derive(Debug)]
@@ -33,15 +33,11 @@ pub fn reply(
 ) -> Result<ReplyDraft> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
-    let past = lookup::one_of(
-        &room.dir,
-        &Viewer::of(&own).formerly(registry.former(&own)),
-        name,
-    )?;
+    let past = lookup::one_of(&room.dir, &identity::viewer(room, &own)?, name)?;
     if &*past.from == id::MAILBAG {
         return Err(Error::Rejected(vec![by_mailbag(&past)]));
     }
-    let (to, left_out) = recipients(&registry, &own, &past, all);
+    let (to, left_out) = recipients(room, &own, &past, all)?;
     if to.is_empty() {
         let problem = Problem::new(
             "no_recipient",
@@ -88,43 +84,45 @@ pub fn recipients_of_reply(
 ) -> Result<Vec<String>> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
-    Ok(recipients(&registry, &own, past, false).0)
+    Ok(recipients(room, &own, past, false)?.0)
 }
 
-/// The recipients of the reply, and former recipients that are left out. The sender is never left out here: `send` then
-/// reports an error.
+/// The recipients of the reply, and former recipients that are left out, under their present names. The sender is never left
+/// out here: `send` then reports an error.
 fn recipients(
-    registry: &Registry,
+    room: &Room,
     own: &str,
     past: &LoggedMessage,
     all: bool,
-) -> (Vec<String>, Vec<String>) {
-    let others = past
-        .recipients
-        .iter()
-        .filter(|agent| &***agent != own && **agent != past.from);
-    if &*past.from != own && !all {
-        return (vec![past.from.to_string()], Vec::new());
+) -> Result<(Vec<String>, Vec<String>)> {
+    let registry = room.registry()?;
+    // If the log is damaged, the names of the message count.
+    let state = state::committed(&room.dir).unwrap_or_default();
+    let sender = state.holder(&past.from, past.seq);
+    let (mut to, mut gone) = (Vec::new(), Vec::new());
+    if **sender != *own {
+        to.push(sender.to_string());
+        if !all {
+            return Ok((to, gone));
+        }
     }
-    let (here, gone): (Vec<&Arc<str>>, Vec<&Arc<str>>) =
-        others.partition(|agent| registry.has_active(agent));
-    let names = |agents: Vec<&Arc<str>>| {
-        agents
-            .into_iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-    };
-    let mut to = if &*past.from == own {
-        Vec::new()
-    } else {
-        vec![past.from.to_string()]
-    };
-    to.extend(names(here));
+    let mut seen: BTreeSet<&str> = BTreeSet::from([own, sender]);
+    for agent in &past.recipients {
+        let agent = state.holder(agent, past.seq);
+        if !seen.insert(agent) {
+            continue;
+        }
+        if registry.has_active(agent) {
+            to.push(agent.to_string());
+        } else {
+            gone.push(agent.to_string());
+        }
+    }
     // A reply to a note to oneself is also a note to oneself.
     if to.is_empty() && gone.is_empty() {
         to.push(own.to_owned());
     }
-    (to, names(gone))
+    Ok((to, gone))
 }
 
 /// The subject with one `Re: ` before it, however many it had.

@@ -3,7 +3,7 @@
 use crate::disk::Dir;
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::{self, Relation, Relations, RoomState};
+use crate::log::state::{self, PastRenames, Relation, Relations, RoomState};
 use crate::message::status::{CopyStatus, Receipt};
 use std::sync::{Arc, OnceLock};
 
@@ -29,6 +29,12 @@ impl ClosedMessages {
     pub fn relations(&self) -> Option<&Relations> {
         let open = || Relations::open(&self.room, self.state.as_ref()?);
         self.relations.get_or_init(open).as_ref()
+    }
+
+    /// The renamings of agents.
+    pub fn renames(&self) -> PastRenames {
+        let renames = self.state.as_ref().map(|state| state.renames.clone());
+        renames.unwrap_or_default()
     }
 
     /// Notes in a message how its sender closed it.

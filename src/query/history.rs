@@ -13,6 +13,7 @@ use crate::query::time;
 use crate::room::registry::Registry;
 use crate::room::{Room, inbox};
 use serde::Deserialize;
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
@@ -52,7 +53,7 @@ pub struct MessageCriteria {
 #[derive(Debug, Clone)]
 pub struct MessageFilter {
     viewer: Viewer,
-    from: Option<String>,
+    from: Option<Viewer>,
     to: Option<Viewer>,
     kind: Option<String>,
     channel: Option<String>,
@@ -70,6 +71,9 @@ impl MessageFilter {
         }
         let registry = room.registry()?;
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
+        let renames = LazyCell::new(|| identity::renames(room));
+        let own_viewer =
+            |agent: &str| identity::own_viewer_after(&registry, agent, renames.clone());
         let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
         let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);
         let mut unread = None;
@@ -87,9 +91,9 @@ impl MessageFilter {
             viewer: asked
                 .asker
                 .as_deref()
-                .map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?,
-            from,
-            to: to.map(|to| Viewer::only(&to).formerly(registry.former(&to))),
+                .map_or(Viewer::ALL, |asker| own_viewer(asker).with_all_of_human()),
+            from: from.as_deref().map(own_viewer),
+            to: to.as_deref().map(own_viewer),
             kind: asked.kind,
             channel: asked.channel,
             since: time(asked.since)?,
@@ -116,12 +120,9 @@ impl MessageFilter {
 
     /// A text that every matching line contains. Agent names need no JSON escapes.
     pub fn sieve(&self) -> Option<String> {
-        let agent = self
-            .from
-            .as_ref()
-            .map(|from| format!("\"from\":\"{from}\""));
-        let to = self.to.as_ref().and_then(|to| to.only_name());
-        let agent = agent.or_else(|| to.map(|to| format!("\"{to}\"")));
+        let only_name = |viewer: &Option<Viewer>| Some(viewer.as_ref()?.only_name()?.to_owned());
+        let agent = only_name(&self.from).map(|from| format!("\"from\":\"{from}\""));
+        let agent = agent.or_else(|| only_name(&self.to).map(|to| format!("\"{to}\"")));
         let kind = || {
             self.kind
                 .as_ref()
@@ -139,7 +140,7 @@ impl MessageFilter {
     pub fn fits(&self, past: &LoggedMessage) -> bool {
         let is =
             |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
-        is(&self.from, &past.from)
+        self.from.as_ref().is_none_or(|from| from.sent(past))
             && is(&self.kind, &past.kind)
             && is(&self.channel, &past.channel)
             && (past.requires_response || !self.requires_response)

@@ -5,6 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::joined;
 use crate::disk::layout;
 use crate::log::lookup::Viewer;
+use crate::log::state::{self, PastRenames};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::room::Room;
@@ -114,14 +115,28 @@ fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Ag
     }
 }
 
-/// The view of an agent or the human, which includes the messages of its former names.
+/// The view of an agent or the human.
 pub fn viewer(room: &Room, agent: &str) -> Result<Viewer> {
-    Ok(Viewer::of(agent).formerly(room.registry()?.former(agent)))
+    Ok(own_viewer(room, agent)?.with_all_of_human())
 }
 
-/// The messages that an agent sent or received, even if it is the human.
+/// The messages that an agent sent or received, even if it is the human. This includes the messages of its former names, but
+/// not of an earlier agent with its name. The name of a removed agent means all messages under this name.
 pub fn own_viewer(room: &Room, agent: &str) -> Result<Viewer> {
-    Ok(Viewer::only(agent).formerly(room.registry()?.former(agent)))
+    Ok(own_viewer_after(&room.registry()?, agent, renames(room)))
+}
+
+/// As [`own_viewer`], with the renamings that the caller has read.
+pub fn own_viewer_after(registry: &Registry, agent: &str, renames: PastRenames) -> Viewer {
+    match registry.agent(agent) {
+        Some(_) => Viewer::only(agent, registry.former(agent), renames),
+        None => Viewer::of_name(agent),
+    }
+}
+
+/// The renamings of agents. None if the log is damaged, or if this user cannot read it.
+pub fn renames(room: &Room) -> PastRenames {
+    state::committed(&room.dir).unwrap_or_default().renames
 }
 
 /// The terminal as the source of a name.

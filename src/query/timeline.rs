@@ -1,7 +1,8 @@
 //! The timeline: log entries for people. One entry is a message, a rejection or a notice.
 
 use super::follow::LogFollower;
-use super::history::LoggedMessage;
+use super::history::{LoggedMessage, Viewer};
+use super::identity;
 use super::view::MessageView;
 use crate::base::error::{Problem, Result};
 use crate::disk::layout;
@@ -155,8 +156,8 @@ pub struct TimelineFilter {
 }
 
 impl TimelineFilter {
-    /// Returns true if this entry is selected.
-    pub fn fits(&self, entry: &TimelineEntry) -> bool {
+    /// Returns true if this entry is selected. `agent` is the view of the agent.
+    fn fits(&self, entry: &TimelineEntry, agent: Option<&Viewer>) -> bool {
         let is = |wanted: &Option<String>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == value)
         };
@@ -164,10 +165,9 @@ impl TimelineFilter {
         self.to.as_ref().is_none_or(|agent| message.is_to(agent))
             && is(&self.kind, &message.kind)
             && is(&self.channel, &message.channel)
-            && self
-                .agent
-                .as_ref()
-                .is_none_or(|agent| entry.sender() == agent || message.concerns(agent))
+            && agent.is_none_or(|agent| {
+                agent.had_name(&entry.sender().into(), message.seq) || agent.is_own(message)
+            })
     }
 }
 
@@ -192,6 +192,10 @@ pub fn page(
 ) -> Result<TimelinePage> {
     let newest = newest(room)?;
     let end = before.map_or(newest + 1, |before| before.min(newest + 1));
+    let agent = choice.agent.as_deref();
+    let agent = agent
+        .map(|agent| identity::own_viewer(room, agent))
+        .transpose()?;
     let mut page = TimelinePage {
         newest,
         ..TimelinePage::default()
@@ -206,8 +210,11 @@ pub fn page(
         let (_, part) = timeline
             .read_some((upto - from) as usize)?
             .unwrap_or_default();
-        page.entries
-            .extend(part.into_iter().rev().filter(|entry| choice.fits(entry)));
+        page.entries.extend(
+            part.into_iter()
+                .rev()
+                .filter(|entry| choice.fits(entry, agent.as_ref())),
+        );
         (upto, step) = (from, step * 2);
     }
     page.before = (upto > 1).then_some(upto);

@@ -18,6 +18,14 @@ fn rename(world: &World, of: &str, to: &str) {
     world.write("registry.json", registry.to_string());
 }
 
+/// The action of a person: the name that is an alias is registered as a new agent.
+fn register_again(world: &World, name: &str) {
+    let mut registry = world.read("registry.json");
+    registry["aliases"] = json!({});
+    world.write("registry.json", registry.to_string());
+    world.ok(&["agent", "add", name]);
+}
+
 fn renamed(agents: &[&str]) -> World {
     let world = World::with(agents);
     world.send("alice", "kiwi", "first");
@@ -313,10 +321,7 @@ fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
     let world = renamed(&["alice", "bob", "kiwi"]);
     rename(&world, "kiwi", "bob");
     world.pass();
-    let mut registry = world.read("registry.json");
-    registry["aliases"] = json!({});
-    world.write("registry.json", registry.to_string());
-    world.ok("agent add kiwi");
+    register_again(&world, "kiwi");
     world.send("alice", "kiwi", "for the new one");
     world.pass();
     assert_eq!(world.bodies("kiwi"), ["for the new one"]);
@@ -535,10 +540,7 @@ fn a_later_agent_of_that_name_can_not_close_earlier_messages() {
     world.send("kiwi", "alice", "from the first kiwi");
     rename(&world, "kiwi", "bob");
     world.pass();
-    let mut registry = world.read("registry.json");
-    registry["aliases"] = json!({});
-    world.write("registry.json", registry.to_string());
-    world.ok("agent add kiwi");
+    register_again(&world, "kiwi");
     for ack in [
         "ack #2 --as kiwi --status resolved",
         "ack #4 --as kiwi --status withdrawn",
@@ -548,4 +550,53 @@ fn a_later_agent_of_that_name_can_not_close_earlier_messages() {
     }
     assert_eq!(world.bodies("alice").len(), 1);
     assert_eq!(recipient(&world, "4")["status"], "delivered");
+}
+
+#[test]
+fn a_later_agent_of_that_name_is_not_shown_earlier_messages() {
+    // P147
+    let world = World::with("alice bob kiwi");
+    world.ok("send kiwi 'which port?' --type question --as alice");
+    world.ok("reply #2 8080 --as kiwi");
+    rename(&world, "kiwi", "bob");
+    world.pass();
+    assert_contains!(world.ok("list --from bob --as human"), "8080");
+    register_again(&world, "kiwi");
+    world.send("alice", "kiwi", "for the new one");
+    for shown in [
+        "list --as kiwi",
+        "list --from kiwi --as human",
+        "list --to kiwi --as human",
+        "search port --as kiwi",
+        "search 8080 --as kiwi",
+        "context --as kiwi",
+    ] {
+        let ran = world.run(shown);
+        assert!(
+            !ran.out.contains("8080") && !ran.out.contains("which"),
+            "{shown}: {ran:?}"
+        );
+    }
+    assert_contains!(world.ok("list --as kiwi"), "for the new one");
+    for thread in ["thread 2 --as kiwi", "thread #3 --as kiwi"] {
+        let ran = world.run(thread);
+        assert_ne!(ran.code, 0, "{thread}: {ran:?}");
+    }
+    assert_contains!(world.ok("thread 2 --as alice"), "which port?", "8080");
+}
+
+#[test]
+fn a_reply_to_an_earlier_message_goes_to_the_agent_that_sent_it() {
+    // P147
+    let world = World::with("alice bob carol kiwi");
+    world.send("kiwi", "alice", "from the first kiwi");
+    let to_both = json!({"to": ["alice", "kiwi"], "body": "to the first kiwi"});
+    world.route("carol", "both.json", to_both);
+    rename(&world, "kiwi", "bob");
+    world.pass();
+    register_again(&world, "kiwi");
+    world.ok("reply #2 one --as alice");
+    world.ok("reply #3 two --all --as alice");
+    assert_eq!(world.bodies("bob"), ["to the first kiwi", "one", "two"]);
+    assert_eq!(world.bodies("kiwi"), [""; 0]);
 }

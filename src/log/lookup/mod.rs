@@ -92,11 +92,6 @@ pub fn find(
         None
     };
     let known = state.or(committed.as_ref());
-    // A later agent with the name of a renamed agent does not get its messages.
-    let viewer = &known.map_or_else(
-        || viewer.clone(),
-        |state| viewer.clone().after(&state.renames),
-    );
     let mut found: Vec<Vec<(ReferenceMatch, LocatedMessage)>> = Vec::with_capacity(parsed.len());
     for reference in &parsed {
         let near = reference

@@ -105,11 +105,6 @@ impl LoggedMessage {
         })
     }
 
-    /// Returns true if this agent sent it or received a copy.
-    pub fn concerns(&self, agent: &str) -> bool {
-        &*self.from == agent || self.is_to(agent)
-    }
-
     /// Returns true if this agent received a copy.
     pub fn is_to(&self, agent: &str) -> bool {
         self.recipients.iter().any(|to| **to == *agent)
@@ -141,7 +136,7 @@ pub struct Viewer {
     /// The agent's name, and the names that it had before.
     names: Vec<String>,
     all: bool,
-    /// `None` if only the names count.
+    /// The renamings of all agents. `None` if only the names count.
     renames: Option<PastRenames>,
 }
 
@@ -153,37 +148,35 @@ impl Viewer {
         renames: None,
     };
 
-    /// The view of an agent or of the human.
-    pub fn of(agent: &str) -> Viewer {
+    /// The messages from and to one agent, even if it is the human. It had the names `former` before. The renamings show which
+    /// earlier messages of these names belong to other agents.
+    pub fn only(agent: &str, former: Vec<String>, renames: PastRenames) -> Viewer {
+        let mut names = vec![agent.to_owned()];
+        names.extend(former);
         Viewer {
-            names: vec![agent.to_owned()],
-            all: agent == id::HUMAN,
+            names,
+            all: false,
+            renames: Some(renames),
+        }
+    }
+
+    /// The messages that were sent or received under this name, by any agent.
+    pub fn of_name(name: &str) -> Viewer {
+        Viewer {
+            names: vec![name.to_owned()],
+            all: false,
             renames: None,
         }
     }
 
-    /// The view of one agent only, even if it is the human.
-    pub fn only(agent: &str) -> Viewer {
-        Viewer {
-            all: false,
-            ..Viewer::of(agent)
-        }
-    }
-
-    /// The same view, of an agent that had these names before.
-    pub fn formerly(mut self, names: Vec<String>) -> Viewer {
-        self.names.extend(names);
-        self
-    }
-
-    /// The same view, without the messages of other agents that had these names before these renamings.
-    pub fn after(mut self, renames: &PastRenames) -> Viewer {
-        self.renames = Some(renames.clone());
+    /// The same view of an agent. The human sees all messages.
+    pub fn with_all_of_human(mut self) -> Viewer {
+        self.all |= self.has_name(id::HUMAN);
         self
     }
 
     /// Returns true if this reader had the name when the record with this number was accepted.
-    fn had_name(&self, name: &Arc<str>, seq: u64) -> bool {
+    pub fn had_name(&self, name: &Arc<str>, seq: u64) -> bool {
         let holder = self
             .renames
             .as_ref()

@@ -11,10 +11,10 @@ use super::candidates::UnknownAvailability;
 use super::charter;
 use super::claims::{self, blocked_by};
 use super::closed::ClosedMessages;
+use super::identity;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::written_path::write_path;
-use crate::log::lookup::Viewer;
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterSetting, Lane};
@@ -105,7 +105,7 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
     let closed = ClosedMessages::read(&room.dir);
-    let viewer = Viewer::only(agent).formerly(registry.former(agent));
+    let viewer = identity::own_viewer_after(&registry, agent, closed.renames());
     let (mut conversation, decisions) = threads::of(room, &viewer)?;
     for message in conversation
         .iter_mut()
@@ -141,7 +141,8 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
 
 /// Does the agent take part in a thread that is open? Reads the end of the log.
 pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
-    Ok(!threads::of(room, &Viewer::only(agent))?.0.is_empty())
+    let viewer = identity::own_viewer(room, agent)?;
+    Ok(!threads::of(room, &viewer)?.0.is_empty())
 }
 
 fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<AwaitedSubjects>)> {

@@ -5,11 +5,11 @@ mod passes;
 use crate::base::error::{Error, Result};
 use crate::log::find;
 use crate::log::lookup::{self, LoggedMessage, UnresolvedReference, Viewer};
+use crate::log::state::PastRenames;
 use crate::message::address::quoted;
 use crate::message::reference::{Reference, ReferenceMatch, bare};
 use crate::query::closed::ClosedMessages;
 use crate::room::Room;
-use crate::room::registry::Registry;
 use passes::{ReplyRelation, ThreadSource};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,6 +27,7 @@ pub fn thread(
     let source = ThreadSource {
         room,
         relations: closed.relations(),
+        renames: closed.renames(),
     };
     let mut collector = begin(&source, viewer, name)?;
     while collector.grow(&source)? {}
@@ -90,8 +91,7 @@ const PASSES: usize = 3;
 
 /// The part of a thread that is known so far.
 struct PartialThread {
-    /// Knows which names an agent had before.
-    registry: Registry,
+    renames: PastRenames,
     members: BTreeMap<u64, LoggedMessage>,
     /// Members by id, and by the reference that they answer.
     by_id: BTreeMap<String, Vec<u64>>,
@@ -187,7 +187,7 @@ impl PartialThread {
             threads: names,
             name: known,
             also,
-            registry: room.registry()?,
+            renames: source.renames.clone(),
             passes: 1,
             links: None,
         };
@@ -233,7 +233,7 @@ impl PartialThread {
             .filter(|seq| {
                 self.members
                     .get(seq)
-                    .is_some_and(|member| answers(&self.registry, past, member))
+                    .is_some_and(|member| answers(&self.renames, past, member))
             })
             .max()
     }
@@ -326,7 +326,7 @@ impl PartialThread {
         of_thread
             || self.answered.contains(&past.seq)
             || self.answered_by(past).is_some()
-            || answering.any(|seq| answers(&self.registry, &self.members[seq], past))
+            || answering.any(|seq| answers(&self.renames, &self.members[seq], past))
     }
 }
 
@@ -351,15 +351,17 @@ fn by_seq(room: &Room, seq: u64) -> Result<Option<LoggedMessage>> {
     Ok(find::by_seq(&room.dir, seq)?.and_then(|line| LoggedMessage::read(&line.bytes)))
 }
 
-/// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received.
-fn answers(registry: &Registry, answer: &LoggedMessage, to: &LoggedMessage) -> bool {
+/// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received, also under
+/// another name.
+fn answers(renames: &PastRenames, answer: &LoggedMessage, to: &LoggedMessage) -> bool {
+    let sender = renames.holder(&answer.from, answer.seq);
     answer.in_reply_to.as_deref().is_some_and(|reference| {
         to.is_named_by(reference)
             && answer.seq != to.seq
             && (reference.contains('/')
-                || Viewer::only(&answer.from)
-                    .formerly(registry.former(&answer.from))
-                    .is_own(to))
+                || std::iter::once(&to.from)
+                    .chain(&to.recipients)
+                    .any(|name| renames.holder(name, to.seq) == sender))
     })
 }
 

@@ -4,7 +4,7 @@
 use crate::base::error::Result;
 use crate::log::find::{self, CandidateLine, LineFilter};
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::{Relation, Relations};
+use crate::log::state::{PastRenames, Relation, Relations};
 use crate::log::{self, LogPosition, START};
 use crate::message::reference::bare;
 use crate::room::Room;
@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-/// The log, and its index if it is usable.
+/// The log, its index if it is usable, and the renamings of agents.
 pub(super) struct ThreadSource<'a> {
     pub(super) room: &'a Room,
     pub(super) relations: Option<&'a Relations>,
+    pub(super) renames: PastRenames,
 }
 
 impl ThreadSource<'_> {

@@ -50,7 +50,7 @@ pub fn judge(
         .unwrap_or(CopyStatus::Acknowledged);
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
-    let viewer = Viewer::only(agent).formerly(registry.former(agent));
+    let viewer = Viewer::only(agent, registry.former(agent), state.renames.clone());
     let found = lookup::find(dir, Some(state), &viewer, &references, pace)?;
     let by = match replacement(ack, status) {
         Some(by) => {
