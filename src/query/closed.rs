@@ -4,6 +4,7 @@ use crate::disk::Dir;
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::{self, PastRenames, Relation, Relations, RoomState};
+use crate::message::id;
 use crate::message::status::{CopyStatus, Receipt};
 use std::sync::{Arc, OnceLock};
 
@@ -39,35 +40,22 @@ impl ClosedMessages {
 
     /// Notes in a message how its sender closed it.
     pub fn note(&self, past: &mut LoggedMessage) {
-        if let Some(state) = &self.state {
-            let recipients = past.recipients.iter();
-            let statuses = recipients.filter_map(|agent| {
-                state
-                    .mailboxes
-                    .status(state.holder(agent, past.seq), past.seq)
-            });
-            past.closed = self.closed(past.seq, &past.from, statuses);
+        let Some(state) = &self.state else { return };
+        // The state has no statuses of copies in other rooms.
+        let is_in_other_room = past.recipients.iter().any(|to| id::tag_of(to).is_some());
+        let copies = past.recipients.iter();
+        let statuses = copies.filter_map(|to| {
+            let owner = state.holder(to, past.seq);
+            state.mailboxes.status(owner, past.seq)
+        });
+        if is_in_other_room || status_by_sender(state, past.seq, statuses).is_some() {
+            past.closed = self.by_number(past.seq, &past.from);
         }
     }
 
-    /// How the sender of the message with this number closed it. Looks at all agents.
+    /// How the sender of the message with this number closed it.
     pub fn by_number(&self, seq: u64, from: &str) -> Option<String> {
-        self.closed(seq, from, self.state.as_ref()?.mailboxes.statuses(seq))
-    }
-
-    fn closed(
-        &self,
-        seq: u64,
-        from: &str,
-        mut statuses: impl Iterator<Item = CopyStatus>,
-    ) -> Option<String> {
         let (state, sender) = (self.state.as_ref()?, Arc::from(from));
-        let status = statuses.find(|status| status.is_set_by_sender());
-        // Its recipients can have closed their copies of an approval before.
-        let status = status.or_else(|| {
-            let is_withdrawn = state.approvals.is_withdrawn(seq);
-            is_withdrawn.then_some(CopyStatus::Withdrawn)
-        })?;
         let (status, by) = match self.receipts(seq) {
             // A recipient can set such a status too, for its own copy only.
             Some(receipts) => receipts
@@ -75,7 +63,10 @@ impl ClosedMessages {
                 .find(|(by, _)| by == state.holder(&sender, seq))
                 .map(|(_, receipt)| (receipt.status, receipt.by))?,
             // Its author is unknown.
-            None => (status, None),
+            None => (
+                status_by_sender(state, seq, state.mailboxes.statuses(seq))?,
+                None,
+            ),
         };
         let by = by.map(|seq| format!(": replaced by #{seq}"));
         Some(format!("{}{}", status.as_str(), by.unwrap_or_default()))
@@ -98,4 +89,17 @@ impl ClosedMessages {
         }
         Some(receipts)
     }
+}
+
+/// The status of these copies that only the sender, or their owner, can have set, and that closes the message. The recipients of
+/// an approval can have closed their copies before its asker withdrew it.
+fn status_by_sender(
+    state: &RoomState,
+    seq: u64,
+    mut copies: impl Iterator<Item = CopyStatus>,
+) -> Option<CopyStatus> {
+    let is_withdrawn = || state.approvals.is_withdrawn(seq);
+    copies
+        .find(|status| status.is_set_by_sender())
+        .or_else(|| is_withdrawn().then_some(CopyStatus::Withdrawn))
 }

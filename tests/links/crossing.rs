@@ -315,3 +315,37 @@ fn an_ack_in_the_other_room_settles_the_questions_and_escalations_of_this_one() 
     assert_contains!(rooms.fit.ok("trace s"), "po keeps its copy");
     assert!(rooms.po.bodies("sintra").contains(&"More?".to_owned()));
 }
+
+#[test]
+fn a_message_to_another_room_that_its_sender_closed_is_shown_as_closed() {
+    // P60, P366
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"id": "old", "to": "po:sintra", "thread_id": "ports", "body": "8080"}));
+    rooms.alice_says(json!({"id": "new", "to": "po:sintra", "thread_id": "ports", "body": "8081"}));
+    rooms.alice_says(json!({"id": "last", "to": "po:sintra", "body": "wrong room"}));
+    rooms
+        .fit
+        .run("ack old --status superseded --by new --as alice");
+    rooms.fit.run("ack last --status withdrawn --as alice");
+    let list = rooms.fit.items("list --as alice");
+    let closed = |id: &str| {
+        let mut all = list.as_array().into_iter().flatten();
+        all.find(|message| message["id"] == id)
+            .expect("it is listed")["closed"]
+            .clone()
+    };
+    let replaced = closed("old");
+    assert_contains!(replaced.to_string(), "superseded: replaced by #");
+    assert_eq!(
+        [closed("new"), closed("last")],
+        [json!(null), json!("withdrawn")]
+    );
+    for shown in [
+        "thread ports --as alice",
+        "search 8080 --as alice",
+        "context --as alice",
+        "channel show main",
+    ] {
+        assert_contains!(rooms.fit.ok(shown), "superseded"; "{shown}");
+    }
+}
