@@ -1,7 +1,7 @@
 //! Identifies who commits: the agent of the environment or of the client's session, the person at a terminal, or the agent
 //! with a session in the worktree.
 
-use super::identity::{self, AgentIdentity};
+use super::identity;
 use crate::base::error::Result;
 use crate::disk::git::Worktree;
 use crate::message::id;
@@ -24,21 +24,16 @@ impl Committer {
     /// The committer in a directory.
     pub fn of(room: &Room, given: Option<&str>, directory: &Path) -> Result<Committer> {
         let registry = room.registry()?;
-        let agent =
-            |who: &AgentIdentity| who.in_registry(&registry).map(|agent| agent.id.to_string());
-        let who = match identity::who(given, || Ok(room.clone())) {
-            Ok(who) => who,
-            Err(e) => {
-                return Ok(match in_worktree(room, directory)? {
-                    Some(name) => Committer::Agent(name),
-                    None => Committer::Unknown(e.to_string()),
-                });
-            }
-        };
-        Ok(match agent(&who) {
+        let caller = identity::who(given, || Ok(room.clone()))
+            .and_then(|who| Ok(who.in_registry(&registry)?.id.to_string()));
+        Ok(match caller {
             Ok(name) if name == id::HUMAN => Committer::Human,
             Ok(name) => Committer::Agent(name),
-            Err(e) => Committer::Unknown(e.to_string()),
+            // The name can be unknown, or only a person may use it.
+            Err(e) => match in_worktree(room, directory)? {
+                Some(name) => Committer::Agent(name),
+                None => Committer::Unknown(e.to_string()),
+            },
         })
     }
 

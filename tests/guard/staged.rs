@@ -1,7 +1,7 @@
 //! The check before a commit: it stops other agents' files and lets the rest pass.
 
 use super::commits::hooked;
-use super::{claim, executable, file, git, git_as, program};
+use super::{claim, executable, file, git, git_as, git_command_as, program};
 use crate::files;
 use crate::world::{World, lossy};
 use serde_json::json;
@@ -103,6 +103,26 @@ fn the_person_and_an_unidentified_committer_are_warned_and_pass() {
             (true, String::new()),
             "{who}"
         );
+    }
+}
+
+#[test]
+fn an_agent_that_gives_a_name_of_the_person_is_the_agent_of_the_worktree() {
+    // P152, P135
+    let world = hooked("alice bob");
+    world.ok("agent set human --name Ann");
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    world.ok("join alice --session s-alice");
+    for name in ["human", "Ann"] {
+        file(world.path(), "src/a.rs", name);
+        git(world.path(), "add src/a.rs");
+        let mut commit = git_command_as(&world, world.path(), name, "commit -q -m edit");
+        let output = commit.env("MAILBAG_TEST_ANCESTRY", "agent").output();
+        let output = output.expect("git runs");
+        let said = lossy(&output.stderr);
+        assert!(!output.status.success(), "{name}: {said}");
+        assert_contains!(said, "the commit was stopped", "src/a.rs"; "{name}");
+        unstage(&world);
     }
 }
 
