@@ -306,6 +306,26 @@ fn each_of_several_equal_blocks_is_sent() {
 }
 
 #[test]
+fn a_block_in_a_file_that_was_made_again_differs_from_an_equal_earlier_block() {
+    // P342, P168
+    for name in ["MAILBOX.md", "queue/to-bob.md"] {
+        let world = room();
+        let equal = "## from:alice · to:carol · type:msg\nok\n";
+        append(&world, name, equal);
+        world.pass();
+        for n in 2..=3 {
+            files::remove_file(world.room(name));
+            let more = format!(r#"{{"to":"bob","body":"more {n}"}}"#);
+            echo(&world, "alice", &more);
+            world.pass();
+            append(&world, name, equal);
+            world.pass();
+            assert_eq!(world.bodies("carol"), vec!["ok"; n], "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_block_is_sent_when_its_writer_has_closed_the_file() {
     // P342
     let world = room();

@@ -78,17 +78,12 @@ pub(super) struct MailFileText {
 }
 
 impl MailFileText {
-    /// The text with its check and the edition, unless that is empty. A file gets a new edition when blocks were taken
+    /// The text with its check and the edition. A file gets a new edition when it is made again, and when blocks were taken
     /// from it, so that the id of a block differs from the id of an equal block in an earlier file.
     pub(super) fn with_check(&self, edition: &str) -> String {
         let MailFileText { title, body } = self;
-        let edition = if edition.is_empty() {
-            String::new()
-        } else {
-            format!(" {edition}")
-        };
         let check = check([title.as_str()].into_iter().chain(body.lines()));
-        format!("{title}\n\n{CHECK}{check}{edition}\n\n{body}")
+        format!("{title}\n\n{CHECK}{check} {edition}\n\n{body}")
     }
 }
 
@@ -136,7 +131,7 @@ pub(super) fn read_edits(
     }
     let mut edits = MailFileEdits {
         has_other: !parts.has_only_own_text(),
-        next_edition: if parts.blocks.is_empty() {
+        next_edition: if parts.blocks.is_empty() && !parts.edition.is_empty() {
             parts.edition.to_owned()
         } else {
             new_edition()
@@ -282,7 +277,8 @@ impl<'a> MailFileParts<'a> {
     }
 }
 
-fn new_edition() -> String {
+/// An edition that no earlier file had.
+pub(super) fn new_edition() -> String {
     uuid::Uuid::new_v4().simple().to_string()[..EDITION].to_owned()
 }
 

@@ -50,7 +50,7 @@ pub(in crate::router) struct MailFiles {
     /// The ids of the messages that were put into outboxes, by the file that still contains them. A rejected message
     /// leaves its outbox, and is not sent again.
     taken: HashMap<OsString, HashSet<String>>,
-    /// The edition of the next version of each file.
+    /// The edition of the next version of each file that was read or written.
     editions: HashMap<OsString, String>,
 }
 
@@ -280,8 +280,8 @@ impl MailFiles {
             return Ok(false);
         }
         let (dir, name) = parts(room, &file.name, true)?;
-        let edition = self.editions.get(&file.name).map_or("", String::as_str);
-        let checked = text.with_check(edition);
+        let edition = self.editions.entry(file.name.clone());
+        let checked = text.with_check(edition.or_insert_with(edits::new_edition));
         // A torn file would look like foreign text.
         let shared = SharedFileContent {
             head: checked.as_bytes(),
@@ -335,6 +335,7 @@ impl MailFiles {
             Ok(text) => edits::read_edits(&mail_file, text, view.config.registry(), view.state),
             Err(_) => MailFileEdits {
                 has_other: true,
+                next_edition: edits::new_edition(),
                 ..MailFileEdits::default()
             },
         };
