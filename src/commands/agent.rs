@@ -222,7 +222,7 @@ pub struct RetiredAgentMail {
 
 /// The unread mail and the open questions of this agent.
 pub fn left_by(room: &Room, id: &str) -> Result<RetiredAgentMail> {
-    let unread = inbox::unread(&room.dir, id)?.len();
+    let unread = inbox::unread_with_leased(&room.dir, id)?.len();
     let mut questions = state::committed(&room.dir)?.questions();
     questions
         .retain(|question| question.from == id || question.waiting_for.iter().any(|of| of == id));
@@ -403,7 +403,7 @@ pub(super) fn save(room: &Room, registry: &Registry) -> Result<()> {
 }
 
 fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
-    let unread = inbox::unread(&room.dir, id)?.len();
+    let unread = inbox::unread_with_leased(&room.dir, id)?.len();
     let mut waiting = 0;
     if let Ok(outbox) = room.dir.sub(layout::outbox(id)) {
         for entry in outbox.list()? {

@@ -99,7 +99,7 @@ pub fn join(
     let names = was
         .iter()
         .chain([&agent])
-        .map(|name| Ok(inbox::newest(&room.dir, name, 0)?.1));
+        .map(|name| Ok(inbox::unread_with_leased(&room.dir, name)?.len()));
     let unread = names.sum::<Result<usize>>()?;
     let SessionLease {
         client, session, ..
@@ -122,7 +122,7 @@ pub fn join_any(room: &Room, role: Option<&str>, caller: &CallingSession) -> Res
             "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names",
         )
     })?;
-    let unread = inbox::unread(&room.dir, &lease.agent)?.len();
+    let unread = inbox::unread_with_leased(&room.dir, &lease.agent)?.len();
     let SessionLease {
         agent,
         client,

@@ -84,7 +84,8 @@ impl MessageFilter {
                     "pass --to AGENT or --as AGENT",
                 )
             })?;
-            unread = Some(inbox::unread(&room.dir, &whose)?.into_iter().collect());
+            let names = inbox::unread_with_leased(&room.dir, &whose)?;
+            unread = Some(names.into_iter().collect());
             to = Some(whose);
         }
         Ok(MessageFilter {

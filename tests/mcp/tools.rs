@@ -387,6 +387,16 @@ fn fetch_inbox_shows_a_file_that_is_not_a_message_as_a_file() {
 }
 
 #[test]
+fn fetch_inbox_counts_the_messages_that_are_leased() {
+    // P64
+    let (world, client) = room();
+    world.send("bob", "alice", "one");
+    world.ok("take --as alice --holder worker");
+    let text = client.text("fetch_inbox", json!({}));
+    assert_contains!(text, "no unread messages except 1 leased message");
+}
+
+#[test]
 fn tools_find_a_message_and_show_its_thread() {
     let (world, client) = room();
     let (_, asked) = client.call(

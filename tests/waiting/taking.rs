@@ -60,6 +60,40 @@ fn the_most_urgent_comes_first_and_then_the_oldest() {
 }
 
 #[test]
+fn a_leased_message_is_unread_in_every_view() {
+    // P64, P68
+    let world = shop();
+    world.send("alice", "builders", "one");
+    world.send("alice", "builders", "two");
+    take(&world, "");
+    let unread = || {
+        let who = world.json("who");
+        let mut agents = who["agents"].as_array().into_iter().flatten();
+        let of_who = agents
+            .find(|agent| agent["id"] == "builders")
+            .map(|one| one["unread"].clone());
+        let listed = world.items("list --unread --to builders");
+        let status = world.json("status")["unread"]["builders"].clone();
+        (of_who, status, listed.as_array().map(Vec::len))
+    };
+    assert_eq!(unread(), (Some(json!(2)), json!(2), Some(2)));
+    assert_contains!(
+        world.run("inbox builders").err,
+        "1 leased message not shown"
+    );
+    world.ok("read --as builders");
+    world.pass();
+    assert_eq!(unread(), (Some(json!(1)), json!(1), Some(1)));
+    let none = "no unread messages except 1 leased message";
+    assert_contains!(world.run("inbox builders").err, none);
+    assert_contains!(world.run("read --as builders").err, none);
+    assert_contains!(
+        world.fails(65, "agent remove builders"),
+        "builders has 1 unread"
+    );
+}
+
+#[test]
 fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
     // P64
     let world = shop();

@@ -1,6 +1,7 @@
 //! `mailbag inbox`: lists the unread messages of an agent.
 
 use crate::base::error::Result;
+use crate::base::text::count_of;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::newest::{self, NewestArgs};
@@ -53,7 +54,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let (mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
     let none = match since {
         Some(_) if unread > 0 => format!("{agent} has no unread messages of that time"),
-        _ if unread == 0 => format!("{agent} has no unread messages"),
+        _ if unread == 0 => format!("{agent} has {}", inbox::nothing_unread(&room, &agent)?),
         _ => String::new(),
     };
     cx.out.page();
@@ -68,6 +69,12 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     }
     if shown < unread && (since.is_none() || shown == limit) {
         newest::note(&format!("{shown} of {unread} unread messages"), &mut cx.out)?;
+    }
+    let leased = inbox::leased_count(&room, &agent)?;
+    if leased > 0 && unread > 0 {
+        cx.out.flush()?;
+        let leased = count_of(leased, "leased message");
+        cx.out.note(&format!("{leased} not shown"));
     }
     Ok(())
 }

@@ -68,7 +68,12 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         _ => 0,
     };
     cx.out.page();
-    print(&agent, &found.mails, cx)?;
+    let none = if found.mails.is_empty() {
+        format!("{agent} has {}", inbox::nothing_unread(&room, &agent)?)
+    } else {
+        String::new()
+    };
+    print(&none, &found.mails, cx)?;
     read::mark_seen(&room, &agent, &found.mails)?;
     if left > 0 {
         let left = count_of(left, "unread message");
@@ -101,13 +106,13 @@ fn limit_text(mails: &mut Vec<InboxMessage>, most: usize) -> usize {
     left
 }
 
-/// Prints messages, and flushes the output.
-pub(crate) fn print(agent: &str, mails: &[InboxMessage], cx: &mut CommandContext) -> Result<()> {
+/// Prints messages, or the note `none`, and flushes the output.
+pub(crate) fn print(none: &str, mails: &[InboxMessage], cx: &mut CommandContext) -> Result<()> {
     cx.out.show(
         &json!({ "messages": mails.iter().map(InboxMessage::whole).collect::<Vec<_>>() }),
         |out| {
             if mails.is_empty() {
-                out.note(&format!("{agent} has no unread messages"));
+                out.note(none);
             }
             show_each(mails, out)
         },

@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         }
     };
     let mails = &found.mails;
-    announce::announcing(&room, &agent, mails, || read::print(&agent, mails, cx))?;
+    announce::announcing(&room, &agent, mails, || read::print("", mails, cx))?;
     if args.read {
         reading::mark_seen(&room, &agent, mails)?;
     }

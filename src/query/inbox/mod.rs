@@ -9,10 +9,11 @@ pub use origin::{PLACED_DIRECTLY, RECORD_LOST};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::text::count_of;
 use crate::base::written_path::write_path;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::LoggedMessage;
-use crate::log::state::RoomState;
+use crate::log::state::{self, RoomState};
 use crate::message::title::first_line;
 use crate::message::{Priority, claim, decision};
 use crate::room::{Room, inbox};
@@ -153,15 +154,25 @@ impl InboxMessage {
     }
 }
 
-/// The file names of the unread mail of an agent, oldest first, with the accept times in them. No file is opened.
+/// The file names of the unread mail of an agent that is not leased, oldest first, with the accept times in them. No file is
+/// opened.
 pub fn names(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>> {
-    let names = inbox::unread(&room.dir, agent)?.into_iter();
-    Ok(names
+    Ok(with_times(inbox::unread(&room.dir, agent)?))
+}
+
+/// As [`names`], with the leased mail, which is also unread.
+pub fn names_with_leased(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>> {
+    Ok(with_times(inbox::unread_with_leased(&room.dir, agent)?))
+}
+
+fn with_times(names: Vec<OsString>) -> Vec<(OsString, Option<Stamp>)> {
+    let names = names.into_iter();
+    names
         .map(|name| {
             let at = layout::read_delivered(&name);
             (name, at)
         })
-        .collect())
+        .collect()
 }
 
 /// The number of an agent's unread messages. Leased messages count. Files that no router delivered do not, and neither do messages
@@ -175,18 +186,39 @@ pub(crate) fn unread_count(room: &Room, state: &RoomState, agent: &str) -> usize
 }
 
 fn count_files(room: &Room, state: &RoomState, agent: &str) -> Result<usize> {
-    let mut count = 0;
-    for place in [layout::inbox(agent), layout::taken(agent)] {
-        let Some(dir) = room.dir.sub_if_exists(place)? else {
-            continue;
-        };
-        for entry in dir.list()? {
-            let at = layout::read_delivered(&entry?.name);
-            count +=
-                usize::from(at.is_some_and(|at| state.mailboxes.unread_at(agent, at).is_some()));
-        }
+    let names = inbox::unread_with_leased(&room.dir, agent)?;
+    Ok(count_unread(&names, state, agent))
+}
+
+/// The number of these files that are unread messages of the agent.
+fn count_unread(names: &[OsString], state: &RoomState, agent: &str) -> usize {
+    let is_unread = |name: &&OsString| {
+        let at = layout::read_delivered(name);
+        at.is_some_and(|at| state.mailboxes.unread_at(agent, at).is_some())
+    };
+    names.iter().filter(is_unread).count()
+}
+
+/// The number of an agent's leased messages: they are unread, but no other process can take them.
+pub fn leased_count(room: &Room, agent: &str) -> Result<usize> {
+    let names = inbox::leased(&room.dir, agent)?;
+    if names.is_empty() {
+        return Ok(0);
     }
-    Ok(count)
+    // A user of an agent may not read the log.
+    let state = state::committed(&room.dir);
+    Ok(state.map_or(names.len(), |state| count_unread(&names, &state, agent)))
+}
+
+/// States that there is nothing to read, and the number of leased messages, if there are any.
+pub fn nothing_unread(room: &Room, agent: &str) -> Result<String> {
+    Ok(match leased_count(room, agent)? {
+        0 => "no unread messages".to_owned(),
+        leased => format!(
+            "no unread messages except {}",
+            count_of(leased, "leased message")
+        ),
+    })
 }
 
 /// The unread mail of an agent, oldest first.

@@ -69,9 +69,30 @@ fn fail_rest(e: Error, deliveries: impl Iterator<Item = StagedFile>) -> Vec<(Sta
     failed
 }
 
-/// The names of an agent's unread mail, oldest first, like `ls inbox/<agent>/*.json`.
+/// The names of an agent's unread mail that is not leased, oldest first, like `ls inbox/<agent>/*.json`.
 pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     newest(room, agent, usize::MAX).map(|(names, _)| names)
+}
+
+/// The names of the files that processes of an agent have leased, in no order.
+pub fn leased(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
+    let Some(dir) = room.sub_if_exists(layout::taken(agent))? else {
+        return Ok(Vec::new());
+    };
+    let names = dir.list()?.map(|entry| Ok(entry?.name));
+    let names = names.filter(|name| {
+        name.as_ref()
+            .map_or(true, |name| layout::is_mail_file(name))
+    });
+    names.collect()
+}
+
+/// The names of an agent's unread mail in their order. Leased messages count as unread.
+pub fn unread_with_leased(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
+    let mut names = unread(room, agent)?;
+    names.extend(leased(room, agent)?);
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// The newest names of an agent's unread mail, oldest first, and the total number. Needs memory only for the returned

@@ -53,7 +53,7 @@ impl SidebarContent {
         let (needs, everybody) = (app.pending()?.items.len(), app.everybody()?);
         let agents = everybody.roster.agents.iter();
         let claims = agents.map(|agent| agent.owns.len() + agent.owns_more).sum();
-        let unread = inbox::names(&app.room, id::HUMAN)?.len();
+        let unread = inbox::names_with_leased(&app.room, id::HUMAN)?.len();
         let counts = VIEWS.map(|(place, _)| match place {
             "/" => needs,
             "/inbox" => unread,

@@ -135,7 +135,7 @@ fn hand(
     call.receipts.hand(&call.request, room, agent, handed)?;
     announce::announcing(room, agent, &mails, || Ok(()))?;
     let mut text = if texts.is_empty() {
-        "no unread messages".to_owned()
+        inbox::nothing_unread(room, agent)?
     } else {
         texts.join("\n\n")
     };
