@@ -125,7 +125,7 @@ pub fn follow_pass<T>(
         }
         if next_check <= Instant::now() {
             next_check = Instant::now() + limits::LOCK_LOOK;
-            // The router has ended without an answer. If another process makes the pass meanwhile, it sees the request.
+            // The router has ended without an answer. A pass of another process also sees the request.
             if room.holder()?.is_none() && matches!(daemon::pass(room)?, PassResult::Routed(_)) {
                 return look().map(Some);
             }
