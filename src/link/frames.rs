@@ -215,6 +215,7 @@ mod tests {
             CarrierFrame::State(LinkEndState {
                 room: "r".into(),
                 came: None,
+                ended: None,
                 out: None,
                 agents: Arc::default(),
             }),

@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
-use crate::log::state::{IncomingStream, LinkState, LinkStates};
+use crate::log::state::{IncomingStream, LinkState, LinkStates, OutgoingStream};
 use crate::message::address::is_display_name;
 use crate::message::id;
 use crate::room::Room;
@@ -31,6 +31,9 @@ pub struct LinkEndState {
     /// The items from the other room that it has committed.
     #[serde(rename = "in")]
     pub came: Option<IncomingStream>,
+    /// The items of a stream from the other room that it had committed when its person ended the stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<IncomingStream>,
     /// The items that it has sent.
     pub out: Option<SentStream>,
     /// Its agents, if it reports them.
@@ -75,6 +78,7 @@ impl LinkEndState {
         LinkEndState {
             room: room.to_owned(),
             came: link.and_then(|link| link.came.clone()),
+            ended: link.and_then(|link| link.ended.clone()),
             out,
             agents,
         }
@@ -85,6 +89,14 @@ impl LinkEndState {
         let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
         text.push(b'\n');
         text
+    }
+
+    /// The number of the last item of this stream that the room has committed, even if it has ended the stream since.
+    fn last_item(&self, stream: &str) -> u64 {
+        let mut known = [&self.came, &self.ended].into_iter().flatten();
+        known
+            .find(|known| *known.stream == *stream)
+            .map_or(0, |known| known.n)
     }
 
     /// Reads the file in one of a link's directories. `None` if it is missing or damaged, as it can be after a power cut.
@@ -123,6 +135,33 @@ impl ReportedAgent {
     }
 }
 
+/// The last reported state of the other room.
+pub fn state_there(room: &Dir, tag: &str) -> Option<LinkEndState> {
+    let dir = room.sub(layout::link_in(tag)).ok()?;
+    LinkEndState::read(&dir).ok().flatten()
+}
+
+/// The number of the last item of this stream that the other room has, according to its `state.json`. Without this file, the
+/// last item that it has confirmed.
+pub fn last_item_there(room: &Dir, tag: &str, out: &OutgoingStream) -> u64 {
+    state_there(room, tag).map_or(out.acked, |far| far.last_item(&out.stream))
+}
+
+/// Returns true if both streams of a link continue: no room lacks items that it had confirmed, or has items that were not sent.
+pub fn continues(own: &LinkEndState, far: &LinkEndState) -> bool {
+    is_next(own, far) && is_next(far, own)
+}
+
+fn is_next(receiver: &LinkEndState, sender: &LinkEndState) -> bool {
+    match (&sender.out, &receiver.came) {
+        (Some(out), Some(came)) => {
+            came.stream == out.stream && (out.acked..=out.n).contains(&came.n)
+        }
+        (Some(out), None) => out.acked == 0,
+        (None, came) => came.is_none(),
+    }
+}
+
 /// The other room's state of the stream to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteStreamState {
@@ -150,6 +189,9 @@ pub fn judge(
             ));
         }
         (Some(out), None) if out.acked == 0 => return Ok(RemoteStreamState::Nothing),
+        (Some(_), None) if far.ended.is_some() => {
+            return stopped(format!("the room {tag} was rebound to begin a new stream"));
+        }
         (Some(out), None) => {
             return stopped(format!(
                 "the room {tag} has lost the {} items that it had",

@@ -354,7 +354,8 @@ fn a_stopped_link_is_reported_and_can_be_rebound() {
     assert_contains!(rooms.fit.run("doctor").out, "the link po");
     assert_contains!(rooms.fit.fails(2, "link rebind po"), "pass --yes");
     rooms.fit.ok("link rebind po --yes");
-    rooms.po.ok("link rebind fit --yes");
+    let continues = rooms.po.ok("link rebind fit --yes");
+    assert_contains!(continues, "the link fit continues");
     rooms.settle();
     assert_eq!(rooms.fit.run("link status").code, 0);
     rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));

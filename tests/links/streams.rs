@@ -93,9 +93,8 @@ fn order_is_kept_from_each_sender_and_between_senders() {
     assert_eq!(numbers, (1..=50).collect::<Vec<u64>>());
 }
 
-#[test]
-fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it() {
-    // P205, P206
+/// Two rooms. `po` is an older copy: it lacks the message `two`, which it had confirmed.
+fn with_an_older_copy() -> Rooms {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
     let copy = tempfile::tempdir().expect("a directory");
@@ -108,6 +107,13 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it(
         .fit
         .drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "three"}"#);
     rooms.settle();
+    rooms
+}
+
+#[test]
+fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it() {
+    // P205, P206
+    let rooms = with_an_older_copy();
     assert_eq!(
         rooms.po.bodies("sintra"),
         ["one"],
@@ -126,6 +132,24 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it(
     assert_eq!(rooms.po.bodies("sintra"), ["one", "two", "three"]);
     rooms.fit.verify();
     rooms.po.verify();
+}
+
+#[test]
+fn a_room_that_rebinds_first_gets_what_it_lacks_when_the_other_room_rebinds() {
+    // P202, P206
+    let rooms = with_an_older_copy();
+    change(&rooms.po, "fit", "rebind");
+    change(&rooms.po, "fit", "rebind");
+    rooms.settle();
+    assert_eq!(rooms.po.bodies("sintra"), ["one"]);
+    change(&rooms.fit, "po", "rebind");
+    rooms.settle();
+    assert_eq!(rooms.po.bodies("sintra"), ["one", "two", "three"]);
+    let repeated = records(&rooms.po)
+        .iter()
+        .filter(|record| record["event"] == "duplicate")
+        .count();
+    assert_eq!(repeated, 0, "it said that it has the first item");
 }
 
 #[test]
@@ -148,8 +172,8 @@ fn a_new_room_under_the_same_tag_stops_the_link() {
     rooms.settle();
     assert_eq!(
         rooms.po.bodies("sintra"),
-        ["two"],
-        "what was confirmed is not repeated"
+        ["one", "two"],
+        "the new room has neither"
     );
 }
 

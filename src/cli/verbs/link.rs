@@ -9,7 +9,9 @@ use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, here};
 use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
 use crate::cli::show::{table, waiting};
-use crate::commands::link::{self, AddedLink, LinkRequest, ProbeResult, ProbeStage};
+use crate::commands::link::{
+    self, AddedLink, LinkRequest, ProbeResult, ProbeStage, RecordedLinkChange,
+};
 use crate::query::links::{self, LinkStatus};
 use crate::query::pending::age;
 use crate::room::settings::{AcceptedAddress, Carrier, LinkSettings};
@@ -395,7 +397,13 @@ fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
 
 fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
-    let plan = link::to_rebind(&room, tag)?;
+    let Some(plan) = link::to_rebind(&room, tag)? else {
+        let unchanged = RecordedLinkChange::unchanged(tag);
+        cx.out.show(&unchanged, |out| {
+            out.done(format!("the link {tag} continues: nothing to start again"))
+        })?;
+        return Ok(Exit::Ok);
+    };
     if !yes {
         let again = count(plan.again, "item");
         let confirmed = count(plan.confirmed, "item");

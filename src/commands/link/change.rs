@@ -6,26 +6,27 @@ use crate::base::limits;
 use crate::base::text::{count_of, shell_word};
 use crate::commands::follow::{self, TrackedMessage};
 use crate::commands::send::{self, MessageDraft};
-use crate::disk::layout;
 use crate::log::state::{self, LinkState};
 use crate::message::LINK;
 use crate::message::record::Record;
 use crate::query::identity::AgentIdentity;
 use crate::query::links;
 use crate::room::Room;
-use crate::room::links::LinkEndState;
+use crate::room::links::{LinkEndState, continues, last_item_there, state_there};
 use crate::room::settings::{Carrier, LinkSettings, Settings, stream_of, token};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// A change of a link that the router has recorded.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RecordedLinkChange {
     /// The tag of the other room.
     pub tag: String,
-    /// The number of the record.
-    pub seq: u64,
+    /// The number of the record, if there was something to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     /// The number of unconfirmed items: they are sent again, or given up.
     pub waiting: usize,
     /// The command of the NATS client that removes the data of a removed link from the servers.
@@ -33,11 +34,21 @@ pub struct RecordedLinkChange {
     pub server_cleanup: Option<String>,
 }
 
+impl RecordedLinkChange {
+    /// The result for a link that needs no change.
+    pub fn unchanged(tag: &str) -> RecordedLinkChange {
+        RecordedLinkChange {
+            tag: tag.to_owned(),
+            seq: None,
+            waiting: 0,
+            server_cleanup: None,
+        }
+    }
+}
+
 /// The result of a rebind.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct RebindResult {
-    /// The tag of the other room.
-    pub tag: String,
     /// The number of items that are sent again.
     pub again: u64,
     /// The number of items that the other room had confirmed.
@@ -60,7 +71,7 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<RecordedLinkChange
             Problem::new("link_in_use", what).fix(fix),
         ]));
     }
-    let seq = record(room, tag, if bounce { "bounce" } else { "remove" })?.seq;
+    let seq = Some(record(room, tag, if bounce { "bounce" } else { "remove" })?.seq);
     let _held = room.lock_registry()?;
     let server_cleanup = server_cleanup_command(&room.settings()?, tag);
     edit(room, false, |text| table::take_out(text, tag))?;
@@ -104,34 +115,28 @@ fn server_cleanup_command(settings: &Settings, tag: &str) -> Option<String> {
     ))
 }
 
-/// The expected result of a rebind of this link.
-pub fn to_rebind(room: &Room, tag: &str) -> Result<RebindResult> {
+/// The expected result of a rebind of this link. `None` if both streams continue without it, as after a rebind in the other
+/// room of a link to a new room.
+pub fn to_rebind(room: &Room, tag: &str) -> Result<Option<RebindResult>> {
     check_known(room, tag)?;
     follow::route(room, limits::WRITER_WAIT)?;
     let state = state::committed(&room.dir)?;
-    let out = state.links.out(tag);
-    let (sent, confirmed) = out.map_or((0, 0), |out| (out.n, out.acked));
-    // The other room may have less than it had confirmed, or more than this room has heard of.
-    let dir = room.dir.sub(layout::link_in(tag)).ok();
-    let far = dir
-        .map(|dir| LinkEndState::read(&dir))
-        .transpose()?
-        .flatten()
-        .and_then(|far| far.came);
-    let there = far
-        .filter(|came| out.is_some_and(|out| *out.stream == *came.stream))
-        .map_or(confirmed, |came| came.n);
-    Ok(RebindResult {
-        tag: tag.to_owned(),
-        again: sent.saturating_sub(there),
-        confirmed,
-    })
+    let own = LinkEndState::of("", state.links.get(tag), Arc::default());
+    if state_there(&room.dir, tag).is_some_and(|far| continues(&own, &far)) {
+        return Ok(None);
+    }
+    let (again, confirmed) = state.links.out(tag).map_or((0, 0), |out| {
+        // The other room may have less than it had confirmed, or more than this room has heard of.
+        let there = last_item_there(&room.dir, tag, out);
+        (out.n.saturating_sub(there), out.acked)
+    });
+    Ok(Some(RebindResult { again, confirmed }))
 }
 
 /// Starts both streams of a link again.
 pub fn rebind(room: &Room, tag: &str) -> Result<RecordedLinkChange> {
     check_known(room, tag)?;
-    let seq = record(room, tag, "rebind")?.seq;
+    let seq = Some(record(room, tag, "rebind")?.seq);
     let waiting = waiting(room, tag)?;
     Ok(RecordedLinkChange {
         tag: tag.to_owned(),

@@ -92,6 +92,7 @@ impl NatsPeer {
         let state = far.unwrap_or(LinkEndState {
             room: String::new(),
             came,
+            ended: None,
             out: None,
             agents: Arc::default(),
         });
@@ -290,6 +291,7 @@ mod tests {
         LinkEndState {
             room: "far".into(),
             came,
+            ended: None,
             out,
             agents: Arc::default(),
         }

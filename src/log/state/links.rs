@@ -26,6 +26,9 @@ pub struct LinkState {
     /// The received items. `None` before the first item.
     #[serde(rename = "in")]
     pub came: Option<IncomingStream>,
+    /// The received items of a stream that a rebind has ended, until a new stream begins. The other room sends the later
+    /// ones again when it is rebound.
+    pub ended: Option<IncomingStream>,
     /// The numbers of its messages in the other room, by their numbers here.
     origins: BTreeMap<u64, u64>,
 }
@@ -116,7 +119,7 @@ impl LinkStates {
 
     fn arrived(&mut self, arrived: &IncomingItem, seq: u64) {
         let link = self.0.entry(arrived.link.clone()).or_default();
-        link.came = Some(IncomingStream::from(arrived));
+        (link.came, link.ended) = (Some(IncomingStream::from(arrived)), None);
         link.origins.insert(seq, arrived.seq);
         if link.origins.len() > ANSWERABLE {
             link.origins.pop_first();
@@ -146,7 +149,8 @@ impl LinkStates {
             LinkChange::Removed { link } => drop(self.0.remove(link)),
             LinkChange::Rebound { link } => {
                 let link = self.0.entry(link.clone()).or_default();
-                (link.out, link.came) = (None, None);
+                link.out = None;
+                link.ended = link.came.take().or(link.ended.take());
             }
         }
     }

@@ -33,7 +33,7 @@ pub use disputes::Disputes;
 pub use gaps::AcceptedGaps;
 pub use ids::MessageIndex;
 pub use items::OpenItems;
-pub use links::{IncomingStream, LinkState, LinkStates, UnconfirmedItem};
+pub use links::{IncomingStream, LinkState, LinkStates, OutgoingStream, UnconfirmedItem};
 pub use loops::{LOOP, LoopDetector};
 pub use mailboxes::Mailboxes;
 pub use open::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};

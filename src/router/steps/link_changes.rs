@@ -3,13 +3,13 @@
 use super::batch_message::{BatchMessage, MessageEffect, MessageRuling, ResentItem};
 use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
-use crate::disk::{failpoint, layout};
+use crate::disk::failpoint;
 use crate::log::state::{LINK_REMOVED, LinkState, RoomState, UnconfirmedItem};
 use crate::log::{self, LogPosition, RawLogLine};
 use crate::message::link::{LinkChange, has_message};
 use crate::message::record::{MessageName, Record, RecordedChange};
 use crate::message::{Message, object};
-use crate::room::links::LinkEndState;
+use crate::room::links;
 use crate::router::parts::{NoticeText, RoomConfig};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -102,22 +102,16 @@ fn changed(change: LinkChange) -> LinkChangeResult {
     }
 }
 
-/// The items that the other room has not confirmed, in this stream.
+/// The items of the present stream that the other room does not have.
 fn unconfirmed_items(config: &RoomConfig, tag: &str, link: &LinkState) -> Result<Vec<ResentItem>> {
     let Some(out) = &link.out else {
         return Ok(Vec::new());
     };
-    let dir = config.dir().sub(layout::link_in(tag)).ok();
-    let far = dir
-        .and_then(|dir| LinkEndState::read(&dir).ok().flatten())
-        .and_then(|far| far.came);
-    let confirmed = far
-        .filter(|came| came.stream == out.stream)
-        .map_or(out.acked, |came| came.n);
+    let there = links::last_item_there(config.dir(), tag, out);
     let mut again = Vec::new();
     for line in log::lines(config.dir(), log::START)? {
         let line = line?;
-        again.extend(items_of(&line, tag, &out.stream, confirmed));
+        again.extend(items_of(&line, tag, &out.stream, there));
         if again.len() > failpoint::items_again() {
             break;
         }
