@@ -167,6 +167,25 @@ fn mail_without_its_lost_record_is_not_called_placed() {
 }
 
 #[test]
+fn unread_mail_from_a_part_of_the_archive_that_was_moved_away_is_not_called_placed() {
+    // P570
+    let (world, name, _) = delivered();
+    for _ in 0..2 {
+        world.drop_file("alice", "more.json", r#"{"to": "human", "body": "more"}"#);
+        let mut pass = world.program("run --once");
+        pass.env("MAILBAG_TEST_SEGMENT_BYTES", "1")
+            .assert()
+            .success();
+    }
+    world.ok("archive --older-than 0s");
+    files::remove_dir(world.room("archive"));
+    assert_contains!(
+        world.ok("inbox bob"),
+        &format!("{name}  without its record")
+    );
+}
+
+#[test]
 fn a_large_file_that_is_no_message_is_shown_in_part() {
     let world = World::with("bob");
     files::write(world.room("inbox/bob/x.json"), "\0".repeat(1 << 20));

@@ -79,16 +79,20 @@ impl AuthorChecker<'_> {
         }
     }
 
-    /// Returns true if the router committed a record with this number, and the log no longer has it.
+    /// Returns true if the router committed a record with this number, and neither the log nor the archive has it.
     fn is_lost(&mut self, mail: &InboxMessage) -> Result<bool> {
         let Some(seq) = mail.seq else {
             return Ok(false);
         };
         let noted = CommitNote::read(&self.room.dir)?;
-        Ok(
-            noted.is_some_and(|noted| noted.tip.seq >= seq)
-                && self.records.from_seq(seq)?.is_none(),
-        )
+        if noted.is_none_or(|noted| noted.tip.seq < seq) {
+            return Ok(false);
+        }
+        let next = self.records.from_seq(seq)?;
+        Ok(next.is_none_or(|line| {
+            line.record()
+                .is_ok_and(|record| record.seq != seq && record.gap().is_none())
+        }))
     }
 
     fn is_copy(&mut self, mail: &InboxMessage, bytes: &[u8], extent: ReadExtent) -> Result<bool> {
