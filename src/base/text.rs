@@ -2,6 +2,7 @@
 
 use super::limits;
 use std::fmt::Display;
+use std::path::Path;
 
 /// A count with its noun: `1 copy`, `2 copies`. The noun is given in the singular.
 pub fn count(n: impl Into<u128>, noun: &str) -> String {
@@ -78,6 +79,11 @@ pub fn shell_word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// A path as one word of a command line.
+pub fn shell_path(path: &Path) -> String {
+    shell_word(&path.to_string_lossy())
 }
 
 /// The word that [`shell_word`] quoted.

@@ -7,7 +7,7 @@ use super::send::{self, MessageDraft};
 use crate::base::error::{Error, Result};
 use crate::base::hash::hex;
 use crate::base::limits;
-use crate::base::text::{listed, quoted};
+use crate::base::text::{listed, quoted, shell_path};
 use crate::log::state;
 use crate::log::state::approvals::OpenApproval;
 use crate::message::decision::{self, ApprovalChange};
@@ -281,7 +281,7 @@ fn signing_place(room: &Room) -> Result<String> {
             "this room is a copy, so no signature counts in it",
             format!(
                 "run `mailbag init --adopt {}` first",
-                room.dir.path().display()
+                shell_path(room.dir.path())
             ),
         )
     })

@@ -6,7 +6,7 @@ use super::send::{self, MessageDraft};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::base::text::{count_of, listed};
+use crate::base::text::{count_of, listed, shell_word};
 use crate::log::owners::owners;
 use crate::log::state::claims::{Claims, OfferAnswer};
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
@@ -319,7 +319,7 @@ impl SentClaimMessage {
     pub fn withdraw(&self, who: &AgentIdentity, subjects: &[ClaimSubject]) -> Result<()> {
         let names = subjects
             .iter()
-            .map(ClaimSubject::as_str)
+            .map(|subject| shell_word(subject.as_str()))
             .collect::<Vec<_>>()
             .join(" ");
         let still_waits = |reason: String| Error::Done {

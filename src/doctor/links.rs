@@ -3,7 +3,7 @@
 
 use super::{ExaminedRoom, Finding, Severity};
 use crate::base::error::Result;
-use crate::base::text::shell_word;
+use crate::base::text::{shell_path, shell_word};
 use crate::disk::machine;
 use crate::query::links;
 use crate::room::key_file::KeyFile;
@@ -73,7 +73,7 @@ fn look_at_files(tag: &str, nats: &NatsSettings, findings: &mut Vec<Finding>) {
         .filter(KeyFile::is_open_to_others);
     if let Some(file) = open {
         let what = format!("other users can read the credentials of the link {tag}");
-        let fix = format!("chmod go= {}", shell_word(&file.place().to_string_lossy()));
+        let fix = format!("chmod go= {}", shell_path(&file.place()));
         findings.push(Finding::warning("open_key_file", what, fix));
     }
 }

@@ -5,7 +5,7 @@ use super::status::blocked::{BlockedPath, blocked_links};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::base::text::{count_of, quoted, shell_word};
+use crate::base::text::{count_of, quoted, shell_path, shell_word};
 use crate::disk::layout;
 use crate::log;
 use crate::log::state::{self, RoomState};
@@ -287,10 +287,10 @@ pub fn link_back(room: &Room, settings: &Settings, other: &Room) -> String {
         .filter(is_free)
         .or(name.filter(is_free))
         .unwrap_or("TAG");
-    let there = shell_word(&other.dir.path().to_string_lossy());
+    let there = shell_path(other.dir.path());
     format!(
         "mailbag --room {there} link add {tag} {}",
-        shell_word(&project.to_string_lossy())
+        shell_path(&project)
     )
 }
 

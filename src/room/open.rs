@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
+use crate::base::text::shell_path;
 use crate::disk::git::main_worktree;
 use crate::disk::{Dir, Meta, NoteFile, RoomReaders, layout};
 use crate::message::id;
@@ -74,7 +75,7 @@ impl Room {
         let fix = if layout::below(&below, layout::SPOOL.as_ref()).is_dir() {
             format!("name the room below it: {}", below.display())
         } else {
-            format!("create one with `mailbag init {}`", path.display())
+            format!("create one with `mailbag init {}`", shell_path(path))
         };
         Err(Error::not_found(
             format!("no room at {}", path.display()),

@@ -5,6 +5,7 @@ use super::consent::path_text;
 use super::created::CreatedRoom;
 use crate::base::error::Result;
 use crate::base::test_variable;
+use crate::base::text::shell_path;
 use crate::disk::layout;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -84,7 +85,7 @@ impl Room {
 
     /// The warning of a process that may route in this room, if the room is a copy.
     pub fn copy_warning(&self) -> Result<Option<String>> {
-        let place = self.dir.path().display();
+        let place = shell_path(self.dir.path());
         Ok(self.copied()?.map(|copied| {
             let what = copied.describe();
             format!("{what}; to keep it as a room of its own: `mailbag init --adopt {place}`")

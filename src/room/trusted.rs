@@ -4,6 +4,7 @@
 
 use super::Room;
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::text::shell_path;
 use crate::disk::{Dir, machine};
 use crate::room::consent::{self, ConsentList, RoomIdentity};
 use crate::room::registry::WakeSettings;
@@ -105,8 +106,9 @@ impl Room {
                 machine::user(identity.owner)
             ),
             format!(
-                "nothing in it was used; if you trust its owner, a person can run `mailbag trust {path}`, which shows \
-                 the room's programs and asks for consent"
+                "nothing in it was used; if you trust its owner, a person can run `mailbag trust {}`, which shows \
+                 the room's programs and asks for consent",
+                shell_path(self.dir.path())
             ),
         ))
     }

@@ -187,6 +187,30 @@ fn items_of_equal_priority_come_by_deadline_then_by_who_is_blocked_then_by_age()
 }
 
 #[test]
+fn the_command_of_a_pending_item_is_one_that_a_shell_leaves_as_it_is() {
+    // P137
+    let world = World::with("alice bob");
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src/*.rs"]}),
+    );
+    say(
+        &world,
+        1,
+        "bob",
+        json!({"type": "claim", "claims": ["src/a.rs"], "wait": true}),
+    );
+    pending(&world, 2, "human");
+    let file: Value = world.read("pending.json");
+    assert_eq!(
+        file["pending"]["human"][0]["command"],
+        "mailbag release 'src/*.rs' --of alice"
+    );
+}
+
+#[test]
 fn a_pending_item_is_removed_when_it_is_settled() {
     // P137
     let world = room();

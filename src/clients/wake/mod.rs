@@ -11,6 +11,7 @@ pub use waking_observer::WakingObserver;
 
 use super::briefing::{self, Briefing, SessionMoment};
 use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::text::shell_path;
 use crate::base::{limits, sanitize};
 use crate::message::waking::{WakeStep, WakeUpdate};
 use crate::room::Room;
@@ -324,7 +325,7 @@ impl WakeScheduler {
             let what = format!("the user has not agreed to start its program {argv:?}");
             return Err(Error::usage(
                 what,
-                format!("run `mailbag trust {}`", self.room.dir.path().display()),
+                format!("run `mailbag trust {}`", shell_path(self.room.dir.path())),
             ));
         }
         if wants_session(&argv)

@@ -10,7 +10,7 @@ pub use probe::{ProbeResult, ProbeStage, probe};
 use super::trust;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::base::text::{quoted, shell_word};
+use crate::base::text::{quoted, shell_path};
 use crate::disk::layout;
 use crate::query::links;
 use crate::room::actor::require_person;
@@ -255,7 +255,7 @@ fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
                 format!("no room at {}", places[2].display()),
                 format!(
                     "create one there with `mailbag init {}`",
-                    shell_word(&places[0].to_string_lossy())
+                    shell_path(&places[0])
                 ),
             )
         })?;

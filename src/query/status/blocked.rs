@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::base::text::shell_word;
+use crate::base::text::shell_path;
 use crate::disk::layout;
 use crate::room::Room;
 use crate::room::outbox::fix_beside;
@@ -103,7 +103,7 @@ fn unreadable(room: &Room) -> Vec<BlockedPath> {
                     path: place.display().to_string(),
                     reason: e.to_string(),
                     since: Stamp::from_micros((meta.changed / 1000) as i64).to_string(),
-                    fix: format!("chmod u+rwx {}", shell_word(&place.to_string_lossy())),
+                    fix: format!("chmod u+rwx {}", shell_path(&place)),
                 });
             }
         }
@@ -151,7 +151,7 @@ fn is_claim_of(what: &Path, file: &Path) -> bool {
 
 /// The command that lets a person correct a file that people edit: `registry.json`, `settings.toml` or `charter.md`.
 pub fn edited_file_fix(room: &Room, name: &str, line: Option<u64>) -> String {
-    let path = shell_word(&room.dir.at(name).to_string_lossy());
+    let path = shell_path(&room.dir.at(name));
     match room.dir.stat(name) {
         Ok(Some(meta)) if meta.kind != FileType::RegularFile => format!("mv {path} {path}.old"),
         Ok(Some(meta)) if meta.mode & 0o400 == 0 => format!("chmod u+r {path}"),

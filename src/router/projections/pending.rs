@@ -4,7 +4,7 @@ use super::projected_file::{self, ProjectedFile};
 use super::roster;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::base::text::{count_of, listed};
+use crate::base::text::{count_of, listed, shell_word};
 use crate::disk::layout;
 use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
 use crate::log::state::items::{self, OpenItemKind};
@@ -316,14 +316,15 @@ fn waiting<'a>(
     let mut releases: Vec<_> = owned
         .iter()
         .map(|held| {
-            let command = format!("mailbag release {}", held.subject);
+            let command = format!("mailbag release {}", shell_word(held.subject.as_str()));
             (held.owner.clone(), *held, command)
         })
         .collect();
     if let Some(first) = owned.first()
         && !owned.iter().any(|held| &*held.owner == id::HUMAN)
     {
-        let command = format!("mailbag release {} --of {}", first.subject, first.owner);
+        let subject = shell_word(first.subject.as_str());
+        let command = format!("mailbag release {subject} --of {}", first.owner);
         releases.push((id::HUMAN.into(), *first, command));
     }
     releases
