@@ -11,6 +11,7 @@ pub mod clock;
 pub mod error;
 pub mod hash;
 pub mod hex_hash;
+pub mod json_text;
 pub mod limits;
 pub mod lookalike;
 pub mod markdown;

@@ -1,6 +1,6 @@
 //! The context of every command: the room, the output, and the identity of the caller.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::cli::show::output::CommandOutput;
 use crate::commands::follow;
@@ -10,7 +10,7 @@ pub(super) use crate::disk::machine::here;
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::{self, Room};
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Options of every command.
@@ -114,7 +114,21 @@ impl CommandContext {
 
     /// The room of `--room`, or the one found here or in a parent directory.
     pub(super) fn room(&self) -> Result<Room> {
-        let found = room::find_room(self.asked.as_deref(), &here()?)?;
+        self.room_from(&here()?)
+    }
+
+    /// The room of a hook in this directory. `None` if there is no room and none is named, or if the room belongs to another
+    /// user and the person has not agreed to use it.
+    pub(super) fn room_of_hook(&self, from: &Path) -> Result<Option<Room>> {
+        match self.room_from(from) {
+            Err(Error::Untrusted { .. }) => Ok(None),
+            Err(Error::NotFound { .. }) if self.asked.is_none() => Ok(None),
+            room => room.map(Some),
+        }
+    }
+
+    fn room_from(&self, from: &Path) -> Result<Room> {
+        let found = room::find_room(self.asked.as_deref(), from)?;
         let room = Room::open(&found.path)?;
         if let Some(notice) = found.notice()
             && !self.noticed.replace(true)

@@ -304,7 +304,9 @@ fn invalid_hook_input_is_a_warning_and_never_a_failure() {
             "{input:?}"
         );
         assert_contains!(lossy(&output.stderr), "invalid hook input"; "{output:?}");
+        assert!(!lossy(&output.stderr).contains("install"), "{output:?}");
     }
+    assert_contains!(world.run("doctor").out, "Claude Code hook unknown failed");
     for args in [&["emacs"][..], &["claude", "--no-such-option"], &[]] {
         assert_eq!(
             run(&world, args, None, "{}").status.code(),
@@ -363,4 +365,32 @@ fn an_announced_message_is_recognised_among_many_markers() {
     mail(&world, "new", "");
     let told = fire(&world, "claude", PROMPT);
     assert!(told.contains("“new”") && !told.contains("“told”"), "{told}");
+}
+
+#[test]
+fn a_named_room_that_cannot_be_used_is_reported_at_the_start_of_a_session() {
+    let world = World::empty();
+    let gone = world.path().join("gone");
+    let gone = gone.to_str().expect("a text");
+    let start = run(
+        &world,
+        &["claude", "--room", gone],
+        None,
+        &of("claude", "s1", "SessionStart-startup"),
+    );
+    assert_eq!(start.status.code(), Some(0), "{start:?}");
+    let no_room = format!("no room at {gone}");
+    assert_contains!(lossy(&start.stdout), "mailbag: cannot check mail: ", &no_room; "{start:?}");
+    assert_contains!(lossy(&start.stderr), &no_room; "{start:?}");
+    let prompt = run(
+        &world,
+        &["claude", "--room", gone],
+        None,
+        &of("claude", "s1", PROMPT),
+    );
+    assert_eq!(lossy(&prompt.stdout), "", "only at the start");
+    assert_contains!(lossy(&prompt.stderr), &no_room; "{prompt:?}");
+    let commit = run(&world, &["git", "pre-commit", "--room", gone], None, "");
+    assert_eq!(commit.status.code(), Some(0), "{commit:?}");
+    assert_contains!(lossy(&commit.stderr), "the commit passes", &no_room; "{commit:?}");
 }

@@ -14,12 +14,15 @@ use crate::clients::rewake::{IdleWait, IdleWaitEnd};
 use crate::clients::session_watch;
 use crate::disk::limit_reads;
 use crate::query::identity;
-use crate::room::sessions::{CallingSession, is_run_by_another};
-use crate::room::{self, Room};
+use crate::room::Room;
+use crate::room::sessions::{self, CallingSession, is_run_by_another};
 use std::io::{IsTerminal, Read};
 
 /// The largest input of a hook. It contains the output of a client's tools.
 const HOOK_BYTES: u64 = 64 << 20;
+
+/// The name of an event that cannot be parsed.
+const UNKNOWN_EVENT: &str = "unknown";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,7 +119,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 }
 
 fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
-    let Some(event) = read(client)? else {
+    let Some(event) = read(client, cx)? else {
         return Ok(());
     };
     limit_reads(limits::HOOK_READS);
@@ -124,8 +127,14 @@ fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
     if args.plugin && runs_hooks_of_settings(client, &from) {
         return print(client, &event, None, ToolVerdict::None, cx);
     }
-    let Some(room) = room(cx, &event) else {
-        return print(client, &event, None, ToolVerdict::None, cx);
+    let room = match room(cx, &event) {
+        Ok(Some(room)) => room,
+        Ok(None) => return print(client, &event, None, ToolVerdict::None, cx),
+        Err(e) => {
+            let reply = hook_events::failure(&event, &e);
+            print(client, &event, reply.text.as_deref(), reply.verdict, cx)?;
+            return Err(e);
+        }
     };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
@@ -151,10 +160,10 @@ fn answer(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
 
 /// Waits for mail for the idle session of the event, and prints it for the plugin that has started this process.
 fn wait(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
-    let Some(event) = read(client)? else {
+    let Some(event) = read(client, cx)? else {
         return Ok(());
     };
-    let Some(room) = room(cx, &event) else {
+    let Some(room) = room(cx, &event)? else {
         return Ok(());
     };
     let caller = CallingSession::here(client.as_str(), event.session.clone())?;
@@ -174,38 +183,46 @@ fn wait(client: Client, args: &Args, cx: &mut CommandContext) -> Result<()> {
 }
 
 /// The event that a client writes to standard input. `None` if another client has started this hook.
-pub(crate) fn read(client: Client) -> Result<Option<HookEvent>> {
+pub(crate) fn read(client: Client, cx: &CommandContext) -> Result<Option<HookEvent>> {
     let mut input = Vec::new();
     std::io::stdin()
         .take(HOOK_BYTES)
         .read_to_end(&mut input)
         .doing("read", "standard input")?;
+    let is_dry_run = std::env::var_os(DRY_RUN).is_some();
     let event = client.read(&input).map_err(|what| {
-        Error::usage(
-            what,
-            format!(
-                "run `mailbag install {}`, which adds the hook to the client",
-                client.as_str()
-            ),
-        )
+        if !is_dry_run {
+            note_invalid_input(client, &what, cx);
+        }
+        Error::usage(what, "`mailbag hook --help` shows an event")
     })?;
     let is_foreign = is_run_by_another(client.as_str(), event.session.as_deref());
-    Ok((!is_foreign || std::env::var_os(DRY_RUN).is_some()).then_some(event))
+    Ok((!is_foreign || is_dry_run).then_some(event))
+}
+
+/// Records the problem for `mailbag doctor`: clients hide the standard error of a hook.
+fn note_invalid_input(client: Client, problem: &str, cx: &CommandContext) {
+    let noted = cx.room().and_then(|room| {
+        sessions::note(
+            &room,
+            client.as_str(),
+            UNKNOWN_EVENT,
+            None,
+            Some(problem.to_owned()),
+        )
+    });
+    if let Err(e) = noted {
+        tracing::debug!("{e}");
+    }
 }
 
 /// The room of `--room`, or of the session's working directory. Most projects have no room.
-pub(crate) fn room(cx: &CommandContext, event: &HookEvent) -> Option<Room> {
-    let from = event
+pub(crate) fn room(cx: &CommandContext, event: &HookEvent) -> Result<Option<Room>> {
+    let directory = event
         .directory
         .clone()
-        .filter(|directory| directory.is_dir())
-        .map_or_else(here, Ok)
-        .ok()?;
-    let found = room::find_room(cx.asked().as_deref(), &from).ok()?;
-    if let Some(notice) = found.notice() {
-        cx.out.warn(&notice);
-    }
-    Room::open(&found.path).ok()
+        .filter(|directory| directory.is_dir());
+    cx.room_of_hook(&directory.map_or_else(here, Ok)?)
 }
 
 fn print(

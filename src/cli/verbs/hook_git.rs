@@ -11,7 +11,7 @@ use crate::disk::limit_reads;
 use crate::query::committer::Committer;
 use crate::query::guard::{self, GuardVerdict, OwnedFile};
 use crate::room::Room;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 /// A hook of git.
@@ -30,26 +30,20 @@ pub(super) fn run(
 ) -> Result<Exit> {
     limit_reads(limits::HOOK_READS);
     let directory = here()?;
-    let found = cx.room();
+    let found = cx.room_of_hook(&directory);
     if std::env::var_os(DRY_RUN).is_some() {
-        return dry_run(found.ok().as_ref(), &directory, cx);
+        return dry_run(found?.as_ref(), &directory, cx);
     }
-    // Without a room, or in one that the person has not trusted, no file has an owner.
-    let (Some(hook), Ok(room)) = (hook, found) else {
+    let Some(hook) = hook else {
         return Ok(Exit::Ok);
     };
     let given = identity.given().map(str::to_owned);
-    // A hook that hangs would block all work in the repository.
-    let (tell, heard) = mpsc::channel();
-    let (own, place) = (room.clone(), directory.clone());
-    std::thread::spawn(move || tell.send(answer(hook, &own, &place, given.as_deref())));
-    let answer = heard.recv_timeout(limits::GUARD_TIME).unwrap_or_else(|_| {
-        let what = format!(
-            "the check took longer than {} seconds",
-            limits::GUARD_TIME.as_secs()
-        );
-        Err(Error::timeout(what, "run `mailbag doctor`"))
-    });
+    let answer = match found {
+        // No file has an owner.
+        Ok(None) => return Ok(Exit::Ok),
+        Ok(Some(room)) => answer_in_time(hook, room, directory, given),
+        Err(e) => Err(e),
+    };
     match answer {
         Ok(GuardVerdict::Free) => Ok(Exit::Ok),
         Ok(GuardVerdict::Warn(owned)) => {
@@ -82,6 +76,24 @@ pub(super) fn run(
             Ok(Exit::Ok)
         }
     }
+}
+
+/// As [`answer`], within a time limit: a hook that hangs would block all work in the repository.
+fn answer_in_time(
+    hook: GitHook,
+    room: Room,
+    directory: PathBuf,
+    given: Option<String>,
+) -> Result<GuardVerdict> {
+    let (tell, heard) = mpsc::channel();
+    std::thread::spawn(move || tell.send(answer(hook, &room, &directory, given.as_deref())));
+    heard.recv_timeout(limits::GUARD_TIME).unwrap_or_else(|_| {
+        let what = format!(
+            "the check took longer than {} seconds",
+            limits::GUARD_TIME.as_secs()
+        );
+        Err(Error::timeout(what, "run `mailbag doctor`"))
+    })
 }
 
 fn answer(

@@ -30,10 +30,10 @@ fn watch(asked: Option<&str>, cx: &mut CommandContext) -> Result<Exit> {
     if std::env::var(ATTENDED).map_or_else(|_| is_for_a_program(), |attended| attended == "0") {
         return Ok(Exit::Ok);
     }
-    let Some(event) = hook::read(Client::Claude)? else {
+    let Some(event) = hook::read(Client::Claude, cx)? else {
         return Ok(Exit::Ok);
     };
-    let Some(room) = hook::room(cx, &event) else {
+    let Some(room) = hook::room(cx, &event)? else {
         return Ok(Exit::Ok);
     };
     let caller = CallingSession::here(Client::Claude.as_str(), event.session.clone())?;

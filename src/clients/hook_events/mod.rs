@@ -8,7 +8,7 @@ pub(super) mod reading;
 
 use super::briefing::{self, BriefedSession, Briefing, SessionMoment};
 use super::{background, session_watch};
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::sanitize;
 use crate::commands::claim::{self, ClaimAction};
@@ -119,24 +119,27 @@ pub fn handle(
     event: &HookEvent,
     asked: ConfiguredIdentity<'_>,
 ) -> HookAnswer {
-    let starts = matches!(
+    answer(room, client, event, asked).unwrap_or_else(|e| failure(event, &e))
+}
+
+/// Builds the answer to an event for which mail cannot be checked.
+pub fn failure(event: &HookEvent, e: &Error) -> HookAnswer {
+    // Reported once, at the start of the session, not after every tool.
+    let text = matches!(
         event.kind,
         HookAction::Announce(SessionMoment::Start | SessionMoment::Resume)
-    );
-    answer(room, client, event, asked).unwrap_or_else(|e| {
-        // Reported once, at the start of the session, not after every tool.
-        let text = starts.then(|| {
-            format!(
-                "mailbag: cannot check mail: {}",
-                sanitize::line(&e.to_string())
-            )
-        });
-        HookAnswer {
-            text,
-            problem: Some(e.to_string()),
-            ..HookAnswer::default()
-        }
-    })
+    )
+    .then(|| {
+        format!(
+            "mailbag: cannot check mail: {}",
+            sanitize::line(&e.to_string())
+        )
+    });
+    HookAnswer {
+        text,
+        problem: Some(e.to_string()),
+        ..HookAnswer::default()
+    }
 }
 
 /// The answer of a hook during its test by `install`: the room and the agent were found. Changes nothing.

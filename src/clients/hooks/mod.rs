@@ -3,17 +3,21 @@
 
 mod patch;
 
+use crate::base::json_text;
 use crate::clients::briefing::SessionMoment;
 use crate::clients::hook_events::{HookAction, HookEvent, PermissionRequest, ToolVerdict};
 use crate::clients::kind::Client;
 use crate::disk::layout;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The fields that clients send.
 #[derive(Debug, Deserialize)]
-struct HookInput {
+struct HookInput<'a> {
     hook_event_name: String,
     #[serde(default)]
     session_id: Option<String>,
@@ -32,7 +36,7 @@ struct HookInput {
     stop_hook_active: bool,
     /// Id of a sub-agent.
     #[serde(default)]
-    agent_id: Option<Value>,
+    agent_id: Option<IgnoredAny>,
     /// Id of the session of the sub-agent, if `session_id` is its own.
     #[serde(default)]
     parent_agent_id: Option<String>,
@@ -42,12 +46,12 @@ struct HookInput {
     /// The tool, if the event is about one.
     #[serde(default)]
     tool_name: Option<String>,
-    /// The arguments of the tool.
-    #[serde(default)]
-    tool_input: Value,
+    /// The arguments of the tool. Most of them are not parsed: one that mailbag does not need must not make the event invalid.
+    #[serde(default, borrow)]
+    tool_input: Option<&'a RawValue>,
 }
 
-impl HookInput {
+impl HookInput<'_> {
     /// The meaning of the event. Gemini CLI has names of its own.
     fn action(&self, client: Client) -> HookAction {
         let is_clear = self.source.as_deref() == Some(CLEAR);
@@ -83,19 +87,31 @@ impl HookInput {
         if !tools.any(|tool| Some(tool) == self.tool_name.as_deref()) {
             return Vec::new();
         }
-        let argument = |name: &&str| self.tool_input.get(name)?.as_str();
-        if let Some(path) = ["file_path", "notebook_path", "path", "filePath"]
-            .iter()
-            .find_map(argument)
-        {
+        let input = self.tool_input.map_or("null", RawValue::get);
+        if let Ok(patch) = serde_json::from_str::<String>(input) {
+            return patch::files(&patch);
+        }
+        let arguments: BTreeMap<String, &RawValue> =
+            serde_json::from_str(input).unwrap_or_default();
+        let path = first_text(
+            &arguments,
+            &["file_path", "notebook_path", "path", "filePath"],
+        );
+        if let Some(path) = path {
             return vec![path.into()];
         }
-        let patch = ["command", "patchText"].iter().find_map(argument);
-        patch
-            .or(self.tool_input.as_str())
-            .map(patch::files)
+        first_text(&arguments, &["command", "patchText"])
+            .map(|patch| patch::files(&patch))
             .unwrap_or_default()
     }
+}
+
+/// The first of these arguments that is a text.
+fn first_text(arguments: &BTreeMap<String, &RawValue>, names: &[&str]) -> Option<String> {
+    names
+        .iter()
+        .filter_map(|name| arguments.get(*name))
+        .find_map(|argument| serde_json::from_str(argument.get()).ok())
 }
 
 /// The characters between the names of tools in a matcher.
@@ -104,11 +120,11 @@ const TOOL_ENDS: [char; 5] = ['|', '^', '$', '(', ')'];
 impl Client {
     /// Parses a hook's input.
     pub fn read(self, input: &[u8]) -> Result<HookEvent, String> {
-        let input: HookInput =
-            serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
+        let text = json_text::decode(input);
+        let input: HookInput<'_> = serde_json::from_str(&text).map_err(invalid)?;
         let kind = input.action(self);
         // A sub-agent uses tools for its session.
-        let is_main = matches!(input.agent_id, None | Some(Value::Null));
+        let is_main = input.agent_id.is_none();
         let kind = if is_main || matches!(kind, HookAction::Edit | HookAction::Permission) {
             kind
         } else {
@@ -134,7 +150,12 @@ impl Client {
         let tool = match input.tool_name {
             Some(name) if kind == HookAction::Permission => Some(PermissionRequest {
                 name,
-                input: input.tool_input,
+                input: input
+                    .tool_input
+                    .map(|input| serde_json::from_str(input.get()))
+                    .transpose()
+                    .map_err(invalid)?
+                    .unwrap_or_default(),
                 helper,
             }),
             _ => None,
@@ -178,11 +199,15 @@ impl Client {
     }
 }
 
+fn invalid(e: serde_json::Error) -> String {
+    format!("invalid hook input: {e}")
+}
+
 /// The source or reason of a session change in the same process, with an empty context.
 const CLEAR: &str = "clear";
 
 /// Handles a session's start. A resumed session still knows earlier announcements.
-fn start(input: &HookInput) -> HookAction {
+fn start(input: &HookInput<'_>) -> HookAction {
     HookAction::Announce(if input.source.as_deref() == Some("resume") {
         SessionMoment::Resume
     } else {
@@ -191,7 +216,7 @@ fn start(input: &HookInput) -> HookAction {
 }
 
 /// Handles a session's end.
-fn end(input: &HookInput) -> HookAction {
+fn end(input: &HookInput<'_>) -> HookAction {
     if input.reason.as_deref() == Some(CLEAR) {
         HookAction::Ignore
     } else {
@@ -200,7 +225,7 @@ fn end(input: &HookInput) -> HookAction {
 }
 
 /// Handles a stop. A turn that already continued because of a hook is not continued again.
-fn stop(input: &HookInput) -> HookAction {
+fn stop(input: &HookInput<'_>) -> HookAction {
     if input.stop_hook_active {
         HookAction::Renew
     } else {
@@ -250,4 +275,40 @@ fn permission(event: &HookEvent, reason: Option<&str>, denies: bool) -> Value {
         decision["message"] = reason.into();
     }
     json!({"hookSpecificOutput": {"hookEventName": event.name, "decision": decision}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An argument that a parser of JSON values rejects.
+    fn unusual_arguments() -> [String; 3] {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        [r#""cut \ud83d""#.to_owned(), deep, "7e99999".to_owned()]
+    }
+
+    #[test]
+    fn no_argument_of_a_tool_hides_the_file_that_it_changes() {
+        for argument in unusual_arguments() {
+            let input = format!(
+                r#"{{"hook_event_name":"PreToolUse","cwd":"/w","tool_name":"Write","tool_input":{{"content":{argument},"file_path":"a.rs"}},"agent_id":null}}"#
+            );
+            let event = Client::Claude.read(input.as_bytes()).expect(&input);
+            assert_eq!(event.files, [PathBuf::from("/w/a.rs")], "{input}");
+        }
+        let input = br#"{"hook_event_name":"PreToolUse","tool_name":"apply_patch","tool_input":{"command":"*** Add File: a.rs\n+\udc00"}}"#;
+        let event = Client::Codex.read(input).expect("a patch");
+        assert_eq!(event.files, [PathBuf::from("a.rs")]);
+    }
+
+    #[test]
+    fn no_argument_or_result_of_a_tool_prevents_an_announcement() {
+        for argument in unusual_arguments() {
+            let input = format!(
+                r#"{{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{argument},"tool_response":{argument}}}"#
+            );
+            let event = Client::Claude.read(input.as_bytes()).expect(&input);
+            assert_eq!(event.kind, HookAction::Announce(SessionMoment::Tool));
+        }
+    }
 }
