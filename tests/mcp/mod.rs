@@ -128,8 +128,19 @@ impl Client {
             .unwrap_or_else(|| panic!("no answer to {id}"))
     }
 
+    /// Waits for the answer with this id, which is missing in the answer to a line without one.
+    #[track_caller]
+    fn answer_to(&self, id: &Value) -> Value {
+        self.answer_to_within(id, PATIENCE)
+            .unwrap_or_else(|| panic!("no answer to {id}"))
+    }
+
     fn answer_within(&self, id: u64, time: Duration) -> Option<Value> {
-        let is_meant = |message: &Value| message["id"] == json!(id);
+        self.answer_to_within(&json!(id), time)
+    }
+
+    fn answer_to_within(&self, id: &Value, time: Duration) -> Option<Value> {
+        let is_meant = |message: &Value| message["id"] == *id;
         let deadline = Instant::now() + time;
         loop {
             let at = self.early.borrow().iter().position(is_meant);

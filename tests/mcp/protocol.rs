@@ -84,6 +84,28 @@ fn invalid_protocol_lines_do_not_break_the_server() {
 }
 
 #[test]
+fn each_request_is_answered_even_if_it_cannot_be_parsed() {
+    let world = World::alice_and_bob();
+    let client = Client::of(&world, "alice");
+    let call = |id: u64, more: &str| {
+        client.line(&format!(
+            r#"{{"method":"tools/call","params":{{"name":"send_message","arguments":{{"to":"bob","body":{more}}}}},"jsonrpc":"2.0","id":{id}}}"#
+        ));
+        client.answer(id)
+    };
+    done(call(7001, r#""half \ud83d""#));
+    assert_eq!(world.bodies("bob"), ["half \u{fffd}"]);
+    let deep = format!(r#""x","metadata":{}{}"#, "[".repeat(130), "]".repeat(130));
+    let answer = call(7002, &deep);
+    assert_eq!(answer["error"]["code"], -32700, "{answer}");
+    assert_contains!(answer["error"]["message"].to_string(), "recursion limit");
+    client.line("garbage");
+    let answer = client.answer_to(&Value::Null);
+    assert_eq!(answer["error"]["code"], -32700, "{answer}");
+    assert_eq!(client.end(), Some(0));
+}
+
+#[test]
 fn an_unknown_tool_gets_an_error_with_the_most_similar_name() {
     let client = Client::of(&World::with("bob"), "bob");
     let answer = client.request("tools/call", json!({"name": "fetch_inbx", "arguments": {}}));
