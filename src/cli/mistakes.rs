@@ -124,10 +124,12 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
             let example = example(named, &name, &missing);
             Some(Error::usage(format!("`{name}` needs {missing}"), example))
         }
-        ErrorKind::MissingSubcommand => Some(Error::usage(
-            format!("`{name}` needs a command"),
-            format!("it has {}", listed(named)),
-        )),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Some(Error::usage(
+                format!("`{name}` needs a command"),
+                format!("it has {}", listed(named)),
+            ))
+        }
         ErrorKind::InvalidValue
             if text(error, ContextKind::InvalidValue).as_deref() == Some("") =>
         {
@@ -346,6 +348,35 @@ mod tests {
                 "{word}: {form}"
             );
         }
+    }
+
+    #[test]
+    fn a_group_without_a_command_is_answered_with_its_commands() {
+        let root = command();
+        let mut groups = 0;
+        for group in root.get_subcommands() {
+            let line = format!("mailbag {}", group.get_name());
+            if !group.has_subcommands() {
+                continue;
+            }
+            let Err(error) = read_plain(&line) else {
+                continue;
+            };
+            let answer = answer(&error, &shell_words(&line))
+                .expect(&line)
+                .to_string();
+            let first = group.get_subcommands().next().expect("a command");
+            assert!(
+                answer.contains(&format!("`{line}` needs a command")),
+                "{answer}"
+            );
+            assert!(
+                answer.contains(&format!("`{}`", first.get_name())),
+                "{answer}"
+            );
+            groups += 1;
+        }
+        assert!(groups > 0);
     }
 
     /// The words of a line with quoted words.

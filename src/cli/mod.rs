@@ -21,6 +21,7 @@ mod words;
 use crate::base::error::Result;
 pub use args::command;
 use args::{Cli, groups};
+use clap::error::ErrorKind;
 use context::CommandContext;
 pub use exit::Exit;
 use show::output::CommandOutput;
@@ -40,9 +41,7 @@ pub fn main() -> ExitCode {
             let json = words.iter().any(|word| word == "--json");
             let exit = answer_mistake(&e, &words, json);
             // A client gives other statuses of a hook a meaning of its own.
-            let is_hook = words.get(1).is_some_and(|word| word == "hook")
-                || words.iter().any(|word| word == "--rewake");
-            return if is_hook { Exit::Ok } else { exit }.into();
+            return if is_hook(&words) { Exit::Ok } else { exit }.into();
         }
     };
     let mut cx = CommandContext::new(&cli.global);
@@ -77,9 +76,23 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Returns true if a client runs these words as a hook.
+fn is_hook(words: &[OsString]) -> bool {
+    let root = command();
+    let (_, name) = words::named_command(words, &root);
+    name == "mailbag hook" || words.iter().any(|word| word == "--rewake")
+}
+
 /// Shows the help that was asked for, or why the command line is not valid.
 fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
-    match mistakes::answer(error, words) {
+    // The help of a group is no answer for a program.
+    let is_help = !json && error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let answer = if is_help {
+        None
+    } else {
+        mistakes::answer(error, words)
+    };
+    match answer {
         Some(answer) => CommandOutput::new(json, false).error(&answer),
         None => show::output::usage(error, json),
     }
@@ -99,4 +112,26 @@ fn dispatch(command: Option<Command>, cx: &mut CommandContext) -> Result<Exit> {
         verbs::run::start_logging(verbs::run::LogFormat::Text, cx);
     }
     command.run(cx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_hook;
+    use std::ffi::OsString;
+
+    #[test]
+    fn a_hook_is_recognised_after_global_options() {
+        for (line, expected) in [
+            ("mailbag hook claude --nosuch", true),
+            ("mailbag --room /x hook claude --nosuch", true),
+            ("mailbag --room=/x --json -v hook claude --nosuch", true),
+            ("mailbag --nosuch hook claude", true),
+            ("mailbag wait --rewake --nosuch", true),
+            ("mailbag send hook --nosuch", false),
+            ("mailbag --room hook send --nosuch", false),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(is_hook(&words), expected, "{line}");
+        }
+    }
 }
