@@ -356,10 +356,12 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
     let found = |path: PathBuf, reason: Option<String>| {
         let room = Room::open(&path)?;
         // A killed run may have left it incomplete.
-        let change = if room.id()?.is_some() {
-            RoomChange::Found
-        } else {
-            RoomChange::Made
+        let is_complete = room.id()?.is_some();
+        let is_ignored = room.dir.stat(layout::GITIGNORE)?.is_some();
+        let (change, reason) = match (is_complete, is_ignored) {
+            (true, true) => (RoomChange::Found, reason),
+            (true, false) => (RoomChange::Made, Some("its .gitignore was missing".into())),
+            (false, _) => (RoomChange::Made, reason),
         };
         Ok(RoomStep {
             path,
@@ -445,6 +447,7 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
 /// The room that is left when the set-up is undone.
 fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomStep> {
     let named = asked.room.map(|room| layout::of_client(asked.from, room));
+    let is_named = named.is_some();
     let found = named.or_else(|| room::find(None, asked.from).ok());
     let path = found.unwrap_or_else(|| room::default_place(&homes.project));
     let step = |change, reason| RoomStep {
@@ -465,6 +468,14 @@ fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSt
     }
     Ok(match Room::removal(&path)? {
         RoomRemoval::Absent => step(RoomChange::Absent, None),
+        // The project around uses it, or the main worktree.
+        RoomRemoval::Removed
+            if !is_named && room::is_room(&path) && path != room::below(&homes.project) =>
+        {
+            let other = path.parent().unwrap_or(&path).display();
+            let reason = format!("made for {other}; run `mailbag up --undo` there");
+            step(RoomChange::Kept, Some(reason))
+        }
         RoomRemoval::Removed => step(RoomChange::Removed, None),
         RoomRemoval::Kept(reason) => step(RoomChange::Kept, Some(reason)),
     })

@@ -23,9 +23,10 @@ pub enum RoomRemoval {
 }
 
 /// Files that a router and hooks write without any message.
-const DERIVED: [&str; 6] = [
+const DERIVED: [&str; 7] = [
     layout::ROSTER,
     layout::COMMITTED,
+    layout::EMPTY,
     layout::WAITING,
     layout::PLACE,
     layout::ROOM_ID,
@@ -164,7 +165,11 @@ fn is_generated(room: &Dir, path: &Path, size: u64) -> Result<bool> {
             let above = path.parent().and_then(Path::to_str);
             return Ok(matches!(above, Some("" | layout::SPOOL)));
         }
-        _ => return Ok(DERIVED.contains(&name) || path.starts_with(layout::FIRED)),
+        _ => {
+            return Ok(DERIVED.contains(&name)
+                || path.starts_with(layout::FIRED)
+                || path.strip_prefix(layout::SPOOL) == Ok(Path::new(layout::BOOT)));
+        }
     };
     let content = room.read(path, limits::REGISTRY_BYTES)?;
     Ok(content.as_deref() == Some(generated.as_bytes()))

@@ -367,6 +367,45 @@ fn undo_keeps_a_room_that_was_used_or_existed_before() {
 }
 
 #[test]
+fn commands_that_only_read_do_not_keep_the_room() {
+    // P195
+    for command in [
+        "status",
+        "who",
+        "inbox human",
+        "list",
+        "search word",
+        "thread talk",
+        "pending",
+        "claims",
+        "agent list",
+        "agent show human",
+        "channel list",
+        "topic list",
+        "link list",
+        "rejected list",
+        "context",
+        "charter",
+        "settings",
+        "log",
+        "log events",
+        "log digest",
+        "log verify",
+        "archive --older-than 7d --dry-run",
+        "send --dry-run human",
+        "doctor",
+        "doctor --fix",
+        "run --once",
+    ] {
+        let fresh = Fresh::new();
+        fresh.ok("up --client codex");
+        let ran = fresh.run(command);
+        assert!(ran.code < 2 || ran.code == 3, "{command}: {ran:?}");
+        assert_contains!(fresh.ok("up --undo"), "room      removed "; "{command}");
+    }
+}
+
+#[test]
 fn a_message_to_the_person_keeps_the_room() {
     // P195
     let fresh = Fresh::new();

@@ -51,11 +51,13 @@ fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
     let said = fresh.run_in("../other", "up", |_| {}).ok();
     assert_contains!(said, "main worktree");
     assert!(fresh.at("../other/.claude").is_dir() && !fresh.at("../other/.mailbag").exists());
-    fresh.run_in("../other", "up --undo", |_| {}).ok();
+    let said = fresh.run_in("../other", "up --undo", |_| {}).ok();
+    assert_contains!(said, "room      kept ", "run `mailbag up --undo` there");
     assert!(
-        fresh.at(".claude").is_dir(),
+        fresh.at(".claude").is_dir() && fresh.at(".mailbag").is_dir(),
         "the main worktree keeps its own"
     );
+    assert_contains!(fresh.ok("up --undo"), "room      removed ");
 }
 
 #[test]
@@ -253,6 +255,17 @@ fn up_ignores_files_of_other_users_in_a_shared_directory() {
     fresh.run_in("open/mine", "up", |_| {}).ok();
     assert!(fresh.at("open/mine/.claude").is_dir() && fresh.at("open/mine/.mailbag").is_dir());
     assert!(!fresh.at("open/.claude").exists() && !fresh.at("open/.mailbag").exists());
+}
+
+#[test]
+fn up_makes_git_ignore_a_room_again() {
+    let fresh = Fresh::with(&["claude"]);
+    git_in(&fresh, "", "init -q");
+    fresh.ok("up");
+    files::remove_file(fresh.at(".mailbag/.gitignore"));
+    assert_contains!(fresh.ok("up"), "its .gitignore was missing");
+    assert_eq!(fresh.text(".mailbag/.gitignore"), "*\n");
+    assert!(fresh.ok("up").starts_with("nothing to do"));
 }
 
 /// Runs git in a directory of the project. Submodules of local repositories are allowed.
