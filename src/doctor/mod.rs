@@ -14,6 +14,7 @@ mod hooks;
 mod links;
 mod mail;
 mod fix;
+mod git;
 mod storage;
 mod durability;
 mod other_rooms;
@@ -227,6 +228,7 @@ fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) -
     files::conversations(&examined, findings)?;
     files::spool(room, findings)?;
     access::look(&examined, findings)?;
+    git::look(room, findings);
     storage::look(&examined, findings)?;
     trust::look(&examined, findings)?;
     links::look(&examined, findings)?;

@@ -2,6 +2,7 @@
 
 use super::{codes, examined, finding, paste, report, says};
 use crate::files;
+use crate::guard::git;
 use crate::world::{World, lossy, parse_json};
 use serde_json::json;
 use std::fs;
@@ -223,4 +224,24 @@ fn an_unreadable_inbox_is_reported_and_hides_nothing_else() {
     assert!(codes(&report).contains(&"blocked".to_owned()), "{report}");
     fs::set_permissions(&inbox, fs::Permissions::from_mode(0o700)).expect("ours");
     assert_eq!(parse_json(shown("status --json"))["blocked"], json!([]));
+}
+
+#[test]
+fn doctor_reports_mail_that_a_commit_would_contain() {
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "x");
+    assert!(codes(&examined(&world, "")).is_empty(), "no repository");
+    git(world.path(), "init -q");
+    assert!(codes(&examined(&world, "")).is_empty(), "git ignores it");
+    files::remove_file(world.room(".gitignore"));
+    git(world.path(), "add -A");
+    let report = examined(&world, "");
+    assert_eq!(codes(&report), ["room_not_ignored", "room_tracked"]);
+    for code in ["room_not_ignored", "room_tracked"] {
+        let found = finding(&report, code);
+        says(&found, "warning", &["its mail"]);
+        paste(&world, &found);
+    }
+    assert!(codes(&examined(&world, "")).is_empty());
+    assert_eq!(git(world.path(), "status --porcelain -- .mailbag"), "");
 }
