@@ -15,7 +15,7 @@ pub fn announcing(
 ) -> Result<()> {
     let unread = mails
         .iter()
-        .filter(|mail| !mail.seen)
+        .filter(|mail| mail.can_be_marked_seen())
         .map(|mail| mail.name.as_os_str());
     let made: Vec<&OsStr> = unread.filter(|name| mark(room, agent, name)).collect();
     show().inspect_err(|_| {

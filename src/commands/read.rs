@@ -167,9 +167,20 @@ pub fn count_fitting(lengths: impl ExactSizeIterator<Item = usize>, most: usize)
 }
 
 /// Moves shown messages to `seen/`. A message that another process has moved is skipped. A failed move does not stop the others.
+/// If some files could not be read, this is an error after the others were moved.
 pub fn mark_seen(room: &Room, agent: &str, mails: &[InboxMessage]) -> Result<()> {
-    let unread = mails.iter().filter(|mail| !mail.seen);
-    mark_files_seen(room, agent, unread.map(|mail| &*mail.name))
+    let shown = mails.iter().filter(|mail| mail.can_be_marked_seen());
+    mark_files_seen(room, agent, shown.map(|mail| &*mail.name))?;
+    mails.iter().find_map(unreadable).map_or(Ok(()), Err)
+}
+
+/// The error for a file that could not be read.
+pub(super) fn unreadable(mail: &InboxMessage) -> Option<Error> {
+    Some(Error::Io {
+        verb: "read",
+        path: mail.file.clone(),
+        source: std::io::Error::from_raw_os_error(mail.unreadable?),
+    })
 }
 
 /// As [`mark_seen`], for unread messages with these file names. Where the inbox is read-only, as it can be in

@@ -1,6 +1,6 @@
 //! Work queue on a shared inbox: leases each message to one of several consumers, and returns it when the lease expires.
 
-use super::read::{InboxReference, one};
+use super::read::{InboxReference, one, unreadable};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{layout, machine};
@@ -58,6 +58,8 @@ pub struct TakeResult {
     pub lapsed: Vec<ExpiredLease>,
     /// Time until the next lease expires.
     pub next: Option<Duration>,
+    /// Why a message could not be read. It is skipped and stays in the inbox.
+    pub unreadable: Option<Error>,
 }
 
 /// The result of completing, renewing or releasing a lease.
@@ -113,6 +115,7 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
             waiting.insert((Reverse(claimed.unwrap_or_default()), name));
         }
     }
+    let mut failure = None;
     while let Some((claimed, name)) = waiting.pop_first() {
         let mut heads = inbox::heads(room, agent, std::slice::from_ref(&name))?;
         heads.retain(|head| !head.unfinished);
@@ -124,6 +127,10 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
         let Some(mut mail) = inbox::whole(room, &heads)?.pop() else {
             continue;
         };
+        if let Some(e) = unreadable(&mail) {
+            failure.get_or_insert(e);
+            continue;
+        }
         let before = shelf.lease(&mail.name).map_or(0, |lease| lease.times);
         let lease = MessageLease {
             times: before.saturating_add(1),
@@ -135,6 +142,7 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
                 handed: Some(LeasedMessage { mail, lease }),
                 lapsed,
                 next,
+                unreadable: failure,
             });
         }
     }
@@ -142,6 +150,7 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
         handed: None,
         lapsed,
         next,
+        unreadable: failure,
     })
 }
 

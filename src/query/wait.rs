@@ -78,7 +78,7 @@ impl NewMailTracker {
         self.look_for(room, agent, &WaitFilter::default(), usize::MAX)
     }
 
-    /// As [`NewMailTracker::look`], but at most this many that match. Later messages are not read.
+    /// As [`NewMailTracker::look`], but at most this many that match and can be read. Later messages are not read.
     pub fn look_for(
         &mut self,
         room: &Room,
@@ -89,19 +89,23 @@ impl NewMailTracker {
         let mut names = crate::room::inbox::unread(&room.dir, agent)?;
         names.retain(|name| !self.returned.contains(name));
         let mut found: Vec<InboxMessage> = Vec::new();
+        let mut readable = 0;
         for names in names.chunks(HEADS) {
             for mail in inbox::heads(room, agent, names)? {
+                if readable >= most {
+                    return Ok(found);
+                }
                 // A file that is being written by hand is returned once it is complete or has not changed for a while.
-                if !mail.unfinished {
-                    self.returned.insert(mail.name.clone());
-                    found.extend(Some(mail).filter(|mail| filter.fits(mail)));
+                if mail.unfinished {
+                    continue;
+                }
+                self.returned.insert(mail.name.clone());
+                if filter.fits(&mail) {
+                    readable += usize::from(mail.unreadable.is_none());
+                    found.push(mail);
                 }
             }
-            if found.len() >= most {
-                break;
-            }
         }
-        found.truncate(most);
         Ok(found)
     }
 

@@ -1,9 +1,11 @@
 //! `mailbag inbox` and `mailbag read`
 
 use crate::files;
-use crate::world::{World, parse_json, skip};
+use crate::world::{Ran, World, parse_json, skip};
 use serde_json::Value;
+use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 #[test]
@@ -68,6 +70,39 @@ fn read_does_not_mark_a_message_that_it_could_not_print() {
     let status = world.bare("read --as bob").stdout(writer).status();
     assert!(status.expect("it runs").success());
     assert_eq!(world.inbox("bob").len(), 1);
+}
+
+#[test]
+fn a_message_that_cannot_be_opened_stays_unread_and_hides_no_other() {
+    let world = World::alice_and_bob();
+    for body in ["closed", "second", "third", "fourth"] {
+        world.send("alice", "bob", body);
+    }
+    let names = world.names("inbox/bob");
+    let closed = names
+        .iter()
+        .find(|name| name.ends_with(".json"))
+        .expect("the first");
+    let closed = world.room("inbox/bob").join(closed);
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("its own file");
+    world.leave_root();
+    let run = |args: &str| Ran::new(args, &world.by_owner(args).output().expect("it runs"));
+    for (args, body) in [
+        ("read --as bob", "second"),
+        ("wait --read --as bob --timeout 0", "third"),
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert_contains!(ran.out, "cannot open", body);
+        assert_contains!(ran.err, "cannot read inbox/bob/", "Permission denied");
+    }
+    assert_contains!(run("take --as bob").ok(), "fourth");
+    assert_contains!(run("take --as bob").fails(1), "Permission denied");
+    assert_eq!(run("read --all --as bob").code, 1);
+    assert!(closed.exists());
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o600)).expect("its own file");
+    assert_contains!(run("read --as bob").ok(), "closed");
+    assert!(!closed.exists());
 }
 
 #[test]

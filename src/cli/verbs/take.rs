@@ -132,6 +132,9 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         if let Some(handed) = taking.handed {
             return hand(&room, &agent, &handed, &returned, cx);
         }
+        if let Some(e) = taking.unreadable {
+            return Err(e);
+        }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
             return Err(Error::not_found(
                 missing,

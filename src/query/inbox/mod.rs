@@ -77,6 +77,9 @@ pub struct InboxMessage {
     /// Whether the file is truncated and was modified just now: an editor may still be writing it.
     #[serde(skip)]
     pub unfinished: bool,
+    /// The system's error number, if the file could not be read. It stays unread, because its text was never shown.
+    #[serde(skip)]
+    pub unreadable: Option<i32>,
     /// The file's name.
     #[serde(skip)]
     pub name: OsString,
@@ -104,6 +107,11 @@ pub enum FullInboxMessage<'a> {
 }
 
 impl InboxMessage {
+    /// Returns true if it is unread and its file could be read, so that it counts as read once it was shown.
+    pub fn can_be_marked_seen(&self) -> bool {
+        !self.seen && self.unreadable.is_none()
+    }
+
     /// All of it, for programs.
     pub fn whole(&self) -> FullInboxMessage<'_> {
         match &self.problem {
@@ -148,6 +156,7 @@ impl InboxMessage {
             announce_after: None,
             problem: None,
             unfinished: false,
+            unreadable: None,
             name: name.into(),
             content: content.into(),
         }
@@ -284,22 +293,26 @@ pub fn whole(room: &Room, heads: &[InboxMessage]) -> Result<Vec<InboxMessage>> {
 }
 
 /// Up to `most` unread messages of an agent, oldest first, each locked for the caller. Messages that another process is
-/// showing are skipped.
+/// showing are skipped. Files that cannot be read are added, and do not count.
 pub fn hold(room: &Room, agent: &str, most: usize) -> Result<MailHold> {
     let mut holding = MailHold::default();
     let names = inbox::unread(&room.dir, agent)?;
     let Some(mut files) = MailDirectory::open(room, layout::inbox(agent))? else {
         return Ok(holding);
     };
+    let mut readable = 0;
     for name in names {
-        if holding.mails.len() >= most {
+        if readable >= most {
             break;
         }
         if !holding.lock(room, agent, &name)? {
             holding.shown_elsewhere |= files.dir.stat(&name)?.is_some();
             continue;
         }
-        holding.mails.extend(files.load(&name));
+        if let Some(mail) = files.load(&name) {
+            readable += usize::from(mail.unreadable.is_none());
+            holding.mails.push(mail);
+        }
     }
     Ok(holding)
 }
@@ -429,7 +442,10 @@ impl MailDirectory<'_> {
     fn load(&mut self, name: &OsStr) -> Option<InboxMessage> {
         match self.dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
             Ok(bytes) => Some(self.parse(name, &bytes?)),
-            Err(e) => Some(self.not_mail(name, e.to_string(), &[])),
+            Err(e) => Some(InboxMessage {
+                unreadable: e.errno().filter(|number| can_hide_mail(*number)),
+                ..self.not_mail(name, e.to_string(), &[])
+            }),
         }
     }
 
@@ -532,10 +548,16 @@ impl InboxMessage {
             closed: None,
             problem: None,
             unfinished: false,
+            unreadable: None,
             name: name.to_owned(),
             content,
         }
     }
+}
+
+/// Returns true if the file may be a message that another attempt can read. A link or a special file never is one.
+fn can_hide_mail(number: i32) -> bool {
+    !matches!(number, libc::ELOOP | libc::ENXIO)
 }
 
 fn is_fresh(dir: &Dir, name: &OsStr) -> bool {

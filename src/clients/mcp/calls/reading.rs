@@ -123,7 +123,8 @@ fn hand(
     mails.truncate(fits);
     let texts: Vec<String> = letters.iter().map(ToolMessage::text).collect();
     let data: Vec<Value> = letters.iter().map(ToolMessage::data).collect();
-    let handed = mails.iter().filter(|mail| !mail.seen).map(|mail| {
+    let handed = mails.iter().filter(|mail| mail.can_be_marked_seen());
+    let handed = handed.map(|mail| {
         let (from, id) = (mail.from.clone(), mail.id.clone());
         ResponseMessage {
             file: mail.name.clone(),
