@@ -37,6 +37,22 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
 }
 
 #[test]
+fn a_copy_that_left_after_the_clock_was_set_back_was_seen() {
+    // P58
+    let world = World::alice_and_bob();
+    let ahead = world.run_with("send -q bob ahead --as alice", |command| {
+        command.env("MAILBAG_TEST_NOW", "2099-03-01T00:00:00Z");
+    });
+    fs::remove_file(file(&world, "bob")).expect("his own");
+    world.pass();
+    assert_contains!(statuses(&world, ahead.ok().trim(), "bob").join(" "), "seen");
+    let right = world.ok("send -q bob right --as alice");
+    fs::remove_file(file(&world, "bob")).expect("his own");
+    world.pass();
+    assert_contains!(statuses(&world, right.trim(), "bob").join(" "), "seen");
+}
+
+#[test]
 fn a_file_that_was_moved_anywhere_was_seen() {
     let mut town = Town::of("alice bob carol").run();
     let id = town

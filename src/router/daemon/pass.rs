@@ -8,7 +8,6 @@ use crate::room::{LockAttempt, Room, RouterHolder, RouterLock, RouterMode};
 use crate::router::RouterTotals;
 use crate::router::projections::ReconcileCause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
-use crate::router::upkeep::receipts::InboxSelection;
 use crate::router::watcher::RouterEvents;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -82,6 +81,7 @@ fn pass_with(
     let mut router = recover(room.clone(), lock, UnreadyFiles::new(Some(now)))?;
     recovered()?;
     router.intake.outboxes().load_empty(&room.dir, now);
+    let inboxes = router.changed_inboxes();
     router.note_clock()?;
     let before = router.journal.state().seq;
     router.collect_from_projections();
@@ -89,7 +89,7 @@ fn pass_with(
     known.scan(&mut router, &mut RouterEvents::silent())?;
     router.check_charter();
     router.apply_deadlines();
-    router.scan_inboxes(InboxSelection::Changed);
+    router.scan_inboxes(inboxes);
     route_all(&mut router)?;
     let mut requests = PassRequests::default();
     requests.answer(&mut router, known.outboxes.keys())?;

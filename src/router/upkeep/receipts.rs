@@ -18,8 +18,8 @@ const RECENT: i128 = 1_000_000_000;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::router) enum InboxSelection {
     All,
-    /// Only inboxes that changed since the log's last record.
-    Changed,
+    /// Only inboxes that changed after this time of the clock.
+    ChangedSince(Stamp),
 }
 
 impl Router {
@@ -33,12 +33,23 @@ impl Router {
         }
     }
 
+    /// Selects the inboxes that may have changed since the log's last record. If the clock was set back since then, the times of
+    /// directories do not show it.
+    pub(in crate::router) fn changed_inboxes(&self) -> InboxSelection {
+        // Accept times can be ahead of the clock, the time of the state is not.
+        let time = self.journal.state().time;
+        if time > Stamp::now() {
+            return InboxSelection::All;
+        }
+        // Different clocks may stamp a directory and the log.
+        let apart = limits::CLOCKS_APART.as_micros() as i64;
+        InboxSelection::ChangedSince(Stamp::from_micros(time.micros() - apart))
+    }
+
     /// Scans inboxes with unread mail for copies that left.
     pub(in crate::router) fn scan_inboxes(&mut self, inboxes: InboxSelection) {
         let state = self.journal.state();
         let agents: Vec<Arc<str>> = state.mailboxes.with_unread().cloned().collect();
-        // Different clocks may stamp a directory and the log.
-        let recent = (state.at.micros() - limits::CLOCKS_APART.as_micros() as i64) as i128 * 1000;
         let now = Stamp::now().micros() as i128 * 1000;
         for agent in agents {
             // The slash distinguishes the item from a failed delivery.
@@ -51,9 +62,11 @@ impl Router {
                     continue;
                 }
             };
-            if self.receipts.is_known(&agent, changed)
-                || (inboxes == InboxSelection::Changed && changed < recent)
-            {
+            let is_old = match inboxes {
+                InboxSelection::All => false,
+                InboxSelection::ChangedSince(since) => changed < since.micros() as i128 * 1000,
+            };
+            if is_old || self.receipts.is_known(&agent, changed) {
                 continue;
             }
             match self.scan_inbox(&agent) {
