@@ -13,7 +13,6 @@ use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, 
 use crate::message::status::CopyStatus;
 use crate::query::identity::{self, AgentIdentity};
 use crate::query::inbox::{self, InboxMessage, MailHold};
-use crate::query::trace;
 use crate::room::Room;
 use std::ffi::OsStr;
 
@@ -34,11 +33,14 @@ pub enum ReadSelection {
 ///
 /// If several processes read unread mail at the same time, one of them gets each message. A reference always works.
 pub fn find(room: &Room, agent: &str, wanted: &ReadSelection) -> Result<MailHold> {
-    match wanted {
-        ReadSelection::Oldest => inbox::hold(room, agent, 1),
-        ReadSelection::All => inbox::hold(room, agent, usize::MAX),
-        ReadSelection::Named(names) => named(room, agent, names).map(MailHold::of),
-    }
+    let most = match wanted {
+        ReadSelection::Oldest => 1,
+        ReadSelection::All => usize::MAX,
+        ReadSelection::Named(names) => return named(room, agent, names).map(MailHold::of),
+    };
+    let mut found = inbox::hold(room, agent, most)?;
+    inbox::note_closed(room, agent, &mut found.mails);
+    Ok(found)
 }
 
 /// The messages with these references, read or unread. A message outside the inbox and `seen/` is read from the log.
@@ -68,6 +70,7 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<InboxMess
             found.push(mail);
         }
     }
+    inbox::note_closed(room, agent, &mut found);
     Ok(found)
 }
 
@@ -123,36 +126,13 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<InboxMessage> {
     let viewer = identity::own_viewer(room, agent)?;
     let past = lookup::one_of(&room.dir, &viewer, name)?;
     if viewer.received(&past) {
-        closed(room, agent, InboxMessage::of_past(agent, past))
+        Ok(InboxMessage::of_past(agent, past))
     } else {
         Err(Error::not_found(
             format!("{agent} is the sender of {}, not a recipient", past.name()),
             format!("`mailbag thread '#{}'` shows it", past.seq),
         ))
     }
-}
-
-/// The message with how its copy was closed, because it may have been replaced.
-fn closed(room: &Room, agent: &str, mut mail: InboxMessage) -> Result<InboxMessage> {
-    let Some(seq) = mail.seq else { return Ok(mail) };
-    let trace = trace::trace(room, Some(agent), &format!("#{seq}"))?;
-    let steps = trace
-        .recipients
-        .iter()
-        .find(|one| one.agent == agent || one.renamed_to.as_deref() == Some(agent))
-        .map(|one| one.statuses.as_slice())
-        .unwrap_or_default();
-    if let Some(step) = steps.iter().find(|step| step.status.is_closed()) {
-        let note = step
-            .note
-            .as_ref()
-            .map(|note| format!(": {note}"))
-            .unwrap_or_default();
-        let closed = format!("{}{note}", step.status.as_str());
-        mail.content["delivery"]["closed"] = closed.as_str().into();
-        mail.closed = Some(closed);
-    }
-    Ok(mail)
 }
 
 /// The number of the first messages that fit into an output of `most` bytes, at least one of them. Later lengths are not

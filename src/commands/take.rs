@@ -100,7 +100,8 @@ impl Consumer {
     }
 }
 
-/// Returns messages with expired leases, then leases the next message: highest priority first, oldest first.
+/// Returns messages with expired leases, then leases the next message: highest priority first, oldest first. A closed message
+/// that was moved back into the inbox is not leased.
 pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> Result<TakeResult> {
     let shelf = TakenMail::open(&room.dir, agent)?;
     let (lapsed, next) = give_back_lapsed(&mut LeaseReturns::new(room, agent, &shelf))?;
@@ -124,7 +125,9 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
             waiting.insert((actual, name));
             continue;
         }
-        let Some(mut mail) = inbox::whole(room, &heads)?.pop() else {
+        let mut found = inbox::whole(room, &heads)?;
+        inbox::note_closed(room, agent, &mut found);
+        let Some(mut mail) = found.pop().filter(|mail| mail.closed.is_none()) else {
             continue;
         };
         if let Some(e) = unreadable(&mail) {

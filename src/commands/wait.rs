@@ -218,7 +218,8 @@ impl InboxWaiter {
         let mut new_mail = NewMailTracker::default();
         let mut look = || {
             let heads = new_mail.look_for(&room, &agent, filter, most)?;
-            let found = hold(&room, &agent, inbox::whole(&room, &heads)?)?;
+            let mut found = hold(&room, &agent, inbox::whole(&room, &heads)?)?;
+            inbox::note_closed(&room, &agent, &mut found.mails);
             for head in &heads {
                 if !found.mails.iter().any(|mail| mail.name == head.name) {
                     new_mail.forget(head);

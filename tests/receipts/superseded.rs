@@ -1,6 +1,7 @@
 //! Superseded mail leaves the inboxes and names its replacement.
 
 use super::statuses;
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -64,6 +65,29 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
         assert_eq!(read[0]["delivery"]["closed"], "superseded: replaced by #3");
         assert!(!world.ok("inbox --as bob").contains("deploy at one"));
     }
+}
+
+#[test]
+fn a_read_message_that_was_closed_later_is_shown_as_closed() {
+    // P366
+    let world = World::with("alice carol");
+    let old = world.ok("send -q carol deploy --type task --as alice");
+    let old = old.trim();
+    world.ok("read --as carol");
+    world.ok(&["ack", old, "--status", "withdrawn", "--as", "alice"]);
+    let read = world.ok(&["read", old, "--as", "carol"]);
+    assert_contains!(read, "closed: withdrawn");
+    let read = world.items(&["read", old, "--as", "carol"]);
+    assert_eq!(read[0]["delivery"]["closed"], "withdrawn");
+    let name = world.names("inbox/carol/seen").remove(0);
+    files::rename(
+        world.room("inbox/carol/seen").join(&name),
+        world.room("inbox/carol").join(&name),
+    );
+    assert_contains!(world.ok("inbox --as carol"), "task (withdrawn)");
+    assert_contains!(world.fails(3, "take --as carol"), "no message to lease");
+    assert_contains!(world.ok("wait --as carol"), "closed: withdrawn");
+    assert_contains!(world.ok("read --as carol"), "closed: withdrawn");
 }
 
 #[test]

@@ -24,7 +24,9 @@ pub(crate) fn run(identity: &IdentityArgs, idle: Duration, cx: &mut CommandConte
     let mut until = patience();
     loop {
         for head in new_mail.look(&room, &agent)? {
-            for mail in inbox::whole(&room, &[head])? {
+            let mut mails = inbox::whole(&room, &[head])?;
+            inbox::note_closed(&room, &agent, &mut mails);
+            for mail in mails {
                 let mails = std::slice::from_ref(&mail);
                 announce::announcing(&room, &agent, mails, || print(&mail, cx))?;
             }

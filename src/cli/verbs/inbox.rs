@@ -51,7 +51,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let registry = room.registry()?;
     let agent = who.mailbox(&room, &registry)?;
     let limit = args.newest.limit(&cx.out).unwrap_or(usize::MAX);
-    let (mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
+    let (mut mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
+    inbox::note_closed(&room, &agent, &mut mails);
     let none = match since {
         Some(_) if unread > 0 => format!("{agent} has no unread messages of that time"),
         _ if unread == 0 => format!("{agent} has {}", inbox::nothing_unread(&room, &agent)?),
@@ -90,7 +91,8 @@ fn line(mail: &InboxMessage) -> Vec<String> {
             row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS),
         ),
     };
-    let words = [view.id, view.from, view.kind, priority, &about].map(str::to_owned);
+    let kind = format!("{}{}", view.kind, view.closed_mark());
+    let words = [view.id, view.from, &kind, priority, &about].map(str::to_owned);
     let cells: Vec<String> = [view.time(), view.number()]
         .into_iter()
         .chain(words)

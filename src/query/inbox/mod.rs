@@ -1,8 +1,10 @@
 //! Reads mail from an inbox.
 
+mod closing;
 mod head;
 mod origin;
 
+pub use closing::note_closed;
 pub(crate) use origin::copy_name;
 pub use origin::{PLACED_DIRECTLY, RECORD_LOST};
 

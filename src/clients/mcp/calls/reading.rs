@@ -59,6 +59,7 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
     })?;
     // A file that is still being written is left for later.
     mails.retain(|mail| !mail.unfinished);
+    inbox::note_closed(&room, &agent, &mut mails);
     let left = unread.saturating_sub(limit);
     let part = BodyRange {
         from: offset,
