@@ -37,6 +37,27 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
 }
 
 #[test]
+fn a_file_with_another_suffix_was_seen_with_and_without_a_router() {
+    // P58
+    let rename = |world: &World| {
+        let mail = file(world, "bob");
+        files::rename(&mail, mail.with_extension("json.done"));
+    };
+    let mut town = Town::alice_and_bob().run();
+    let id = town.send("alice", "bob", "hello");
+    town.wait_for_mail("bob", 1);
+    rename(&town);
+    wait_for_status(&town, &id, "bob", "seen");
+    town.stop();
+    let id = town.send("alice", "bob", "hello");
+    town.pass();
+    rename(&town);
+    assert_eq!(town.json("status")["unread"], json!({}));
+    town.pass();
+    assert_contains!(statuses(&town, &id, "bob").join(" "), "seen");
+}
+
+#[test]
 fn a_copy_that_left_after_the_clock_was_set_back_was_seen() {
     // P58
     let world = World::alice_and_bob();

@@ -105,13 +105,18 @@ impl Router {
                 Err(e) if e.is_missing() && nth > 0 => continue,
                 dir => dir?,
             };
-            let to = if matches!(nth, 2 | 3) {
-                &mut elsewhere
-            } else {
+            let is_unread = !matches!(nth, 2 | 3);
+            let to = if is_unread {
                 &mut there
+            } else {
+                &mut elsewhere
             };
             for entry in dir.list()? {
                 let name = entry?.name;
+                // A reader can mark a message as read by giving the file another suffix.
+                if is_unread && !layout::is_mail_file(&name) {
+                    continue;
+                }
                 to.extend(layout::read_delivered(&name).map(|at| (at, name)));
             }
         }
