@@ -87,24 +87,51 @@ pub fn line_of(room: &Room, refused: &ListedRejection) -> Result<Option<Vec<u8>>
     Ok(Some(line.unwrap_or_else(|| text.clone().into_bytes())))
 }
 
-/// The number of an agent's rejected files.
+/// The number of an agent's rejected files that still exist.
 pub fn count(room: &Room, agent: &str) -> Result<usize> {
-    Ok(names_by_seq(&room.dir.sub(layout::rejected(agent))?)?.len())
+    let dir = room.dir.sub(layout::rejected(agent))?;
+    Ok(existing(&dir)?.len())
 }
 
-/// The rejected files of an agent, oldest first.
+/// The rejected files of an agent, oldest first, also the files that were removed without their explanation.
 pub fn of(room: &Room, agent: &str) -> Result<Vec<ListedRejection>> {
-    newest(room, agent, usize::MAX).map(|(_, all)| all)
+    let by_seq = names_by_seq(&room.dir.sub(layout::rejected(agent))?)?;
+    listed(room, agent, by_seq)
 }
 
-/// The number of an agent's rejected files, and at most `most` of them, the newest last.
+/// The number of an agent's rejected files that still exist, and at most `most` of them, the newest last.
 pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(usize, Vec<ListedRejection>)> {
+    let mut by_seq = existing(&room.dir.sub(layout::rejected(agent))?)?;
+    let files = by_seq.len();
+    let older = files.saturating_sub(most);
+    if let Some(first) = by_seq.keys().nth(older).copied() {
+        by_seq = by_seq.split_off(&first);
+    }
+    Ok((files, listed(room, agent, by_seq)?))
+}
+
+/// The rejected files and lines that still exist. A sender that moves its file back into the outbox leaves the explanation.
+fn existing(dir: &Dir) -> Result<BTreeMap<u64, Vec<String>>> {
+    let mut by_seq = names_by_seq(dir)?;
+    by_seq.retain(|_, names| !matches!(&names[..], [only] if is_left_over(dir, only)));
+    Ok(by_seq)
+}
+
+/// Returns true for the explanation of a whole file. The explanation of a line has the text of the line.
+fn is_left_over(dir: &Dir, name: &str) -> bool {
+    name.ends_with(layout::EXPLAINED)
+        && !layout::is_explanation_of_line(name)
+        && explain(dir, name).is_some()
+}
+
+fn listed(
+    room: &Room,
+    agent: &str,
+    by_seq: BTreeMap<u64, Vec<String>>,
+) -> Result<Vec<ListedRejection>> {
     let directory = layout::rejected(agent);
     let dir = room.dir.sub(&directory)?;
-    let by_seq = names_by_seq(&dir)?;
-    let files = by_seq.len();
-    let by_seq = by_seq.into_iter().skip(files.saturating_sub(most));
-    let each = by_seq.map(|(seq, names)| {
+    let each = by_seq.into_iter().map(|(seq, names)| {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
         let why = why
@@ -141,7 +168,7 @@ pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(usize, Vec<Liste
     });
     let mut all: Vec<ListedRejection> = each.collect();
     join_lines(room, &mut all)?;
-    Ok((files, all))
+    Ok(all)
 }
 
 /// The names in a directory by record number. A rejected file and its explanation share one.
@@ -267,4 +294,40 @@ fn explain(dir: &Dir, name: &str) -> Option<ParsedExplanation> {
         .map(|problem| problem.what.clone())
         .unwrap_or_default();
     Some(ParsedExplanation { what, ..why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_without_its_file_is_not_counted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (room, _) = Room::init(directory.path()).expect("a room");
+        room.dir.make("rejected/alice").expect("a directory");
+        let put = |name: &str, text: &str| {
+            let path = format!("rejected/alice/{name}");
+            room.dir.replace(path, text.as_bytes()).expect("a file");
+        };
+        let counts = || {
+            let (files, newest) = newest(&room, "alice", 9).expect("a listing");
+            let all = of(&room, "alice").expect("a listing");
+            (
+                count(&room, "alice").expect("a number"),
+                files,
+                newest.len(),
+                all.len(),
+            )
+        };
+        put("2~a.error.json", r#"{"problems": []}"#);
+        assert_eq!(counts(), (0, 0, 0, 1));
+        put("2~a.json", "{");
+        assert_eq!(counts(), (1, 1, 1, 1));
+        put("3~b.line4.error.json", r#"{"problems": [], "line": 4}"#);
+        put(
+            "5~c.error.json",
+            "a file that its sender named like an explanation",
+        );
+        assert_eq!(counts(), (3, 3, 3, 3));
+    }
 }

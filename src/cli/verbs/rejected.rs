@@ -232,7 +232,9 @@ fn print(shown: &RejectedDetails, out: &mut CommandOutput) -> Result<()> {
     out.note(&format!(
         "send a corrected file: `mailbag rejected retry {seq} FILE`"
     ));
-    out.note(&format!("try again: `mailbag rejected retry {seq}`"));
+    if shown.text.is_some() || one.file.is_some() {
+        out.note(&format!("try again: `mailbag rejected retry {seq}`"));
+    }
     out.note(&format!("remove it: `mailbag rejected drop {seq}`"));
     Ok(())
 }

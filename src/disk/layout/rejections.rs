@@ -21,6 +21,13 @@ pub fn explained_line(original: &str, line: u32) -> String {
     format!("{}.line{line}{EXPLAINED}", split_suffix(original).0)
 }
 
+/// Returns true for the name of an explanation of one line.
+pub fn is_explanation_of_line(name: &str) -> bool {
+    name.strip_suffix(EXPLAINED)
+        .and_then(|stem| stem.rsplit_once(".line"))
+        .is_some_and(|(_, line)| line.parse::<u32>().is_ok())
+}
+
 /// The path of a rejected line, which is kept with its explanation.
 pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf {
     rejected(agent).join(explanation_of_line(seq, original, line))
