@@ -183,7 +183,7 @@ fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
         );
         town.is_alive("alice", "alice");
     }
-    town.wait_for_reason("stranger is not registered");
+    town.wait_for_reason("no agent with that id is registered");
     town.stop();
     town.start(&[]);
     town.is_alive("alice", "alice");

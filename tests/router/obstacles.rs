@@ -281,3 +281,19 @@ fn with_few_descriptors_a_message_to_many_still_arrives() {
     });
     town.is_alive("a1", "a2");
 }
+
+#[test]
+fn a_blocked_roster_is_reported_until_it_is_moved_aside() {
+    // P76
+    let world = World::alice_and_bob();
+    files::make_dir(world.room("roster.json"));
+    world.send("alice", "bob", "hello");
+    let status = world.json("status");
+    let blocked = &status["blocked"][0];
+    assert_eq!(blocked["path"], "roster.json", "{status}");
+    assert_eq!(blocked["fix"], "mv -n roster.json roster.json.aside");
+    files::rename(world.room("roster.json"), world.room("roster.json.aside"));
+    world.send("alice", "bob", "again");
+    assert_eq!(world.json("status")["blocked"], json!([]));
+    assert!(world.room("roster.json").is_file());
+}

@@ -22,7 +22,7 @@ const TIMES: [&str; 2] = ["2030-01-01T10:00:00Z", "2030-01-01T10:05:00Z"];
 const COPIES: [&str; 16] = [
     "bob: ask", "carol: ask", "bob: p0", "lead: unacknowledged: “now!”", "alice: expired unread: “gone”", "lead: unanswered: “ask?”",
     "boss: unanswered: “ask?”", "alice: not delivered: the link po was removed",
-    "bob: not delivered: the link po was removed", "human: outbox/stranger has mail, but stranger is not registered",
+    "bob: not delivered: the link po was removed", "human: outbox/stranger has mail, but no agent with that id is registered",
     "bob: outbox/bob/notes.txt is not sent", "carol: disputed", "alice: objected", "lead: disagreement: “Use sqlite”",
     "bob: no agent received “lost”", "carol: half",
 ];

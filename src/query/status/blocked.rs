@@ -2,10 +2,10 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::base::text::shell_path;
+use crate::base::text::{shell_path, shell_word};
 use crate::disk::layout;
 use crate::room::Room;
-use crate::room::outbox::fix_beside;
+use crate::room::outbox::{UnreadOutbox, fix_beside};
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
 use rustix::process::geteuid;
@@ -162,8 +162,8 @@ pub fn edited_file_fix(room: &Room, name: &str, line: Option<u64>) -> String {
     }
 }
 
-/// The command that fixes a blocked file: a file in the wrong place has its own, and so has a file that people edit. For
-/// all others it is `again`, which makes another pass.
+/// The command that fixes a blocked file. If only a person can fix it, the file has its own command. For all others it is
+/// `again`, which makes another pass.
 fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> String {
     if let Ok(below) = Path::new(what).strip_prefix(layout::LINKS) {
         let tag = below.iter().next().unwrap_or_default().to_string_lossy();
@@ -178,15 +178,67 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
     if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].contains(&what) {
         return edited_file_fix(room, what, None);
     }
-    let below = Path::new(what)
-        .strip_prefix(layout::OUTBOXES)
-        .ok()
-        .filter(|below| below.components().count() == 1);
-    let meta = below.and_then(|_| room.dir.stat(what).ok().flatten());
-    match meta.filter(|meta| meta.kind == FileType::RegularFile) {
-        Some(_) => fix_beside(&room.dir, what, |name| {
-            registry.is_some_and(|known| known.agent(name).is_some())
-        }),
-        None => again.to_owned(),
+    let what = what.trim_end_matches('/');
+    let Ok(Some(meta)) = room.dir.stat(what) else {
+        return again.to_owned();
+    };
+    let is_directory = meta.kind == FileType::Directory;
+    let (parent, name) = what.split_once('/').unwrap_or(("", what));
+    match parent {
+        _ if name.contains('/') => again.to_owned(),
+        layout::OUTBOXES if is_directory => match registry {
+            Some(known) if !known.has_active(name) => UnreadOutbox::of(Some(known), name).fix,
+            _ => again.to_owned(),
+        },
+        layout::OUTBOXES if meta.kind == FileType::RegularFile => {
+            fix_beside(&room.dir, what, |name| {
+                registry.is_some_and(|known| known.agent(name).is_some())
+            })
+        }
+        layout::INBOXES if !is_directory => move_aside(what),
+        "" if is_directory && Path::new(name).extension().is_some() => move_aside(what),
+        _ => again.to_owned(),
+    }
+}
+
+/// Renames something that has the place of a file or a directory of the room.
+fn move_aside(what: &str) -> String {
+    format!(
+        "mv -n {} {}",
+        shell_word(what),
+        shell_word(&format!("{what}.aside"))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_gets_the_command_that_no_retry_replaces() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (room, _) = Room::init(directory.path()).expect("a room");
+        for place in [
+            layout::MAILBOX,
+            layout::ROSTER,
+            "outbox/Human",
+            "outbox/x/sub",
+        ] {
+            room.dir.make(place).expect("a directory");
+        }
+        room.dir.replace("inbox/bob", b"?").expect("a file");
+        let registry = room.registry().expect("a registry");
+        for (what, fix) in [
+            ("MAILBOX.md", "mv -n MAILBOX.md MAILBOX.md.aside"),
+            ("roster.json", "mv -n roster.json roster.json.aside"),
+            ("inbox/bob/", "mv -n inbox/bob inbox/bob.aside"),
+            ("outbox/x", "mailbag agent add x"),
+            ("outbox/Human", "mv -n outbox/Human/* outbox/human/"),
+            ("outbox/x/sub", "again"),
+            ("claims.json", "again"),
+        ] {
+            let given = blocked_fix(&room, Some(&registry), what, "again");
+            assert_eq!(given, fix, "{what}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::base::written_path::write_path;
 use crate::disk::layout;
 use crate::log::state::{self, MessageCounts, RoomState};
 use crate::message::id;
+use crate::room::outbox::{UnreadOutbox, is_free_name};
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::room::settings::{GuardedSetting, SenderAdmission};
@@ -337,7 +338,7 @@ fn outboxes(
         let names = files(room, &layout::outbox(&agent));
         let Some(first) = names.first() else { continue };
         let is_new = |registry: &Registry| {
-            open && id::is_name(&agent) && registry.find_position(&agent).is_none()
+            open && is_free_name(&agent) && registry.find_position(&agent).is_none()
         };
         if registry.is_none_or(|registry| registry.has_active(&agent) || is_new(registry)) {
             let first = first.to_string_lossy().into_owned();
@@ -347,7 +348,7 @@ fn outboxes(
                 first,
             });
         } else {
-            let (reason, fix) = unregistered_fix(registry, &agent);
+            let UnreadOutbox { reason, fix } = UnreadOutbox::of(registry, &agent);
             unregistered.push(UnregisteredOutbox {
                 agent,
                 files: names.len(),
@@ -357,28 +358,6 @@ fn outboxes(
         }
     }
     Ok((waiting, unregistered))
-}
-
-/// Why the router does not read an outbox, and the command that fixes it.
-fn unregistered_fix(registry: Option<&Registry>, outbox: &str) -> (&'static str, String) {
-    match registry.and_then(|registry| registry.find(outbox)) {
-        Some(agent) if &*agent.id == outbox => (
-            "the agent is retired",
-            format!("mailbag agent set {outbox} --status offline"),
-        ),
-        Some(agent) => (
-            "the directory's name is not the agent's id",
-            format!("mv outbox/{outbox}/*.json outbox/{}/", agent.id),
-        ),
-        None if id::is_name(outbox) => (
-            "no agent with that id is registered",
-            format!("mailbag agent add {outbox}"),
-        ),
-        None => (
-            "the directory name is not a valid agent id",
-            "rename the directory to an agent's id".to_owned(),
-        ),
-    }
 }
 
 /// The numbers of unread messages by agent, without zeros.

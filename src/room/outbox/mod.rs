@@ -6,6 +6,7 @@ mod empty;
 mod lines;
 mod look;
 mod names;
+mod unread;
 mod unready_files;
 mod request;
 mod strays;
@@ -19,6 +20,7 @@ pub use lines::read as read_lines;
 pub use look::look;
 pub use request::PassRequest;
 pub use strays::{fix_beside, stray, strays_in};
+pub use unread::{UnreadOutbox, is_free_name};
 pub use unready_files::UnreadyFiles;
 
 use crate::base::error::Result;

@@ -8,7 +8,7 @@ use crate::log::state::{IncomingStream, RoomState};
 use crate::message::link::IncomingItem;
 use crate::room::outbox::{
     self, FileContent, FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile,
-    SenderTurn,
+    SenderTurn, UnreadOutbox,
 };
 use crate::router::parts::{
     BatchSpace, FileMessage, FileSlice, LinkAcknowledgements, MailIntake, MessageDelay,
@@ -403,22 +403,17 @@ impl PickupStep<'_> {
         if files.names.is_empty() {
             return;
         }
-        let (what, fix) = if self.config.registry().agent(agent).is_some() {
-            (
-                "is retired",
-                format!("mailbag agent set {agent} --status offline"),
-            )
-        } else {
-            ("is not registered", format!("mailbag agent add {agent}"))
-        };
+        let UnreadOutbox { reason, fix } = UnreadOutbox::of(Some(self.config.registry()), agent);
         let place = layout::outbox(agent).display().to_string();
         self.pending
-            .not_ready(&place, &format!("{agent} {what}: {fix}"), None);
+            .not_ready(&place, &format!("{reason}: {fix}"), None);
         self.notices.notify_human(
             self.state,
             format!("outbox:{agent}"),
-            format!("outbox/{agent} has mail, but {agent} {what}"),
-            format!("Its files stay there until you run:\n\n    {fix}\n\nThen they are routed."),
+            format!("outbox/{agent} has mail, but {reason}"),
+            format!(
+                "Its files stay there until you do this in the directory of the room:\n\n    {fix}\n\nThen they are routed."
+            ),
         );
     }
 

@@ -46,7 +46,7 @@ impl Projection for RosterProjection {
             self.due.get_or_insert_with(|| Instant::now() + ROSTER);
         }
         if batch.is_empty() && self.next_due().is_some_and(|due| due <= Instant::now()) {
-            self.show(view);
+            self.show(view, report);
             if view.is_idle {
                 report.may_be_stale();
             } else {
@@ -60,7 +60,7 @@ impl Projection for RosterProjection {
         &mut self,
         cause: ReconcileCause,
         view: &ProjectionView<'_>,
-        _: &mut ProjectionReport<'_>,
+        report: &mut ProjectionReport<'_>,
     ) -> Result<()> {
         match cause {
             // A single pass that routes nothing leaves the roster alone.
@@ -71,7 +71,7 @@ impl Projection for RosterProjection {
                     self.due = Some(Instant::now());
                 }
             }
-            ReconcileCause::End => self.show(view),
+            ReconcileCause::End => self.show(view, report),
         }
         Ok(())
     }
@@ -96,16 +96,17 @@ impl RosterProjection {
             })
     }
 
-    // Writes the roster. A failed write is ignored: the roster is only for readers.
-    fn show(&mut self, view: &ProjectionView<'_>) {
+    /// Writes the roster, and reports a failed write.
+    fn show(&mut self, view: &ProjectionView<'_>, report: &mut ProjectionReport<'_>) {
         let ProjectionView { config, state, .. } = view;
         let (calls, stale_after) = (
             SessionCalls::of(config.dir()),
             config.settings().stale_after,
         );
         let (roster, next) = roster(config.registry(), state, &calls, stale_after, Stamp::now());
-        if let Err(e) = self.write(config.dir(), roster, state) {
-            tracing::debug!("{e}; the roster is written when something changes");
+        match self.write(config.dir(), roster, state) {
+            Ok(()) => report.written(layout::ROSTER),
+            Err(e) => report.failed(layout::ROSTER.to_owned(), &e),
         }
         self.made_from = Some((state.seq, config.registry().clone(), stale_after));
         (self.due, self.next) = (None, next);
