@@ -458,3 +458,29 @@ fn a_lease_has_a_holder_and_a_duration() {
     }
     assert_eq!(world.names("inbox/builders").len(), 1);
 }
+
+#[test]
+fn a_withdrawal_of_a_leased_message_is_traced_once() {
+    let world = shop();
+    let id = world.send("alice", "builders", "one");
+    take(&world, "--holder h");
+    world.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
+    world.ok(&[
+        "take",
+        "--give-back",
+        &id,
+        "--as",
+        "builders",
+        "--holder",
+        "h",
+    ]);
+    world.pass();
+    let trace = world.json(&["trace", &id, "--as", "alice"]);
+    let statuses = trace["recipients"][0]["statuses"].as_array();
+    let withdrawn = statuses
+        .into_iter()
+        .flatten()
+        .filter(|step| step["status"] == "withdrawn");
+    let by: Vec<&Value> = withdrawn.map(|step| &step["by"]).collect();
+    assert_eq!(by, ["alice"], "{trace:#}");
+}

@@ -351,7 +351,14 @@ impl<'a> MessageTracer<'a> {
                     by,
                     note,
                 };
-                self.steps.entry(agent).or_default().push(step);
+                let steps = self.steps.entry(agent).or_default();
+                // A copy that was leased then is closed again when it returns to the inbox.
+                let is_closed_again = step.by.is_none()
+                    && step.status.is_set_by_sender()
+                    && steps.iter().any(|known| known.status == step.status);
+                if !is_closed_again {
+                    steps.push(step);
+                }
             }
         }
     }
