@@ -77,6 +77,8 @@ fn paths_in_reports_are_written_as_text() {
         for (line, text) in &source.code {
             if text.starts_with("#[derive(") {
                 is_report = text.contains("JsonSchema");
+            } else if text == "}" {
+                is_report = false;
             }
             let is_written = before.contains("write_path") || before.contains("serde(skip)");
             if is_report && field.is_match(text) && !is_written {
