@@ -95,7 +95,7 @@ verbs = {
 try:
     verbs[verb](*words)
 except mailbag.Rejected as e:
-    sys.exit(f"Rejected {e.mail.problems[0]['code']}: {e}")
+    sys.exit(f"Rejected {[problem['code'] for problem in e.mail.problems]}: {e}")
 except mailbag.Timeout as e:
     sys.exit(f"Timeout: {e}")
 except mailbag.MailbagError as e:

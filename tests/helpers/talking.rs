@@ -4,16 +4,21 @@ use super::tongue::{Fault, Tongue, ended};
 use super::{file, in_each, town};
 use crate::files;
 use crate::town::Town;
+use crate::world::lossy;
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 in_each!(
     hostile_text_goes_to_and_fro_between_two_processes,
     broadcast_reaches_a_whole_role_and_request_one_agent_of_it,
+    request_returns_an_answer_and_no_other_mail,
+    request_that_expires_unread_raises_an_error,
     rejection_and_timeout_raise_different_errors,
     an_ack_shows_in_the_trace,
     the_environment_says_who_and_where,
+    a_linked_or_incomplete_room_is_not_used,
     one_sender_s_messages_arrive_in_order_without_a_router,
     route_leaves_the_work_to_a_router_that_runs,
 );
@@ -184,6 +189,92 @@ fn broadcast_reaches_a_whole_role_and_request_one_agent_of_it(tongue: Tongue) {
     assert_eq!(town.bodies("alice"), ["something else"]);
 }
 
+fn request_returns_an_answer_and_no_other_mail(tongue: Tongue) {
+    // P364
+    let town = town();
+    // Two messages of one file have the numbers 1 and 2.
+    let lines = "{\"to\": \"bob\", \"body\": \"one\"}\n{\"to\": \"bob\", \"body\": \"two\"}\n";
+    town.drop_file("alice", "lines.ndjson", lines);
+    town.wait_for_bodies("bob", &["one", "two"]);
+    // The copy of an earlier message need not be readable.
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "three"}));
+    let numbers: Vec<Value> = town
+        .wait_for_mail("bob", 3)
+        .iter()
+        .map(|mail| mail["delivery"]["seq"].clone())
+        .collect();
+    let copy = town.names("sent/alice");
+    let copy = copy
+        .iter()
+        .find(|name| name.ends_with("~x.json"))
+        .expect("a copy");
+    town.write(&format!("sent/alice/{copy}"), "no JSON");
+
+    let question = file(&town, "question", "who can review?");
+    let mut asking = tongue.command(
+        &town,
+        "alice",
+        &["request", "engineer", &question, "60", "answer"],
+    );
+    let asking = asking
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let request = town.wait_for_mail("carol", 1).remove(0);
+    let id = &request["id"];
+    for (at, number) in numbers.iter().enumerate() {
+        town.mail(
+            "bob",
+            &format!("{at}.json"),
+            json!({"to": "alice", "body": "to earlier mail", "in_reply_to": number}),
+        );
+    }
+    let placed =
+        json!({"from": "bob", "id": "odd", "refs": 5, "thread_id": [id], "in_reply_to": {}});
+    let placed = serde_json::to_string_pretty(&placed).expect("JSON");
+    town.place("inbox/alice/0-odd.json", placed);
+    let reports = ["status", "progress", "thinking", "tool_call", "tool_result"];
+    for kind in reports {
+        town.mail(
+            "carol",
+            &format!("{kind}.json"),
+            json!({"to": "alice", "type": kind, "body": "on it", "thread_id": id,
+                "in_reply_to": format!("alice/{}", id.as_str().expect("an id"))}),
+        );
+    }
+    let others = numbers.len() + 1 + reports.len();
+    town.wait_for_mail("alice", others);
+    town.mail(
+        "carol",
+        "answer.json",
+        json!({"to": "alice", "type": "answer", "body": "I can", "thread_id": id}),
+    );
+    ended(asking);
+    assert_eq!(files::read_text(town.path().join("answer")), "I can");
+    assert_eq!(town.count("alice"), others);
+}
+
+fn request_that_expires_unread_raises_an_error(tongue: Tongue) {
+    let town = town();
+    let question = file(&town, "question", "anybody?");
+    let asking = tongue.command(
+        &town,
+        "alice",
+        &["request", "engineer", &question, "60", "out"],
+    );
+    let asking = std::thread::spawn(move || tongue.fails(asking));
+    let request = town.wait_for_mail("bob", 1).remove(0);
+    let notice = json!({"id": "notice", "from": "mailbag", "type": "notification", "body": "it expired",
+        "in_reply_to": format!("alice/{}", request["id"].as_str().expect("an id"))});
+    let notice = serde_json::to_string_pretty(&notice).expect("JSON");
+    town.place("inbox/alice/1-notice.json", notice);
+    let (fault, said) = asking.join().expect("it ends");
+    assert_eq!(fault, Fault::Rejected, "{said}");
+    assert_contains!(said, "it expired");
+    assert_eq!(town.count("alice"), 0, "the notice was read");
+}
+
 fn rejection_and_timeout_raise_different_errors(tongue: Tongue) {
     let town = town();
     let question = file(&town, "question", "anybody?");
@@ -274,6 +365,41 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
     said("../bob", ("NOTHING", ""), "../bob");
     said("alice", ("MAILBAG_ROOM", "/nowhere"), "mailbag init");
     said("alice", ("MAILBAG_ROOM", ""), "mailbag init");
+}
+
+fn a_linked_or_incomplete_room_is_not_used(tongue: Tongue) {
+    // P300, P340
+    let town = town();
+    let body = file(&town, "body", "found");
+    let clone = tempfile::tempdir().expect("a directory");
+    symlink(town.room(""), clone.path().join(".mailbag")).expect("a link");
+    let from_clone = |named: bool| {
+        let mut command = tongue.command(&town, "alice", &["send", "bob", &body]);
+        command.current_dir(&clone);
+        if named {
+            command.env("MAILBAG_ROOM", clone.path().join(".mailbag"));
+        }
+        command
+    };
+    let (fault, said) = tongue.fails(from_clone(false));
+    assert!(
+        fault == Fault::Other && said.contains("is a symbolic link"),
+        "{said}"
+    );
+    let output = from_clone(true).output().expect("it starts");
+    assert!(output.status.success(), "{}", lossy(&output.stderr));
+    town.wait_for_bodies("bob", &["found"]);
+
+    let copy = clone.path().join("copy");
+    files::make_dir(copy.join("outbox/alice"));
+    files::write(copy.join("INCOMPLETE"), "");
+    let mut command = tongue.command(&town, "alice", &["send", "bob", &body]);
+    command.env("MAILBAG_ROOM", &copy);
+    let (fault, said) = tongue.fails(command);
+    assert!(
+        fault == Fault::Other && said.contains("INCOMPLETE"),
+        "{said}"
+    );
 }
 
 fn one_sender_s_messages_arrive_in_order_without_a_router(tongue: Tongue) {

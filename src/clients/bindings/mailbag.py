@@ -3,18 +3,18 @@
     mailbag.send("bob", "which port?", type="question")
     for mail in mailbag.inbox():            # oldest first; marked as read when the loop asks for the next one
         mailbag.reply(mail, "8080")
-
 Written by `mailbag generate helper python`. It reads and writes files; a router (`mailbag run`) or any other `mailbag` command delivers
 the messages. Only `route` and `parse_mentions` run the program. Each method of `Mailbag` is also a function of this module.
 Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR (default: `.mailbag` here or above), MAILBAG_AGENT or MAOS_AGENT_ID, MAOS_AGENT_ROLE,
 MAOS_SESSION_ID (for the metadata), MAOS_SHARED_CONTEXT (default: `context` of the settings).
 """
 
-import hashlib, json, logging, mimetypes, os, re, shutil, subprocess, time, uuid
+import contextlib, hashlib, json, logging, mimetypes, os, re, shutil, subprocess, time, uuid
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+_NO_ANSWER = ("ack", "status", "progress", "thinking", "tool_call", "tool_result")
 _last = 0
 Recipients = Union[str, Sequence[str], None]
 Artifact = NamedTuple("Artifact", [("path", str), ("file", Path), ("sha256", str), ("id", str)])
@@ -27,7 +27,7 @@ class Timeout(MailbagError, TimeoutError):
     """The timeout expired."""
 
 class Rejected(MailbagError):
-    """The router rejected a message. `mail` is the router's message, and `mail.problems` lists the problems."""
+    """The router rejected a message, or it expired. `mail` is the router's message, and `mail.problems` lists the problems."""
     mail: "Mail"
 
 class Mail(Dict[str, Any]):
@@ -60,14 +60,16 @@ class Mailbag:
         if not found:
             raise MailbagError(f"no room at {rooms[0]} or above; set MAILBAG_ROOM, or create one with `mailbag init`")
         self.room = found[0]
-        # Another user may have created the room to read your mail.
-        if not named and self.room.stat().st_uid != os.geteuid():
-            raise MailbagError(f"the room {self.room} belongs to another user; to use it, set MAILBAG_ROOM to it")
+        # A link, or a room of another user, can be there to read your mail.
+        problem = "is a symbolic link" if self.room.is_symlink() else "belongs to another user"
+        if not named and (self.room.is_symlink() or self.room.stat().st_uid != os.geteuid()):
+            raise MailbagError(f"the room {self.room} {problem}; to use it, set MAILBAG_ROOM to {self.room.resolve()}")
+        if os.path.lexists(self.room / "INCOMPLETE"):
+            raise MailbagError(f"the room {self.room} is an incomplete copy: it has the file INCOMPLETE; use a complete copy")
         self.agent = agent or os.environ.get("MAILBAG_AGENT") or os.environ.get("MAOS_AGENT_ID") or ""
         if not self.agent:
             raise MailbagError("no agent name given; set MAILBAG_AGENT")
-        same = sorted((name for name in os.listdir(self.room / "outbox") if name.lower() == self.agent.lower()), key=self.agent.__ne__)
-        self.agent = same[0] if same else self.agent
+        self.agent = min((name for name in os.listdir(self.room / "outbox") if name.lower() == self.agent.lower()), key=self.agent.__ne__, default=self.agent)
         if not (_NAME.match(self.agent) and (self.room / "outbox" / self.agent).is_dir()):
             raise MailbagError(f"no agent {self.agent!r} in {self.room}; `mailbag agent add NAME` registers one")
 
@@ -103,8 +105,7 @@ class Mailbag:
                 logging.getLogger("mailbag").warning("skipped %r: not a message: %r", str(path), e)
         return [mail for mail in found if message_type in (None, mail.type)]
 
-    def wait(self, timeout: Optional[float] = None, *, where: Callable[[Mail], bool] = lambda mail: True,
-             sender: Optional[str] = None, **fields: str) -> Mail:
+    def wait(self, timeout: Optional[float] = None, *, where: Callable[[Mail], bool] = lambda mail: True, sender: Optional[str] = None, **fields: str) -> Mail:
         """Waits for the oldest unread message with this sender and these fields (type, thread_id, …), polling every 150 ms.
         It stays unread until `done()`. Raises `Timeout` after `timeout` seconds."""
         until = None if timeout is None else time.monotonic() + timeout
@@ -121,8 +122,7 @@ class Mailbag:
         is_question = mail.type == "question" or mail.get("requires_response") is True
         subject = re.sub(r"^(\s*re:)+\s*", "", str(mail.get("subject") or ""), flags=re.I)
         carried = {"type": "answer" if is_question else "message", "subject": f"Re: {subject}"[:1000] if subject else None,
-                   "thread_id": mail.get("thread_id") or mail.id, "channel": mail.get("channel"),
-                   "in_reply_to": mail.reference}
+                   "thread_id": mail.get("thread_id") or mail.id, "channel": mail.get("channel"), "in_reply_to": mail.reference}
         return self.send(mail.sender, body, **{**carried, **fields})
 
     def ack(self, mail: Union[Mail, str], status: str = "acknowledged") -> str:
@@ -136,13 +136,11 @@ class Mailbag:
         """Sends to all agents of a role except yourself. None means your own role. Returns the id of the message."""
         return self.send(f"all_{self._role(role_name)}", body, type=message_type, subject=subject, **fields)
 
-    def request_from_role(self, role_name: Optional[str], subject: str, body: str, *, timeout: Optional[float] = 300.0,
-                          **fields: Any) -> Mail:
+    def request_from_role(self, role_name: Optional[str], subject: str, body: str, *, timeout: Optional[float] = 300.0, **fields: Any) -> Mail:
         """Asks one agent of a role and returns its answer, which stays unread. Raises `Rejected` or `Timeout`."""
-        fields = {"type": "request", "subject": subject, "requires_response": True, **fields}
-        id = self.send(f"any_{self._role(role_name)}", body, **fields)
+        id = self.send(f"any_{self._role(role_name)}", body, **{"type": "request", "subject": subject, "requires_response": True, **fields})
         answer = self.wait(timeout, where=lambda mail: self._is_answer(mail, id))
-        if answer.is_rejection:
+        if answer.sender == "mailbag" and answer.type in ("error", "notification", "alert"):
             answer.done()
             error = Rejected(answer.body)
             error.mail = answer
@@ -155,11 +153,12 @@ class Mailbag:
         return role or os.environ["MAOS_AGENT_ROLE"]
 
     def _is_answer(self, mail: Mail, id: str) -> bool:
-        names = {mail.get("thread_id"), mail.get("in_reply_to"), *(mail.get("refs") or ())}
+        threads = [mail.get("thread_id"), *(mail["refs"] if isinstance(mail.get("refs"), list) else ())]
+        names = {str(name) for name in (mail.get("in_reply_to"), *(() if mail.sender == "mailbag" else threads))}
         # A reference can be a record number, which is in the name of the router's copy in sent/.
-        sent = [path for name in names if str(name).isdigit() for path in (self.room / "sent" / self.agent).glob(f"{name}~*")]
-        return mail.type != "ack" and (not names.isdisjoint({id, f"{self.agent}/{id}"}) or any(
-            json.loads(_bytes(path)).get("id") == id for path in sent))
+        sent = [path for name in names if name.isdigit() for path in (self.room / "sent" / self.agent).glob(f"{name}~*.json")]
+        is_named = not names.isdisjoint({id, f"{self.agent}/{id}"}) or any(_read_id(path) == id for path in sent)
+        return is_named and mail.type not in _NO_ANSWER
 
     def get_agents_by_role(self) -> Dict[str, int]:
         """Returns the number of agents of each role in the registry."""
@@ -184,8 +183,7 @@ class Mailbag:
         shared = Artifact(f"{category}/{path.name}", path, hashlib.sha256(data).hexdigest(), _new_id())
         media_type = media_type or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
         self.send(to, note, id=shared.id, type="announcement", subject=f"{category}: {filename}",
-                  metadata={"category": category},
-                  attachments=[{"path": shared.path, "sha256": shared.sha256, "media_type": media_type}])
+                  metadata={"category": category}, attachments=[{"path": shared.path, "sha256": shared.sha256, "media_type": media_type}])
         return shared
 
     def _context(self) -> Path:
@@ -223,6 +221,11 @@ def _bytes(path: Path) -> bytes:
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return file.read()
 
+def _read_id(path: Path) -> Any:
+    """Returns the id in a message file, or None if the file is not a message with an id."""
+    with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
+        return json.loads(_bytes(path)).get("id")
+
 def _write(path: Path, data: bytes, publish: Callable[[Path, Path], None]) -> bool:
     """Writes a file, complete and durable before it gets its name. Returns False if the name is taken."""
     draft = path.parent / f".tmp-{uuid.uuid4()}"
@@ -236,15 +239,12 @@ def _write(path: Path, data: bytes, publish: Callable[[Path, Path], None]) -> bo
         return False
     finally:
         draft.unlink(missing_ok=True)
-    handle = os.open(path.parent, os.O_RDONLY)
-    os.fsync(handle)
+    os.fsync(handle := os.open(path.parent, os.O_RDONLY))
     os.close(handle)
     return True
 
 def _new_id() -> str:
     """A UUID v7, so that later ids sort later. It has the millisecond, and below it 4096 steps."""
     global _last
-    nanos = time.time_ns()
-    _last = tick = max(_last + 1, (nanos // 1_000_000) << 12 | nanos % 1_000_000 * 4096 // 1_000_000)
-    number = (tick >> 12) << 80 | 7 << 76 | (tick & 0xFFF) << 64 | 2 << 62 | uuid.uuid4().int >> 66
-    return str(uuid.UUID(int=number))
+    _last = tick = max(_last + 1, ((nanos := time.time_ns()) // 1_000_000) << 12 | nanos % 1_000_000 * 4096 // 1_000_000)
+    return str(uuid.UUID(int=(tick >> 12) << 80 | 7 << 76 | (tick & 0xFFF) << 64 | 2 << 62 | uuid.uuid4().int >> 66))

@@ -17,7 +17,7 @@
 #   mailbag_route                                       delivers pending mail with the program
 #
 # Written by `mailbag generate helper shell`. A router (`mailbag run`) or any other `mailbag` command delivers the messages. Status: 1
-# error, 2 usage, 3 not found, 4 timeout, 65 rejected. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR (default: .mailbag here
+# error, 2 usage, 3 not found, 4 timeout, 65 rejected or expired. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR (default: .mailbag here
 # or above), MAILBAG_AGENT or MAOS_AGENT_ID, MAOS_AGENT_ROLE, MAOS_SESSION_ID (for the metadata), MAOS_SHARED_CONTEXT.
 # zsh does not split words and reports another file name: read and run the functions in its sh mode.
 if [ -n "${ZSH_VERSION:-}" ] && [ "$(emulate)" != sh ]; then
@@ -37,9 +37,12 @@ mailbag_room() (
     done
     [ -n "$room" ] && [ -d "$room/outbox" ] && cd -- "$room" || mailbag_fail 3 \
         "no room at ${room:-.mailbag} or above; set MAILBAG_ROOM, or create one with \`mailbag init\`"
-    # Another user may have created the room to read your mail.
-    [ -O . ] || [ -n "${MAILBAG_ROOM:-${MAOS_MESSAGE_DIR:-}}" ] ||
-        mailbag_fail 1 "the room $room belongs to another user; to use it, set MAILBAG_ROOM to it"
+    # A link, or a room of another user, can be there to read your mail.
+    [ -O . ] && problem= || problem='belongs to another user'
+    [ ! -L "$room" ] || problem='is a symbolic link'
+    [ -z "$problem" ] || [ -n "${MAILBAG_ROOM:-${MAOS_MESSAGE_DIR:-}}" ] ||
+        mailbag_fail 1 "the room $room $problem; to use it, set MAILBAG_ROOM to $(pwd -P)"
+    [ ! -e INCOMPLETE ] && [ ! -L INCOMPLETE ] || mailbag_fail 1 "the room $room is an incomplete copy: it has the file INCOMPLETE; use a complete copy"
     pwd -P
 )
 mailbag_me() (
@@ -122,9 +125,7 @@ mailbag_field() (
     line=$(LC_ALL=C grep -m1 "^  \"$2\": " "$1" 2>/dev/null) || exit
     line=${line#*: } && printf '%s\n' "${line%,}"
 )
-mailbag_text() (
-    value=$(mailbag_field "$1" "$2") && [ "$value" != "${value#\"}" ] && printf %s "$value" | mailbag_unjson
-)
+mailbag_text() ( value=$(mailbag_field "$1" "$2") && [ "$value" != "${value#\"}" ] && printf %s "$value" | mailbag_unjson )
 mailbag_inbox() (
     LC_ALL=C
     me=$(mailbag_me) && inbox=$(mailbag_room)/inbox/$me || exit
@@ -197,17 +198,15 @@ mailbag_request_from_role() (
     id=$(mailbag_send "any_$role" "$3" type=request subject="$2" requires_response:=true) || exit
     file=$(mailbag_poll "$seconds" mailbag_answers) || exit
     printf '%s\n' "$file"
-    [ "$(mailbag_field "$file" from)$(mailbag_field "$file" type)" != '"mailbag""error"' ] ||
-        mailbag_fail 65 "$(mailbag_text "$file" body)"
+    case $(mailbag_text "$file" from):$(mailbag_text "$file" type) in mailbag:error | mailbag:notification | mailbag:alert) mailbag_fail 65 "$(mailbag_text "$file" body)" ;; esac
 )
 mailbag_answers() (
-    answered=$(mailbag_text "$file" in_reply_to) || answered=
-    case $(mailbag_field "$file" type):$(mailbag_field "$file" thread_id):$answered in
-    '"ack":'*) exit 1 ;;
-    *":\"$id\":"* | *":$id" | *":$me/$id") exit 0 ;;
-    esac
+    answered=$(mailbag_field "$file" in_reply_to | tr -d '"') thread=$(mailbag_field "$file" thread_id)
+    [ "$(mailbag_text "$file" from)" != mailbag ] || thread=
+    case $(mailbag_text "$file" type) in ack | status | progress | thinking | tool_call | tool_result) exit 1 ;; esac
+    case ${thread}:${answered} in "\"$id\":"* | *":$id" | *":$me/$id") exit 0 ;; esac
     # A reference can be a record number, which is in the name of the router's copy in sent/.
-    for sent in "$(mailbag_room)/sent/$me/$answered~"*; do [ "$(mailbag_field "$sent" id)" = "\"$id\"" ] && exit; done
+    for sent in "$(mailbag_room)/sent/$me/$answered~"*.json; do [ "$(mailbag_field "$sent" id)" = "\"$id\"" ] && exit; done
 )
 mailbag_context() (
     room=$(mailbag_room) && cd -- "$room" || exit

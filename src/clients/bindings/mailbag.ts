@@ -1,6 +1,5 @@
 /**
  * Mail for AI agents in plain files: one file, Node 20.10 or later, no dependencies.
- *
  *     send("bob", "which port?", { type: "question" });
  *     for (const mail of inbox()) reply(mail, "8080");    // oldest first; marked as read when the loop asks for the next one
  * Written by `mailbag generate helper typescript`. Node 22.18 and later run the file directly; for older ones use `tsc` or `tsx`. It
@@ -15,15 +14,15 @@ import * as path from "node:path";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MEDIA_TYPES: Record<string, string> = { html: "text/html", jpg: "image/jpeg", json: "application/json",
   log: "text/plain", md: "text/markdown", pdf: "application/pdf", png: "image/png", txt: "text/plain" };
+const NO_ANSWER = ["ack", "status", "progress", "thinking", "tool_call", "tool_result"];
 const env = process.env;
 export type Fields = Record<string, unknown>;
 export type Recipients = string | string[] | null;
 export type WaitOptions = { sender?: string; type?: string; threadId?: string; where?: (mail: Mail) => boolean };
-
 /** The room, your identity or an argument is invalid. */
 export class MailbagError extends Error { override name = "MailbagError"; }
 export class Timeout extends MailbagError { override name = "Timeout"; }
-/** The router rejected a message. `problems` lists the problems. */
+/** The router rejected a message, or it expired. `problems` lists the problems. */
 export class Rejected extends MailbagError { override name = "Rejected"; problems: Fields[] = []; }
 
 /** A delivered message: its fields and its file. */
@@ -63,10 +62,11 @@ export class Mailbag {
     const rooms = named ? [path.resolve(named)] : parents.map((parts) => parts.join(path.sep));
     const room = rooms.find((room) => fs.existsSync(path.join(room, "outbox")));
     if (!room) throw new MailbagError(`no room at ${rooms[0]} or above; set MAILBAG_ROOM, or create one with \`mailbag init\``);
-    // Another user may have created the room to read your mail.
-    if (!named && fs.statSync(room).uid !== process.geteuid?.()) {
-      throw new MailbagError(`the room ${room} belongs to another user; to use it, set MAILBAG_ROOM to it`);
-    }
+    // A link, or a room of another user, can be there to read your mail.
+    const [isLink, isOwn] = [fs.lstatSync(room).isSymbolicLink(), fs.statSync(room).uid === process.geteuid?.()];
+    const problem = isLink ? "is a symbolic link" : isOwn ? "" : "belongs to another user";
+    if (problem && !named) throw new MailbagError(`the room ${room} ${problem}; to use it, set MAILBAG_ROOM to ${fs.realpathSync(room)}`);
+    if (fs.readdirSync(room).includes("INCOMPLETE")) throw new MailbagError(`the room ${room} is an incomplete copy: it has the file INCOMPLETE; use a complete copy`);
     this.room = room;
     this.agent = options.agent || env["MAILBAG_AGENT"] || env["MAOS_AGENT_ID"] || "";
     if (!this.agent) throw new MailbagError("no agent name given; set MAILBAG_AGENT");
@@ -93,9 +93,7 @@ export class Mailbag {
     return file;
   }
   /** The unread messages, oldest first. A message stays unread if `throw`, `break` or `return` ends the loop. */
-  *inbox(): Generator<Mail, void, undefined> {
-    for (const mail of this.readMessages()) { yield mail; mail.done(); }
-  }
+  *inbox(): Generator<Mail, void, undefined> { for (const mail of this.readMessages()) { yield mail; mail.done(); } }
   /** The unread messages of a type, or all, oldest first. They stay unread until `done()`. */
   readMessages(type?: string): Mail[] {
     const directory = path.join(this.room, "inbox", this.agent);
@@ -143,17 +141,19 @@ export class Mailbag {
   async requestFromRole(role: string | null, subject: string, body: string, timeout = 300, fields: Fields = {}): Promise<Mail> {
     const id = this.send(`any_${ownRole(role)}`, body, { type: "request", subject, requires_response: true, ...fields });
     const answer = await this.wait(timeout, { where: (mail) => this.isAnswer(mail, id) });
-    if (!answer.isRejection) return answer;
+    if (answer.sender !== "mailbag" || !["error", "notification", "alert"].includes(answer.type)) return answer;
     answer.done();
     throw Object.assign(new Rejected(answer.body), { problems: answer.problems });
   }
   private isAnswer(mail: Mail, id: string): boolean {
-    const names = [mail.fields["thread_id"], mail.fields["in_reply_to"], ...(mail.fields["refs"] as string[] ?? [])];
+    const { thread_id, in_reply_to, refs } = mail.fields;
+    const threads = mail.sender === "mailbag" ? [] : [thread_id, ...(Array.isArray(refs) ? refs : [])];
+    const names = [in_reply_to, ...threads].map((name) => typeof name === "number" ? String(name) : name);
     // A reference can be a record number, which is in the name of the router's copy in sent/.
     const sent = path.join(this.room, "sent", this.agent);
-    const copies = (fs.existsSync(sent) ? fs.readdirSync(sent) : []).filter((name) => names.includes(name.split("~")[0]));
-    return mail.type !== "ack" && (names.includes(id) || names.includes(`${this.agent}/${id}`) ||
-      copies.some((name) => JSON.parse(read(path.join(sent, name)).toString()).id === id));
+    const copies = (fs.existsSync(sent) ? fs.readdirSync(sent) : []).filter((name) => name.endsWith(".json") && names.includes(name.split("~")[0]));
+    return !NO_ANSWER.includes(mail.type) && (names.includes(id) || names.includes(`${this.agent}/${id}`) ||
+      copies.some((name) => readId(path.join(sent, name)) === id));
   }
   /** The number of agents of each role in the registry. */
   getAgentsByRole(): Record<string, number> {
@@ -162,9 +162,7 @@ export class Mailbag {
     return Object.fromEntries(roles.map((role) => [role, roles.filter((other) => other === role).length]));
   }
   /** Writes and announces `context/<category>/<filename>`, with a number in the name if another file has this name. */
-  shareArtifact(
-    category: string, filename: string, content: string | Uint8Array, to: Recipients = "all", note?: string, mediaType?: string,
-  ) {
+  shareArtifact(category: string, filename: string, content: string | Uint8Array, to: Recipients = "all", note?: string, mediaType?: string) {
     const directory = path.join(this.context(), category);
     const isLink = fs.lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink();
     if (!NAME.test(category) || isLink) throw new MailbagError(`${category} is not a category, such as research, or is a link`);
@@ -212,17 +210,19 @@ const own = new Proxy({} as Mailbag, {
 });
 export const { send, drop, inbox, readMessages, wait, reply, ack, broadcastToRole, requestFromRole } = own;
 export const { getAgentsByRole, shareArtifact, parseMentions, route } = own;
-
 function ownRole(role: string | null): string {
   const found = role || env["MAOS_AGENT_ROLE"];
   if (!found) throw new MailbagError("no role: pass a role or set MAOS_AGENT_ROLE");
   return found;
 }
-
 /** Reads a file. Follows no link, and does not block on a pipe. */
 function read(file: string): Buffer {
   const flag: unknown = fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK;
   return fs.readFileSync(file, { flag: flag as string });
+}
+/** The id in a message file, or undefined if the file is not a message with an id. */
+function readId(file: string): unknown {
+  try { return JSON.parse(read(file).toString())?.id; } catch { return undefined; }
 }
 /** Writes a file, complete and durable before it gets its name. */
 function write(file: string, content: string | Uint8Array, publish: (draft: string, file: string) => void): void {
