@@ -162,7 +162,7 @@ fn mail_without_its_lost_record_is_not_called_placed() {
     let one = &world.items("inbox bob")[0];
     let lost = "without its record, which the log has lost; sender not confirmed";
     assert_fields!(one, problem: lost, from: "");
-    assert_contains!(world.ok("inbox bob"), &format!("{name}  {lost}"));
+    assert_contains!(world.ok("inbox bob"), &format!("{name}: {lost}"));
     assert!(!world.run("doctor").out.contains("placed here directly"));
 }
 
@@ -181,7 +181,7 @@ fn unread_mail_from_a_part_of_the_archive_that_was_moved_away_is_not_called_plac
     files::remove_dir(world.room("archive"));
     assert_contains!(
         world.ok("inbox bob"),
-        &format!("{name}  without its record")
+        &format!("{name}: without its record")
     );
 }
 
