@@ -475,7 +475,7 @@ fn is_unused(room: &Room, registry: &Registry, name: &str) -> bool {
     let is_there = |directory: PathBuf| !matches!(room.dir.stat(directory), Ok(None));
     registry.next_free_name(&[name.to_owned()]).is_some()
         && registry.lane(name).is_none()
-        && registry.with_role(name).is_none()
+        && registry.role_named(name).is_none()
         && !is_there(layout::inbox(name))
         && !is_there(layout::outbox(name))
 }

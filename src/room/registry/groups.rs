@@ -23,6 +23,15 @@ impl AgentGroups {
         Some(&group.members)
     }
 
+    /// The group that a word means, in the singular or the plural, with its members.
+    pub(super) fn named<'t>(&self, word: &'t str) -> Option<(&'t str, &[u32])> {
+        let singular = word.strip_suffix(['s', 'S']);
+        [Some(word), singular]
+            .into_iter()
+            .flatten()
+            .find_map(|name| Some((name, self.members(name)?)))
+    }
+
     /// The members of a group that can be extended. A new group is empty.
     pub(super) fn group(&mut self, name: &str) -> &mut Vec<u32> {
         let entry = self.0.entry(name.to_ascii_lowercase());

@@ -253,6 +253,11 @@ impl Registry {
         self.index.roles.members(role)
     }
 
+    /// The role that a word means, in the singular or the plural, with the positions of its agents.
+    pub fn role_named<'t>(&self, word: &'t str) -> Option<(&'t str, &[u32])> {
+        self.index.roles.named(word)
+    }
+
     /// The positions of the agents with a capability, without the human and retired agents. `None` if no agent has the
     /// capability.
     pub fn with_capability(&self, capability: &str) -> Option<&[u32]> {

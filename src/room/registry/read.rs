@@ -253,6 +253,9 @@ impl RegistryReader {
             index.ids.insert(agent.id.clone(), at);
             index.groups(agent, at);
         }
+        for (n, agent) in agents.iter().enumerate() {
+            self.compare_with_roles(&index, agent, position(n));
+        }
         for (n, (alias, _)) in aliases.iter().enumerate() {
             self.claim(
                 &mut index,
@@ -264,6 +267,34 @@ impl RegistryReader {
             index.aliases.insert(alias.clone(), position(n));
         }
         index
+    }
+
+    /// Finds an id or a display name that means a role of other agents: `@name` would reach this agent alone.
+    fn compare_with_roles(&mut self, index: &RegistryIndex, agent: &Agent, at: u32) {
+        let words = [(Some(&*agent.id), false), (agent.name.as_deref(), true)];
+        for (word, is_name) in words {
+            let Some((word, (role, _))) =
+                word.and_then(|word| Some((word, index.roles.named(word)?)))
+            else {
+                continue;
+            };
+            let own = agent.role.as_deref().unwrap_or_default();
+            let is_own = own.eq_ignore_ascii_case(role) && own.eq_ignore_ascii_case(word);
+            if is_own || agent.is_human() {
+                continue;
+            }
+            let holder = NameHolder::Agent { at, is_name };
+            let what = format!(
+                "{} has the name of a role: `@{word}` would not reach the agents with the role {}",
+                holder.entry(word),
+                quoted(role)
+            );
+            self.problems.push(
+                Problem::new("collision", what)
+                    .at(holder.place(word))
+                    .fix("use another name for the agent or for the role"),
+            );
+        }
     }
 
     /// Assigns a name to an entry, unless it is reserved or used by another entry, in any letter case.

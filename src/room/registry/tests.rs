@@ -137,6 +137,30 @@ fn a_bad_registry_says_where() {
 }
 
 #[test]
+fn no_agent_has_the_name_of_a_role_of_others() {
+    // P292
+    let bob = r#"{"id": "bob", "role": "engineer"}"#;
+    for (other, place) in [
+        (r#"{"id": "engineer"}"#, "/agents/1/id"),
+        (r#"{"id": "Engineers"}"#, "/agents/1/id"),
+        (r#"{"id": "carol", "name": "Engineer"}"#, "/agents/1/name"),
+        (r#"{"id": "engineer", "role": "writer"}"#, "/agents/1/id"),
+        (r#"{"id": "engineers", "role": "engineer"}"#, "/agents/1/id"),
+    ] {
+        let found = problems(&format!(r#"{{"version": 1, "agents": [{bob}, {other}]}}"#));
+        assert_eq!(found.len(), 1, "{other}: {found:?}");
+        assert_eq!((&*found[0].code, &*found[0].place), ("collision", place));
+    }
+    for other in [
+        r#"{"id": "engineer", "role": "Engineer"}"#,
+        r#"{"id": "engine"}"#,
+    ] {
+        let text = format!(r#"{{"version": 1, "agents": [{bob}, {other}]}}"#);
+        assert!(Registry::parse(text.as_bytes()).is_ok(), "{other}");
+    }
+}
+
+#[test]
 fn all_problems_of_a_registry_are_reported() {
     let good = json!({"version": 1, "note": "kept", "agents": [
         {"id": "planner", "role": "planner", "name": "Sintra", "instance": 1, "description": "d", "capabilities": ["a"],

@@ -111,11 +111,11 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         match address {
             Address::All => true,
             Address::Remote { tag, .. } => self.registry.link(tag).is_some(),
-            Address::Role(role) | Address::Any(role) => role_named(self.registry, role).is_some(),
+            Address::Role(role) | Address::Any(role) => self.registry.role_named(role).is_some(),
             Address::At(word) => {
                 let registry = self.registry;
                 registry.alias(word).is_some()
-                    || role_named(registry, word).is_some()
+                    || registry.role_named(word).is_some()
                     || registry.lane(word).is_some()
             }
             _ => false,
@@ -165,7 +165,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     fn role(&self, address: &Address, role: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
         self.border
             .admit(AcceptedAddress::Roles, &address.to_string())?;
-        match role_named(self.registry, role) {
+        match self.registry.role_named(role) {
             Some((_, members)) if !members.is_empty() => {
                 self.group(members, RecipientRule::Role, each)
             }
@@ -178,7 +178,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
     fn any(&self, address: &Address, role: &str, each: TargetReceiver<'_>) -> Result<(), Problem> {
         self.border
             .admit(AcceptedAddress::Roles, &address.to_string())?;
-        let members = match role_named(self.registry, role) {
+        let members = match self.registry.role_named(role) {
             Some((_, members)) if !members.is_empty() => members,
             found => return Err(self.empty_role(address, role, found.is_some())),
         };
@@ -227,11 +227,11 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         if let Some((alias, targets)) = registry.alias(word) {
             return self.targets(alias, targets, each);
         }
-        if with_at && role_named(registry, word).is_some() {
+        if with_at && registry.role_named(word).is_some() {
             return self.role(address, word, each).map_err(|p| vec![p]);
         }
         match registry.lane(word) {
-            Some(lane) if role_named(registry, word).is_none() => self.lane(&lane.name, each),
+            Some(lane) if registry.role_named(word).is_none() => self.lane(&lane.name, each),
             _ => Err(vec![self.unknown(address, word)]),
         }
     }
@@ -435,7 +435,7 @@ impl<'a, 's> AddressExpansion<'a, 's> {
             problem.fix("remove it: mailbag is the router and does not read mail")
         } else if word.eq_ignore_ascii_case("channel") {
             problem.fix("write @channel or all")
-        } else if let Some((role, _)) = role_named(registry, word) {
+        } else if let Some((role, _)) = registry.role_named(word) {
             problem.fix(format!(
                 "write all_{role} for all agents with this role, or any_{role} for one of them"
             ))
@@ -483,18 +483,6 @@ impl<'a, 's> AddressExpansion<'a, 's> {
         };
         Problem::new("no_link", what).fix(fix)
     }
-}
-
-/// The role with this name, or with this name without a plural s.
-pub(super) fn role_named<'r, 't>(
-    registry: &'r Registry,
-    role: &'t str,
-) -> Option<(&'t str, &'r [u32])> {
-    let singular = role.strip_suffix(['s', 'S']);
-    [Some(role), singular]
-        .into_iter()
-        .flatten()
-        .find_map(|role| Some((role, registry.with_role(role)?)))
 }
 
 /// The id, and the id without the prefix `agent_`.

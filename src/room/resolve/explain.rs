@@ -1,7 +1,7 @@
 //! Explaining addresses: the current recipients with the rule for each, and the reason why each other agent is not a
 //! recipient.
 
-use super::expand::{AddressExpansion, role_named};
+use super::expand::AddressExpansion;
 use super::{Availability, ReachedAgents, Recipient};
 use crate::base::error::Problem;
 use crate::message::address::Address;
@@ -113,7 +113,7 @@ fn rule(registry: &Registry, text: &str) -> String {
 }
 
 fn word_rule(registry: &Registry, word: &str, with_at: bool) -> String {
-    let role = role_named(registry, word);
+    let role = registry.role_named(word);
     let named = match (registry.find(word), registry.alias(word)) {
         (Some(agent), _) => Some(format!(
             "the agent with this {}",
@@ -149,7 +149,7 @@ fn lane_rule(registry: &Registry, name: &str) -> String {
 }
 
 fn role_text<'t>(registry: &Registry, role: &'t str) -> &'t str {
-    role_named(registry, role).map_or(role, |(role, _)| role)
+    registry.role_named(role).map_or(role, |(role, _)| role)
 }
 
 fn others(

@@ -5,7 +5,7 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::expand::{AddressExpansion, best_first, role_named};
+use super::expand::{AddressExpansion, best_first};
 use super::{Availability, ResolvedRecipients, resolve_all};
 use crate::base::error::{Problem, nearest};
 use crate::message::address::{Address, quoted};
@@ -83,7 +83,7 @@ impl AddressExpansion<'_, '_> {
             Address::At(word) | Address::Word(word) => match self.registry.alias(word) {
                 Some((alias, targets)) => return no_target(alias, targets),
                 None => match self.registry.lane(word) {
-                    Some(lane) if role_named(self.registry, word).is_none() => {
+                    Some(lane) if self.registry.role_named(word).is_none() => {
                         return no_target(&lane.address, &lane.owners);
                     }
                     _ => "you are the only agent with this role",
@@ -124,7 +124,7 @@ impl AddressExpansion<'_, '_> {
             .collect();
         let fix = if let Some(agent) = registry.find(topic) {
             format!("write {} for this agent", agent.id)
-        } else if let Some((role, _)) = role_named(registry, topic) {
+        } else if let Some((role, _)) = registry.role_named(topic) {
             format!("write all_{role} for all agents with this role")
         } else {
             best_first(topic, topics.into_iter(), "#")
