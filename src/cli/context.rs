@@ -117,7 +117,7 @@ impl CommandContext {
         self.room_from(&here()?)
     }
 
-    /// The room of a hook in this directory. `None` if there is no room and none is named, or if the room belongs to another
+    /// The room of a hook in this directory. `None` if no room is found or named, or if the room belongs to another
     /// user and the person has not agreed to use it.
     pub(super) fn room_of_hook(&self, from: &Path) -> Result<Option<Room>> {
         match self.room_from(from) {

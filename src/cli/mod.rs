@@ -85,7 +85,7 @@ fn is_hook(words: &[OsString]) -> bool {
 
 /// Shows the help that was asked for, or why the command line is not valid.
 fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
-    // The help of a group is no answer for a program.
+    // A program needs an error, not the help of a group.
     let is_help = !json && error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let answer = if is_help {
         None

@@ -122,7 +122,7 @@ pub fn handle(
     answer(room, client, event, asked).unwrap_or_else(|e| failure(event, &e))
 }
 
-/// Builds the answer to an event for which mail cannot be checked.
+/// Builds the answer to an event when mail cannot be checked.
 pub fn failure(event: &HookEvent, e: &Error) -> HookAnswer {
     // Reported once, at the start of the session, not after every tool.
     let text = matches!(

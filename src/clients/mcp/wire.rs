@@ -107,7 +107,7 @@ enum ParsedLine {
     },
 }
 
-/// The fields that tell the kind of a message. The other fields may nest deeper than a message can.
+/// The fields that show the kind of a message. The other fields may nest deeper than a message can.
 #[derive(Deserialize)]
 struct LineHead {
     method: Option<String>,
