@@ -2,19 +2,36 @@
 //! back into the inbox.
 
 use super::InboxMessage;
+use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::state;
 use crate::message::status::CopyStatus;
 use crate::query::trace;
 use crate::room::Room;
+use std::time::Duration;
+
+/// The usual time of a delivery. A later change of the file can be a move back from `seen/`.
+const DELIVERY: Duration = Duration::from_millis(20);
 
 /// Notes in these messages how the copies of the agent were closed. If this user cannot read the log, they stay as they are.
 pub fn note_closed(room: &Room, agent: &str, mails: &mut [InboxMessage]) {
-    if mails.iter().all(|mail| mail.seq.is_none()) {
+    // A closed copy is not in the inbox unless it was moved there. So most calls need not read the state of the whole room.
+    if !mails.iter().any(|mail| may_have_moved(room, mail)) {
         return;
     }
     if let Err(e) = try_note_closed(room, agent, mails) {
         tracing::debug!("{e}; closed messages are not marked");
+    }
+}
+
+fn may_have_moved(room: &Room, mail: &InboxMessage) -> bool {
+    if mail.seq.is_none() || mail.seen {
+        return mail.seen;
+    }
+    let delivered = Stamp::parse(&mail.accepted_at).map(|accepted| accepted.after(DELIVERY));
+    match (delivered, room.dir.stat(&mail.file)) {
+        (Some(delivered), Ok(Some(file))) => i128::from(delivered.micros()) * 1_000 < file.changed,
+        _ => true,
     }
 }
 
