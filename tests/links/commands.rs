@@ -353,7 +353,8 @@ fn a_stopped_link_is_reported_and_can_be_rebound() {
     assert_contains!(status.out, "-> mailbag link rebind po"; "{status:?}");
     assert_contains!(rooms.fit.run("doctor").out, "the link po");
     assert_contains!(rooms.fit.fails(2, "link rebind po"), "pass --yes");
-    rooms.fit.ok("link rebind po --yes");
+    let rebound = rooms.fit.ok("link rebind po --yes");
+    assert_contains!(rebound, "1 item sent again");
     let continues = rooms.po.ok("link rebind fit --yes");
     assert_contains!(continues, "the link fit continues");
     rooms.settle();

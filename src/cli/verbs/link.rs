@@ -405,7 +405,7 @@ fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
         return Ok(Exit::Ok);
     };
     if !yes {
-        let again = count(plan.again, "item");
+        let again = count_of(plan.again, "item");
         let confirmed = count(plan.confirmed, "item");
         cx.out.note(&format!(
             "{again} will be sent again; the room {tag} had confirmed {confirmed}. Messages that it has already are not delivered again."
@@ -419,7 +419,7 @@ fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
             return Ok(Exit::Error);
         }
     }
-    let changed = link::rebind(&room, tag)?;
+    let changed = link::rebind(&room, tag, &plan)?;
     cx.out.show(&changed, |out| {
         let again = count_of(changed.waiting, "item");
         out.done(format!(

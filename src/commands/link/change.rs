@@ -50,7 +50,7 @@ impl RecordedLinkChange {
 #[derive(Debug)]
 pub struct RebindResult {
     /// The number of items that are sent again.
-    pub again: u64,
+    pub again: usize,
     /// The number of items that the other room had confirmed.
     pub confirmed: u64,
 }
@@ -128,20 +128,18 @@ pub fn to_rebind(room: &Room, tag: &str) -> Result<Option<RebindResult>> {
     let (again, confirmed) = state.links.out(tag).map_or((0, 0), |out| {
         // The other room may have less than it had confirmed, or more than this room has heard of.
         let there = last_item_there(&room.dir, tag, out);
-        (out.n.saturating_sub(there), out.acked)
+        let again = out.n.saturating_sub(there);
+        (usize::try_from(again).unwrap_or(usize::MAX), out.acked)
     });
     Ok(Some(RebindResult { again, confirmed }))
 }
 
-/// Starts both streams of a link again.
-pub fn rebind(room: &Room, tag: &str) -> Result<RecordedLinkChange> {
-    check_known(room, tag)?;
-    let seq = Some(record(room, tag, "rebind")?.seq);
-    let waiting = waiting(room, tag)?;
+/// Starts both streams of a link again, as planned.
+pub fn rebind(room: &Room, tag: &str, plan: &RebindResult) -> Result<RecordedLinkChange> {
     Ok(RecordedLinkChange {
         tag: tag.to_owned(),
-        seq,
-        waiting,
+        seq: Some(record(room, tag, "rebind")?.seq),
+        waiting: plan.again,
         server_cleanup: None,
     })
 }
