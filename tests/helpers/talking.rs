@@ -8,7 +8,7 @@ use crate::world::lossy;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 in_each!(
     hostile_text_goes_to_and_fro_between_two_processes,
@@ -158,16 +158,7 @@ fn broadcast_reaches_a_whole_role_and_request_one_agent_of_it(tongue: Tongue) {
         file(&town, "question", "who can review?"),
         town.path().join("answer"),
     );
-    let mut asking = tongue.command(
-        &town,
-        "alice",
-        &["request", "engineer", &question, "60", "answer"],
-    );
-    let asking = asking
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let asking = ask_an_engineer(tongue, &town, &question);
     // Bob has less to read. He knows only files, and answers by number.
     let request = town.wait_for_mail("bob", 2).remove(1);
     assert_fields!(request, requires_response: true, type: "request");
@@ -187,6 +178,20 @@ fn broadcast_reaches_a_whole_role_and_request_one_agent_of_it(tongue: Tongue) {
     ended(asking);
     assert_eq!(files::read_text(answer), "I can");
     assert_eq!(town.bodies("alice"), ["something else"]);
+}
+
+/// Starts a request of alice with this file, which waits a minute for its answer.
+fn ask_an_engineer(tongue: Tongue, town: &Town, question: &str) -> Child {
+    let mut asking = tongue.command(
+        town,
+        "alice",
+        &["request", "engineer", question, "60", "answer"],
+    );
+    asking
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
 }
 
 fn request_returns_an_answer_and_no_other_mail(tongue: Tongue) {
@@ -213,16 +218,7 @@ fn request_returns_an_answer_and_no_other_mail(tongue: Tongue) {
     town.write(&format!("sent/alice/{copy}"), "no JSON");
 
     let question = file(&town, "question", "who can review?");
-    let mut asking = tongue.command(
-        &town,
-        "alice",
-        &["request", "engineer", &question, "60", "answer"],
-    );
-    let asking = asking
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let asking = ask_an_engineer(tongue, &town, &question);
     let request = town.wait_for_mail("carol", 1).remove(0);
     let id = &request["id"];
     for (at, number) in numbers.iter().enumerate() {
