@@ -98,6 +98,11 @@ impl Broken {
         fs::write(self.switch("mem_limit"), if fails { "4096" } else { "0" })
     }
 
+    /// Returns true if the file system has lost its journal: it rejects all writes until it is mounted again.
+    fn rejects_writes(&self) -> bool {
+        fs::write(self.home.path().join("probe"), "").is_err()
+    }
+
     fn mount(&self) -> io::Result<()> {
         let (device, home) = (self.device(), self.home.path());
         program("mount", &["-t", self.kind.0, &device.to_string_lossy(), &home.to_string_lossy()]).map(drop)
@@ -194,8 +199,7 @@ fn play(kind: Kind, setting: &Setting, story: &[Run]) -> io::Result<Figures> {
     let mut reached = false;
     for what in story {
         reached |= run(&disk, &mut world, *what)?;
-        // What lost its journal takes no more writes until it is mounted again.
-        if fs::write(disk.home.path().join("probe"), "").is_err() {
+        if disk.rejects_writes() {
             disk.boot()?;
             booted(world.room())?;
             world.power_went();
@@ -245,7 +249,9 @@ fn run(disk: &Broken, world: &mut World, what: Run) -> io::Result<bool> {
         .run(command, plan)?;
     switch(false);
     switched.into_inner()?;
-    let failed = outcome.calls.iter().any(|call| call.name.contains("sync") && call.result.is_some_and(|r| r < 0));
+    // The journal may also fail later than the sync, while the file system works in the background.
+    let failed = disk.rejects_writes()
+        || outcome.calls.iter().any(|call| call.name.contains("sync") && call.result.is_some_and(|r| r < 0));
     match outcome.end {
         End::Killed | End::Exited(0) => {}
         End::Exited(code) if code != 101 && failed => {}
