@@ -56,13 +56,9 @@ impl LinkProgress {
 
     /// Returns true if the other room has stopped the link, because this room lacks items that it had confirmed.
     pub(super) fn is_stopped_there(&self) -> bool {
-        let (Some(own), Some(far)) = (&self.own, &self.far) else {
-            return false;
-        };
-        far.out.as_ref().is_some_and(|out| match &own.came {
-            None => out.acked > 0,
-            Some(came) => came.stream != out.stream || came.n < out.acked,
-        })
+        let (own, far) = (self.own.as_ref(), self.far.as_ref());
+        own.zip(far)
+            .is_some_and(|(own, far)| own.lacks_confirmed(far))
     }
 }
 

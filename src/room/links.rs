@@ -99,6 +99,14 @@ impl LinkEndState {
             .map_or(0, |known| known.n)
     }
 
+    /// Returns true if the room lacks items of `sender` that it had confirmed.
+    pub fn lacks_confirmed(&self, sender: &LinkEndState) -> bool {
+        sender.out.as_ref().is_some_and(|out| match &self.came {
+            None => out.acked > 0,
+            Some(came) => came.stream != out.stream || came.n < out.acked,
+        })
+    }
+
     /// Reads the file in one of a link's directories. `None` if it is missing or damaged, as it can be after a power cut.
     pub fn read(dir: &Dir) -> Result<Option<LinkEndState>> {
         let bytes = dir.read(layout::LINK_STATE, limits::LINK_STATE_MOST)?;
@@ -153,13 +161,8 @@ pub fn continues(own: &LinkEndState, far: &LinkEndState) -> bool {
 }
 
 fn is_next(receiver: &LinkEndState, sender: &LinkEndState) -> bool {
-    match (&sender.out, &receiver.came) {
-        (Some(out), Some(came)) => {
-            came.stream == out.stream && (out.acked..=out.n).contains(&came.n)
-        }
-        (Some(out), None) => out.acked == 0,
-        (None, came) => came.is_none(),
-    }
+    let sent = sender.out.as_ref().map_or(0, |out| out.n);
+    !receiver.lacks_confirmed(sender) && receiver.came.as_ref().is_none_or(|came| came.n <= sent)
 }
 
 /// The other room's state of the stream to it.
