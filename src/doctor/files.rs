@@ -10,7 +10,7 @@ use crate::query::charter;
 use crate::query::status::edited_file_fix;
 use crate::room::Room;
 use crate::room::registry::Registry;
-use crate::router::projections::channels::{IncompleteChannel, behind};
+use crate::router::projections::channels::{IncompleteChannel, incomplete_channels};
 use crate::router::recover;
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Registry> {
@@ -129,22 +129,22 @@ pub(super) fn conversations(
         return Ok(());
     };
     let dir = &examined.room.dir;
-    let mut lacking = behind(dir, state)?;
+    let mut incomplete = incomplete_channels(dir, state)?;
     let holder = examined.room.holder()?;
-    if holder.is_some() && !lacking.is_empty() {
+    if holder.is_some() && !incomplete.is_empty() {
         // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
-        let again = behind(dir, state)?;
-        lacking.retain(|was| again.iter().any(|is: &IncompleteChannel| is == was));
+        let again = incomplete_channels(dir, state)?;
+        incomplete.retain(|channel| again.contains(channel));
     }
     for IncompleteChannel {
         channel,
-        shows,
+        last_shown,
         last,
-    } in lacking
+    } in incomplete
     {
         let file = layout::conversation(&channel);
         let what = format!(
-            "{} ends at message {shows}, but the log has message {last}",
+            "{} ends at message {last_shown}, but the log has message {last}",
             file.display()
         );
         let finding = Finding::warning("conversation_behind", what, "mailbag run --once");

@@ -189,7 +189,7 @@ mod tests {
     use std::io::pipe;
     use std::sync::Arc;
 
-    fn heard(text: Vec<u8>) -> Vec<Result<Option<CarrierFrame>>> {
+    fn read_all(text: Vec<u8>) -> Vec<Result<Option<CarrierFrame>>> {
         let (from, mut to) = pipe().expect("a pipe");
         let (over, _held) = pipe().expect("a pipe");
         let writer = std::thread::spawn(move || to.write_all(&text));
@@ -225,8 +225,8 @@ mod tests {
             CarrierFrame::Again(3, 7),
             CarrierFrame::Bye("enough".into()),
         ];
-        let heard = heard(all.iter().flat_map(CarrierFrame::line).collect());
-        let frames: Vec<CarrierFrame> = heard
+        let results = read_all(all.iter().flat_map(CarrierFrame::line).collect());
+        let frames: Vec<CarrierFrame> = results
             .into_iter()
             .filter_map(|frame| frame.ok().flatten())
             .collect();
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn a_frame_without_an_end_is_rejected_at_the_limit() {
         let huge = vec![b'x'; 1 << 20];
-        let told = heard(huge)
+        let error = read_all(huge)
             .pop()
             .expect("something")
             .expect_err("rejected")
             .to_string();
-        assert!(told.contains("more than 1000 bytes"), "{told}");
+        assert!(error.contains("more than 1000 bytes"), "{error}");
     }
 
     #[test]
@@ -254,14 +254,14 @@ mod tests {
             "{\"again\":[-1,2]}\n",
             "\0\n",
         ] {
-            let told = heard(text.into())
+            let error = read_all(text.into())
                 .pop()
                 .expect("something")
                 .expect_err("rejected")
                 .to_string();
             assert!(
-                told.contains("does not use the link protocol") && !told.contains('\u{1b}'),
-                "{told:?}"
+                error.contains("does not use the link protocol") && !error.contains('\u{1b}'),
+                "{error:?}"
             );
         }
     }

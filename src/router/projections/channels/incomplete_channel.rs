@@ -12,25 +12,25 @@ pub struct IncompleteChannel {
     /// The channel.
     pub channel: Arc<str>,
     /// The record of its last line, or 0 without lines.
-    pub shows: u64,
+    pub last_shown: u64,
     /// The record that it should show last.
     pub last: u64,
 }
 
 /// The conversations that end before this state's last message.
-pub fn behind(room: &Dir, state: &RoomState) -> Result<Vec<IncompleteChannel>> {
+pub fn incomplete_channels(room: &Dir, state: &RoomState) -> Result<Vec<IncompleteChannel>> {
     let mut all = Vec::new();
     // Without the index of ids, the lines cannot be compared with the log. The next router builds it.
     if !state.ids.open_to_read(room) {
         return Ok(all);
     }
-    for (channel, said) in &state.channels {
-        let last = said.last;
-        let shows = shows(room, state, channel)?;
-        if shows < last {
+    for (channel, sent) in &state.channels {
+        let last = sent.last;
+        let last_shown = last_shown(room, state, channel)?;
+        if last_shown < last {
             all.push(IncompleteChannel {
                 channel: channel.clone(),
-                shows,
+                last_shown,
                 last,
             });
         }
@@ -38,7 +38,7 @@ pub fn behind(room: &Dir, state: &RoomState) -> Result<Vec<IncompleteChannel>> {
     Ok(all)
 }
 
-fn shows(room: &Dir, state: &RoomState, channel: &str) -> Result<u64> {
+fn last_shown(room: &Dir, state: &RoomState, channel: &str) -> Result<u64> {
     let path = layout::conversation(channel);
     let Ok(mut file) = room.look(&path) else {
         return Ok(0);

@@ -11,7 +11,7 @@ mod line;
 mod projection;
 mod tail;
 
-pub use incomplete_channel::{IncompleteChannel, behind};
+pub use incomplete_channel::{IncompleteChannel, incomplete_channels};
 pub use line::{ChannelLine, line, of_record};
 
 use crate::base::error::{Error, ErrorContext, Result};
