@@ -14,6 +14,7 @@ in_each!(
     hostile_text_goes_to_and_fro_between_two_processes,
     broadcast_reaches_a_whole_role_and_request_one_agent_of_it,
     request_returns_an_answer_and_no_other_mail,
+    request_returns_an_answer_that_names_it_in_refs,
     request_that_expires_unread_raises_an_error,
     rejection_and_timeout_raise_different_errors,
     an_ack_shows_in_the_trace,
@@ -232,16 +233,20 @@ fn request_returns_an_answer_and_no_other_mail(tongue: Tongue) {
         json!({"from": "bob", "id": "odd", "refs": 5, "thread_id": [id], "in_reply_to": {}});
     let placed = serde_json::to_string_pretty(&placed).expect("JSON");
     town.place("inbox/alice/0-odd.json", placed);
+    let name = format!("alice/{}", id.as_str().expect("an id"));
+    let escalation = json!({"id": "late", "from": "mailbag", "type": "escalation", "body": "no answer yet", "in_reply_to": name});
+    let escalation = serde_json::to_string_pretty(&escalation).expect("JSON");
+    town.place("inbox/alice/0-late.json", escalation);
     let reports = ["status", "progress", "thinking", "tool_call", "tool_result"];
     for kind in reports {
         town.mail(
             "carol",
             &format!("{kind}.json"),
             json!({"to": "alice", "type": kind, "body": "on it", "thread_id": id,
-                "in_reply_to": format!("alice/{}", id.as_str().expect("an id"))}),
+                "in_reply_to": name}),
         );
     }
-    let others = numbers.len() + 1 + reports.len();
+    let others = numbers.len() + 2 + reports.len();
     town.wait_for_mail("alice", others);
     town.mail(
         "carol",
@@ -251,6 +256,32 @@ fn request_returns_an_answer_and_no_other_mail(tongue: Tongue) {
     ended(asking);
     assert_eq!(files::read_text(town.path().join("answer")), "I can");
     assert_eq!(town.count("alice"), others);
+}
+
+fn request_returns_an_answer_that_names_it_in_refs(tongue: Tongue) {
+    // P364
+    let town = town();
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "earlier"}));
+    let earlier = town.wait_for_mail("bob", 1).remove(0);
+    let question = file(&town, "question", "who can review?");
+    for way in ["id", "sender", "number"] {
+        let asking = ask_an_engineer(tongue, &town, &question);
+        let request = town.wait_for_mail("carol", 1).remove(0);
+        let (id, seq) = (&request["id"], request["delivery"]["seq"].to_string());
+        let name = match way {
+            "id" => id.clone(),
+            "sender" => json!(format!("alice/{}", id.as_str().expect("an id"))),
+            _ => json!(seq),
+        };
+        town.mail(
+            "carol",
+            &format!("{way}.json"),
+            json!({"to": "alice", "body": way, "refs": [earlier["id"], name]}),
+        );
+        ended(asking);
+        assert_eq!(files::read_text(town.path().join("answer")), way);
+        town.ok("read --as carol --all");
+    }
 }
 
 fn request_that_expires_unread_raises_an_error(tongue: Tongue) {

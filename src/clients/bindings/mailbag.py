@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
-_NO_ANSWER = ("ack", "status", "progress", "thinking", "tool_call", "tool_result")
+_NO_ANSWER, _FAILURES = ("ack", "status", "progress", "thinking", "tool_call", "tool_result"), ("error", "notification", "alert")
 _last = 0
 Recipients = Union[str, Sequence[str], None]
 Artifact = NamedTuple("Artifact", [("path", str), ("file", Path), ("sha256", str), ("id", str)])
@@ -140,7 +140,7 @@ class Mailbag:
         """Asks one agent of a role and returns its answer, which stays unread. Raises `Rejected` or `Timeout`."""
         id = self.send(f"any_{self._role(role_name)}", body, **{"type": "request", "subject": subject, "requires_response": True, **fields})
         answer = self.wait(timeout, where=lambda mail: self._is_answer(mail, id))
-        if answer.sender == "mailbag" and answer.type in ("error", "notification", "alert"):
+        if answer.sender == "mailbag":
             answer.done()
             error = Rejected(answer.body)
             error.mail = answer
@@ -158,7 +158,7 @@ class Mailbag:
         # A reference can be a record number, which is in the name of the router's copy in sent/.
         sent = [path for name in names if name.isdigit() for path in (self.room / "sent" / self.agent).glob(f"{name}~*.json")]
         is_named = not names.isdisjoint({id, f"{self.agent}/{id}"}) or any(_read_id(path) == id for path in sent)
-        return is_named and mail.type not in _NO_ANSWER
+        return is_named and (mail.type in _FAILURES if mail.sender == "mailbag" else mail.type not in _NO_ANSWER)
 
     def get_agents_by_role(self) -> Dict[str, int]:
         """Returns the number of agents of each role in the registry."""

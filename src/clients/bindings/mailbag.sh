@@ -172,8 +172,7 @@ EOF
     done
 )
 mailbag_reply() (
-    file=$1 body=$2 kind=message
-    shift 2
+    file=$1 body=$2 kind=message && shift 2
     from=$(mailbag_text "$file" from) && id=$(mailbag_text "$file" id) || mailbag_fail 3 "$file is not a message"
     case $(mailbag_text "$file" type):$(mailbag_field "$file" requires_response) in question:* | *:true) kind=answer ;; esac
     subject=$(mailbag_text "$file" subject | sed '1s/^\( *[Rr][Ee]:\)* *//')
@@ -188,8 +187,7 @@ mailbag_ack() (
     mailbag_send '' '' type=ack "refs:=[\"$from/$id\"]" status="${2:-acknowledged}"
 )
 mailbag_broadcast_to_role() (
-    role=${1:-${MAOS_AGENT_ROLE:?pass a role or set this variable}} type=$2 subject=$3 body=$4
-    shift 4
+    role=${1:-${MAOS_AGENT_ROLE:?pass a role or set this variable}} type=$2 subject=$3 body=$4 && shift 4
     mailbag_send "all_$role" "$body" type="$type" subject="$subject" "$@"
 )
 mailbag_request_from_role() (
@@ -198,15 +196,18 @@ mailbag_request_from_role() (
     id=$(mailbag_send "any_$role" "$3" type=request subject="$2" requires_response:=true) || exit
     file=$(mailbag_poll "$seconds" mailbag_answers) || exit
     printf '%s\n' "$file"
-    case $(mailbag_text "$file" from):$(mailbag_text "$file" type) in mailbag:error | mailbag:notification | mailbag:alert) mailbag_fail 65 "$(mailbag_text "$file" body)" ;; esac
+    [ "$(mailbag_text "$file" from)" != mailbag ] || mailbag_fail 65 "$(mailbag_text "$file" body)"
 )
 mailbag_answers() (
-    answered=$(mailbag_field "$file" in_reply_to | tr -d '"') thread=$(mailbag_field "$file" thread_id)
-    [ "$(mailbag_text "$file" from)" != mailbag ] || thread=
-    case $(mailbag_text "$file" type) in ack | status | progress | thinking | tool_call | tool_result) exit 1 ;; esac
-    case ${thread}:${answered} in "\"$id\":"* | *":$id" | *":$me/$id") exit 0 ;; esac
-    # A reference can be a record number, which is in the name of the router's copy in sent/.
-    for sent in "$(mailbag_room)/sent/$me/$answered~"*.json; do [ "$(mailbag_field "$sent" id)" = "\"$id\"" ] && exit; done
+    set -f && names=$(mailbag_field "$file" in_reply_to | tr -d '"')
+    case $(mailbag_text "$file" from):$(mailbag_text "$file" type) in
+        mailbag:error | mailbag:notification | mailbag:alert) ;;
+        mailbag:* | *:ack | *:status | *:progress | *:thinking | *:tool_call | *:tool_result) exit 1 ;;
+        *) names="$names $(mailbag_text "$file" thread_id) $(LC_ALL=C sed -n '/^  "refs": \[$/,/^  ]/s/^    "\{0,1\}\([^" ,]*\).*/\1/p' "$file")" ;; esac
+    for name in $names; do
+        # A reference can be a record number, which is in the name of the router's copy in sent/.
+        case $name in "$id" | "$me/$id") exit 0 ;; *[!0-9]*) ;; *) set +f; grep -qs "^  \"id\": \"$id\"" "$(mailbag_room)/sent/$me/$name~"*.json && exit ;; esac
+    done; exit 1
 )
 mailbag_context() (
     room=$(mailbag_room) && cd -- "$room" || exit

@@ -14,7 +14,7 @@ import * as path from "node:path";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MEDIA_TYPES: Record<string, string> = { html: "text/html", jpg: "image/jpeg", json: "application/json",
   log: "text/plain", md: "text/markdown", pdf: "application/pdf", png: "image/png", txt: "text/plain" };
-const NO_ANSWER = ["ack", "status", "progress", "thinking", "tool_call", "tool_result"];
+const NO_ANSWER = ["ack", "status", "progress", "thinking", "tool_call", "tool_result"], FAILURES = ["error", "notification", "alert"];
 const env = process.env;
 export type Fields = Record<string, unknown>;
 export type Recipients = string | string[] | null;
@@ -141,7 +141,7 @@ export class Mailbag {
   async requestFromRole(role: string | null, subject: string, body: string, timeout = 300, fields: Fields = {}): Promise<Mail> {
     const id = this.send(`any_${ownRole(role)}`, body, { type: "request", subject, requires_response: true, ...fields });
     const answer = await this.wait(timeout, { where: (mail) => this.isAnswer(mail, id) });
-    if (answer.sender !== "mailbag" || !["error", "notification", "alert"].includes(answer.type)) return answer;
+    if (answer.sender !== "mailbag") return answer;
     answer.done();
     throw Object.assign(new Rejected(answer.body), { problems: answer.problems });
   }
@@ -152,7 +152,7 @@ export class Mailbag {
     // A reference can be a record number, which is in the name of the router's copy in sent/.
     const sent = path.join(this.room, "sent", this.agent);
     const copies = (fs.existsSync(sent) ? fs.readdirSync(sent) : []).filter((name) => name.endsWith(".json") && names.includes(name.split("~")[0]));
-    return !NO_ANSWER.includes(mail.type) && (names.includes(id) || names.includes(`${this.agent}/${id}`) ||
+    return (mail.sender === "mailbag" ? FAILURES.includes(mail.type) : !NO_ANSWER.includes(mail.type)) && (names.includes(id) || names.includes(`${this.agent}/${id}`) ||
       copies.some((name) => readId(path.join(sent, name)) === id));
   }
   /** The number of agents of each role in the registry. */
