@@ -194,6 +194,9 @@ pub const BODIES_SHOWN: usize = 16_000;
 pub const TOOL_MESSAGES: usize = 50;
 /// The most agents that an MCP tool lists.
 pub const TOOL_AGENTS: usize = 100;
+/// The longest line that the MCP server accepts: a call with a message of the largest size, three bytes for each byte. A client
+/// that writes only ASCII needs two to three bytes for each byte of another character.
+pub const TOOL_LINE_BYTES: usize = 3 * MESSAGE_BYTES_MOST as usize + (64 << 10);
 /// The most concurrent calls of `wait_for_message`. Each uses a thread, and one of the 128 watchers that most systems
 /// allow per user.
 pub const TOOL_WAITS: usize = 64;

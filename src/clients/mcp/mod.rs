@@ -6,6 +6,7 @@
 mod arguments;
 mod calls;
 mod keeper;
+mod lines;
 mod tool_message;
 mod receipts;
 mod server;

@@ -1,7 +1,8 @@
 //! The transport over standard input and output. It records each request and each response.
 
+use super::lines::{InputLine, LineReader};
 use super::receipts::{LogicalTime, UnconfirmedMail};
-use crate::base::{json_text, sanitize};
+use crate::base::{json_text, limits, sanitize};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientNotification, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage, RequestId,
@@ -12,7 +13,7 @@ use rmcp::transport::{Transport, stdio};
 use serde::Deserialize;
 use std::pin::Pin;
 use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt, BufReader, Empty, Stdin, Stdout, empty};
+use tokio::io::{BufReader, Empty, Stdin, Stdout, empty};
 use tokio::sync::watch;
 
 /// The arrival time of a request, for its handler.
@@ -37,8 +38,7 @@ impl StdioTransport {
         let ended = ending.subscribe();
         StdioTransport {
             streams: StdioStreams {
-                input: BufReader::new(input),
-                line: Vec::new(),
+                input: LineReader::new(BufReader::new(input), limits::TOOL_LINE_BYTES),
                 rejecting: None,
                 output: AsyncRwTransport::new_server(empty(), output),
             },
@@ -53,9 +53,7 @@ impl StdioTransport {
 ///
 /// Lines are read here: the SDK's transport drops a line that it cannot parse, and the client waits forever for the answer.
 struct StdioStreams {
-    input: BufReader<Stdin>,
-    /// The beginning of the next line. The SDK cancels [`Transport::receive`] when it has something to send.
-    line: Vec<u8>,
+    input: LineReader<BufReader<Stdin>>,
     /// The unfinished answer to a line that is not a message.
     rejecting: Option<PendingSend>,
     output: AsyncRwTransport<RoleServer, Empty, Stdout>,
@@ -64,7 +62,8 @@ struct StdioStreams {
 type PendingSend = Pin<Box<dyn Future<Output = std::io::Result<()>> + Send>>;
 
 impl StdioStreams {
-    /// The next message. Answers lines that are not messages. `None` at the end of the input. Can be cancelled and repeated.
+    /// The next message. Answers lines that are not messages. `None` at the end of the input. Can be cancelled and repeated,
+    /// because the SDK cancels [`Transport::receive`] when it has something to send.
     async fn next_message(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if let Some(sending) = &mut self.rejecting {
@@ -72,16 +71,14 @@ impl StdioStreams {
                 self.rejecting = None;
                 sent.ok()?;
             }
-            let read = self.input.read_until(b'\n', &mut self.line).await;
-            if let Err(e) = read {
-                tracing::warn!("cannot read from the client: {e}");
-                return None;
-            }
-            if self.line.is_empty() {
-                return None;
-            }
-            let parsed = parse_line(&self.line);
-            self.line.clear();
+            let read = self.input.next_line().await;
+            let line = read
+                .inspect_err(|e| tracing::warn!("cannot read from the client: {e}"))
+                .ok()??;
+            let parsed = match line {
+                InputLine::Text(line) => parse_line(&line),
+                InputLine::TooLong => reject_long_line(),
+            };
             match parsed {
                 ParsedLine::Message(message) => return Some(*message),
                 ParsedLine::Ignored => {}
@@ -146,6 +143,17 @@ fn parse_line(line: &[u8]) -> ParsedLine {
     ParsedLine::Rejected {
         request,
         error: ErrorData::new(code, what, None),
+    }
+}
+
+fn reject_long_line() -> ParsedLine {
+    let what = format!(
+        "this line has more than {} bytes; no message is that large",
+        limits::TOOL_LINE_BYTES
+    );
+    ParsedLine::Rejected {
+        request: None,
+        error: ErrorData::new(ErrorCode::INVALID_REQUEST, what, None),
     }
 }
 
