@@ -308,18 +308,7 @@ impl Registry {
 
     /// The agent that has this id now: the agent itself, or the only one that an alias in its place means.
     pub fn now(&self, id: &str) -> Option<&Agent> {
-        let mut name = id;
-        for _ in 0..=self.aliases.len() {
-            if let Some(agent) = self.agent(name) {
-                return Some(agent);
-            }
-            let (_, addresses) = &self.aliases[*self.index.aliases.get(name)? as usize];
-            let [address] = addresses.as_slice() else {
-                return None;
-            };
-            name = address.strip_prefix('@').unwrap_or(address);
-        }
-        None
+        self.index.now(&self.aliases, id).map(|at| self.at(at))
     }
 
     /// The former names of an agent: aliases that now mean only this agent.
@@ -345,6 +334,24 @@ impl Registry {
             .by_lower_case
             .get(&word.to_ascii_lowercase())
             .copied()
+    }
+}
+
+impl RegistryIndex {
+    /// As [`Registry::now`], by position.
+    fn now(&self, aliases: &[(String, Vec<String>)], id: &str) -> Option<u32> {
+        let mut name = id;
+        for _ in 0..=aliases.len() {
+            if let Some(at) = self.ids.get(name) {
+                return Some(*at);
+            }
+            let (_, addresses) = &aliases[*self.aliases.get(name)? as usize];
+            let [address] = addresses.as_slice() else {
+                return None;
+            };
+            name = address.strip_prefix('@').unwrap_or(address);
+        }
+        None
     }
 }
 

@@ -254,7 +254,18 @@ impl RegistryReader {
             index.groups(agent, at);
         }
         for (n, agent) in agents.iter().enumerate() {
-            self.compare_with_roles(&index, agent, position(n));
+            if agent.is_human() {
+                continue;
+            }
+            let at = position(n);
+            let words = [(Some(&*agent.id), false), (agent.name.as_deref(), true)];
+            for (word, is_name) in words {
+                if let Some(word) = word
+                    && !is_own_role(agent, word)
+                {
+                    self.compare_with_roles(&index, word, NameHolder::Agent { at, is_name });
+                }
+            }
         }
         for (n, (alias, _)) in aliases.iter().enumerate() {
             self.claim(
@@ -266,35 +277,36 @@ impl RegistryReader {
             );
             index.aliases.insert(alias.clone(), position(n));
         }
+        for (n, (alias, targets)) in aliases.iter().enumerate() {
+            let agent = index.now(aliases, alias).map(|at| &agents[at as usize]);
+            let is_of_role =
+                agent.is_some_and(|agent| !agent.is_human() && is_own_role(agent, alias));
+            if !is_of_role && !index.is_same_role(alias, targets) {
+                self.compare_with_roles(&index, alias, NameHolder::Alias(position(n)));
+            }
+        }
         index
     }
 
-    /// Finds an id or a display name that means a role of other agents: `@name` would reach this agent alone.
-    fn compare_with_roles(&mut self, index: &RegistryIndex, agent: &Agent, at: u32) {
-        let words = [(Some(&*agent.id), false), (agent.name.as_deref(), true)];
-        for (word, is_name) in words {
-            let Some((word, (role, _))) =
-                word.and_then(|word| Some((word, index.roles.named(word)?)))
-            else {
-                continue;
-            };
-            let own = agent.role.as_deref().unwrap_or_default();
-            let is_own = own.eq_ignore_ascii_case(role) && own.eq_ignore_ascii_case(word);
-            if is_own || agent.is_human() {
-                continue;
-            }
-            let holder = NameHolder::Agent { at, is_name };
-            let what = format!(
-                "{} has the name of a role: `@{word}` would not reach the agents with the role {}",
-                holder.entry(word),
-                quoted(role)
-            );
-            self.problems.push(
-                Problem::new("collision", what)
-                    .at(holder.place(word))
-                    .fix("use another name for the agent or for the role"),
-            );
-        }
+    /// Finds a name that means a role of other agents: `@name` would not reach them.
+    fn compare_with_roles(&mut self, index: &RegistryIndex, name: &str, holder: NameHolder) {
+        let Some((role, _)) = index.roles.named(name) else {
+            return;
+        };
+        let what = format!(
+            "{} has the name of a role: `@{name}` would not reach the agents with the role {}",
+            holder.entry(name),
+            quoted(role)
+        );
+        let kind = match holder {
+            NameHolder::Agent { .. } => "agent",
+            NameHolder::Alias(_) => "alias",
+        };
+        self.problems.push(
+            Problem::new("collision", what)
+                .at(holder.place(name))
+                .fix(format!("use another name for the {kind} or for the role")),
+        );
     }
 
     /// Assigns a name to an entry, unless it is reserved or used by another entry, in any letter case.
@@ -345,7 +357,27 @@ impl RegistryReader {
     }
 }
 
+/// Returns true if an agent may have this name, although it is a role, because it is its own role.
+fn is_own_role(agent: &Agent, name: &str) -> bool {
+    agent
+        .role
+        .as_ref()
+        .is_some_and(|role| role.eq_ignore_ascii_case(name))
+}
+
 impl RegistryIndex {
+    /// Returns true if the addresses of an alias are the role that its name means.
+    fn is_same_role(&self, alias: &str, addresses: &[String]) -> bool {
+        let [address] = addresses else {
+            return false;
+        };
+        let Ok(Address::Role(role)) = Address::parse(address) else {
+            return false;
+        };
+        let same = self.roles.named(alias).zip(self.roles.named(&role));
+        same.is_some_and(|((one, _), (other, _))| one.eq_ignore_ascii_case(other))
+    }
+
     fn groups(&mut self, agent: &Agent, at: u32) {
         let counts = !agent.is_human() && !agent.is_retired() && !agent.is_left();
         let member = counts.then_some(at);

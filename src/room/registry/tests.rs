@@ -161,6 +161,42 @@ fn no_agent_has_the_name_of_a_role_of_others() {
 }
 
 #[test]
+fn no_alias_has_the_name_of_a_role_of_others() {
+    // P292
+    let agents = r#"[{"id": "bob", "role": "engineer"}, {"id": "carol", "role": "engineer"}, {"id": "dan", "role": "writer"}]"#;
+    let parse = |aliases: &str| {
+        let text = format!(r#"{{"version": 1, "agents": {agents}, "aliases": {aliases}}}"#);
+        Registry::parse(text.as_bytes())
+    };
+    for (aliases, alias) in [
+        (r#"{"engineers": ["bob"]}"#, "engineers"),
+        (r#"{"Engineer": "dan"}"#, "Engineer"),
+        (r#"{"engineers": "bob"}"#, "engineers"),
+        (r#"{"engineer": ["bob", "carol"]}"#, "engineer"),
+        (r#"{"engineers": "all_writer"}"#, "engineers"),
+        (r#"{"engineers": "cap:web"}"#, "engineers"),
+    ] {
+        let found = parse(aliases).expect_err(aliases);
+        assert_eq!(found.len(), 1, "{aliases}: {found:?}");
+        assert_eq!(
+            (&*found[0].code, found[0].place.as_str()),
+            ("collision", format!("/aliases/{alias}").as_str())
+        );
+        let what = found[0].to_string();
+        assert!(what.contains(&format!("aliases \"{alias}\"")), "{what}");
+        assert!(what.contains("the alias or for the role"), "{what}");
+    }
+    for aliases in [
+        r#"{"engineers": "all_engineer", "engineer": ["all_Engineers"]}"#,
+        r#"{"engineer": "bob"}"#,
+        r#"{"engineer": "first", "first": "@bob"}"#,
+        r#"{"engine": "dan"}"#,
+    ] {
+        assert!(parse(aliases).is_ok(), "{aliases}");
+    }
+}
+
+#[test]
 fn all_problems_of_a_registry_are_reported() {
     let good = json!({"version": 1, "note": "kept", "agents": [
         {"id": "planner", "role": "planner", "name": "Sintra", "instance": 1, "description": "d", "capabilities": ["a"],
