@@ -4,13 +4,11 @@ use super::follow::TrackedMessage;
 use super::send::{self, MessageDraft};
 use crate::base::error::{Error, Result};
 use crate::log;
-use crate::log::lookup::LoggedMessage;
-use crate::query::identity::AgentIdentity;
+use crate::log::lookup::{LoggedMessage, Viewer};
+use crate::query::identity::{self, AgentIdentity};
 use crate::query::inbox::{self, InboxMessage};
 use crate::query::wait::NewMailTracker;
 use crate::room::Room;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// A question that was sent.
 pub struct SentQuestion {
@@ -18,7 +16,7 @@ pub struct SentQuestion {
     pub message: TrackedMessage,
     asker: String,
     /// Agents expected to answer: the recipients that the router recorded, or until then the recipients that the sender resolved.
-    asked: BTreeSet<Arc<str>>,
+    asked: Vec<Viewer>,
     new_mail: NewMailTracker,
 }
 
@@ -39,11 +37,8 @@ pub fn ask(
             ..draft
         },
     )?;
-    let asked: BTreeSet<Arc<str>> = sent
-        .recipients
-        .iter()
-        .map(|recipient| recipient.agent.clone())
-        .collect();
+    let names = sent.recipients.iter().map(|recipient| &*recipient.agent);
+    let asked = identity::own_viewers(room, names)?;
     if asked.is_empty() {
         let why = sent.unreached.first();
         return Err(Error::not_found(
@@ -69,25 +64,23 @@ pub fn ask(
 impl SentQuestion {
     /// Agents that were asked.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.iter().map(ToString::to_string).collect()
+        names_of(&self.asked).map(str::to_owned).collect()
     }
 
     /// Agents that were asked and have not answered.
     pub fn missing(&self, answers: &[InboxMessage]) -> Vec<String> {
-        let mut missing = self.asked();
-        missing.retain(|agent| !answers.iter().any(|answer| answer.from == *agent));
-        missing
+        let mut missing = self.asked.clone();
+        missing.retain(|agent| !answers.iter().any(|answer| answer.is_from(agent)));
+        names_of(&missing).map(str::to_owned).collect()
     }
 
     /// Reads the record of the question if the router has written it. A rejection is an error.
-    pub fn read_record(&mut self) -> Result<()> {
+    pub fn read_record(&mut self, room: &Room) -> Result<()> {
         if self.message.seq.is_none()
             && let Some(record) = self.message.read_own()?
         {
-            self.asked = record
-                .recipients()
-                .map(|(agent, _)| agent.clone())
-                .collect();
+            let names = record.recipients().map(|(agent, _)| &**agent);
+            self.asked = identity::own_viewers(room, names)?;
         }
         Ok(())
     }
@@ -95,26 +88,16 @@ impl SentQuestion {
     /// The answers that arrived since the last call, oldest first. A rejection of the question is an error.
     pub fn look(&mut self, room: &Room) -> Result<Vec<InboxMessage>> {
         let mails = self.new_mail.look(room, &self.asker)?;
+        if mails.is_empty() {
+            return Ok(Vec::new());
+        }
         // Delivered mail is already in the log, and so is the question that it answers.
-        if !mails.is_empty() {
-            self.read_record()?;
-        }
-        if !mails.is_empty() {
-            // An agent that was asked may have another name now.
-            let registry = room.registry()?;
-            self.asked = self
-                .asked
-                .iter()
-                .map(|agent| {
-                    registry
-                        .now(agent)
-                        .map_or_else(|| agent.clone(), |agent| agent.id.clone())
-                })
-                .collect();
-        }
+        self.read_record(room)?;
+        // An agent that was asked may have another name now.
+        self.asked = identity::own_viewers(room, names_of(&self.asked))?;
         let heads: Vec<InboxMessage> = mails
             .into_iter()
-            .filter(|mail| self.asked.contains(mail.from.as_str()))
+            .filter(|mail| self.asked.iter().any(|agent| mail.is_from(agent)))
             .collect();
         let mut answers = Vec::new();
         for mail in inbox::whole(room, &heads)? {
@@ -137,4 +120,9 @@ impl SentQuestion {
             .and_then(|answer| answer.answers);
         Ok(answers.is_some() && answers == self.message.seq)
     }
+}
+
+/// The present names of these agents.
+fn names_of(agents: &[Viewer]) -> impl Iterator<Item = &str> {
+    agents.iter().filter_map(Viewer::only_of)
 }

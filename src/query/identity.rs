@@ -12,6 +12,7 @@ use crate::room::Room;
 use crate::room::actor::{self, Actor};
 use crate::room::registry::{Agent, Registry};
 use crate::room::sessions::{self, CallingSession, LossNotification, Takeover};
+use std::collections::BTreeSet;
 
 /// The variables that name an agent. The first one that is set counts.
 pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
@@ -132,6 +133,18 @@ pub fn own_viewer_after(registry: &Registry, agent: &str, renames: PastRenames) 
         Some(_) => Viewer::only(agent, registry.former(agent), renames),
         None => Viewer::of_name(agent),
     }
+}
+
+/// The views of agents under their present names. An agent that two of these names mean has one view.
+pub fn own_viewers<'n>(room: &Room, names: impl Iterator<Item = &'n str>) -> Result<Vec<Viewer>> {
+    let (registry, renames) = (room.registry()?, renames(room));
+    let present: BTreeSet<&str> = names
+        .map(|name| registry.now(name).map_or(name, |agent| &*agent.id))
+        .collect();
+    Ok(present
+        .into_iter()
+        .map(|agent| own_viewer_after(&registry, agent, renames.clone()))
+        .collect())
 }
 
 /// The renamings of agents. None if the log is damaged, or if this user cannot read it.

@@ -4,7 +4,7 @@ use super::history::check_type;
 use super::identity;
 use super::inbox::{self, InboxMessage};
 use crate::base::error::Result;
-use crate::log::lookup;
+use crate::log::lookup::{self, Viewer};
 use crate::message::id;
 use crate::room::Room;
 use crate::room::settings::SenderAdmission;
@@ -14,7 +14,7 @@ use std::ffi::OsString;
 /// Conditions that mail must meet. An empty condition matches anything.
 #[derive(Debug, Default)]
 pub struct WaitFilter {
-    /// From one of these agents.
+    /// The senders. Their present and former names match.
     from: Vec<String>,
     /// In this thread.
     thread: Option<String>,
@@ -53,10 +53,18 @@ impl WaitFilter {
         })
     }
 
-    /// Whether mail matches.
-    pub fn fits(&self, mail: &InboxMessage) -> bool {
+    /// The views of the senders, under their names at this time.
+    fn senders(&self, room: &Room) -> Result<Vec<Viewer>> {
+        if self.from.is_empty() {
+            return Ok(Vec::new());
+        }
+        identity::own_viewers(room, self.from.iter().map(String::as_str))
+    }
+
+    /// Returns true if mail matches, with the result of [`WaitFilter::senders`].
+    fn matches(&self, mail: &InboxMessage, senders: &[Viewer]) -> bool {
         let is_any = self.from.is_empty() && self.thread.is_none() && self.kinds.is_empty();
-        let from = self.from.is_empty() || self.from.contains(&mail.from);
+        let from = self.from.is_empty() || senders.iter().any(|sender| mail.is_from(sender));
         let thread = self.thread.is_none() || self.thread == mail.thread_id;
         let kind = self.kinds.is_empty() || self.kinds.contains(&mail.kind);
         is_any || mail.problem.is_none() && from && thread && kind
@@ -88,6 +96,10 @@ impl NewMailTracker {
     ) -> Result<Vec<InboxMessage>> {
         let mut names = crate::room::inbox::unread(&room.dir, agent)?;
         names.retain(|name| !self.returned.contains(name));
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let senders = filter.senders(room)?;
         let mut found: Vec<InboxMessage> = Vec::new();
         let mut readable = 0;
         for names in names.chunks(HEADS) {
@@ -100,7 +112,7 @@ impl NewMailTracker {
                     continue;
                 }
                 self.returned.insert(mail.name.clone());
-                if filter.fits(&mail) {
+                if filter.matches(&mail, &senders) {
                     readable += usize::from(mail.unreadable.is_none());
                     found.push(mail);
                 }

@@ -534,6 +534,21 @@ fn moved_mail_stays_known_if_its_alias_changes_or_the_name_is_registered_again()
 }
 
 #[test]
+fn wait_finds_the_earlier_mail_of_a_renamed_sender() {
+    // P145, P147
+    let world = World::with("alice bob kiwi");
+    world.send("kiwi", "alice", "from the first kiwi");
+    rename(&world, "kiwi", "bob");
+    world.pass();
+    let wait = |from: &str| world.run(&["wait", "--as", "alice", "--from", from, "--timeout", "0"]);
+    assert_contains!(wait("bob").ok(), "from the first kiwi");
+    register_again(&world, "kiwi");
+    wait("kiwi").fails(4);
+    world.send("kiwi", "alice", "from the second kiwi");
+    assert_contains!(wait("kiwi").ok(), "from the second kiwi");
+}
+
+#[test]
 fn a_later_agent_of_that_name_can_not_close_earlier_messages() {
     // P147
     let world = renamed(&["alice", "bob", "kiwi"]);

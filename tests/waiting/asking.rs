@@ -3,6 +3,7 @@
 use super::{Beside, is_free};
 use crate::town::Town;
 use crate::world::{World, parse_json};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// Waits until the question is in an inbox, and returns it.
@@ -95,6 +96,31 @@ fn an_answer_can_name_the_question_in_any_form_or_by_its_thread() {
         town.ok("read --as bob --all");
     }
     assert_eq!(town.bodies("alice"), ["before"]);
+}
+
+#[test]
+fn an_answer_counts_after_its_sender_got_another_name() {
+    // P145
+    let town = Town::of("alice bob kiwi").run();
+    let asking = Beside::start(&town, "ask kiwi well? --as alice --timeout 1m --json --all");
+    let id = question(&town, "kiwi")["id"].clone();
+    asking.signal(Signal::STOP);
+    town.mail(
+        "kiwi",
+        "x.json",
+        json!({"to": "alice", "body": "8080", "in_reply_to": id}),
+    );
+    town.wait_for_bodies("alice", &["8080"]);
+    let mut registry = town.read("registry.json");
+    registry["agents"]
+        .as_array_mut()
+        .expect("a list")
+        .retain(|agent| agent["id"] != "kiwi");
+    registry["aliases"]["kiwi"] = json!("bob");
+    town.write("registry.json", registry.to_string());
+    asking.signal(Signal::CONT);
+    let told = parse_json(asking.ends(&town, 0));
+    assert_fields!(told, answers.0.from: "kiwi", answers.0.body: "8080", missing: Value::Array(Vec::new()));
 }
 
 #[test]

@@ -147,7 +147,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let mut waiter = InboxWaiter::new(&room, &asker)?;
     let until = deadline(timeout);
     cx.refresh(&room, Freshness::Complete);
-    question.read_record()?;
+    question.read_record(&room)?;
     // A caller that ends this command early knows the id of the question.
     cx.out.note(&format!(
         "asked {}: {}",

@@ -14,7 +14,7 @@ use crate::base::limits;
 use crate::base::text::count_of;
 use crate::base::written_path::write_path;
 use crate::disk::{Dir, layout};
-use crate::log::lookup::LoggedMessage;
+use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::log::state::{self, RoomState};
 use crate::message::title::first_line;
 use crate::message::{Priority, claim, decision};
@@ -27,6 +27,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The most messages that a command locks while it shows them. Each lock is an open file.
 const HELD_MESSAGES: usize = 256;
@@ -112,6 +113,12 @@ impl InboxMessage {
     /// Returns true if it is unread and its file could be read, so that it counts as read once it was shown.
     pub fn can_be_marked_seen(&self) -> bool {
         !self.seen && self.unreadable.is_none()
+    }
+
+    /// Returns true if this agent sent it, under its present name or a former one. Only mail with a record has a checked sender.
+    pub fn is_from(&self, sender: &Viewer) -> bool {
+        let from = Arc::from(self.from.as_str());
+        self.seq.is_some_and(|seq| sender.had_name(&from, seq))
     }
 
     /// All of it, for programs.
