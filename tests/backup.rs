@@ -166,6 +166,7 @@ fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
 #[test]
 fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
     let world = World::with("alice");
+    world.route("alice", "x.json", r#"{"to": "nobody", "body": "hi"}"#);
     let room = backup(&world, "copy");
     let says = |words: &str| {
         world
@@ -177,11 +178,14 @@ fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
     let router = world.router(&["--room", &room]);
     assert_contains!(router.log(), "this room is a copy of");
     drop(router);
-    assert!(!world.ok("doctor").contains("copy of"));
+    assert!(!world.run("doctor").out.contains("copy of"));
     for command in [
         "send alice hello --as human",
         "inbox alice",
         "read --as alice",
+        "rejected retry x.json",
+        "link test po",
+        "join carol --session s1",
     ] {
         let said = world.run_env(command, "MAILBAG_ROOM", &room);
         assert_eq!(

@@ -117,6 +117,13 @@ impl CommandContext {
         self.room_from(&here()?)
     }
 
+    /// The room of a command that may route in it. Warns if the room is a copy.
+    pub(super) fn room_to_route(&self) -> Result<Room> {
+        let room = self.room()?;
+        self.warn_of_copy(&room);
+        Ok(room)
+    }
+
     /// The room of a hook in this directory. `None` if no room is found or named, or if the room belongs to another
     /// user and the person has not agreed to use it.
     pub(super) fn room_of_hook(&self, from: &Path) -> Result<Option<Room>> {
@@ -145,8 +152,7 @@ impl CommandContext {
 
     /// The caller, by a name that was given or by the session and the environment.
     pub(super) fn who(&self, asked: Option<&str>) -> Result<AgentIdentity> {
-        let room = self.room()?;
-        self.warn_of_copy(&room);
+        let room = self.room_to_route()?;
         identity::who(asked, || Ok(room))
     }
 

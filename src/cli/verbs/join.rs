@@ -49,7 +49,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
-    let room = cx.room()?;
+    let room = cx.room_to_route()?;
     let caller = match (args.session, CallingSession::from_environment()) {
         (Some(id), own) => {
             let known = own

@@ -205,7 +205,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 }
 
 fn add(wanted: &LinkRequest<'_>, cx: &mut CommandContext) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.room_to_route()?;
     let added = link::add(&room, &here()?, wanted)?;
     cx.out.show(&added, |out| tell_added(&added, out))?;
     if !added.dry_run {
@@ -342,7 +342,7 @@ fn show(link: &LinkStatus, out: &mut CommandOutput) -> Result<()> {
 }
 
 fn test(tag: &str, timeout: Duration, cx: &mut CommandContext) -> Result<Exit> {
-    let probe = link::probe(&cx.room()?, tag, timeout)?;
+    let probe = link::probe(&cx.room_to_route()?, tag, timeout)?;
     cx.out
         .show(&probe, |out| tell_probe(&probe, timeout, out))?;
     Ok(if probe.ok { Exit::Ok } else { Exit::TryAgain })
@@ -374,7 +374,7 @@ fn tell_probe(probe: &ProbeResult, timeout: Duration, out: &mut CommandOutput) -
 }
 
 fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
-    let removed = link::remove(&cx.room()?, tag, bounce)?;
+    let removed = link::remove(&cx.room_to_route()?, tag, bounce)?;
     cx.out.show(&removed, |out| {
         let gone = match removed.waiting {
             0 => String::new(),
@@ -396,7 +396,7 @@ fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
 }
 
 fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.room_to_route()?;
     let Some(plan) = link::to_rebind(&room, tag)? else {
         let unchanged = RecordedLinkChange::unchanged(tag);
         cx.out.show(&unchanged, |out| {

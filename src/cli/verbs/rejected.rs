@@ -265,7 +265,7 @@ fn retry(
     cx: &mut CommandContext,
 ) -> Result<Exit> {
     let content = corrected.as_deref().map(rejected::corrected).transpose()?;
-    let retried = rejected::retry(&cx.room()?, which, content, cx.writer_wait())?;
+    let retried = rejected::retry(&cx.room_to_route()?, which, content, cx.writer_wait())?;
     if !retried.is_empty() {
         let mut names: Vec<String> = retried
             .iter()
