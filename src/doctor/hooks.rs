@@ -25,7 +25,9 @@ pub(super) fn look(
             .filter(|fired| fired.client == client.as_str())
             .collect();
         for fired in &ours {
-            errors(client, fired, findings);
+            if !is_over(fired, &ours) {
+                errors(client, fired, findings);
+            }
         }
         let installed = installed(client, request);
         for status in &installed {
@@ -66,6 +68,11 @@ fn wakes(fired: &HookRun, findings: &mut Vec<Finding>) {
             format!("mailbag inbox {}", quoted(agent)),
         ),
     });
+}
+
+/// Returns true if a run had no readable input, and a later run of the same client had.
+fn is_over(fired: &HookRun, ours: &[&HookRun]) -> bool {
+    fired.event == sessions::UNKNOWN_EVENT && ours.iter().any(|other| other.at > fired.at)
 }
 
 fn errors(client: Client, fired: &HookRun, findings: &mut Vec<Finding>) {

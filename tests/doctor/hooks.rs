@@ -81,6 +81,21 @@ fn doctor_reports_the_error_of_a_hook() {
 }
 
 #[test]
+fn an_unreadable_input_of_a_hook_is_reported_until_a_later_one_is_readable() {
+    let world = project();
+    world.pipe("hook claude --as alice", "no JSON").ok();
+    says(
+        &finding(&examined(&world), "hook_complained"),
+        "warning",
+        &["the Claude Code hook unknown failed"],
+    );
+    let input = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
+    world.pipe("hook claude --as alice", input).ok();
+    let report = examined(&world);
+    assert!(!codes(&report).contains(&"hook_complained".to_owned()));
+}
+
+#[test]
 fn hooks_that_call_a_program_that_is_gone_are_a_problem() {
     let world = project();
     install(&world, "gemini");

@@ -21,9 +21,6 @@ use std::io::{IsTerminal, Read};
 /// The largest input of a hook. It contains the output of a client's tools.
 const HOOK_BYTES: u64 = 64 << 20;
 
-/// The name of an event that cannot be parsed.
-const UNKNOWN_EVENT: &str = "unknown";
-
 const EXAMPLES: &str = "\
 Examples:
   mailbag hook claude             # what Claude Code runs at each event
@@ -206,7 +203,7 @@ fn note_invalid_input(client: Client, problem: &str, cx: &CommandContext) {
         sessions::note(
             &room,
             client.as_str(),
-            UNKNOWN_EVENT,
+            sessions::UNKNOWN_EVENT,
             None,
             Some(problem.to_owned()),
         )

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The client name in an entry about a program that woke an agent. The event is the agent.
 pub const WAKE: &str = "wake";
 
+/// The event of a run with an unreadable input.
+pub const UNKNOWN_EVENT: &str = "unknown";
+
 /// The last run of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookRun {

@@ -20,7 +20,7 @@ pub use client::{
 };
 pub use edits::note_edits;
 pub use holds::{SessionHold, SessionIdentity, is_held, is_waiting, is_watched};
-pub use hook_runs::{HookRun, WAKE, fired, note};
+pub use hook_runs::{HookRun, UNKNOWN_EVENT, WAKE, fired, note};
 pub use losses::{LossNotification, LostSession, loss, notified_of_loss};
 pub use memory::SessionLock;
 pub use told::{first_time, first_time_within};
