@@ -3,7 +3,7 @@
 use super::{is_refused, nothing_else_happened};
 use crate::files;
 use crate::town::Town;
-use crate::world::skip;
+use crate::world::{World, skip};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 
@@ -170,6 +170,29 @@ fn wrong_types_in_all_fields_are_reported_together() {
         );
     }
     nothing_else_happened(&town, "alice", "bob");
+}
+
+#[test]
+fn a_wrong_item_of_to_is_reported_once_at_its_place() {
+    let world = World::alice_and_bob();
+    for (to, first, second) in [
+        (json!(["", null]), "bad_value", "wrong_type"),
+        (json!([null, "nosuch"]), "wrong_type", "unknown_recipient"),
+        (json!(["nosuch", {}]), "unknown_recipient", "wrong_type"),
+    ] {
+        world.route("alice", "x.json", json!({"to": to, "body": "hi"}));
+        let bounce = world.inbox("alice").pop().expect("a bounce");
+        let problems = bounce["metadata"]["problems"].as_array().expect("a list");
+        let mut reported: Vec<(&str, &str)> = problems
+            .iter()
+            .map(|problem| {
+                let text = |field: &str| problem[field].as_str().unwrap_or_default();
+                (text("where"), text("code"))
+            })
+            .collect();
+        reported.sort_unstable();
+        assert_eq!(reported, [("/to/0", first), ("/to/1", second)], "{to}");
+    }
 }
 
 #[test]

@@ -78,12 +78,18 @@ pub fn check_as(
     let Value::Object(mut fields) = value else {
         unreachable!("it was put in as an object above")
     };
-    rules::check(
-        &fields,
-        &rules::SenderNames { id: sender, also },
-        now,
-        &mut problems,
-    );
+    let sender_names = rules::SenderNames { id: sender, also };
+    let mut broken_rules = Vec::new();
+    rules::check(&fields, &sender_names, now, &mut broken_rules);
+    if let Some(kind) = words::nearest_type(&fields) {
+        // A problem that the probably meant type does not have follows from the wrong type.
+        let mut meant = fields.clone();
+        meant.insert("type".to_owned(), Value::from(kind));
+        let mut problems_of_meant = Vec::new();
+        rules::check(&meant, &sender_names, now, &mut problems_of_meant);
+        broken_rules.retain(|problem| is_listed(problem, &problems_of_meant));
+    }
+    problems.extend(broken_rules);
     if has_wrong_recipients {
         problems.retain(|problem| problem.code != NO_RECIPIENT);
     }
@@ -223,15 +229,18 @@ pub(crate) fn in_the_senders_words(
         if let Some((field, origin)) = origins.iter().find(|(f, _)| Some(*f) == field) {
             problem.place = format!("{origin}{}", &problem.place[field.len() + 1..]);
         }
-        if reported.len() < limits::PROBLEMS
-            && !reported
-                .iter()
-                .any(|t| t.code == problem.code && t.place == problem.place)
-        {
+        if reported.len() < limits::PROBLEMS && !is_listed(&problem, &reported) {
             reported.push(problem);
         }
     }
     reported
+}
+
+/// Returns true if the list has a problem with the same code at the same place.
+fn is_listed(problem: &Problem, problems: &[Problem]) -> bool {
+    problems
+        .iter()
+        .any(|other| other.code == problem.code && other.place == problem.place)
 }
 
 fn not_an_object(value: &Value) -> Problem {

@@ -285,6 +285,19 @@ fn the_display_name_may_stand_in_from_and_becomes_the_id() {
 }
 
 #[test]
+fn a_list_with_too_few_items_is_described_by_its_length() {
+    for options in [json!([]), json!(["yes"])] {
+        let approval =
+            json!({"type": "approval", "to": "human", "subject": "Deploy?", "options": options});
+        let problems = check(approval).expect_err("options");
+        assert_eq!(
+            problems[0].what,
+            "options has fewer than 2 items; it must be a list of 2 to 20 texts"
+        );
+    }
+}
+
+#[test]
 fn the_nearest_type_is_named() {
     let problems =
         check(json!({"to": "bob", "body": "x", "type": "quesiton"})).expect_err("a type");

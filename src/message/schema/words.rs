@@ -3,6 +3,7 @@
 use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::base::text::quoted;
 use crate::message::TYPES;
+use crate::message::checked::text_field;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
@@ -102,6 +103,7 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
         Kind::Enum { options } if field == "status" && value.is_string() => {
             wrong_status(&text_of(value), options)
         }
+        Kind::Constant { .. } if field == "version" && value.is_number() => other_version(value),
         _ if place.starts_with("/aliases/") => {
             let expected = (
                 "an address, or a list of addresses",
@@ -120,6 +122,15 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
         _ => {}
     }
     problem.at(place)
+}
+
+fn other_version(version: &Value) -> Problem {
+    let what = format!(
+        "registry.json has the format version {}, and this mailbag understands version 1",
+        shown(version)
+    );
+    Problem::new("bad_value", what)
+        .fix("use the release of mailbag that wrote it, or restore the file from a backup")
 }
 
 fn wrong_status(word: &str, options: &Value) -> Problem {
@@ -156,6 +167,9 @@ fn of_field(
         Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => {
             format!("{field} is empty; it must be {must}")
         }
+        Kind::MinItems { limit } => {
+            format!("{field} has fewer than {limit} items; it must be {must}")
+        }
         Kind::MaxItems { limit } => format!("{field} has more than {limit} items"),
         _ => format!("{field} must be {must}, not {}", shown(value)),
     };
@@ -191,6 +205,15 @@ fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
         }
         _ => "bad_value",
     }
+}
+
+/// The known type that is the most similar to an unknown one. `None` for a known type, and without a similar type.
+pub(super) fn nearest_type(fields: &CheckedFields) -> Option<&'static str> {
+    let kind = text_field(fields, "type")?;
+    if TYPES.contains(&kind) || kind.starts_with("x-") {
+        return None;
+    }
+    nearest(kind, TYPES.iter().copied()).first().copied()
 }
 
 fn wrong_kind(kind: &str) -> Problem {
@@ -290,10 +313,7 @@ fn message_field(field: &str) -> ExpectedValue {
 fn registry_field(field: &str) -> ExpectedValue {
     match field {
         "" => ("an object with the list agents", json!({"agents": []})),
-        "version" => (
-            "1 (another version may come from a newer mailbag)",
-            json!(1),
-        ),
+        "version" => ("the number 1", json!(1)),
         "agents" => ("a list of objects", json!([{"id": "planner"}])),
         "name" => ("1 to 12 ASCII letters", json!("Sintra")),
         "instance" => ("text or a whole number", json!("1")),
@@ -334,11 +354,15 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
+/// The most digits of a number in an error message.
+const NUMBER_DIGITS: usize = 20;
+
 /// A value for an error message.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) if number.as_str().len() <= NUMBER_DIGITS => number.to_string(),
         other => kind_of(other).to_owned(),
     }
 }

@@ -21,6 +21,15 @@ fn problems(text: &str) -> Vec<Problem> {
 }
 
 #[test]
+fn another_format_version_is_named() {
+    let version = &problems(r#"{"version": 2, "agents": []}"#)[0];
+    assert_eq!(
+        version.what,
+        "registry.json has the format version 2, and this mailbag understands version 1"
+    );
+}
+
+#[test]
 fn a_bad_registry_says_where() {
     let cases = [
         ("", "not_json", ""),

@@ -8,7 +8,7 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::message::dialects::{self, ConvertedMessage};
 use crate::message::schema::EXPIRED_ALREADY;
-use crate::message::{Priority, id, schema, texts};
+use crate::message::{Priority, id, schema};
 use crate::room::registry::Registry;
 use crate::room::resolve;
 use crate::router::parts::{RoomConfig, UnrankedAvailability};
@@ -122,9 +122,15 @@ fn wrong_recipients(
     let ConvertedMessage {
         fields, origins, ..
     } = dialects::spell(recipients);
-    let addresses: Vec<String> = texts(fields.get("to"))
-        .into_iter()
-        .map(str::to_owned)
+    let to = fields.get("to").map(|to| match to {
+        Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    // An item that is not text keeps its place as an empty address. The schema has reported it at this place.
+    let addresses: Vec<String> = to
+        .unwrap_or_default()
+        .iter()
+        .map(|item| item.as_str().unwrap_or_default().to_owned())
         .collect();
     let problems = resolve::resolve(
         registry,
