@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The code of a reference to a message that does not exist, or that the agent may not see.
+pub const UNKNOWN_REFERENCE: &str = "unknown_reference";
+
 /// The number of similar names in an error.
 const SUGGESTIONS: usize = 3;
 
@@ -189,7 +192,12 @@ impl From<&Error> for ErrorReport {
                     [only] => &only.fix,
                     _ => "",
                 };
-                (ErrorCode::Rejected, fix)
+                let code = if error.is_not_found() {
+                    ErrorCode::NotFound
+                } else {
+                    ErrorCode::Rejected
+                };
+                (code, fix)
             }
         };
         let problems = match error {
@@ -297,6 +305,20 @@ impl Error {
                 .raw_os_error()
                 .is_some_and(|number| PASSING.contains(&number)),
             error => error.class() == ErrorClass::Temporary,
+        }
+    }
+
+    /// Returns true if the failure has no other cause than that an object of the command line does not exist.
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Error::NotFound { .. } => true,
+            Error::Rejected(problems) => {
+                !problems.is_empty()
+                    && problems
+                        .iter()
+                        .all(|problem| problem.code == UNKNOWN_REFERENCE)
+            }
+            _ => false,
         }
     }
 

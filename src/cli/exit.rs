@@ -14,7 +14,7 @@ pub enum Exit {
     Error = 1,
     /// Wrong use of the command line. For a background hook: wake the session.
     Usage = 2,
-    /// An agent, a message or a room does not exist.
+    /// An object does not exist, such as an agent, a message, a channel or a room.
     NotFound = 3,
     /// Timeout.
     Timeout = 4,
@@ -30,8 +30,8 @@ impl Exit {
     /// The status of an error.
     pub fn of(error: &Error) -> Exit {
         match error {
+            error if error.is_not_found() => Exit::NotFound,
             Error::Usage { .. } => Exit::Usage,
-            Error::NotFound { .. } => Exit::NotFound,
             Error::Timeout { .. } => Exit::Timeout,
             Error::Rejected(_) => Exit::BadData,
             // A missing file is damage of the room, not invalid input.

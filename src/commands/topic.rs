@@ -1,7 +1,7 @@
 //! Topics: list followers, and follow or unfollow by a message.
 
 use super::send::{self, MessageDraft, OutboxMessage, sender_id};
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, did_you_mean};
 use crate::message::id;
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
@@ -38,7 +38,8 @@ pub fn list(registry: &Registry) -> Vec<Topic> {
         .collect()
 }
 
-/// Sends a `subscribe` or `unsubscribe` message for each topic. Sends nothing if one of the names is invalid.
+/// Sends a `subscribe` or `unsubscribe` message for each topic. Sends nothing if one of the names is invalid, or if the
+/// agent is not subscribed to a topic that it unsubscribes from.
 pub fn change(
     room: &Room,
     who: &AgentIdentity,
@@ -49,12 +50,21 @@ pub fn change(
         .iter()
         .map(|topic| name(topic))
         .collect::<Result<_>>()?;
-    let sender = sender_id(&room.registry()?, &room.settings()?, who)?;
+    let registry = room.registry()?;
+    let sender = sender_id(&registry, &room.settings()?, who)?;
     if follow && sender == id::HUMAN {
         return Err(Error::usage(
             "the human cannot follow topics",
             "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages",
         ));
+    }
+    if !follow {
+        let subscribed = registry
+            .agent(&sender)
+            .map_or(&[][..], |agent| &agent.topics);
+        for topic in &topics {
+            check_subscribed(&sender, topic, subscribed)?;
+        }
     }
     let kind = if follow { "subscribe" } else { "unsubscribe" };
     let draft = |topic: &str| MessageDraft {
@@ -66,6 +76,19 @@ pub fn change(
         .into_iter()
         .map(|topic| send::send(room, who, draft(topic)))
         .collect()
+}
+
+/// Fails if the agent is not subscribed to this topic.
+fn check_subscribed(agent: &str, topic: &str, subscribed: &[String]) -> Result<()> {
+    if subscribed.iter().any(|one| one.eq_ignore_ascii_case(topic)) {
+        return Ok(());
+    }
+    let fix = did_you_mean(topic, subscribed.iter().map(String::as_str))
+        .unwrap_or_else(|| "`mailbag topic list` shows the subscriptions".into());
+    Err(Error::not_found(
+        format!("{agent} is not subscribed to #{topic}"),
+        fix,
+    ))
 }
 
 /// The name in `#name`.

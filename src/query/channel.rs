@@ -6,7 +6,7 @@ use crate::base::limits;
 use crate::disk::{Dir, file_meta, layout};
 use crate::log::state;
 use crate::message::address::quoted;
-use crate::message::id;
+use crate::message::{DEFAULT_CHANNEL, id};
 use crate::room::Room;
 pub use crate::router::projections::channels::ChannelLine;
 use schemars::JsonSchema;
@@ -71,10 +71,21 @@ pub fn list(room: &Room) -> Result<Vec<Channel>> {
 /// The conversation of a channel that must exist.
 pub fn find<'a>(room: &'a Room, channel: &str) -> Result<ConversationReader<'a>> {
     let names = names(room)?;
-    if names.iter().any(|name| name == channel) {
-        return Ok(ConversationReader::of(room, channel));
+    check_known(channel, names.iter().map(String::as_str))?;
+    Ok(ConversationReader::of(room, channel))
+}
+
+/// Fails if the room has no channel with this name. The default channel exists before its first message.
+pub(super) fn check_exists(room: &Room, channel: &str) -> Result<()> {
+    let channels = state::committed(&room.dir)?.channels;
+    check_known(channel, channels.keys().map(|name| &**name))
+}
+
+fn check_known<'a>(channel: &str, known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
+    if channel == DEFAULT_CHANNEL || known.clone().any(|name| name == channel) {
+        return Ok(());
     }
-    let fix = did_you_mean(channel, names.iter().map(String::as_str)).unwrap_or_else(|| {
+    let fix = did_you_mean(channel, known).unwrap_or_else(|| {
         "`mailbag channel list` shows the channels; a message with the field `channel` creates one".into()
     });
     Err(Error::not_found(

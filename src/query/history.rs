@@ -9,7 +9,7 @@ use crate::log::{LogPosition, START, find, lookup};
 use crate::message::address::quoted;
 use crate::message::{TYPES, id};
 use crate::query::identity::{self, mailbox};
-use crate::query::time;
+use crate::query::{channel, time};
 use crate::room::registry::Registry;
 use crate::room::{Room, inbox};
 use serde::Deserialize;
@@ -68,6 +68,9 @@ impl MessageFilter {
     pub fn new(room: &Room, asked: MessageCriteria) -> Result<MessageFilter> {
         if let Some(kind) = &asked.kind {
             check_type(kind)?;
+        }
+        if let Some(channel) = &asked.channel {
+            channel::check_exists(room, channel)?;
         }
         let registry = room.registry()?;
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();

@@ -68,7 +68,7 @@ impl RequestFailure {
 impl From<Error> for RequestFailure {
     fn from(error: Error) -> RequestFailure {
         let status = match (&error, error.class()) {
-            (Error::NotFound { .. }, _) => StatusCode::NOT_FOUND,
+            (error, _) if error.is_not_found() => StatusCode::NOT_FOUND,
             (Error::Rejected(_) | Error::NotGranted(_), _) => StatusCode::UNPROCESSABLE_ENTITY,
             (Error::Moved { .. }, _) | (_, ErrorClass::Temporary) => {
                 StatusCode::SERVICE_UNAVAILABLE

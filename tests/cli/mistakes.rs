@@ -154,7 +154,7 @@ fn an_error_names_options_that_the_command_has_and_a_room_that_exists() {
     let id = world.send("alice", "bob", "hello");
     assert_contains!(
         world.fails(
-            65,
+            3,
             &*format!("ack {id} --status superseded --by 999 --as alice")
         ),
         "--by: "

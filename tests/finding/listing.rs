@@ -95,6 +95,17 @@ fn filters_narrow_what_is_listed() {
     assert_contains!(world.fails(2, "list --since whenever"), "1h");
     assert_contains!(world.fails(2, "list --type qestion"), "question");
     assert_contains!(world.fails(3, "list --to bbo"), "did you mean bob?");
+    for command in ["list", "search x"] {
+        let said = world.fails(3, &*format!("{command} --channel opps"));
+        assert_contains!(said, "no channel \"opps\"", "did you mean ops?"; "{command}");
+    }
+}
+
+#[test]
+fn the_default_channel_exists_before_its_first_message() {
+    let world = World::new();
+    assert_eq!(ids(&world, "--channel main"), [""; 0]);
+    assert_eq!(world.ok("channel show main"), "");
 }
 
 #[test]

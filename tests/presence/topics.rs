@@ -58,13 +58,36 @@ fn an_agent_that_unsubscribed_gets_no_further_messages() {
 }
 
 #[test]
-fn following_it_twice_or_leaving_what_one_does_not_follow_is_fine() {
+fn a_second_subscription_changes_nothing() {
     let world = world();
     world.ok("topic subscribe ports ports --as bob");
     world.ok("topic subscribe ports --as bob");
-    world.ok("topic unsubscribe nothing --as bob");
     world.send("alice", "#ports", "8080 is taken");
     assert_eq!(world.bodies("bob"), ["8080 is taken"]);
+}
+
+#[test]
+fn unsubscribing_without_a_subscription_fails_and_changes_nothing() {
+    let world = world();
+    world.ok("topic subscribe ports --as bob");
+    world.ok("topic subscribe releases --as carol");
+    let before = world.items("topic list");
+    for (topic, hint) in [
+        ("prots", "did you mean ports?"),
+        ("releases", "mailbag topic list"),
+        ("ports nothing", "not subscribed to #nothing"),
+    ] {
+        let said = world.fails(3, &*format!("topic unsubscribe {topic} --as bob"));
+        assert_contains!(said, "bob is not subscribed to #", hint; "{topic}");
+        assert_eq!(world.items("topic list"), before, "{topic}");
+    }
+    world.mail(
+        "bob",
+        "1.json",
+        json!({"type": "subscribe", "topic": "docs"}),
+    );
+    world.ok("topic unsubscribe Docs --as bob");
+    assert_eq!(world.items("topic list"), before);
 }
 
 #[test]

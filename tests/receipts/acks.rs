@@ -78,11 +78,23 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
             "a wrong ack is filed without a bounce"
         );
     }
-    world.fails(65, &["ack", &id, "--as", "carol"]);
+    world.fails(3, &["ack", &id, "--as", "carol"]);
     assert_contains!(
         world.fails(65, &["ack", &id, "--as", "alice"]),
         "only its recipients"
     );
+}
+
+#[test]
+fn an_ack_of_an_unknown_message_is_not_found_and_changes_nothing() {
+    let world = World::alice_and_bob();
+    let id = world.send("alice", "bob", "please");
+    for refs in ["999".to_owned(), "998 999".to_owned(), format!("{id} 999")] {
+        let ran = world.run(&*format!("ack {refs} --as bob --json"));
+        assert_eq!(ran.code, 3, "{refs}: {ran:?}");
+        assert_contains!(ran.err, "\"code\":\"not_found\"", "999"; "{refs}");
+    }
+    assert_eq!(statuses(&world, &id, "bob"), ["accepted", "delivered"]);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
     let other = world.send("carol", "bob", "not for alice");
     assert_contains!(
         world.fails(
-            65,
+            3,
             &[
                 "ack",
                 &old,

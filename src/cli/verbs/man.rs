@@ -85,7 +85,7 @@ Error of the program, the room or the machine.
 Wrong use of the command line.
 .TP
 \fB3\fR
-Not found: an agent, a message or a room does not exist.
+Not found: an object does not exist, such as an agent, a message, a channel or a room.
 .TP
 \fB4\fR
 Timeout.

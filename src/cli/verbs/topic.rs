@@ -92,7 +92,12 @@ fn list(cx: &mut CommandContext) -> Result<()> {
 
 fn follow(change: SubscriptionArgs, follow: bool, cx: &mut CommandContext) -> Result<()> {
     let who = change.identity.who(cx)?;
-    let room = cx.room()?;
+    let room = if follow {
+        cx.room()?
+    } else {
+        // A pending subscription counts.
+        cx.fresh_room(Freshness::Messages)?
+    };
     let sent = topic::change(&room, &who, follow, &change.topics)?;
     let posted: Vec<SendResult> = sent
         .into_iter()

@@ -4,7 +4,7 @@ mod past;
 
 pub use past::{LoggedMessage, Viewer};
 
-use crate::base::error::{Error, Problem, Result};
+use crate::base::error::{Error, Problem, Result, UNKNOWN_REFERENCE};
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
@@ -335,7 +335,7 @@ impl UnresolvedReference {
     pub fn problem(&self, viewer: &Viewer, reference: &str) -> Problem {
         let (what, fix) = self.words(viewer, reference);
         match self {
-            UnresolvedReference::Missing => Problem::new("unknown_reference", what).fix(fix),
+            UnresolvedReference::Missing => Problem::new(UNKNOWN_REFERENCE, what).fix(fix),
             UnresolvedReference::Several(_) => Problem::new("ambiguous_reference", what).fix(fix),
         }
     }
