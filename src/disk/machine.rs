@@ -5,6 +5,7 @@
 use super::{Dir, layout};
 use crate::base::error::{ErrorContext, Result};
 use crate::base::test_variable;
+use rustix::fs::StatVfsMountFlags;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::File;
@@ -57,40 +58,69 @@ pub fn same_file_below(file: &Path, top: &Path) -> Option<PathBuf> {
     if file.starts_with(top) {
         return None;
     }
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let (device, place) = in_file_system(&mounts, file)?;
-    let (other, above) = in_file_system(&mounts, top)?;
-    if device != other {
+    let mounts = mounts()?;
+    let found = in_file_system(&mounts, file)?;
+    let above = in_file_system(&mounts, top)?;
+    if found.device != above.device {
         return None;
     }
-    let rest = place.strip_prefix(above).ok()?;
+    let rest = found.place.strip_prefix(above.place).ok()?;
     Some(layout::below(top, rest.as_os_str()))
 }
 
-/// The device of a path, and the path below the root of its file system, by a table as in proc_pid_mountinfo(5).
-fn in_file_system<'m>(mounts: &'m str, path: &Path) -> Option<(&'m str, PathBuf)> {
-    let mut found: Option<(&str, PathBuf, usize)> = None;
+/// The mount point of a directory's file system if it is mounted read-only. Without a table of mounts, the directory
+/// itself.
+pub fn read_only_mount(dir: &Dir) -> Option<PathBuf> {
+    let stat = rustix::fs::fstatvfs(dir.as_fd()).ok()?;
+    if !stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return None;
+    }
+    let path = dir
+        .path()
+        .canonicalize()
+        .unwrap_or_else(|_| dir.path().to_path_buf());
+    let mounted = mounts().and_then(|mounts| Some(in_file_system(&mounts, &path)?.mount_point));
+    Some(mounted.unwrap_or(path))
+}
+
+/// The table of mounts, as in proc_pid_mountinfo(5).
+fn mounts() -> Option<String> {
+    std::fs::read_to_string("/proc/self/mountinfo").ok()
+}
+
+/// A path in a mounted file system.
+#[derive(Debug, PartialEq)]
+struct MountedPath<'m> {
+    device: &'m str,
+    /// The path below the root of its file system.
+    place: PathBuf,
+    mount_point: PathBuf,
+}
+
+/// Finds the mount of a path in a table of mounts.
+fn in_file_system<'m>(mounts: &'m str, path: &Path) -> Option<MountedPath<'m>> {
+    let mut found: Option<MountedPath> = None;
     for line in mounts.lines() {
         let mut fields = line.split(' ').skip(2);
         let (Some(device), Some(root), Some(at)) = (fields.next(), fields.next(), fields.next())
         else {
             continue;
         };
-        let at = unescaped(at);
+        let mount_point = PathBuf::from(unescaped(at));
         // A later mount covers an earlier one at the same place.
         if found
             .as_ref()
-            .is_none_or(|(.., length)| at.len() >= *length)
-            && let Ok(rest) = path.strip_prefix(&at)
+            .is_none_or(|found| mount_point.starts_with(&found.mount_point))
+            && let Ok(rest) = path.strip_prefix(&mount_point)
         {
-            found = Some((
+            found = Some(MountedPath {
                 device,
-                layout::below(Path::new(&unescaped(root)), rest.as_os_str()),
-                at.len(),
-            ));
+                place: layout::below(Path::new(&unescaped(root)), rest.as_os_str()),
+                mount_point,
+            });
         }
     }
-    found.map(|(device, place, _)| (device, place))
+    found
 }
 
 fn unescaped(field: &str) -> String {
@@ -478,8 +508,13 @@ mod tests {
                           30 22 8:1 /home/dev/project/src /mnt/my\\040src rw - ext4 /dev/sda1 rw\n\
                           31 22 0:5 / /tmp rw - tmpfs tmpfs rw\n";
 
-    fn place(path: &str) -> (&'static str, PathBuf) {
+    fn mounted(path: &str) -> MountedPath<'static> {
         in_file_system(MOUNTS, Path::new(path)).expect("a mount")
+    }
+
+    fn place(path: &str) -> (&'static str, PathBuf) {
+        let MountedPath { device, place, .. } = mounted(path);
+        (device, place)
     }
 
     #[test]
@@ -497,5 +532,16 @@ mod tests {
             ("0:5", "/home/dev/project".into())
         );
         assert_eq!(place("/mnt/my srcs/x").1, PathBuf::from("/mnt/my srcs/x"));
+    }
+
+    #[test]
+    fn the_mount_point_is_the_innermost_one() {
+        for (path, mount_point) in [
+            ("/mnt/my src/a.rs", "/mnt/my src"),
+            ("/tmp", "/tmp"),
+            ("/tmpfs/x", "/"),
+        ] {
+            assert_eq!(mounted(path).mount_point, Path::new(mount_point), "{path}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::disk::machine::{self, FreeSpace};
 use crate::disk::{Dir, Meta, events_work, layout};
 use rustix::fs::FileType;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A disk with less free space is nearly full: a batch and a log segment must fit.
@@ -77,6 +78,7 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
     let own = room.meta()?;
     let me = rustix::process::geteuid().as_raw();
     let mut unwritable: Vec<(&Path, Meta)> = Vec::new();
+    let mut read_only: BTreeMap<PathBuf, Vec<&Path>> = BTreeMap::new();
     for below in all {
         let path = room.at(below);
         if room.stat(below).is_ok_and(|meta| meta.is_none()) {
@@ -99,11 +101,18 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
                 if meta.device != own.device {
                     findings.push(other_file_system(&path));
                 }
-                if !dir.is_writable() {
-                    unwritable.push((below, meta));
+                if dir.is_writable() {
+                    continue;
+                }
+                match machine::read_only_mount(&dir) {
+                    Some(mount_point) => read_only.entry(mount_point).or_default().push(below),
+                    None => unwritable.push((below, meta)),
                 }
             }
         }
+    }
+    for (mount_point, those) in read_only {
+        findings.push(mounted_read_only(&mount_point, &those));
     }
     for is_mine in [true, false] {
         let those = unwritable
@@ -123,19 +132,35 @@ fn other_file_system(path: &Path) -> Finding {
     Finding::problem("other_file_system", what, format!("df {}", shell(path)))
 }
 
-fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Finding> {
-    let (_, meta) = those.first()?;
+/// A change of the permissions has no effect there, even by the superuser.
+fn mounted_read_only(mount_point: &Path, those: &[&Path]) -> Finding {
+    let what = format!(
+        "{} is mounted read-only, so no file can be written to {}; in a sandbox, allow it to write to the whole room",
+        mount_point.display(),
+        names_of(those)
+    );
+    let fix = format!("sudo mount -o remount,rw {}", shell(mount_point));
+    Finding::problem("read_only_mount", what, fix)
+}
+
+/// The first directories by name, and the number of the others.
+fn names_of(those: &[&Path]) -> String {
     let names: Vec<String> = those
         .iter()
         .take(NAMED)
-        .map(|(below, _)| below.display().to_string())
+        .map(|below| below.display().to_string())
         .collect();
     let more = if those.len() > NAMED {
         format!(" and {} more", those.len() - NAMED)
     } else {
         String::new()
     };
-    let which = format!("{}{more}", names.join(", "));
+    format!("{}{more}", names.join(", "))
+}
+
+fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Finding> {
+    let (_, meta) = those.first()?;
+    let which = names_of(&those.iter().map(|(below, _)| *below).collect::<Vec<_>>());
     if is_mine {
         let paths: Vec<String> = those
             .iter()

@@ -145,6 +145,35 @@ fn doctor_reports_an_inbox_on_another_file_system() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn doctor_reports_a_read_only_mount_and_not_the_permissions() {
+    let world = World::with("bob");
+    files::make_dir(world.room("inbox/bob"));
+    let room = "mkdir read-only && mount -t tmpfs none read-only && cd read-only && \
+                \"$mailbag\" -q init > /dev/null && \
+                mount -o remount,ro . && exec \"$mailbag\" doctor --json";
+    let inbox = "mount --bind .mailbag/inbox .mailbag/inbox && mount -o remount,bind,ro .mailbag/inbox && \
+                 exec \"$mailbag\" doctor --json";
+    for (script, mount_point, directory) in [
+        (room, "read-only", "outbox"),
+        (inbox, ".mailbag/inbox", "inbox/bob"),
+    ] {
+        let Some(report) = mounted(&world, script) else {
+            return;
+        };
+        let top = world.path().canonicalize().expect("a directory");
+        let mount_point = top.join(mount_point);
+        let fix = format!("sudo mount -o remount,rw {}", mount_point.display());
+        says(
+            &finding(&report, "read_only_mount"),
+            "problem",
+            &["is mounted read-only", directory, &fix],
+        );
+        assert!(!report.to_string().contains("chmod"), "{report:#}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn doctor_reports_that_a_room_in_memory_is_not_durable() {
     let world = World::empty();
     let script = |settings: &str| {
