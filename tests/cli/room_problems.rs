@@ -126,7 +126,7 @@ fn a_directory_in_place_of_a_file_that_people_edit_is_moved_and_not_edited() {
         let path = world.room(name);
         files::make_dir(&path);
         world.run("run --once");
-        let moved = format!("mv {0} {0}.old", path.display());
+        let moved = format!("mv -n {0} {0}.aside", path.display());
         assert_contains!(world.run("doctor").out, &moved; "{name}");
         if name == "charter.md" {
             assert_contains!(world.run("status").out, &moved);

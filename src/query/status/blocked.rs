@@ -151,9 +151,12 @@ fn is_claim_of(what: &Path, file: &Path) -> bool {
 
 /// The command that lets a person correct a file that people edit: `registry.json`, `settings.toml` or `charter.md`.
 pub fn edited_file_fix(room: &Room, name: &str, line: Option<u64>) -> String {
-    let path = shell_path(&room.dir.at(name));
+    let place = room.dir.at(name);
+    let path = shell_path(&place);
     match room.dir.stat(name) {
-        Ok(Some(meta)) if meta.kind != FileType::RegularFile => format!("mv {path} {path}.old"),
+        Ok(Some(meta)) if meta.kind != FileType::RegularFile => {
+            move_aside(&place.to_string_lossy())
+        }
         Ok(Some(meta)) if meta.mode & 0o400 == 0 => format!("chmod u+r {path}"),
         _ => {
             let line = line.map(|line| format!("+{line} ")).unwrap_or_default();
@@ -201,12 +204,13 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
     }
 }
 
-/// Renames something that has the place of a file or a directory of the room.
-fn move_aside(what: &str) -> String {
+/// The command that renames a file or a directory that is in the place of another one. The path is absolute, or relative
+/// to the room.
+fn move_aside(path: &str) -> String {
     format!(
         "mv -n {} {}",
-        shell_word(what),
-        shell_word(&format!("{what}.aside"))
+        shell_word(path),
+        shell_word(&format!("{path}.aside"))
     )
 }
 
