@@ -8,6 +8,7 @@ use super::install::{
 };
 use super::kind::{Client, ClientQuestion, NamingMoment, SessionWakeMethod};
 use crate::base::error::{Error, Result};
+use crate::base::text::shell_path;
 use crate::base::written_path::write_path;
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
@@ -32,6 +33,19 @@ pub struct SetupRequest<'a> {
     pub room: Option<&'a Path>,
     /// The working directory.
     pub from: &'a Path,
+}
+
+impl SetupRequest<'_> {
+    /// A command of mailbag for the person to type in the project. It names the room that the request names.
+    pub fn command(&self, words: &str) -> String {
+        match self.room {
+            Some(room) => {
+                let room = layout::of_client(self.from, room);
+                format!("mailbag --room {} {words}", shell_path(&room))
+            }
+            None => format!("mailbag {words}"),
+        }
+    }
 }
 
 /// All steps: planned before [`ProjectSetup::apply`], done after it.
@@ -295,7 +309,7 @@ fn check_approvals(asked: &SetupRequest<'_>, clients: &[Client]) -> Result<()> {
     {
         return Err(Error::usage(
             "no client here has a hook that can answer a permission request",
-            "run `mailbag up` without --approvals, or with --client claude or codex",
+            "omit --approvals, or add --client claude or --client codex",
         ));
     }
     require_person("install approvals by mail")
@@ -304,7 +318,8 @@ fn check_approvals(asked: &SetupRequest<'_>, clients: &[Client]) -> Result<()> {
 /// The reason for leaving out a client, and the command that tries it again.
 fn describe_problem(e: &Error, client: Client, asked: &SetupRequest<'_>) -> String {
     let undo = if asked.undo { " --undo" } else { "" };
-    let again = format!("run `mailbag up{undo} --client {}`", client.as_str());
+    let again = asked.command(&format!("up{undo} --client {}", client.as_str()));
+    let again = format!("run `{again}`");
     match e {
         Error::State {
             path, line, what, ..
@@ -435,9 +450,12 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
         }),
         Some(above) => Err(Error::usage(
             format!(
-                "cannot create the room {}: you have no write permission in {}",
+                "cannot create the room {}: {}",
                 path.display(),
-                above.path().display()
+                match machine::read_only_mount(&above) {
+                    Some(mount_point) => format!("{} is mounted read-only", mount_point.display()),
+                    None => format!("you have no write permission in {}", above.path().display()),
+                }
             ),
             "run the command in a directory of your own, or name another place with --room DIR; nothing was changed",
         )),

@@ -202,7 +202,7 @@ impl UserFile {
         written.and_then(|()| dir.sync())
     }
 
-    /// Saves the content in a backup file beside it, with the same permissions. A kill leaves the whole backup or none.
+    /// Saves the content in a backup file with the same permissions. A kill leaves the whole backup or none.
     pub fn keep(&self, backup: &Path) -> Result<()> {
         match &self.there {
             Some(there) => {

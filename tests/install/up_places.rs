@@ -168,6 +168,23 @@ fn up_prints_one_client_once_for_two_terminals() {
 }
 
 #[test]
+fn the_next_commands_name_the_room_of_the_command_line() {
+    let up = "up --room elsewhere/room";
+    let fresh = Fresh::new();
+    assert_contains!(fresh.ok(up), "\n  mailbag --room /", "elsewhere/room up\n");
+    let fresh = Fresh::with(&["claude"]);
+    assert_contains!(fresh.ok(up), "\n  mailbag --room /", "elsewhere/room web\n");
+    assert_contains!(fresh.ok(up), "nothing to do: Claude Code is set up");
+    fresh.write(".gemini/settings.json", "{ oops");
+    let ran = fresh.run(&*format!("{up} --client claude --client gemini"));
+    assert_contains!(
+        ran.err,
+        "run `mailbag --room /",
+        "elsewhere/room up --client gemini`"
+    );
+}
+
+#[test]
 fn a_hook_that_fails_is_said_and_is_the_exit_status() {
     let fresh = Fresh::with(&["claude"]);
     script(fresh.world.path(), "exit 3\n");

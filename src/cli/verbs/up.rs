@@ -113,7 +113,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     if args.undo {
         notes(&up, cx)?
     } else {
-        rest(&up, cx)?
+        rest(&up, &asked, cx)?
     }
     Ok(exit)
 }
@@ -252,8 +252,9 @@ fn idle(up: &ProjectSetup, undo: bool, cx: &mut CommandContext) -> Result<()> {
             format!("nothing to do: the room is {}", room_with_reason(&up.room))
         }
         (false, _) => format!(
-            "nothing to do: {} are set up, and the room is {}",
+            "nothing to do: {} {} set up, and the room is {}",
             names.join(", "),
+            if names.len() == 1 { "is" } else { "are" },
             room_with_reason(&up.room)
         ),
     };
@@ -261,7 +262,7 @@ fn idle(up: &ProjectSetup, undo: bool, cx: &mut CommandContext) -> Result<()> {
 }
 
 /// Prints the next steps for the person.
-fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
+fn rest(up: &ProjectSetup, asked: &SetupRequest<'_>, cx: &mut CommandContext) -> Result<()> {
     for client in up.clients.iter().filter(|client| client.for_user) {
         step(
             client.client.as_str(),
@@ -297,7 +298,7 @@ fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
         ))?;
         cx.out
             .done("  npm install -g @anthropic-ai/claude-code   # or another client")?;
-        cx.out.done("  mailbag up")?;
+        cx.out.done(format_command(asked, "up"))?;
         return cx.out.flush();
     }
     let terminals = if up.next.len() > 1 {
@@ -309,12 +310,17 @@ fn rest(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     for line in &up.next {
         cx.out.done(format!("  {line}"))?;
     }
-    first_words(up, cx)?;
+    first_words(up, asked, cx)?;
     cx.out.flush()
 }
 
+fn format_command(asked: &SetupRequest<'_>, words: &str) -> String {
+    let command = asked.command(words);
+    format!("  {}", sanitize::line(&command))
+}
+
 /// Prints the sentences to type into the first sessions, and the command that shows their mail.
-fn first_words(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
+fn first_words(up: &ProjectSetup, asked: &SetupRequest<'_>, cx: &mut CommandContext) -> Result<()> {
     let mut then = "Then type";
     for sentence in &up.prompts {
         let place = if sentence.terminal == 1 {
@@ -330,7 +336,7 @@ fn first_words(up: &ProjectSetup, cx: &mut CommandContext) -> Result<()> {
     }
     if cfg!(feature = "web") {
         cx.out.done("To see the mail in a browser:")?;
-        cx.out.done("  mailbag web")?;
+        cx.out.done(format_command(asked, "web"))?;
     }
     Ok(())
 }

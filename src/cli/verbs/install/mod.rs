@@ -30,8 +30,10 @@ Examples:
 
 Adds to a client's configuration: hooks, which tell the agent of new messages; the
 MCP server, with which it reads and sends; rules, by which it does so without a
-question (Claude Code); and a section in AGENTS.md. The rest of these files stays unchanged, to the byte. The command shows
-the change, keeps a copy of each file beside it, and runs the hook once as a test.
+question (Claude Code); and a section in AGENTS.md. The rest of these files stays
+unchanged, to the byte. The command shows the change, copies the original of each
+file to ~/.local/state/mailbag/originals/ (or $XDG_STATE_HOME/mailbag/originals/),
+and runs the hook once as a test.
 A second run changes nothing. `mailbag uninstall` removes everything again.
 
 `--approvals` adds a hook for permission requests of Claude Code or Codex: each
