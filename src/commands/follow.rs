@@ -22,7 +22,7 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
         PassResult::OwnerRoutes => false,
     };
     let is_answered = within.is_zero() || ask_router(room, within);
-    if !is_answered && is_visible && room.holder()?.is_none() {
+    if !is_answered && is_visible && room.router_presence()?.is_absent() {
         // The router has ended.
         daemon::pass(room)?;
     }
@@ -32,7 +32,7 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], for a reader: a process that may not route has nothing to report if no file waits.
 pub fn refresh(room: &Room, within: Duration) -> Result<()> {
     let done = route(room, within);
-    let may_not_route = matches!(done, Err(Error::Busy { .. })) && room.holder()?.is_none();
+    let may_not_route = matches!(done, Err(Error::Busy { .. })) && room.router_presence()?.holder().is_none();
     if may_not_route && room.waiting_files(1)? == 0 {
         Ok(())
     } else {
@@ -58,9 +58,9 @@ pub fn let_router_process(room: &Room, within: Duration) {
     }
 }
 
-/// Returns true if a router runs, or if this user cannot see whether one runs.
+/// Returns true if a router runs, or if this is the user of an agent, who cannot see whether one runs.
 fn may_have_router(room: &Room) -> Result<bool> {
-    Ok(room.holder()?.is_some() || room.is_agents_user()?)
+    Ok(room.router_presence()?.holder().is_some() || room.is_agents_user()?)
 }
 
 /// Asks the router that runs for a pass. Returns true if it has answered within this time.
@@ -126,7 +126,9 @@ pub fn follow_pass<T>(
         if next_check <= Instant::now() {
             next_check = Instant::now() + limits::LOCK_LOOK;
             // The router has ended without an answer. A pass of another process also sees the request.
-            if room.holder()?.is_none() && matches!(daemon::pass(room)?, PassResult::Routed(_)) {
+            if room.router_presence()?.is_absent()
+                && matches!(daemon::pass(room)?, PassResult::Routed(_))
+            {
                 return look().map(Some);
             }
         }

@@ -16,7 +16,7 @@ use crate::query::reach::{
 use crate::query::status;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
-use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
+use crate::room::{LockAttempt, Room, RouterLock, RouterMode, RouterPresence};
 use crate::router::daemon::{self, PassResult};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -214,8 +214,8 @@ fn delivered(
 }
 
 fn not_processed(room: &Room) -> String {
-    match room.holder() {
-        Ok(Some(router)) => format!(
+    match room.router_presence() {
+        Ok(RouterPresence::Running(router)) => format!(
             "the router, process {}, has not processed it yet",
             router.pid
         ),

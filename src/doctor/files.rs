@@ -8,8 +8,8 @@ use crate::disk::layout;
 use crate::log::state::ReplayedLog;
 use crate::query::charter;
 use crate::query::status::edited_file_fix;
-use crate::room::Room;
 use crate::room::registry::Registry;
+use crate::room::{Room, RouterPresence};
 use crate::router::projections::channels::{IncompleteChannel, incomplete_channels};
 use crate::router::recover;
 
@@ -82,7 +82,7 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
     let Some(replayed) = &examined.replayed else {
         return Ok(());
     };
-    let held = examined.room.holder()?.is_some();
+    let held = may_have_router(examined.room);
     if !held && let Err(e) = recover::check_end(&examined.room.dir, replayed) {
         findings.push(Finding::problem(
             "log_damaged",
@@ -121,6 +121,13 @@ pub(super) fn log_end(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) 
     Ok(())
 }
 
+/// Returns true if a router runs, or if this user cannot see whether one runs. `spool` reports an invalid lock, which no
+/// router can hold.
+fn may_have_router(room: &Room) -> bool {
+    room.router_presence()
+        .is_ok_and(|presence| !presence.is_absent())
+}
+
 pub(super) fn conversations(
     examined: &ExaminedRoom<'_>,
     findings: &mut Vec<Finding>,
@@ -130,8 +137,7 @@ pub(super) fn conversations(
     };
     let dir = &examined.room.dir;
     let mut incomplete = incomplete_channels(dir, state)?;
-    let holder = examined.room.holder()?;
-    if holder.is_some() && !incomplete.is_empty() {
+    if may_have_router(examined.room) && !incomplete.is_empty() {
         // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
         let again = incomplete_channels(dir, state)?;
         incomplete.retain(|channel| again.contains(channel));
@@ -162,7 +168,15 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
         );
         findings.push(Finding::note("killed_router", what, "mailbag run --once").fixable());
     }
-    if let Some(stalled) = room.stalled()? {
+    let stalled = match room.router_presence() {
+        Ok(RouterPresence::Running(_)) => room.stalled()?,
+        Ok(RouterPresence::Absent | RouterPresence::Hidden { .. }) => None,
+        Err(e) => {
+            findings.push(unreadable("router_lock", room, layout::LOCK, &e));
+            None
+        }
+    };
+    if let Some(stalled) = stalled {
         let severity = if stalled.files > 0 || stalled.stopped {
             Severity::Problem
         } else {

@@ -40,10 +40,11 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     }
     if !status.waiting.is_empty() && !runs(&status) {
         let files = status.waiting.iter().map(|waiting| waiting.files).sum();
-        let what = format!(
-            "{} pending in outboxes, and no router runs",
-            count(files, "file")
-        );
+        let why = match &status.router_visible_to {
+            Some(user) => format!("only {user} can see whether a router runs"),
+            None => "no router runs".to_owned(),
+        };
+        let what = format!("{} pending in outboxes, and {why}", count(files, "file"));
         findings.push(again("waiting", Severity::Note, what, &status));
     }
     for rejected in &status.rejected {
@@ -108,9 +109,11 @@ fn runs(status: &RoomStatus) -> bool {
 
 /// A finding that the running router or the next pass retries.
 fn again(code: &'static str, severity: Severity, what: String, status: &RoomStatus) -> Finding {
-    match &status.router {
-        Some(_) if runs(status) => Finding::new(code, severity, what, "mailbag status"),
-        _ => Finding::new(code, severity, what, "mailbag run --once").fixable(),
+    // A user who cannot see the router cannot make a pass.
+    if runs(status) || status.router_visible_to.is_some() {
+        Finding::new(code, severity, what, "mailbag status")
+    } else {
+        Finding::new(code, severity, what, "mailbag run --once").fixable()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::log::state::{self, RoomState};
 use crate::message::id;
 use crate::room::links::{LinkEndState, ReportedAgent, link_fix, open_other, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
-use crate::room::{self, Room, RouterMode};
+use crate::room::{self, Room, RouterMode, RouterPresence};
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -229,7 +229,7 @@ impl LinkStatus {
             age(&since)
         );
         match other {
-            Some(Ok(other)) if !has_router(&other) => {
+            Some(Ok(other)) if has_no_router(&other) => {
                 let fix = format!("mailbag --room {} run", shell_word(address));
                 self.add(format!("{what}: no router runs there"), since, fix);
             }
@@ -248,9 +248,13 @@ impl LinkStatus {
     }
 }
 
-fn has_router(room: &Room) -> bool {
-    room.holder()
-        .is_ok_and(|holder| holder.is_some_and(|holder| holder.mode != RouterMode::Pass))
+/// Returns true if the other room certainly has no continuous router.
+fn has_no_router(room: &Room) -> bool {
+    match room.router_presence() {
+        Ok(RouterPresence::Absent) => true,
+        Ok(RouterPresence::Running(holder)) => holder.mode == RouterMode::Pass,
+        Ok(RouterPresence::Hidden { .. }) | Err(_) => false,
+    }
 }
 
 /// The tag of this room in the other room, if the other room is on this machine and has a link to this one.

@@ -216,9 +216,11 @@ impl ReceptionLookup<'_> {
             .as_ref()
             .and_then(|known| Some(&known.agent(agent)?.wake.as_ref()?.by));
         let wakes = *self.wakes.get_or_insert_with(|| {
-            self.room
-                .holder()
-                .is_ok_and(|holder| holder.is_some_and(|router| router.mode == RouterMode::Run))
+            self.room.router_presence().is_ok_and(|presence| {
+                presence
+                    .holder()
+                    .is_some_and(|router| router.mode == RouterMode::Run)
+            })
         });
         let has_session = lease
             .as_ref()

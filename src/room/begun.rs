@@ -113,7 +113,7 @@ impl Room {
         if self.dir.stat(layout::BEGUN)?.is_none() {
             return Ok(Some("`mailbag up` did not create it".into()));
         }
-        if self.holder()?.is_some() {
+        if self.router_presence()?.holder().is_some() {
             return Ok(Some("a router is running in it".into()));
         }
         Ok(first_content(&self.dir)?.map(|found| contains(&found)))

@@ -11,6 +11,7 @@ use crate::disk::{
     Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout,
 };
 use crate::message::id;
+use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
@@ -93,21 +94,23 @@ impl Room {
 
     // If a sandbox allows writes only to the agent's own directories, a router outside the sandbox must run.
     fn lock_from_outside(&self, e: Error) -> Result<LockAttempt> {
-        match self.holder()? {
-            Some(holder) => Ok(LockAttempt::Theirs(holder)),
-            None => {
-                let no_permission = Error::busy(
-                    format!(
-                        "this process has no permission to route, and no router is running: {e}"
-                    ),
-                    "start `mailbag run` where it can write to the room; messages in outboxes are kept",
-                );
-                if self.is_agents_user()? {
-                    Ok(LockAttempt::Closed(no_permission))
-                } else {
-                    Err(no_permission)
-                }
-            }
+        let no_permission = match self.router_presence()? {
+            RouterPresence::Running(holder) => return Ok(LockAttempt::Theirs(holder)),
+            RouterPresence::Absent => Error::busy(
+                format!("this process has no permission to route, and no router is running: {e}"),
+                "start `mailbag run` where it can write to the room; messages in outboxes are kept",
+            ),
+            RouterPresence::Hidden { visible_to } => Error::busy(
+                format!("this process has no permission to route: {e}"),
+                format!(
+                    "only {visible_to} can see whether a router runs; messages in outboxes are kept until one runs"
+                ),
+            ),
+        };
+        if self.is_agents_user()? {
+            Ok(LockAttempt::Closed(no_permission))
+        } else {
+            Err(no_permission)
         }
     }
 
@@ -162,19 +165,47 @@ impl Room {
         RouterHolder::read(&mut file)
     }
 
-    /// The current holder of the right to route, if there is one.
-    pub fn holder(&self) -> Result<Option<RouterHolder>> {
-        let Ok(mut file) = self.dir.look(layout::LOCK) else {
-            return Ok(None);
-        };
-        match file.try_lock_shared() {
-            Ok(()) => {
-                file.unlock()
-                    .map(|()| None)
-                    .doing_in("unlock", self.dir.path(), layout::LOCK)
+    /// Finds out whether a router runs. Fails if the lock file is invalid or cannot be opened for another reason than a
+    /// missing permission.
+    pub fn router_presence(&self) -> Result<RouterPresence> {
+        let mut file = match self.dir.look(layout::LOCK) {
+            Ok(file) => file,
+            Err(e) if e.is_missing() => return Ok(RouterPresence::Absent),
+            Err(e) if e.errno() == Some(libc::EACCES) => {
+                return Ok(RouterPresence::Hidden {
+                    visible_to: machine::user(self.lock_owner()?),
+                });
             }
-            Err(TryLockError::WouldBlock) => Ok(Some(self.who_holds(&mut file))),
+            Err(e) => return Err(e),
+        };
+        let kind = file_meta(&file)
+            .doing_in("look at", self.dir.path(), layout::LOCK)?
+            .kind;
+        // The system also locks a directory or a FIFO, but a router cannot use it.
+        if kind != FileType::RegularFile {
+            return Err(Error::state(
+                self.dir.at(layout::LOCK),
+                "is not a regular file",
+                "move it to another place",
+            ));
+        }
+        match file.try_lock_shared() {
+            Ok(()) => file
+                .unlock()
+                .map(|()| RouterPresence::Absent)
+                .doing_in("unlock", self.dir.path(), layout::LOCK),
+            Err(TryLockError::WouldBlock) => {
+                Ok(RouterPresence::Running(self.who_holds(&mut file)))
+            }
             Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
+        }
+    }
+
+    /// The owner of the lock file. If this user cannot see that file, it is the room's owner.
+    fn lock_owner(&self) -> Result<u32> {
+        match self.dir.stat(layout::LOCK) {
+            Ok(Some(meta)) => Ok(meta.uid),
+            _ => Ok(self.dir.meta()?.uid),
         }
     }
 
@@ -242,6 +273,41 @@ pub struct RouterHolder {
 impl RouterHolder {
     fn read(file: &mut File) -> Option<RouterHolder> {
         LockNote::read(file).map(|note| note.holder)
+    }
+}
+
+/// The presence of a router, as far as the calling user can see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RouterPresence {
+    /// No process routes.
+    Absent,
+    /// A process routes.
+    Running(RouterHolder),
+    /// The user may not read the lock file.
+    Hidden {
+        /// The user who can read it.
+        visible_to: String,
+    },
+}
+
+impl RouterPresence {
+    /// Returns true if no process routes.
+    pub fn is_absent(&self) -> bool {
+        *self == RouterPresence::Absent
+    }
+
+    /// The process that routes, if the user can see one.
+    pub fn holder(&self) -> Option<&RouterHolder> {
+        match self {
+            RouterPresence::Running(holder) => Some(holder),
+            RouterPresence::Absent | RouterPresence::Hidden { .. } => None,
+        }
+    }
+
+    /// Returns true if a process routes and is not making a single pass.
+    pub fn is_continuous(&self) -> bool {
+        self.holder()
+            .is_some_and(|holder| holder.mode != RouterMode::Pass)
     }
 }
 

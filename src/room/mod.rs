@@ -40,7 +40,7 @@ mod whole;
 
 pub use begun::RoomRemoval;
 pub use choice::{CompetingRoom, reason};
-pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode};
+pub use lock::{LockAttempt, RouterHolder, RouterLock, RouterMode, RouterPresence};
 pub use nearby_room::{NearbyRoom, identity, near};
 pub use open::{
     FoundRoom, MissedRoom, ROOM_VARIABLES, Room, RoomCreation, below, check_not_a_link, check_path,

@@ -1,7 +1,7 @@
 //! The progress of the process that routes in a room. It marks each step by the modification time of its lock file, which
 //! works on a full disk as well. A process that was stopped, or that hangs, keeps the lock: other commands must say so.
 
-use super::{Room, RouterHolder};
+use super::{Room, RouterHolder, RouterPresence};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -62,7 +62,7 @@ impl Room {
     /// The router of this room, if one holds the lock and makes no progress. A router that a backup has paused waits on
     /// purpose.
     pub fn stalled(&self) -> Result<Option<StalledRouter>> {
-        let Some(RouterHolder { pid, .. }) = self.holder()? else {
+        let RouterPresence::Running(RouterHolder { pid, .. }) = self.router_presence()? else {
             return Ok(None);
         };
         let Some(lock) = self.dir.stat(layout::LOCK)? else {
@@ -101,6 +101,7 @@ impl Room {
                 count += super::links::items(&came)?.len();
             }
         }
+        // A pass of this user cannot read these outboxes either.
         let Ok(outboxes) = self.dir.sub(layout::OUTBOXES) else {
             return Ok(count.min(most));
         };
@@ -143,10 +144,10 @@ impl Room {
         }
     }
 
-    /// The subdirectories of a directory of the room, sorted by name.
+    /// The subdirectories of a directory of the room, sorted by name. Empty only if the directory does not exist.
     pub(crate) fn directories(&self, of: impl AsRef<Path>) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        let Ok(dir) = self.dir.sub(of) else {
+        let Some(dir) = self.dir.sub_if_exists(of)? else {
             return Ok(names);
         };
         for entry in dir.list()? {

@@ -14,7 +14,7 @@ use crate::query::status::{
     self, RoomStatus, UndeliveredCopy, UnloadedAgent, UnloadedSessionState,
 };
 use crate::room::settings::GuardedSetting;
-use crate::room::{Room, RouterHolder, RouterMode};
+use crate::room::{Room, RouterMode};
 use anstyle::Style;
 
 const EXAMPLES: &str = "\
@@ -74,9 +74,9 @@ fn show(room: &Room, cx: &mut CommandContext) -> Result<Exit> {
     })
 }
 
-fn router(holder: Option<&RouterHolder>, out: &CommandOutput) -> String {
-    let Some(holder) = holder else {
-        return "not running; commands that send or read deliver".to_owned();
+fn router(status: &RoomStatus, out: &CommandOutput) -> String {
+    let Some(holder) = &status.router else {
+        return status.describe_missing_router();
     };
     let (pid, since) = (holder.pid, out.time(&holder.since));
     match holder.mode {
@@ -88,7 +88,7 @@ fn router(holder: Option<&RouterHolder>, out: &CommandOutput) -> String {
 
 fn summary(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
     say(out, BOLD, "room", status.room.display().to_string())?;
-    let router = router(status.router.as_ref(), out);
+    let router = router(status, out);
     say(out, BOLD, "router", router)?;
     let counts = &status.counts;
     say(out, BOLD, "agents", status.agents.to_string())?;

@@ -114,7 +114,7 @@ impl ProbeRun<'_> {
         self.there = self.there.take().or_else(|| self.find());
         self.look()?;
         if let (PassResult::RouterRuns(_), Some(there)) = (passed, &mut self.there)
-            && there.room.holder()?.is_none()
+            && there.room.router_presence()?.is_absent()
         {
             there.passed = true;
             daemon::pass(&there.room)

@@ -21,7 +21,7 @@ use crate::room::outbox::{UnreadOutbox, is_free_name};
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::room::settings::{GuardedSetting, SenderAdmission};
-use crate::room::{Room, RouterHolder, RouterMode, StalledRouter};
+use crate::room::{Room, RouterHolder, RouterPresence, StalledRouter};
 use crate::router::projections::roster::{self, AgentPresence};
 use crate::router::recover::evidence;
 use blocked::blocked;
@@ -42,6 +42,8 @@ pub struct RoomStatus {
     pub room: PathBuf,
     /// The process that routes now.
     pub router: Option<RouterHolder>,
+    /// The user who can see whether a router runs, if the calling user cannot. Then `router` is `null`.
+    pub router_visible_to: Option<String>,
     /// Set if this process makes no progress.
     pub stalled: Option<StalledRouter>,
     /// Number of agents that are not retired, including the human.
@@ -83,6 +85,16 @@ pub struct RoomStatus {
     /// True if the log is damaged, so that no router starts.
     #[serde(skip)]
     pub has_damaged_log: bool,
+}
+
+impl RoomStatus {
+    /// The sentence for people in place of the router's number.
+    pub fn describe_missing_router(&self) -> String {
+        match &self.router_visible_to {
+            Some(user) => format!("unknown; only {user} can see whether one runs"),
+            None => "not running; commands that send or read deliver".to_owned(),
+        }
+    }
 }
 
 /// Pending files in an outbox.
@@ -156,19 +168,25 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
     let open = room
         .settings()
         .is_ok_and(|settings| settings.admission == SenderAdmission::Open);
-    let (waiting, unregistered) = outboxes(room, registry.as_ref(), open)?;
+    // `status` reports a directory or a lock that cannot be read.
+    let (waiting, unregistered) = outboxes(room, registry.as_ref(), open).unwrap_or_default();
     let mut rejected = 0;
-    for agent in room.directories(layout::REJECTED)? {
+    for agent in room.directories(layout::REJECTED).unwrap_or_default() {
         rejected += rejected::count(room, &agent).unwrap_or_default();
     }
+    let strays = strays::strays(room).unwrap_or_default();
+    let presence = room
+        .router_presence()
+        .ok()
+        .filter(RouterPresence::is_continuous);
     Ok(RoomCounters {
-        router: room
-            .holder()?
-            .filter(|holder| holder.mode != RouterMode::Pass)
+        router: presence
+            .as_ref()
+            .and_then(RouterPresence::holder)
             .map(|holder| holder.pid),
         rejected,
         waiting: waiting.iter().map(|waiting| waiting.files).sum(),
-        blocked: blocked(room, None, "").len() + strays::strays(room)?.len() + unregistered.len(),
+        blocked: blocked(room, None, "").len() + strays.len() + unregistered.len(),
         unrouted: unregistered.iter().map(|outbox| outbox.files).sum(),
     })
 }
@@ -216,7 +234,14 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         .settings()
         .map_err(|e| problems.push(e.to_string()))
         .unwrap_or_default();
-    let (router, stalled) = (room.holder()?, room.stalled()?);
+    let presence = room.router_presence().unwrap_or_else(|e| {
+        problems.push(e.to_string());
+        RouterPresence::Absent
+    });
+    let stalled = match &presence {
+        RouterPresence::Running(_) => room.stalled()?,
+        RouterPresence::Absent | RouterPresence::Hidden { .. } => None,
+    };
     let mut state = state::committed(&room.dir)
         .map_err(|e| problems.push(e.to_string()))
         .ok();
@@ -225,17 +250,20 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     }
     // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
     let mut has_damaged_log = state.is_none();
-    if let (None, Some(state)) = (&router, &state)
+    if let Some(state) = &state
+        && presence.is_absent()
         && let Some(end) = incomplete_end(room, state)?
     {
         has_damaged_log = end.is_lost;
         problems.push(end.what);
     }
-    let (waiting, unregistered) = outboxes(
-        room,
-        registry.as_ref(),
-        settings.admission == SenderAdmission::Open,
-    )?;
+    let is_open = settings.admission == SenderAdmission::Open;
+    let (waiting, unregistered) = outboxes(room, registry.as_ref(), is_open)
+        .map_err(|e| problems.push(e.to_string()))
+        .unwrap_or_default();
+    // Without `outbox/`, the error is already known.
+    let strays = strays::strays(room).unwrap_or_default();
+    let rejected = rejected(room, &mut problems);
     let agents = registry.iter().flat_map(Registry::agents);
     let calls = SessionCalls::of(&room.dir);
     let stale = registry
@@ -256,11 +284,17 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     let unloaded = unloaded
         .map_err(|e| problems.push(e.to_string()))
         .unwrap_or_default();
-    let again = match &router {
-        Some(holder) if holder.mode != RouterMode::Pass => {
-            "none needed: the router retries".to_owned()
+    let again = match &presence {
+        RouterPresence::Hidden { visible_to } => {
+            format!("ask {visible_to} to run `mailbag run --once`")
         }
+        presence if presence.is_continuous() => "none needed: the router retries".to_owned(),
         _ => "mailbag run --once".to_owned(),
+    };
+    let (router, router_visible_to) = match presence {
+        RouterPresence::Absent => (None, None),
+        RouterPresence::Running(holder) => (Some(holder), None),
+        RouterPresence::Hidden { visible_to } => (None, Some(visible_to)),
     };
     let links = state
         .as_ref()
@@ -277,12 +311,8 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
             .as_ref()
             .map(|state| unread(room, state))
             .unwrap_or_default(),
-        blocked: [
-            blocked(room, registry.as_ref(), &again),
-            strays::strays(room)?,
-        ]
-        .concat(),
-        rejected: rejected(room)?,
+        blocked: [blocked(room, registry.as_ref(), &again), strays].concat(),
+        rejected,
         stale: stale
             .unwrap_or_default()
             .into_iter()
@@ -305,6 +335,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         has_damaged_log,
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
+        router_visible_to,
         stalled,
         picked_up: room.picked_up(usize::MAX)?,
         waiting,
@@ -367,11 +398,17 @@ pub(crate) fn unread(room: &Room, state: &RoomState) -> BTreeMap<String, usize> 
     counts.filter(|&(_, count)| count > 0).collect()
 }
 
-fn rejected(room: &Room) -> Result<Vec<AgentRejections>> {
+/// The rejected files of each agent. A directory that cannot be read is a problem.
+fn rejected(room: &Room, problems: &mut Vec<String>) -> Vec<AgentRejections> {
     let mut all = Vec::new();
-    for agent in room.directories(layout::REJECTED)? {
-        // An unreadable directory counts as empty.
-        let (files, mut newest) = rejected::newest(room, &agent, NEWEST).unwrap_or_default();
+    let agents = room
+        .directories(layout::REJECTED)
+        .map_err(|e| problems.push(e.to_string()))
+        .unwrap_or_default();
+    for agent in agents {
+        let (files, mut newest) = rejected::newest(room, &agent, NEWEST)
+            .map_err(|e| problems.push(e.to_string()))
+            .unwrap_or_default();
         newest.reverse();
         if files > 0 {
             all.push(AgentRejections {
@@ -381,7 +418,7 @@ fn rejected(room: &Room) -> Result<Vec<AgentRejections>> {
             });
         }
     }
-    Ok(all)
+    all
 }
 
 fn undelivered(room: &Room, state: &RoomState, again: &str) -> Result<Vec<UndeliveredCopy>> {

@@ -35,7 +35,7 @@ fn state(status: &RoomStatus) -> Markup {
             dt { "Router" } dd {
                 @match &status.router {
                     Some(holder) => { "process " (holder.pid) }
-                    None => "not running; commands that send or read deliver",
+                    None => (text(&status.describe_missing_router())),
                 }
             }
             dt { "Messages" } dd {
