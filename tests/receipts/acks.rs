@@ -159,6 +159,35 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
 }
 
 #[test]
+fn an_inbox_that_an_ack_cannot_change_is_named_and_delays_no_other_inbox() {
+    let world = World::with("alice bob carol");
+    let blocked_paths = || {
+        let status = world.json("status");
+        let blocked = status["blocked"].as_array().cloned().unwrap_or_default();
+        let paths = blocked.into_iter().map(|one| one["path"].clone());
+        paths.collect::<Vec<_>>()
+    };
+    for (sender, status, directory) in [("bob", "seen", "seen"), ("alice", "withdrawn", "expired")]
+    {
+        let id = world.send("alice", "bob,carol", "one");
+        let obstacle = world.room(&format!("inbox/bob/{directory}"));
+        std::fs::remove_dir_all(&obstacle).ok();
+        std::os::unix::fs::symlink("/tmp", &obstacle).expect("a link");
+        let ack = json!({"type": "ack", "refs": [id], "status": status});
+        world.mail(sender, "ack.json", ack);
+        world.pass();
+        assert_eq!(blocked_paths(), ["inbox/bob"]);
+        if sender == "alice" {
+            assert_eq!(world.names("inbox/carol/expired").len(), 1);
+        }
+        files::remove_file(&obstacle);
+        world.pass();
+        assert!(blocked_paths().is_empty(), "{directory}");
+        assert_eq!(world.names(&format!("inbox/bob/{directory}")).len(), 1);
+    }
+}
+
+#[test]
 fn a_withdrawal_that_was_committed_is_carried_out_after_a_kill() {
     let world = World::alice_and_bob();
     let id = world.send("alice", "bob", "stop the press");

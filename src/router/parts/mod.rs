@@ -33,7 +33,7 @@ pub(super) use journal::{BatchLines, Journal};
 pub(super) use leases::NextClaimReview;
 pub(super) use links::LinkAcknowledgements;
 pub(super) use notices::{NoticeQueue, NoticeText};
-pub(super) use pending::{PendingWork, claim_item};
+pub(super) use pending::{PendingWork, claim_item, inbox_item};
 pub(super) use progress::DeliveryProgress;
 pub(super) use receipts::ObservedReceipts;
 pub(super) use renames::{AgentRename, RenameRetry};

@@ -262,3 +262,9 @@ fn list(lines: &[PendingLine<'_>]) -> Vec<u8> {
 pub(crate) fn claim_item(claim: &str) -> String {
     format!("{}/{claim}", layout::CLAIM)
 }
+
+/// The pending item of mail that cannot be moved out of an inbox. `status` shows the path of the inbox. The slashes keep the
+/// item apart from a failed delivery and a failed look.
+pub(crate) fn inbox_item(agent: &str) -> String {
+    format!("{}//", layout::inbox(agent).display())
+}

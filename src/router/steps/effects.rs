@@ -11,8 +11,9 @@ use crate::message::record::RouterAction;
 use crate::message::status::{CopyStatus, Receipt};
 use crate::room::inbox;
 use crate::router::parts::{
-    DeliveryProgress, ObservedReceipts, PendingWork, RoomConfig, RouterStorage,
+    DeliveryProgress, ObservedReceipts, PendingWork, RoomConfig, RouterStorage, inbox_item,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Step 9: the effects of the messages are made.
@@ -21,9 +22,6 @@ pub(in crate::router) struct AppliedBatch(Vec<u64>);
 
 /// The advice about a message that cannot be moved yet.
 const WAIT: &str = "it is kept and retried";
-
-/// The pending item of mail that cannot be moved out of an inbox.
-const INBOX: &str = "inbox";
 
 impl AppliedBatch {
     pub(super) fn into_seqs(self) -> Vec<u64> {
@@ -42,6 +40,7 @@ pub(in crate::router) fn effects(
     delivered: DeliveredBatch,
 ) -> AppliedBatch {
     let mut done = Vec::new();
+    let mut blocked: BTreeSet<&Arc<str>> = BTreeSet::new();
     let mut acts: Vec<(u64, &Arc<str>, &RouterAction)> = Vec::new();
     for seq in delivered.into_seqs() {
         let open = state.open.get(&seq);
@@ -58,12 +57,21 @@ pub(in crate::router) fn effects(
             Some((_, RouterAction::Ack(acked)))
                 if acked.iter().any(|receipt| receipt.status.leaves_inbox()) =>
             {
-                if let Err(e) = take_out(config, storage, state, receipts, acked) {
-                    pending.failed(INBOX, e.to_string());
+                let mut is_blocked = false;
+                for receipt in acked.iter().filter(|receipt| receipt.status.leaves_inbox()) {
+                    let what = inbox_item(&receipt.agent);
+                    if let Err(e) = take_out(config, storage, state, receipts, receipt) {
+                        pending.failed(&what, e.to_string());
+                        blocked.insert(&receipt.agent);
+                        is_blocked = true;
+                    } else if !blocked.contains(&receipt.agent) {
+                        pending.clear(&what);
+                    }
+                }
+                if is_blocked {
                     progress.failed(seq);
                     continue;
                 }
-                pending.clear(INBOX);
             }
             None | Some((_, RouterAction::Ack(_))) => {}
             Some((from, act)) => acts.push((seq, from, act)),
@@ -118,37 +126,35 @@ fn refuse_staged<'a>(
     Ok(())
 }
 
-/// Moves withdrawn, superseded and seen messages out of inboxes with unread copies.
+/// Moves withdrawn, superseded and seen messages out of an inbox with unread copies.
 fn take_out(
     config: &RoomConfig,
     storage: &mut RouterStorage,
     state: &RoomState,
     receipts: &mut ObservedReceipts,
-    acked: &[Receipt],
+    receipt: &Receipt,
 ) -> Result<()> {
-    for Receipt {
+    let Receipt {
         status,
         agent,
         seqs,
         ..
-    } in acked.iter().filter(|receipt| receipt.status.leaves_inbox())
+    } = receipt;
+    for (at, seq) in state
+        .mailboxes
+        .unread(agent)
+        .filter(|(_, seq)| seqs.contains(seq))
     {
-        for (at, seq) in state
-            .mailboxes
-            .unread(agent)
-            .filter(|(_, seq)| seqs.contains(seq))
-        {
-            let Some(name) = inbox::find(config.dir(), agent, at)? else {
-                let is_its = |holder: &Arc<str>| state.holder(holder, seq) == agent;
-                refuse_staged(storage, state.open.range(seq..=seq), is_its)?;
-                continue;
-            };
-            match status {
-                CopyStatus::Seen => storage.mark_seen(agent, &name)?,
-                _ => storage.expire(agent, &name)?,
-            }
-            receipts.classify(config.dir(), state, agent, seq, &name);
+        let Some(name) = inbox::find(config.dir(), agent, at)? else {
+            let is_its = |holder: &Arc<str>| state.holder(holder, seq) == agent;
+            refuse_staged(storage, state.open.range(seq..=seq), is_its)?;
+            continue;
+        };
+        match status {
+            CopyStatus::Seen => storage.mark_seen(agent, &name)?,
+            _ => storage.expire(agent, &name)?,
         }
+        receipts.classify(config.dir(), state, agent, seq, &name);
     }
     Ok(())
 }

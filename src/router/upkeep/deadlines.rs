@@ -12,13 +12,13 @@ use crate::message::status::CopyStatus;
 use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id, object};
 use crate::router::Router;
-use crate::router::parts::NoticeText;
+use crate::router::parts::{NoticeText, inbox_item};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The pending item of expired mail that cannot be moved out of an inbox.
+/// The pending item of a deadline that cannot be applied.
 const EXPIRED_MAIL: &str = "inbox";
 
 /// The time of the next try, if a due deadline failed.
@@ -93,7 +93,7 @@ impl Router {
     }
 
     /// Moves unread copies out of the inboxes, and returns the owners of expired copies, or `None` if a copy must be
-    /// delivered first.
+    /// delivered first or cannot be moved.
     fn expire_copies(&mut self, timed: &MessageDeadline) -> Result<Option<Vec<Arc<str>>>> {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
         let mut unread = Vec::new();
@@ -110,7 +110,12 @@ impl Router {
                 if self.progress.is_stuck(timed.seq) {
                     return Ok(None);
                 }
-                self.storage.expire(agent, name.as_ref())?;
+                let what = inbox_item(agent);
+                if let Err(e) = self.storage.expire(agent, name.as_ref()) {
+                    self.pending.failed(&what, e.to_string());
+                    return Ok(None);
+                }
+                self.pending.clear(&what);
                 self.receipts
                     .classify(self.config.dir(), state, agent, timed.seq, name.as_ref());
                 if self.receipts.has_expired(agent, timed.seq) {
