@@ -33,6 +33,18 @@ pub(crate) fn make_dir(path: impl AsRef<Path>) {
     done(&path, fs::create_dir_all(&path));
 }
 
+/// Creates a FIFO.
+#[track_caller]
+pub(crate) fn make_fifo(path: impl AsRef<Path>) {
+    let path = path.as_ref();
+    let (kind, mode) = (
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+    );
+    rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0)
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+}
+
 /// Removes a file.
 #[track_caller]
 pub(crate) fn remove_file(path: impl AsRef<Path>) {

@@ -346,7 +346,9 @@ fn replay(room: &Room) -> Result<RoomState> {
     let mut tries = 0;
     loop {
         match state::replay_durable(&room.dir) {
-            Err(Error::State { .. }) if tries < TRIES && !room.router_presence()?.is_absent() => tries += 1,
+            Err(Error::State { .. }) if tries < TRIES && !room.router_presence()?.is_absent() => {
+                tries += 1
+            }
             state => return state,
         }
     }

@@ -32,7 +32,8 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], for a reader: a process that may not route has nothing to report if no file waits.
 pub fn refresh(room: &Room, within: Duration) -> Result<()> {
     let done = route(room, within);
-    let may_not_route = matches!(done, Err(Error::Busy { .. })) && room.router_presence()?.holder().is_none();
+    let may_not_route =
+        matches!(done, Err(Error::Busy { .. })) && room.router_presence()?.holder().is_none();
     if may_not_route && room.waiting_files(1)? == 0 {
         Ok(())
     } else {

@@ -62,6 +62,20 @@ pub struct Meta {
     pub changed: i128,
 }
 
+impl Meta {
+    /// Fails if the file at this path is not a regular file.
+    pub fn check_regular(&self, path: &Path) -> Result<()> {
+        if self.kind == FileType::RegularFile {
+            return Ok(());
+        }
+        Err(Error::state(
+            path,
+            "is not a regular file",
+            "move it to another place",
+        ))
+    }
+}
+
 impl Dir {
     /// Opens a directory outside a room, and follows symbolic links. New files in it get the permissions that the umask
     /// allows.

@@ -5,12 +5,14 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::state::ReplayedLog;
+use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::query::charter;
 use crate::query::status::edited_file_fix;
 use crate::room::registry::Registry;
 use crate::room::{Room, RouterPresence};
-use crate::router::projections::channels::{IncompleteChannel, incomplete_channels};
+use crate::router::projections::channels::{
+    CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
+};
 use crate::router::recover;
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Registry> {
@@ -58,21 +60,32 @@ fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding
     Finding::problem(code, e.to_string(), fix)
 }
 
-pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<ReplayedLog>> {
+pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Option<ReplayedLog> {
     match replay(room) {
-        Ok(replayed) => Ok(Some(replayed)),
+        Ok(replayed) => Some(replayed),
         Err(e @ Error::State { .. }) => {
             findings.push(Finding::problem(
                 "log_damaged",
                 e.to_string(),
                 "mailbag log verify",
             ));
-            Ok(None)
+            None
         }
         Err(e) => {
             let fix = format!("ls -la {}", shell(&room.dir.at(layout::LOG)));
             findings.push(Finding::problem("log_unreadable", e.to_string(), fix));
-            Ok(None)
+            None
+        }
+    }
+}
+
+/// The committed part of a log that is readable as a whole.
+pub(super) fn committed(room: &Room, findings: &mut Vec<Finding>) -> Option<RoomState> {
+    match state::committed(&room.dir) {
+        Ok(state) => Some(state),
+        Err(e) => {
+            findings.push(unreadable("committed", room, layout::COMMITTED, &e));
+            None
         }
     }
 }
@@ -128,18 +141,23 @@ fn may_have_router(room: &Room) -> bool {
         .is_ok_and(|presence| !presence.is_absent())
 }
 
-pub(super) fn conversations(
-    examined: &ExaminedRoom<'_>,
-    findings: &mut Vec<Finding>,
-) -> Result<()> {
+pub(super) fn conversations(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let Some(state) = &examined.committed else {
-        return Ok(());
+        return;
     };
     let dir = &examined.room.dir;
-    let mut incomplete = incomplete_channels(dir, state)?;
+    let CheckedChannels {
+        mut incomplete,
+        unreadable: failed,
+    } = check_channels(dir, state);
+    for UnreadableChannel { channel, error } in &failed {
+        let file = layout::conversation(channel);
+        let name = file.to_string_lossy();
+        findings.push(unreadable("conversation", examined.room, &name, error));
+    }
     if may_have_router(examined.room) && !incomplete.is_empty() {
         // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
-        let again = incomplete_channels(dir, state)?;
+        let again = check_channels(dir, state).incomplete;
         incomplete.retain(|channel| again.contains(channel));
     }
     for IncompleteChannel {
@@ -156,7 +174,6 @@ pub(super) fn conversations(
         let finding = Finding::warning("conversation_behind", what, "mailbag run --once");
         findings.push(finding.fixable());
     }
-    Ok(())
 }
 
 /// Killed and stopped routers, and quarantined files.

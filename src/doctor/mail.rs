@@ -1,6 +1,6 @@
 //! Mail that is not delivered, from `status`.
 
-use super::{Finding, Severity, count, quoted, shell};
+use super::{Finding, Severity, count, note_failure, quoted, shell};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
@@ -12,22 +12,18 @@ use std::path::Path;
 pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     let status = status::status(room)?;
     unrouted(room, &status, findings);
-    list_placed(room, &status, findings)?;
+    note_failure(list_placed(room, &status, findings), findings);
     // `links` has the findings about links.
     for blocked in status.blocked.iter().filter(|blocked| !blocked.is_link()) {
         let what = format!(
             "{} is blocked: {} (since {})",
             blocked.path, blocked.reason, blocked.since
         );
-        findings.push(match &blocked.fix {
-            fix if ["mv ", "ls ", "chmod "]
-                .iter()
-                .any(|command| fix.starts_with(command)) =>
-            {
-                let fix = in_room(room, fix);
-                Finding::warning("blocked", what, fix)
-            }
-            _ => again("blocked", Severity::Warning, what, &status),
+        findings.push(if blocked.fix == status.retry {
+            again("blocked", Severity::Warning, what, &status)
+        } else {
+            let fix = command_of(room, &blocked.fix, Path::new(&blocked.path));
+            Finding::warning("blocked", what, fix)
         });
     }
     if let Some(first) = status.undelivered.first() {
@@ -117,9 +113,22 @@ fn again(code: &'static str, severity: Severity, what: String, status: &RoomStat
     }
 }
 
-/// A command that runs in the room's directory.
-fn in_room(room: &Room, command: &str) -> String {
-    format!("(cd {} && {command})", shell(room.dir.path()))
+/// The command for a fix in `status`. That fix is for a person in the room's directory, and sometimes not a command: then
+/// the command shows the path.
+fn command_of(room: &Room, fix: &str, path: &Path) -> String {
+    if ["mailbag ", "${EDITOR"]
+        .iter()
+        .any(|own| fix.starts_with(own))
+    {
+        fix.to_owned()
+    } else if ["mv ", "ls ", "chmod "]
+        .iter()
+        .any(|command| fix.starts_with(command))
+    {
+        format!("(cd {} && {fix})", shell(room.dir.path()))
+    } else {
+        format!("ls -la {}", shell(&room.dir.at(path)))
+    }
 }
 
 fn unrouted(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) {
@@ -130,15 +139,7 @@ fn unrouted(room: &Room, status: &RoomStatus, findings: &mut Vec<Finding>) {
             count(outbox.files, "file"),
             outbox.reason
         );
-        // The next step in `status` is for a person in the room's directory, and sometimes not a command.
-        let fix = if outbox.fix.starts_with("mailbag ") {
-            outbox.fix.clone()
-        } else if outbox.fix.starts_with("mv ") {
-            in_room(room, &outbox.fix)
-        } else {
-            let outbox = room.dir.at(layout::outbox(&outbox.agent));
-            format!("ls -la {}", shell(&outbox))
-        };
+        let fix = command_of(room, &outbox.fix, &layout::outbox(&outbox.agent));
         findings.push(Finding::problem("unrouted_outbox", what, fix));
     }
 }

@@ -163,7 +163,7 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     };
     other_rooms::look(request, room.as_ref(), &mut findings);
     if let Some(room) = &room {
-        look(room, request, &mut findings)?;
+        look(room, request, &mut findings);
     }
     findings.sort_by_key(|finding| finding.severity);
     let healthy = findings
@@ -209,35 +209,49 @@ pub fn fix(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
     Ok(after)
 }
 
-fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+fn look(room: &Room, request: &DoctorRequest<'_>, findings: &mut Vec<Finding>) {
     let registry = files::registry(room, findings);
     files::settings(room, findings);
     files::charter(room, findings);
-    let replayed = files::log(room, findings)?;
+    let replayed = files::log(room, findings);
     let committed = replayed
         .as_ref()
-        .map(|_| state::committed(&room.dir))
-        .transpose()?;
+        .and_then(|_| files::committed(room, findings));
     let examined = ExaminedRoom {
         room,
         registry,
         replayed,
         committed,
     };
-    files::log_end(&examined, findings)?;
-    files::conversations(&examined, findings)?;
-    files::spool(room, findings)?;
-    access::look(&examined, findings)?;
+    note_failure(files::log_end(&examined, findings), findings);
+    files::conversations(&examined, findings);
+    note_failure(files::spool(room, findings), findings);
+    note_failure(access::look(&examined, findings), findings);
     git::look(room, findings);
-    storage::look(&examined, findings)?;
-    trust::look(&examined, findings)?;
-    links::look(&examined, findings)?;
-    durability::copied(room, findings)?;
+    note_failure(storage::look(&examined, findings), findings);
+    note_failure(trust::look(&examined, findings), findings);
+    note_failure(links::look(&examined, findings), findings);
+    note_failure(durability::copied(room, findings), findings);
     durability::look(&examined, findings);
-    drafts::look(room, findings)?;
-    mail::look(room, findings)?;
+    note_failure(drafts::look(room, findings), findings);
+    note_failure(mail::look(room, findings), findings);
     hooks::look(&examined, request, findings);
-    sessions::look(&examined, request, findings)
+    note_failure(sessions::look(&examined, request, findings), findings);
+}
+
+/// Reports an examination that failed, unless another one found the same error. One unreadable file must not hide the
+/// other findings.
+fn note_failure(examined: Result<()>, findings: &mut Vec<Finding>) {
+    let Err(e) = examined else { return };
+    let what = e.to_string();
+    if findings.iter().any(|finding| finding.what == what) {
+        return;
+    }
+    let fix = match &e {
+        Error::Io { path, .. } | Error::State { path, .. } => format!("ls -lad {}", shell(path)),
+        _ => "mailbag doctor -v".to_owned(),
+    };
+    findings.push(Finding::problem("not_examined", what, fix));
 }
 
 /// Reads the log again.

@@ -9,6 +9,7 @@ use crate::message::address::quoted;
 use crate::message::{DEFAULT_CHANNEL, id};
 use crate::room::Room;
 pub use crate::router::projections::channels::ChannelLine;
+use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -114,7 +115,7 @@ fn names(room: &Room) -> Result<Vec<String>> {
             && room
                 .dir
                 .stat(layout::conversation(&name))?
-                .is_some_and(|meta| meta.size > 0)
+                .is_some_and(|meta| meta.kind != FileType::RegularFile || meta.size > 0)
         {
             names.push(name);
         }
@@ -157,6 +158,7 @@ impl<'a> ConversationReader<'a> {
         let Some(meta) = dir.stat(layout::CONVERSATION)? else {
             return Ok(());
         };
+        meta.check_regular(&dir.at(layout::CONVERSATION))?;
         let open = match self
             .open
             .take()
@@ -212,9 +214,10 @@ impl<'a> ConversationReader<'a> {
         let Some(dir) = self.directory()? else {
             return Ok(());
         };
-        if dir.stat(layout::CONVERSATION)?.is_none() {
+        let Some(there) = dir.stat(layout::CONVERSATION)? else {
             return Ok(());
-        }
+        };
+        there.check_regular(&dir.at(layout::CONVERSATION))?;
         let mut file = dir.look(layout::CONVERSATION)?;
         let meta = file_meta(&file).doing_in("look at", dir.path(), layout::CONVERSATION)?;
         let mut length = limits::TAIL_LOOK;

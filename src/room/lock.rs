@@ -11,7 +11,6 @@ use crate::disk::{
     Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout,
 };
 use crate::message::id;
-use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
@@ -178,25 +177,17 @@ impl Room {
             }
             Err(e) => return Err(e),
         };
-        let kind = file_meta(&file)
-            .doing_in("look at", self.dir.path(), layout::LOCK)?
-            .kind;
         // The system also locks a directory or a FIFO, but a router cannot use it.
-        if kind != FileType::RegularFile {
-            return Err(Error::state(
-                self.dir.at(layout::LOCK),
-                "is not a regular file",
-                "move it to another place",
-            ));
-        }
+        file_meta(&file)
+            .doing_in("look at", self.dir.path(), layout::LOCK)?
+            .check_regular(&self.dir.at(layout::LOCK))?;
         match file.try_lock_shared() {
-            Ok(()) => file
-                .unlock()
-                .map(|()| RouterPresence::Absent)
-                .doing_in("unlock", self.dir.path(), layout::LOCK),
-            Err(TryLockError::WouldBlock) => {
-                Ok(RouterPresence::Running(self.who_holds(&mut file)))
-            }
+            Ok(()) => file.unlock().map(|()| RouterPresence::Absent).doing_in(
+                "unlock",
+                self.dir.path(),
+                layout::LOCK,
+            ),
+            Err(TryLockError::WouldBlock) => Ok(RouterPresence::Running(self.who_holds(&mut file))),
             Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
         }
     }

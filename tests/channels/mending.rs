@@ -112,16 +112,7 @@ fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
     for make in [
         |path: &std::path::Path| files::make_dir(path),
         |path: &std::path::Path| std::os::unix::fs::symlink("/etc/hostname", path).expect("a link"),
-        |path: &std::path::Path| {
-            rustix::fs::mknodat(
-                rustix::fs::CWD,
-                path,
-                rustix::fs::FileType::Fifo,
-                rustix::fs::Mode::from_raw_mode(0o600),
-                0,
-            )
-            .expect("a FIFO")
-        },
+        |path: &std::path::Path| files::make_fifo(path),
     ] {
         let path = world.room(FILE);
         files::remove_file(&path);
@@ -130,6 +121,11 @@ fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
         assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
         let status = world.json("status");
         assert!(status["blocked"].to_string().contains(FILE), "{status}");
+        let shown = world.run("channel show main");
+        assert!(
+            shown.code != 0 && shown.err.contains("is not a regular file"),
+            "{shown:?}"
+        );
         fs::remove_file(&path)
             .or_else(|_| fs::remove_dir(&path))
             .expect("it can be removed");

@@ -7,6 +7,7 @@ use crate::world::{World, lossy, parse_json};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 #[test]
 fn doctor_reports_an_outbox_without_an_agent_and_its_command_registers_the_agent() {
@@ -224,6 +225,81 @@ fn an_unreadable_inbox_is_reported_and_hides_nothing_else() {
     assert!(codes(&report).contains(&"blocked".to_owned()), "{report}");
     fs::set_permissions(&inbox, fs::Permissions::from_mode(0o700)).expect("ours");
     assert_eq!(parse_json(shown("status --json"))["blocked"], json!([]));
+}
+
+#[test]
+fn unreadable_rejected_files_are_not_reported_as_none() {
+    let world = World::with("alice");
+    world.route("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
+    world.leave_root();
+    for place in ["rejected/alice", "rejected"] {
+        let directory = world.room(place);
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o000)).expect("ours");
+        let listed = world.by_owner("rejected").output().expect("it runs");
+        assert!(!listed.status.success(), "{listed:?}");
+        assert_contains!(lossy(&listed.stderr), place, "Permission denied");
+        let status = world.by_owner("status --json").output().expect("it runs");
+        let problems = parse_json(lossy(&status.stdout))["problems"].to_string();
+        assert_contains!(problems, place);
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).expect("ours");
+    }
+}
+
+#[test]
+fn one_irregular_file_does_not_end_the_doctor() {
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "hi");
+    world.drop_file("a b", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    world.pass();
+    for (place, code) in [
+        ("channels/main/messages.ndjson", "conversation"),
+        ("spool/committed", "committed"),
+    ] {
+        let path = world.room(place);
+        let content = files::read(&path);
+        for make in [
+            &(|path: &Path| files::make_dir(path)) as &dyn Fn(&Path),
+            &|path| files::make_fifo(path),
+        ] {
+            files::remove_file(&path);
+            make(&path);
+            let report = examined(&world, "");
+            let found = finding(&report, code);
+            says(&found, "problem", &[place]);
+            // The later examinations are also made.
+            finding(&report, "unrouted_outbox");
+            fs::remove_file(&path)
+                .or_else(|_| fs::remove_dir(&path))
+                .expect("it can be removed");
+            files::write(&path, &content);
+        }
+    }
+}
+
+#[test]
+fn an_outbox_with_an_invalid_name_gets_one_command() {
+    for name in ["all", "mailbag", "a b"] {
+        let world = World::with("bob");
+        world.drop_file(name, "x.json", r#"{"to": "bob", "body": "x"}"#);
+        world.pass();
+        let report = examined(&world, "");
+        let fixes: Vec<&str> = report["findings"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter(|finding| {
+                finding["what"]
+                    .to_string()
+                    .contains(&format!("outbox/{name}"))
+            })
+            .filter_map(|finding| finding["fix"].as_str())
+            .collect();
+        assert!(!fixes.is_empty(), "{report:#}");
+        assert!(
+            fixes.iter().all(|fix| fix.starts_with("ls -la ")),
+            "{report:#}"
+        );
+    }
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Locks that a foreign process holds: each wait ends, and the error names the process.
 
+use crate::files;
 use crate::town::is_root;
-use crate::world::{Ran, World};
-use std::fs::File;
+use crate::world::{Ran, World, lossy};
+use serde_json::Value;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -101,4 +104,56 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     .ok();
     let waits = ["wait", "--as", "alice", "--timeout", "100ms"];
     while_held(&world, "spool/lock", || world.run(&waits)).fails(4);
+}
+
+#[test]
+fn a_user_who_cannot_read_the_lock_learns_that_the_router_is_unknown() {
+    if !is_root("a command of another user") {
+        return;
+    }
+    let world = World::alice_and_bob();
+    let _router = world.router("");
+    world.add_reader();
+    let lock = world.room("spool/lock");
+    fs::set_permissions(&lock, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let run = |args: &str| world.by_reader(args).output().expect("it runs");
+    let status: Value =
+        serde_json::from_slice(&run("status --json").stdout).expect("a JSON object");
+    assert_eq!(status["router"], Value::Null);
+    let visible_to = status["router_visible_to"].as_str().unwrap_or_default();
+    assert!(visible_to.starts_with("user 0"), "{status}");
+    let shown = lossy(&run("status").stdout);
+    assert_contains!(shown, "unknown; only user 0");
+    assert!(!shown.contains("not running"), "{shown}");
+    let refused = lossy(&run("run --once").stderr);
+    assert_contains!(
+        refused,
+        "no permission to route",
+        "only user 0",
+        "can see whether a router runs"
+    );
+    assert!(!refused.contains("no router is running"), "{refused}");
+}
+
+#[test]
+fn a_lock_that_is_not_a_regular_file_is_a_problem() {
+    let world = World::alice_and_bob();
+    world.pass();
+    let lock = world.room("spool/lock");
+    for make in [
+        &(|path: &Path| files::make_dir(path)) as &dyn Fn(&Path),
+        &|path| files::make_fifo(path),
+        &|path| std::os::unix::fs::symlink("nowhere", path).expect("a link"),
+    ] {
+        files::remove_file(&lock);
+        make(&lock);
+        let problems = world.json("status")["problems"].to_string();
+        assert_contains!(problems, "spool/lock");
+        let report = world.run("doctor --json").out;
+        assert_contains!(report, "router_lock");
+        fs::remove_file(&lock)
+            .or_else(|_| fs::remove_dir(&lock))
+            .expect("it can be removed");
+        files::write(&lock, "");
+    }
 }

@@ -82,6 +82,9 @@ pub struct RoomStatus {
     pub unloaded: Vec<UnloadedAgent>,
     /// Problems of the room itself.
     pub problems: Vec<String>,
+    /// The fix of each item that the router or the next pass retries.
+    #[serde(skip)]
+    pub retry: String,
     /// True if the log is damaged, so that no router starts.
     #[serde(skip)]
     pub has_damaged_log: bool,
@@ -223,28 +226,31 @@ fn incomplete_end(room: &Room, state: &RoomState) -> Result<Option<IncompleteEnd
     Ok(Some(IncompleteEnd { what, is_lost }))
 }
 
+/// The result, or nothing and a new problem of the room: one unreadable file must not hide the rest.
+fn noted<T: Default>(result: Result<T>, problems: &mut Vec<String>) -> T {
+    result.unwrap_or_else(|e| {
+        let problem = e.to_string();
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+        T::default()
+    })
+}
+
 /// Computes the full status. Changes nothing.
 pub fn status(room: &Room) -> Result<RoomStatus> {
     let mut problems = Vec::new();
-    let registry = room
-        .registry()
-        .map_err(|e| problems.push(e.to_string()))
-        .ok();
-    let settings = room
-        .settings()
-        .map_err(|e| problems.push(e.to_string()))
-        .unwrap_or_default();
+    let registry = noted(room.registry().map(Some), &mut problems);
+    let settings = noted(room.settings(), &mut problems);
     let presence = room.router_presence().unwrap_or_else(|e| {
         problems.push(e.to_string());
         RouterPresence::Absent
     });
     let stalled = match &presence {
-        RouterPresence::Running(_) => room.stalled()?,
+        RouterPresence::Running(_) => noted(room.stalled(), &mut problems),
         RouterPresence::Absent | RouterPresence::Hidden { .. } => None,
     };
-    let mut state = state::committed(&room.dir)
-        .map_err(|e| problems.push(e.to_string()))
-        .ok();
+    let mut state = noted(state::committed(&room.dir).map(Some), &mut problems);
     if let (Some(state), Some(registry)) = (&mut state, &registry) {
         claims::drop_retired(&mut state.claims, registry);
     }
@@ -252,17 +258,15 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     let mut has_damaged_log = state.is_none();
     if let Some(state) = &state
         && presence.is_absent()
-        && let Some(end) = incomplete_end(room, state)?
+        && let Some(end) = noted(incomplete_end(room, state), &mut problems)
     {
         has_damaged_log = end.is_lost;
         problems.push(end.what);
     }
     let is_open = settings.admission == SenderAdmission::Open;
-    let (waiting, unregistered) = outboxes(room, registry.as_ref(), is_open)
-        .map_err(|e| problems.push(e.to_string()))
-        .unwrap_or_default();
-    // Without `outbox/`, the error is already known.
-    let strays = strays::strays(room).unwrap_or_default();
+    let listed = outboxes(room, registry.as_ref(), is_open);
+    let (waiting, unregistered) = noted(listed, &mut problems);
+    let strays = noted(strays::strays(room), &mut problems);
     let rejected = rejected(room, &mut problems);
     let agents = registry.iter().flat_map(Registry::agents);
     let calls = SessionCalls::of(&room.dir);
@@ -275,15 +279,11 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     let not_trusted = registry.as_ref().map_or(Ok(Vec::new()), |registry| {
         programs::not_trusted(room, registry)
     });
-    let not_trusted = not_trusted
-        .map_err(|e| problems.push(e.to_string()))
-        .unwrap_or_default();
+    let not_trusted = noted(not_trusted, &mut problems);
     let unloaded = registry.as_ref().map_or(Ok(Vec::new()), |one| {
         unloaded::unloaded(room, one, &settings)
     });
-    let unloaded = unloaded
-        .map_err(|e| problems.push(e.to_string()))
-        .unwrap_or_default();
+    let unloaded = noted(unloaded, &mut problems);
     let again = match &presence {
         RouterPresence::Hidden { visible_to } => {
             format!("ask {visible_to} to run `mailbag run --once`")
@@ -296,6 +296,10 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         RouterPresence::Running(holder) => (Some(holder), None),
         RouterPresence::Hidden { visible_to } => (None, Some(visible_to)),
     };
+    let undelivered = state
+        .as_ref()
+        .map_or(Ok(Vec::new()), |state| undelivered(room, state, &again));
+    let undelivered = noted(undelivered, &mut problems);
     let links = state
         .as_ref()
         .map(|state| links::of_state(room, &settings, state))
@@ -321,11 +325,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         not_trusted,
         withheld: settings.withheld,
         unloaded,
-        undelivered: state
-            .as_ref()
-            .map(|state| undelivered(room, state, &again))
-            .transpose()?
-            .unwrap_or_default(),
+        undelivered,
         claims: state
             .as_ref()
             .map(|state| claims::ClaimCounts::from(&state.claims))
@@ -337,10 +337,11 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         router,
         router_visible_to,
         stalled,
-        picked_up: room.picked_up(usize::MAX)?,
+        picked_up: noted(room.picked_up(usize::MAX), &mut problems),
         waiting,
         unregistered,
         problems,
+        retry: again,
     })
 }
 
@@ -401,14 +402,8 @@ pub(crate) fn unread(room: &Room, state: &RoomState) -> BTreeMap<String, usize> 
 /// The rejected files of each agent. A directory that cannot be read is a problem.
 fn rejected(room: &Room, problems: &mut Vec<String>) -> Vec<AgentRejections> {
     let mut all = Vec::new();
-    let agents = room
-        .directories(layout::REJECTED)
-        .map_err(|e| problems.push(e.to_string()))
-        .unwrap_or_default();
-    for agent in agents {
-        let (files, mut newest) = rejected::newest(room, &agent, NEWEST)
-            .map_err(|e| problems.push(e.to_string()))
-            .unwrap_or_default();
+    for agent in noted(room.directories(layout::REJECTED), problems) {
+        let (files, mut newest) = noted(rejected::newest(room, &agent, NEWEST), problems);
         newest.reverse();
         if files > 0 {
             all.push(AgentRejections {

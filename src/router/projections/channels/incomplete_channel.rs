@@ -1,7 +1,7 @@
 //! Finds conversations that lack messages at their end, and repairs none.
 
 use super::tail::LineClassifier;
-use crate::base::error::{ErrorContext, Result};
+use crate::base::error::{Error, ErrorContext, Result};
 use crate::disk::{Dir, file_meta, layout};
 use crate::log::state::RoomState;
 use std::sync::Arc;
@@ -17,36 +17,57 @@ pub struct IncompleteChannel {
     pub last: u64,
 }
 
-/// The conversations that end before this state's last message.
-pub fn incomplete_channels(room: &Dir, state: &RoomState) -> Result<Vec<IncompleteChannel>> {
-    let mut all = Vec::new();
+/// A conversation that cannot be read.
+#[derive(Debug)]
+pub struct UnreadableChannel {
+    /// The channel.
+    pub channel: Arc<str>,
+    /// The reason.
+    pub error: Error,
+}
+
+/// The conversations that have problems.
+#[derive(Debug, Default)]
+pub struct CheckedChannels {
+    /// The conversations that end before the log does.
+    pub incomplete: Vec<IncompleteChannel>,
+    /// The conversations that cannot be read.
+    pub unreadable: Vec<UnreadableChannel>,
+}
+
+/// Compares each conversation with this state's last message.
+pub fn check_channels(room: &Dir, state: &RoomState) -> CheckedChannels {
+    let mut checked = CheckedChannels::default();
     // Without the index of ids, the lines cannot be compared with the log. The next router builds it.
     if !state.ids.open_to_read(room) {
-        return Ok(all);
+        return checked;
     }
     for (channel, sent) in &state.channels {
         let last = sent.last;
-        let last_shown = last_shown(room, state, channel)?;
-        if last_shown < last {
-            all.push(IncompleteChannel {
-                channel: channel.clone(),
+        let channel = channel.clone();
+        match last_shown(room, state, &channel) {
+            Ok(last_shown) if last_shown < last => checked.incomplete.push(IncompleteChannel {
+                channel,
                 last_shown,
                 last,
-            });
+            }),
+            Ok(_) => {}
+            Err(error) => checked
+                .unreadable
+                .push(UnreadableChannel { channel, error }),
         }
     }
-    Ok(all)
+    checked
 }
 
 fn last_shown(room: &Dir, state: &RoomState, channel: &str) -> Result<u64> {
     let path = layout::conversation(channel);
-    let Ok(mut file) = room.look(&path) else {
+    let Some(mut file) = room.look_if_exists(&path)? else {
         return Ok(0);
     };
-    let size = file_meta(&file)
-        .doing_in("look at", room.path(), &path)?
-        .size;
+    let meta = file_meta(&file).doing_in("look at", room.path(), &path)?;
+    meta.check_regular(&room.at(&path))?;
     Ok(LineClassifier::new(room, state, channel)
-        .last_of_ours(&mut file, size, &room.at(&path))?
+        .last_of_ours(&mut file, meta.size, &room.at(&path))?
         .seq)
 }

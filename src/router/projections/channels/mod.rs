@@ -11,7 +11,9 @@ mod line;
 mod projection;
 mod tail;
 
-pub use incomplete_channel::{IncompleteChannel, incomplete_channels};
+pub use incomplete_channel::{
+    CheckedChannels, IncompleteChannel, UnreadableChannel, check_channels,
+};
 pub use line::{ChannelLine, line, of_record};
 
 use crate::base::error::{Error, ErrorContext, Result};
