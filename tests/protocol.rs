@@ -80,13 +80,13 @@ fn an_owner_that_the_registry_names_is_asked_for() {
 fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
     // P13, P15, P17, P28
     let world = World::alice_and_bob();
-    let sent = r#"{"to":["bob","alice"],"body":"hi","mine":{"n":12345678901234567890.10},"delivery":"x","addressed_to":"y"}"#;
+    let sent = r#"{"to":["bob","alice"],"body":"hi","mine":{"n":12345678901234567890.10,"e":[1E2,1e-7]},"delivery":"x","addressed_to":"y"}"#;
     world.route("alice", "x.json", sent);
     let name = &world.names("inbox/bob")[0];
-    assert_contains!(
-        world.text(&format!("inbox/bob/{name}")),
-        "12345678901234567890.10"
-    );
+    let text = world.text(&format!("inbox/bob/{name}"));
+    for number in ["12345678901234567890.10", "1e+2", "1e-7"] {
+        assert_contains!(text, number);
+    }
     let copy = &world.inbox("bob")[0];
     assert_eq!(copy["id"].as_str().map(str::len), Some(36));
     assert_fields!(copy, from: "alice", type: "message", to: "bob");
