@@ -97,22 +97,19 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     if std::path::absolute(asked).is_ok_and(|path| path.ancestors().any(is_inside)) {
         return Err(refused("it is inside the room"));
     }
-    let is_shared = room.dir.meta()?.mode & 0o2000 != 0;
-    let to = Dir::make_room(
-        asked,
-        if is_shared {
-            RoomReaders::Group
-        } else {
-            RoomReaders::Owner
-        },
-    )?;
+    let readers = if room.dir.meta()?.mode & 0o2000 != 0 {
+        RoomReaders::Group
+    } else {
+        RoomReaders::Owner
+    };
+    let to = Dir::make_room(asked, readers)?;
     let owner = room.owner()?;
     if ![owner, rustix::process::geteuid().as_raw()].contains(&to.meta()?.uid) {
         return Err(refused("it belongs to another user"));
     }
     // The copy is as private as the room, even if the directory existed before.
     to.give(owner)?;
-    to.close_to_others(is_shared)
+    to.close_to_others(readers)
 }
 
 struct BackupRun<'a> {

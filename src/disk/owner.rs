@@ -38,17 +38,21 @@ impl Dir {
             Err(Errno::EXIST) => false,
             Err(e) => return Err(e).doing("create the directory", path),
         };
-        if is_new && readers == RoomReaders::Group {
-            // A separate call, because the umask and some systems remove these bits from a new directory.
-            rustix::fs::chmod(path, Mode::from_raw_mode(0o2750))
-                .doing("set the permissions of", path)?;
+        let dir = Dir::open(path)?;
+        if is_new {
+            // A new directory may have lost bits to the umask, and may have the set-group-ID bit of its parent.
+            dir.close_to_others(readers)
+        } else {
+            dir.as_root()
         }
-        Dir::open_room(path)
     }
 
-    /// Removes other users' permissions from this directory. The group keeps the read permission if `is_shared` is set.
-    pub fn close_to_others(self, is_shared: bool) -> Result<Dir> {
-        let mode = Mode::from_raw_mode(if is_shared { 0o2750 } else { 0o700 });
+    /// Removes the permissions of all users but the owner and `readers`.
+    pub fn close_to_others(self, readers: RoomReaders) -> Result<Dir> {
+        let mode = match readers {
+            RoomReaders::Owner => Mode::RWXU,
+            RoomReaders::Group => Mode::from_raw_mode(0o2750),
+        };
         fchmod(&*self.fd, mode).doing("set the permissions of", &self.path)?;
         self.as_root()
     }
