@@ -241,9 +241,12 @@ fn used(world: &World, init: &[&str], umask: &str) {
 fn a_room_is_private_to_its_owner_under_every_umask() {
     for umask in ["000", "022", "077"] {
         let world = World::empty();
+        // A directory that is made below this one gets its group and its set-group-ID bit.
+        fs::set_permissions(world.path(), fs::Permissions::from_mode(0o2775))
+            .expect("its own directory");
         used(&world, &["init"], umask);
         for (path, mode) in permissions(&world.room("")) {
-            assert_eq!(mode & 0o077, 0, "{umask}: {} has {mode:o}", path.display());
+            assert_eq!(mode & 0o2077, 0, "{umask}: {} has {mode:o}", path.display());
         }
     }
 }
@@ -271,6 +274,58 @@ fn a_group_can_read_its_room_but_not_change_it() {
             );
         }
     }
+}
+
+#[test]
+fn a_user_without_the_uid_has_lost_the_agent() {
+    if !is_root("agents of other users") {
+        return;
+    }
+    let world = World::with("bob");
+    let uid = ALICE.to_string();
+    for agent in ["web", "dev"] {
+        world.ok(&["agent", "add", agent, "--uid", &uid]);
+    }
+    let owner = |place: &str| fs::metadata(world.room(place)).expect("it exists").uid();
+    assert_eq!([owner("inbox/web"), owner("outbox/dev")], [ALICE, ALICE]);
+
+    world.ok("agent remove web");
+    world.ok("agent add web");
+    world.ok(&["agent", "set", "dev", "--uid", ""]);
+    for agent in ["web", "dev"] {
+        for place in [format!("outbox/{agent}"), format!("inbox/{agent}")] {
+            assert_eq!(owner(&place), 0, "{place}");
+        }
+        world.ok(&["send", agent, "secret", "--as", "bob"]);
+        let copy = format!(
+            "inbox/{agent}/{}",
+            world.names(&format!("inbox/{agent}"))[0]
+        );
+        assert_eq!(owner(&copy), 0, "{copy}");
+    }
+}
+
+#[test]
+fn a_link_in_one_agent_s_inbox_keeps_no_directory_from_other_agents() {
+    if !is_root("agents of other users") {
+        return;
+    }
+    let world = World::empty();
+    world.ok("init");
+    world.ok(&["agent", "add", "alice", "--uid", &ALICE.to_string()]);
+    let seen = world.room("inbox/alice/seen");
+    fs::remove_dir(&seen).expect("an empty directory");
+    std::os::unix::fs::symlink("/etc", &seen).expect("a link");
+    let etc = fs::metadata("/etc").expect("it exists").uid();
+
+    world.ok(&["agent", "set", "alice", "--uid", &BOB.to_string()]);
+    world.ok(&["agent", "add", "mallory", "--uid", &MALLORY.to_string()]);
+    let owner = |place: &str| fs::metadata(world.room(place)).expect("it exists").uid();
+    assert_eq!(
+        [owner("inbox/alice"), owner("inbox/mallory")],
+        [BOB, MALLORY]
+    );
+    assert_eq!(fs::metadata("/etc").expect("it exists").uid(), etc);
 }
 
 #[test]

@@ -16,9 +16,9 @@ fn a_hard_link_to_another_user_s_file_is_rejected_after_a_while() {
         return;
     }
     let town = Town::of("mallory bob").run();
-    chown(town.room("outbox/mallory"), Some(NOBODY), None).expect("root may");
     let secret = town.path().join("secret");
     files::write(&secret, r#"{"to": "mallory", "body": "the secret"}"#);
+    chown(&secret, Some(NOBODY), None).expect("root may");
     fs::hard_link(&secret, town.room("outbox/mallory/x.json")).expect("one file system");
     assert_eq!(town.wait_for_refusals("mallory", 1), ["hard_link"]);
     town.is_alive("bob", "bob");

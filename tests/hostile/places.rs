@@ -318,17 +318,17 @@ fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
     let wanted = [
         (
             "outbox/alice/a.txt",
-            "mv outbox/alice/a.txt outbox/alice/a.json",
+            "mv -n outbox/alice/a.txt outbox/alice/a.txt.json",
         ),
         (
             "outbox/alice/b.JSON",
-            "mv outbox/alice/b.JSON outbox/alice/b.json",
+            "mv -n outbox/alice/b.JSON outbox/alice/b.JSON.json",
         ),
         (
             "outbox/alice/sub",
-            "mv outbox/alice/sub/*.json outbox/alice/",
+            "mv -n outbox/alice/sub/*.json outbox/alice/",
         ),
-        ("outbox/top.json", "mv outbox/top.json outbox/alice/"),
+        ("outbox/top.json", "mv -n outbox/top.json outbox/alice/"),
     ];
     let line = |what: &str| {
         let blocked = town.status()["blocked"]

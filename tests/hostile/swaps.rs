@@ -114,9 +114,9 @@ fn a_file_swapped_for_a_hard_link_to_another_user_s_file_is_rejected() {
         return;
     }
     let town = Town::alice_and_bob();
-    chown(town.room("outbox/alice"), Some(65534), None).expect("root may");
     let secret = town.path().join("secret");
     files::write(&secret, r#"{"to": "alice", "body": "the secret"}"#);
+    chown(&secret, Some(65534), None).expect("root may");
     swapped(&town, |other| {
         fs::hard_link(&secret, other).expect("the world")
     });
