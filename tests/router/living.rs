@@ -1,10 +1,12 @@
 //! The router's life: reloading, its end, and other routers.
 
 use crate::files;
-use crate::town::Town;
+use crate::town::{Town, tool};
+use crate::world::World;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::symlink;
 
 fn ids(agents: &[&str]) -> Vec<Value> {
     agents.iter().map(|id| json!({"id": id})).collect()
@@ -168,6 +170,31 @@ fn an_open_room_registers_whoever_makes_an_outbox() {
     );
     town.wait_for_bodies("agent_engineer_7_xyz", &["welcome"]);
     assert_eq!(town.read("registry.json")["agents"][1]["role"], "engineer");
+}
+
+#[test]
+fn an_open_room_registers_only_directories() {
+    // P10
+    let world = World::with("alice");
+    files::write(world.room("settings.toml"), "admission = \"open\"\n");
+    symlink("/etc", world.room("outbox/link")).expect("a link");
+    tool("mkfifo", [world.room("outbox/pipe").as_os_str()]);
+    files::make_dir(world.room("outbox/guest"));
+    world.pass();
+    let agents = world.json("agent list")["agents"].clone();
+    let ids = agents
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|agent| &agent["id"]);
+    assert_eq!(Vec::from_iter(ids), ["human", "alice", "guest"]);
+    let blocked = world.json("status")["blocked"].clone();
+    for place in ["outbox/link", "outbox/pipe"] {
+        let mut lines = blocked.as_array().expect("a list").iter();
+        let line = lines.find(|line| line["path"] == place).expect(place);
+        assert_eq!(line["reason"], "it is not a directory");
+        assert_eq!(line["fix"], format!("mv -n {place} {place}.aside"));
+    }
 }
 
 #[test]

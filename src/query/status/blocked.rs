@@ -198,7 +198,7 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
                 registry.is_some_and(|known| known.agent(name).is_some())
             })
         }
-        layout::INBOXES if !is_directory => move_aside(what),
+        layout::OUTBOXES | layout::INBOXES if !is_directory => move_aside(what),
         "" if is_directory && Path::new(name).extension().is_some() => move_aside(what),
         _ => again.to_owned(),
     }

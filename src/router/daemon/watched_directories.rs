@@ -150,15 +150,22 @@ fn list_outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u6
                 "it is beside the outboxes: move it into outbox/<agent>/",
                 None,
             );
-        } else if id::is_name(&name) {
-            outboxes.insert(
-                registered(router.config.registry(), dir, &name, entry.inode),
-                entry.inode,
-            );
-        } else if !name.starts_with('.') {
-            router
-                .pending
-                .not_ready(&place, "no agent can have this name", None);
+        } else if !id::is_name(&name) {
+            if !name.starts_with('.') {
+                router
+                    .pending
+                    .not_ready(&place, "no agent can have this name", None);
+            }
+        } else {
+            let agent = registered(router.config.registry(), dir, &name, entry.inode);
+            let may_be_directory = matches!(entry.kind, FileType::Directory | FileType::Unknown);
+            if may_be_directory || router.config.registry().agent(&agent).is_some() {
+                outboxes.insert(agent, entry.inode);
+            } else {
+                router
+                    .pending
+                    .not_ready(&place, "it is not a directory", None);
+            }
         }
     }
     Ok(outboxes)
