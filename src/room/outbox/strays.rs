@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::base::text::shell_word;
 use crate::disk::{Dir, layout};
 use rustix::fs::FileType;
 use serde_json::Value;
@@ -36,27 +37,30 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     }
     let (outbox, name) = (outbox.display().to_string(), name.to_string_lossy());
     let place = format!("{outbox}/{name}");
-    let (reason, fix) = if meta.kind == FileType::Directory {
-        (
+    let (reason, fix) = match meta.kind {
+        FileType::Directory => (
             "directories in an outbox are ignored",
-            format!("mv {place}/*.json {outbox}/"),
-        )
-    } else {
-        let fix = format!("mv {place} {outbox}/{}", renamed(&name));
-        (
+            format!("mv -n {}/*.json {outbox}/", shell_word(&place)),
+        ),
+        FileType::RegularFile => (
             "its name does not end in .json or .ndjson (lower case)",
-            fix,
-        )
+            format!(
+                "mv -n {} {}",
+                shell_word(&place),
+                shell_word(&renamed(&place))
+            ),
+        ),
+        _ => ("it is not a regular file", format!("ls -la {outbox}")),
     };
-    // A name with characters that are special in a shell is left for a person to type.
-    let is_plain = place
+    // A name with such characters is left for a person to type.
+    let is_lossy = place
         .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
+        .any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER);
     Some(StrayFile {
-        fix: if is_plain {
-            fix
-        } else {
+        fix: if is_lossy {
             format!("ls -la {outbox}")
+        } else {
+            fix
         },
         place,
         since,
@@ -64,21 +68,22 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     })
 }
 
+/// The name with an ending that makes the file a message. The whole name is kept, so that two files stay two.
 fn renamed(name: &str) -> String {
-    let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
-    let end = if end.eq_ignore_ascii_case("ndjson") || end.eq_ignore_ascii_case("jsonl") {
-        "ndjson"
-    } else {
-        "json"
-    };
-    format!("{stem}.{end}")
+    let lower = name.to_ascii_lowercase();
+    let has_lines = [".ndjson", ".jsonl"].iter().any(|end| lower.contains(end));
+    format!("{name}{}", if has_lines { ".ndjson" } else { ".json" })
 }
 
 /// The command for a file beside the outboxes: it moves the file to the outbox of the agent in its `from`, if that
 /// agent is registered.
 pub fn fix_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> String {
     match read_sender(room, place).filter(|from| is_agent(from)) {
-        Some(from) => format!("mv {place} {}/", layout::outbox(&from).display()),
+        Some(from) => format!(
+            "mv -n {} {}/",
+            shell_word(place),
+            layout::outbox(&from).display()
+        ),
         None => format!("ls -la {}", layout::OUTBOXES),
     }
 }
@@ -107,11 +112,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_mended_by_its_end_alone() {
-        let mended = ["a.txt", "b.JSON", "c.NDJSON", "d.jsonl", "e"].map(renamed);
+    fn a_corrected_name_is_new_and_has_the_right_ending() {
+        let names = ["a.txt", "b.JSON", "c.NDJSON.tmp", "d.jsonl", "e"];
         assert_eq!(
-            mended,
-            ["a.json", "b.json", "c.ndjson", "d.ndjson", "e.json"]
+            names.map(renamed),
+            [
+                "a.txt.json",
+                "b.JSON.json",
+                "c.NDJSON.tmp.ndjson",
+                "d.jsonl.ndjson",
+                "e.json"
+            ]
         );
     }
 }
