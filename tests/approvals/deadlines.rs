@@ -88,17 +88,31 @@ fn a_decision_dropped_after_the_deadline_is_rejected_and_changes_nothing() {
     assert_eq!(outcomes(&world, "alice"), [pair("no", "")]);
 }
 
+/// Drops bob's decision in a file with this time, in seconds since 1970.
+fn decide_in_file_of(world: &World, seconds: u64) {
+    let file = world.mail("bob", "decision.json", decision("alice/d", "yes"));
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    let file = std::fs::File::options().append(true).open(file);
+    file.and_then(|file| file.set_modified(time))
+        .expect("the file's time");
+}
+
 #[test]
 fn a_file_older_than_the_approval_proves_nothing() {
     // P132
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
-    let early = world.mail("bob", "decision.json", decision("alice/d", "yes"));
-    let yesterday = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_168_800);
-    let file = std::fs::File::options().append(true).open(early);
-    file.and_then(|file| file.set_modified(yesterday))
-        .expect("the file's time");
+    decide_in_file_of(&world, 1_795_168_800);
     pass(&world, 300);
     assert_eq!(codes(&world, "bob"), ["late_decision"]);
+}
+
+#[test]
+fn a_decision_in_a_file_from_the_future_is_not_late() {
+    // P132
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    decide_in_file_of(&world, 4_000_000_000);
+    pass(&world, 10);
+    assert_eq!(outcomes(&world, "alice"), [pair("yes", "bob")]);
 }
 
 #[test]

@@ -357,6 +357,23 @@ fn an_asker_withdraws_an_approval_after_its_only_recipient_closed_its_copy() {
 }
 
 #[test]
+fn a_decision_cannot_be_withdrawn() {
+    // P180
+    let world = World::alice_and_bob();
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
+    let mut decided = decision("alice/d", "yes");
+    decided["id"] = json!("yes");
+    say(&world, 1, "bob", decided);
+    for status in ["withdrawn", "superseded"] {
+        let ack = json!({"type": "ack", "refs": ["bob/yes"], "status": status});
+        say(&world, 2, "bob", ack);
+    }
+    let rejected = world.ok("rejected");
+    assert_eq!(rejected.matches("decided_already").count(), 2, "{rejected}");
+    assert_eq!(outcomes(&world, "alice"), [pair("yes", "bob")]);
+}
+
+#[test]
 fn a_withdrawal_is_an_event_and_is_shown_although_the_recipient_closed_its_copy() {
     // P167
     let world = World::alice_and_bob();

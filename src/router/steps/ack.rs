@@ -7,6 +7,7 @@ use crate::log::lookup::{
     self, LocatedMessage, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer,
 };
 use crate::log::state::RoomState;
+use crate::message::DECISION;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
@@ -172,6 +173,15 @@ fn may_advance(
         );
         return Err(Problem::new("not_a_recipient", what)
             .fix("a sender can say `withdrawn` or `superseded`")
+            .into());
+    }
+    if may_as_sender && meant.kind == DECISION {
+        let what = format!(
+            "{name} is a decision, and a decision cannot be {}",
+            status.as_str()
+        );
+        return Err(Problem::new("decided_already", what)
+            .fix("send a new message about it; the decision counts")
             .into());
     }
     let mut owners = BTreeSet::new();

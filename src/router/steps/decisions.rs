@@ -598,13 +598,14 @@ fn recipients_of_decision(one: &OpenApproval) -> impl Iterator<Item = &Arc<str>>
         .chain(&one.terms.tell)
 }
 
-/// Returns the deadline if this decision was dropped after it. The file's time counts if it is not before the
-/// approval, so that a decision that waited for a router is not late. An approval that escalates has no last moment.
+/// Returns the deadline if this decision was dropped after it. The file's time counts if it is between the approval and
+/// now, so that a decision that waited for a router is not late. An approval that escalates has no last moment.
 fn is_late(open: &OpenApproval, dropped: Option<Stamp>) -> Option<Stamp> {
     let deadline = Stamp::from_micros(open.terms.deadline?);
+    let now = Stamp::now();
     let at = dropped
-        .filter(|at| at.micros() >= open.since)
-        .unwrap_or_else(Stamp::now);
+        .filter(|at| (open.since..=now.micros()).contains(&at.micros()))
+        .unwrap_or(now);
     (open.terms.on_deadline != DeadlineOutcome::Escalate && at > deadline).then_some(deadline)
 }
 
