@@ -6,7 +6,9 @@ use super::{
 use crate::approvals::run_at;
 use crate::files;
 use crate::mcp::Client;
+use crate::town::{Town, so_within};
 use serde_json::json;
+use std::time::Duration;
 
 #[test]
 fn a_claim_lapses_after_its_lease_and_owner_waiter_and_human_are_notified() {
@@ -181,6 +183,18 @@ fn the_claims_of_a_retired_agent_lapse() {
     run_at(&world, 2, "agent retire alice");
     assert_eq!(owner(&world, "src"), "bob");
     assert_contains!(world.inbox("human")[0]["body"].to_string(), "retired");
+}
+
+#[test]
+fn a_running_router_releases_the_claims_of_a_removed_agent() {
+    // P123
+    let town = Town::of("alice bob").run();
+    town.ok("claim src --as alice");
+    town.ok("agent remove alice --force");
+    let limit = Duration::from_secs(10);
+    assert!(so_within(limit, || notices(&town, "human") == ["lapsed: src"]));
+    town.ok("agent add alice");
+    assert_eq!(owned(&town), []);
 }
 
 #[test]

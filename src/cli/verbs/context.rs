@@ -4,6 +4,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::clients::briefing::context::fit;
+use crate::commands::claim::release_lapsed;
 use crate::query::context::context;
 use clap::builder::RangedU64ValueParser;
 
@@ -42,6 +43,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let agent = args.identity.mailbox(cx, &room)?;
     let budget = args.budget.unwrap_or(limits::CONTEXT_TOKENS);
+    release_lapsed(&room);
     let fitted = fit(context(&room, &agent)?, budget);
     cx.out.page();
     cx.out.show(&fitted, |out| out.line(&fitted.text))
