@@ -4,6 +4,7 @@ use super::ack::{self, AckRequest};
 use super::follow::{self, TrackedMessage, mark_copy_seen};
 pub use super::outcome::ApprovalOutcome;
 use super::send::{self, MessageDraft};
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::hash::hex;
 use crate::base::limits;
@@ -143,6 +144,7 @@ pub fn decide(
         in_reply_to,
         body: choice.note,
         fields,
+        answers: Some(Stamp::from_micros(open.since)),
         ..MessageDraft::default()
     };
     let written = write(

@@ -3,7 +3,7 @@
 
 use super::follow::{TrackedMessage, follow, mark_copy_seen, refresh};
 use super::send::{self, MessageDraft};
-use crate::base::clock::span_text;
+use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, listed, shell_word};
@@ -193,7 +193,17 @@ pub fn ask(
         }
         _ => Vec::new(),
     };
-    let sent = send::send(room, who, draft(ask, note))?;
+    let offer = match &ask {
+        ClaimAction::Accept(offer) | ClaimAction::Decline(offer) => offer.as_deref(),
+        _ => None,
+    };
+    let offer = offer.and_then(|name| before.offered().iter().find(|one| one.offer == name));
+    let answers = offer.map(|offer| Stamp::from_micros(offer.since));
+    let draft = MessageDraft {
+        answers,
+        ..draft(ask, note)
+    };
+    let sent = send::send(room, who, draft)?;
     let names = [waiting, vec![claim::name(&agent, &sent.id)]].concat();
     Ok(SentClaimMessage {
         message: TrackedMessage::new(room, sent, Error::NotGranted),

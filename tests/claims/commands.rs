@@ -119,6 +119,9 @@ fn a_dropped_file_has_the_same_effect_as_the_command() {
     );
     let data = world.json("handoff --accept --as alice");
     assert_fields!(data, status: "granted", owner_before: "bob", claims: ["src"]);
+    // The command has read the offer.
+    let unread = world.items("inbox --as alice");
+    assert!(!unread.to_string().contains("handoff"), "{unread}");
     world.mail("alice", "c.json", release_all());
     assert_eq!(world.ok("claims"), "");
 }
