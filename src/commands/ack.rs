@@ -6,7 +6,7 @@ use crate::base::text::listed;
 use crate::log;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter};
 use crate::log::state::{self, RoomState};
-use crate::message::reference::{Reference, ReferenceMatch};
+use crate::message::reference::Reference;
 use crate::message::status::CopyStatus;
 use crate::message::{Message, id, object};
 use crate::query::identity::{self, AgentIdentity};
@@ -81,7 +81,11 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let state = state::committed(&room.dir)?;
     let status = ack.status;
     let items = find_items(room, &state, &agent, status, ack.refs)?;
-    let metadata = object(json!({SUPERSEDED_BY: ack.superseded_by}));
+    let by = match ack.superseded_by {
+        Some(text) => Some(complete_reference(room, &state, &agent, text)?),
+        None => None,
+    };
+    let metadata = object(json!({SUPERSEDED_BY: by}));
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": items.refs,
         "status": status.as_str(), "metadata": metadata});
     if let Some(message) = Message::from_fields(object(fields)) {
@@ -120,6 +124,16 @@ struct AckedItems {
     refs: Vec<String>,
 }
 
+/// The complete reference to the message that replaces others. An unknown one is left to the check of the ack.
+fn complete_reference(room: &Room, state: &RoomState, agent: &str, text: String) -> Result<String> {
+    let viewer = identity::own_viewer(room, agent)?;
+    let found = lookup::find_typed(&room.dir, Some(state), &viewer, std::slice::from_ref(&text))?;
+    Ok(match found.into_iter().next() {
+        Some(Ok((past, _))) if !past.is_named_by(&text) => format!("#{}", past.seq),
+        _ => text,
+    })
+}
+
 /// Finds the items. All missing and ambiguous references are reported together.
 fn find_items(
     room: &Room,
@@ -130,20 +144,14 @@ fn find_items(
 ) -> Result<AckedItems> {
     let viewer = identity::own_viewer(room, agent)?;
     let live = log::live(&room.dir)?;
-    let found = lookup::find(
-        &room.dir,
-        Some(state),
-        &viewer,
-        &refs,
-        &mut SearchLimiter::default(),
-    )?;
+    let found = lookup::find_typed(&room.dir, Some(state), &viewer, &refs)?;
     let (mut items, mut problems) = (AckedItems::default(), Vec::new());
     for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
         match found {
             Ok((past, place)) => {
-                let fit =
-                    Reference::parse(&text).and_then(|one| one.fit(&past.from, &past.id, None));
-                let is_enough = fit == Some(ReferenceMatch::Whole) && live.contains(&place.segment);
+                let is_complete = Reference::parse(&text)
+                    .is_some_and(|one| one.is_of(&past.from, &past.id, None));
+                let is_enough = is_complete && live.contains(&place.segment);
                 items.refs.push(if is_enough {
                     text
                 } else {

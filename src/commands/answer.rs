@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::message::record::EventKind;
-use crate::message::reference::{Reference, ReferenceMatch};
+use crate::message::reference::Reference;
 use crate::message::status::CopyStatus;
 use crate::query::identity::AgentIdentity;
 use crate::query::pending::{self, PendingItem};
@@ -209,7 +209,7 @@ pub fn check_dismissals(room: &Room, who: &AgentIdentity, refs: &[String]) -> Re
 fn is_named(item: &PendingItem, text: &str) -> bool {
     let reference = Reference::parse(text);
     let (from, id) = item.message.split_once('/').unwrap_or_default();
-    reference.and_then(|one| one.fit(from, id, Some(item.seq))) == Some(ReferenceMatch::Whole)
+    reference.is_some_and(|one| one.is_of(from, id, Some(item.seq)))
 }
 
 fn dismiss(room: &Room, who: &AgentIdentity, number: &str) -> Result<()> {

@@ -6,10 +6,10 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::log;
-use crate::log::lookup;
+use crate::log::lookup::{self, LoggedMessage};
 use crate::log::state;
 use crate::message::address::quoted;
-use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, choose};
+use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::CopyStatus;
 use crate::query::identity::{self, AgentIdentity};
 use crate::query::inbox::{self, InboxMessage, MailHold};
@@ -53,18 +53,20 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<InboxMess
     let mut seen = None;
     let mut found: Vec<InboxMessage> = Vec::new();
     for name in names {
-        if seen.is_none()
-            && !unread
-                .iter()
-                .any(|mail| fit(mail, name) == Some(ReferenceMatch::Whole))
-        {
+        if seen.is_none() && !unread.iter().any(|mail| is_named(mail, name)) {
             seen = Some(inbox::seen_those(room, agent, &mut |file| {
                 is_sought(&sought, file)
             })?);
         }
-        let mail = match one(unread.iter().chain(seen.iter().flatten()), name)? {
+        let files = unread.iter().chain(seen.iter().flatten());
+        let mail = match one(files.clone(), name)? {
             Some(mail) => mail.clone(),
-            None => archived(room, agent, name)?,
+            None => {
+                let past = received(room, agent, name)?;
+                let copy = files.clone().find(|mail| mail.seq == Some(past.seq));
+                copy.cloned()
+                    .unwrap_or_else(|| InboxMessage::of_past(agent, past))
+            }
         };
         if !found.iter().any(|other| other.name == mail.name) {
             found.push(mail);
@@ -77,7 +79,7 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<InboxMess
 /// A reference to a message, which excludes most files of an inbox by their names.
 pub(super) struct InboxReference<'n> {
     text: &'n str,
-    /// The beginning of the id in a file name.
+    /// The id, or a prefix of it, as a file name has it.
     id: Option<String>,
     /// The accept time of the message with this number.
     accepted_at: Option<Stamp>,
@@ -121,12 +123,12 @@ fn is_sought(sought: &[InboxReference<'_>], file: &OsStr) -> bool {
     sought.iter().any(|one| one.can_be(file))
 }
 
-/// A message from the log that the agent received.
-fn archived(room: &Room, agent: &str, name: &str) -> Result<InboxMessage> {
+/// A message of the log that the agent received.
+fn received(room: &Room, agent: &str, name: &str) -> Result<LoggedMessage> {
     let viewer = identity::own_viewer(room, agent)?;
     let past = lookup::one_of(&room.dir, &viewer, name)?;
     if viewer.received(&past) {
-        Ok(InboxMessage::of_past(agent, past))
+        Ok(past)
     } else {
         Err(Error::not_found(
             format!("{agent} is the sender of {}, not a recipient", past.name()),
@@ -205,22 +207,19 @@ fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
     Ok(refs.len() == names.len())
 }
 
-/// The one message that a reference means.
+/// The one message that a complete reference names.
 pub(super) fn one<'m>(
     mails: impl Iterator<Item = &'m InboxMessage>,
     name: &str,
 ) -> Result<Option<&'m InboxMessage>> {
-    let mut fitting: Vec<(ReferenceMatch, &InboxMessage)> = Vec::new();
+    let mut named: Vec<&InboxMessage> = Vec::new();
     for mail in mails {
         // A message may be in two directories.
-        let is_new = !fitting.iter().any(|(_, other)| other.name == mail.name);
-        if let Some(fit) = fit(mail, name)
-            && is_new
-        {
-            fitting.push((fit, mail));
+        if is_named(mail, name) && !named.iter().any(|other| other.name == mail.name) {
+            named.push(mail);
         }
     }
-    match choose(fitting) {
+    match ReferenceResolution::of(named) {
         ReferenceResolution::One(mail) => Ok(Some(mail)),
         ReferenceResolution::None => Ok(None),
         ReferenceResolution::Several(many) => {
@@ -236,10 +235,9 @@ pub(super) fn one<'m>(
     }
 }
 
-fn fit(mail: &InboxMessage, name: &str) -> Option<ReferenceMatch> {
+fn is_named(mail: &InboxMessage, name: &str) -> bool {
     // A file without a record is named by its file name.
-    let by_hand = || (mail.name == name || *mail.file == *name).then_some(ReferenceMatch::Whole);
-    Reference::parse(name)
-        .and_then(|reference| reference.fit(&mail.from, &mail.id, mail.seq))
-        .or_else(by_hand)
+    Reference::parse(name).is_some_and(|one| one.is_of(&mail.from, &mail.id, mail.seq))
+        || mail.name == name
+        || *mail.file == *name
 }

@@ -2,7 +2,7 @@
 //! of open items, threads and `mailbag ask` use the record.
 
 use super::Message;
-use super::reference::{Reference, ReferenceMatch};
+use super::reference::Reference;
 use super::types::{
     APPROVAL, CLAIM_TYPES, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, is_session_event,
 };
@@ -160,6 +160,6 @@ impl AnswerableMessage<'_> {
     }
 
     fn has_name(&self, name: &Reference) -> bool {
-        name.fit(self.from, self.id, Some(self.seq)) == Some(ReferenceMatch::Whole)
+        name.is_of(self.from, self.id, Some(self.seq))
     }
 }

@@ -1,5 +1,5 @@
-//! References to messages: `#12` by number, `alice/msg_7` by sender and id, `msg_7` by id, `12` by number or id, and
-//! `msg` by a prefix of an id. All commands and fields use this syntax.
+//! References to messages: `#12` by number, `alice/msg_7` by sender and id, `msg_7` by id, and `12` by number or id.
+//! All commands and fields use this syntax. Commands and tools also find a message by a prefix of its id.
 
 use crate::message::id::{self, is_sender};
 
@@ -11,14 +11,8 @@ pub struct Reference {
     seq: Option<u64>,
 }
 
-/// How a message matches a reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReferenceMatch {
-    /// By its full id or its number.
-    Whole,
-    /// By a prefix of its id.
-    Beginning,
-}
+/// The fewest characters of a prefix of an id. The index finds ids by them.
+pub const PREFIX_CHARACTERS: usize = 8;
 
 /// The result of resolving a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +53,7 @@ impl Reference {
         self.sender.as_deref()
     }
 
-    /// The id in it, or a prefix of one.
+    /// The id in it.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
@@ -69,34 +63,32 @@ impl Reference {
         self.seq
     }
 
-    /// How this message matches. `None` if it does not.
-    pub fn fit(&self, from: &str, id: &str, seq: Option<u64>) -> Option<ReferenceMatch> {
-        if self.seq.is_some() && self.seq == seq {
-            return Some(ReferenceMatch::Whole);
-        }
-        if self.sender.as_deref().is_some_and(|sender| sender != from) {
+    /// Returns true if this is a complete reference to the message.
+    pub fn is_of(&self, from: &str, id: &str, seq: Option<u64>) -> bool {
+        let is_number = self.seq.is_some() && self.seq == seq;
+        let is_sender = self.sender.as_deref().is_none_or(|sender| sender == from);
+        is_number || is_sender && self.id.as_deref() == Some(id)
+    }
+
+    /// The text as a prefix of ids, for a person who types it. `None` if it is too short, or has a sender or `#`.
+    pub fn prefix(&self) -> Option<&str> {
+        if self.sender.is_some() {
             return None;
         }
-        let rest = id.strip_prefix(self.id.as_deref()?)?;
-        Some(if rest.is_empty() {
-            ReferenceMatch::Whole
-        } else {
-            ReferenceMatch::Beginning
-        })
+        self.id
+            .as_deref()
+            .filter(|text| text.len() >= PREFIX_CHARACTERS)
     }
 }
 
-/// Chooses the match. Full names take precedence over prefixes; several equal matches are ambiguous.
-pub fn choose<T>(found: Vec<(ReferenceMatch, T)>) -> ReferenceResolution<T> {
-    let (whole, begun): (Vec<_>, Vec<_>) = found
-        .into_iter()
-        .partition(|(fit, _)| *fit == ReferenceMatch::Whole);
-    let best = if whole.is_empty() { begun } else { whole };
-    let mut best: Vec<T> = best.into_iter().map(|(_, one)| one).collect();
-    match best.len() {
-        0 => ReferenceResolution::None,
-        1 => ReferenceResolution::One(best.remove(0)),
-        _ => ReferenceResolution::Several(best),
+impl<T> ReferenceResolution<T> {
+    /// Several matches are ambiguous.
+    pub fn of(mut found: Vec<T>) -> ReferenceResolution<T> {
+        match found.len() {
+            0 => ReferenceResolution::None,
+            1 => ReferenceResolution::One(found.remove(0)),
+            _ => ReferenceResolution::Several(found),
+        }
     }
 }
 
@@ -106,7 +98,7 @@ pub fn bare(reference: &str) -> &str {
     reference.rsplit('/').next().unwrap_or(reference)
 }
 
-// A text with a leading zero is not a number but the prefix of an id.
+// A text with a leading zero is not a number but an id.
 fn seq(text: &str) -> Option<u64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     if is_number { text.parse().ok() } else { None }
@@ -117,17 +109,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_spelling_of_a_reference_is_parsed() {
-        let fit = |text: &str| {
-            Reference::parse(text).and_then(|one| one.fit("alice", "0192f3-a", Some(12)))
+    fn each_form_of_a_complete_reference_is_parsed() {
+        let is_of = |text: &str| {
+            Reference::parse(text).is_some_and(|one| one.is_of("alice", "0192f3-a", Some(12)))
         };
         for whole in ["#12", "12", "0192f3-a", "alice/0192f3-a"] {
-            assert_eq!(fit(whole), Some(ReferenceMatch::Whole), "{whole}");
-        }
-        for begun in ["0192f3", "0", "0192", "alice/0192"] {
-            assert_eq!(fit(begun), Some(ReferenceMatch::Beginning), "{begun}");
+            assert!(is_of(whole), "{whole}");
         }
         for other in [
+            "0192f3",
+            "0",
+            "0192",
+            "alice/0192",
+            "0192f3-ab",
             "#1",
             "1",
             "012",
@@ -141,23 +135,37 @@ mod tests {
             "#+12",
             "alice/12",
         ] {
-            assert_eq!(fit(other), None, "{other}");
+            assert!(!is_of(other), "{other}");
         }
     }
 
     #[test]
-    fn a_complete_name_takes_precedence_over_a_prefix_and_two_matches_are_ambiguous() {
-        use ReferenceMatch::{Beginning, Whole};
+    fn a_prefix_is_a_long_text_without_a_sender() {
+        for (text, prefix) in [
+            ("deploy-12", Some("deploy-12")),
+            ("deploy-1", Some("deploy-1")),
+            ("12345678", Some("12345678")),
+            ("deploy-", None),
+            ("alice/deploy-12", None),
+            ("#12345678", None),
+        ] {
+            let reference = Reference::parse(text).expect("a reference");
+            assert_eq!(reference.prefix(), prefix, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_matches_are_ambiguous() {
         assert_eq!(
-            choose(vec![(Beginning, 1), (Whole, 2)]),
-            ReferenceResolution::One(2)
+            ReferenceResolution::of(vec![1]),
+            ReferenceResolution::One(1)
         );
         assert_eq!(
-            choose(vec![(Beginning, 1), (Beginning, 2)]),
+            ReferenceResolution::of(vec![1, 2]),
             ReferenceResolution::Several(vec![1, 2])
         );
         assert_eq!(
-            choose(Vec::<(ReferenceMatch, u8)>::new()),
+            ReferenceResolution::of(Vec::<u8>::new()),
             ReferenceResolution::None
         );
     }

@@ -6,7 +6,7 @@ use crate::base::hash::hex;
 use crate::base::sanitize;
 use crate::base::text::quoted;
 use crate::disk::layout;
-use crate::log::state::approvals::{ClosedApproval, OpenApproval};
+use crate::log::state::approvals::{ClosedApproval, NamedApproval, OpenApproval};
 use crate::log::{find, state};
 use crate::message::reference::ReferenceResolution;
 use crate::message::{FIELDS, Message, claim, decision, unknown};
@@ -73,37 +73,31 @@ impl DisplayedApproval {
 pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
     let approvals = state::committed(&room.dir)?.approvals;
     match approvals.find(reference) {
-        ReferenceResolution::One(open) => Ok(open.clone()),
+        ReferenceResolution::One(NamedApproval::Open(open)) => Ok(open.clone()),
+        ReferenceResolution::One(NamedApproval::Closed(decided)) => {
+            let ClosedApproval {
+                approval, by, at, ..
+            } = decided;
+            let (by, at) = (
+                by.as_deref().unwrap_or("its deadline"),
+                Stamp::from_micros(*at),
+            );
+            let what = format!(
+                "{approval} was decided already: {}, by {by} at {at}",
+                decided.word()
+            );
+            Err(Error::NotGranted(vec![
+                Problem::new("decided_already", what).fix("the first decision counts"),
+            ]))
+        }
         ReferenceResolution::Several(several) => Err(Error::usage(
-            format!(
-                "{} names {} open approvals",
-                quoted(reference),
-                several.len()
-            ),
-            "write SENDER/ID, or the number",
+            format!("{} names {} approvals", quoted(reference), several.len()),
+            "write SENDER/ID, or the number as #12",
         )),
-        ReferenceResolution::None => match approvals.find_decided(reference) {
-            ReferenceResolution::One(decided) => {
-                let ClosedApproval {
-                    approval, by, at, ..
-                } = decided;
-                let (by, at) = (
-                    by.as_deref().unwrap_or("its deadline"),
-                    Stamp::from_micros(*at),
-                );
-                let what = format!(
-                    "{approval} was decided already: {}, by {by} at {at}",
-                    decided.word()
-                );
-                Err(Error::NotGranted(vec![
-                    Problem::new("decided_already", what).fix("the first decision counts"),
-                ]))
-            }
-            _ => Err(Error::not_found(
-                format!("there is no open approval {}", quoted(reference)),
-                "`mailbag pending` lists open approvals",
-            )),
-        },
+        ReferenceResolution::None => Err(Error::not_found(
+            format!("there is no open approval {}", quoted(reference)),
+            "`mailbag pending` lists open approvals",
+        )),
     }
 }
 

@@ -102,3 +102,40 @@ fn the_command_shows_the_whole_text_at_a_terminal_and_asks_once() {
         );
     }
 }
+
+#[test]
+fn a_person_decides_only_the_approval_with_the_complete_id() {
+    // P95, P129
+    let world = World::with("alice");
+    for id in ["e2", "e20"] {
+        world.route(
+            "alice",
+            &format!("{id}.json"),
+            approval(id, json!("human"), json!({})),
+        );
+    }
+    let plain = json!({"id": "p2", "to": "human", "body": "FYI"});
+    world.route("alice", "p2.json", plain);
+    world.route(
+        "alice",
+        "p20.json",
+        approval("p20", json!("human"), json!({})),
+    );
+    world.decide("human", "alice/e2", "no", &[]).ok();
+    let decided = steps(&world);
+    for (reference, problem) in [
+        ("alice/e2", "was decided already: no"),
+        ("e2", "was decided already: no"),
+        ("alice/p2", "there is no open approval"),
+        ("p2", "there is no open approval"),
+    ] {
+        let output = world.at_terminal(&["decide", reference, "yes"], "y\n");
+        let said = lossy(&output.stdout);
+        assert_contains!(said, problem; "{reference}");
+        assert!(
+            !output.status.success() && !said.contains("Decide #"),
+            "{said}"
+        );
+    }
+    assert_eq!(steps(&world), decided);
+}

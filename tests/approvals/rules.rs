@@ -401,3 +401,89 @@ fn a_withdrawal_is_an_event_and_is_shown_although_the_recipient_closed_its_copy(
     );
     assert_contains!(world.ok("list"), "(withdrawn)");
 }
+
+/// Two open approvals of alice with ids that begin with `b1`.
+fn ask_longer(world: &World) {
+    for id in ["b10", "b11"] {
+        say(
+            world,
+            0,
+            "alice",
+            approval(id, json!(["bob", "carol"]), json!({})),
+        );
+    }
+}
+
+#[test]
+fn a_decision_on_a_closed_approval_never_decides_one_with_a_longer_id() {
+    // P95, P129, P130
+    let withdrawn = json!({"type": "ack", "refs": ["alice/b1"], "status": "withdrawn"});
+    for (end, deadline) in [
+        (Some(("bob", decision("alice/b1", "no"))), json!({})),
+        (Some(("alice", withdrawn)), json!({})),
+        (None, json!({"deadline": "1m"})),
+    ] {
+        let world = room();
+        say(
+            &world,
+            0,
+            "alice",
+            approval("b1", json!(["bob", "carol"]), deadline),
+        );
+        ask_longer(&world);
+        if let Some((agent, message)) = end {
+            drop_at(&world, 1, agent, message);
+        }
+        pass(&world, 5);
+        let closed = steps(&world);
+        assert_eq!(closed.len(), 4, "{closed:?}");
+        say(&world, 6, "carol", decision("alice/b1", "yes"));
+        say(&world, 7, "carol", decision("b1", "yes"));
+        let line = decision("alice/b1", "yes").to_string();
+        world.drop_file("carol", "two.ndjson", format!("{line}\n{line}\n"));
+        pass(&world, 8);
+        assert_eq!(codes(&world, "carol"), ["decided_already"; 4]);
+        assert_eq!(steps(&world), closed);
+    }
+}
+
+#[test]
+fn a_decision_on_a_message_that_is_not_an_approval_decides_nothing() {
+    // P95, P129
+    for first in [
+        approval("b1", json!("bobb"), json!({})),
+        json!({"id": "b1", "to": "carol", "body": "FYI"}),
+    ] {
+        let world = room();
+        say(&world, 0, "alice", first);
+        ask_longer(&world);
+        say(&world, 1, "carol", decision("alice/b1", "yes"));
+        say(&world, 2, "carol", decision("b1", "yes"));
+        assert_eq!(codes(&world, "carol"), ["no_approval"; 2]);
+        assert_eq!(steps(&world), ["ask", "ask"]);
+    }
+}
+
+#[test]
+fn a_repeated_decision_does_not_decide_an_approval_of_another_agent_with_the_same_id() {
+    // P129, P130
+    let world = room();
+    say(
+        &world,
+        0,
+        "alice",
+        approval("deploy", json!("bob"), json!({})),
+    );
+    say(&world, 1, "bob", decision("deploy", "yes"));
+    say(
+        &world,
+        2,
+        "carol",
+        approval("deploy", json!("bob"), json!({})),
+    );
+    say(&world, 3, "bob", decision("deploy", "yes"));
+    assert_eq!(codes(&world, "bob"), ["no_approval"]);
+    assert_eq!(steps(&world), ["ask", "decide", "ask"]);
+    say(&world, 4, "bob", decision("carol/deploy", "no"));
+    assert_eq!(outcomes(&world, "carol"), [pair("no", "bob")]);
+}

@@ -635,3 +635,25 @@ fn a_command_claims_all_files_only_in_the_explicit_form() {
     world.fails(65, "release '' --as alice");
     world.ok("release ./** --as alice");
 }
+
+#[test]
+fn an_answer_to_a_closed_offer_never_answers_one_with_a_longer_id() {
+    // P95, P120
+    let world = office();
+    assert_eq!(say(&world, 0, "alice", claim(&["src", "docs"])), "granted");
+    for (id, subject) in [("h1", "src"), ("h10", "docs")] {
+        let offer = json!({"id": id, "type": "handoff", "to": "bob", "claims": [subject]});
+        world.mail("alice", &format!("{id}.json"), offer);
+    }
+    pass(&world, 1);
+    let answer = |kind: &str, offer: &str| json!({"type": kind, "in_reply_to": offer});
+    say(&world, 2, "bob", answer("decline", "alice/h1"));
+    for offer in ["alice/h1", "h1"] {
+        for kind in ["accept", "decline"] {
+            assert_eq!(say(&world, 3, "bob", answer(kind, offer)), "no_offer");
+        }
+    }
+    assert_eq!(owner(&world, "docs"), "alice");
+    say(&world, 4, "bob", answer("accept", "alice/h10"));
+    assert_eq!(owner(&world, "docs"), "bob");
+}

@@ -1,22 +1,22 @@
 //! The names of a message: every command, tool and dropped file accepts the same ones,
-//! including archived messages.
+//! including archived messages. Only commands and tools accept a prefix of an id.
 
 use crate::mcp::Client;
 use crate::world::World;
 use serde_json::{Value, json};
 
 /// Number of spellings.
-const REFERENCE_FORMS: usize = 6;
+const REFERENCE_FORMS: usize = 5;
+/// The place of the prefix among the spellings.
+const PREFIX: usize = 1;
 
 /// Each spelling of a message of alice's.
 fn spellings(id: &str, seq: &str) -> [String; REFERENCE_FORMS] {
-    let begun = &id[..id.len() - 3];
-    let of_alice = |id: &str| format!("alice/{id}");
+    let prefix = &id[..id.len() - 3];
     [
         id.to_owned(),
-        begun.to_owned(),
-        of_alice(id),
-        of_alice(begun),
+        prefix.to_owned(),
+        format!("alice/{id}"),
         seq.to_owned(),
         format!("#{seq}"),
     ]
@@ -28,7 +28,7 @@ fn world(kinds: &[&str]) -> World {
         World::alice_and_bob().settings("answer_within = { urgent = \"1h\", normal = \"0\" }\n");
     for kind in kinds {
         for n in 0..REFERENCE_FORMS {
-            let id = format!("{kind}-{n}-end");
+            let id = format!("{kind}-mail-{n}-end");
             let message =
                 json!({"id": id, "to": "bob", "body": format!("{kind} {n}"), "priority": "urgent"});
             world.mail("alice", &format!("{id}.json"), &message);
@@ -65,7 +65,7 @@ fn spelled(world: &World, kind: &str) -> Vec<(String, String)> {
     let listed = listed.as_array().expect("a list");
     (0..REFERENCE_FORMS)
         .map(|n| {
-            let id = format!("{kind}-{n}-end");
+            let id = format!("{kind}-mail-{n}-end");
             let message = listed.iter().find(|message| message["id"] == *id);
             let seq = message.expect("it is listed")["seq"].to_string();
             let spelled = spellings(&id, &seq)[n].clone();
@@ -122,10 +122,11 @@ fn every_command_takes_every_spelling(world: &World) {
         world.mail("bob", &format!("{id}.json"), &ack);
     }
     world.pass();
-    for (id, name) in dropped {
+    for (n, (id, name)) in dropped.into_iter().enumerate() {
+        let expected = if n == PREFIX { "delivered" } else { "actioned" };
         assert_eq!(
             status(world, &id),
-            "actioned",
+            expected,
             "a dropped ack of {name}: {:?}",
             world.names("rejected/bob")
         );
@@ -164,7 +165,8 @@ fn every_command_takes_every_spelling_of_an_archived_message() {
 fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     let world = world(&["fire"]);
     archive(&world);
-    for (id, name) in spelled(&world, "fire") {
+    for (n, (id, name)) in spelled(&world, "fire").into_iter().enumerate() {
+        let name = if n == PREFIX { &id } else { &name };
         let ack = json!({"type": "ack", "refs": [name], "status": "acknowledged"});
         world.mail("bob", &format!("{id}.json"), &ack);
     }
@@ -193,7 +195,7 @@ fn a_message_with_an_archived_copy_can_be_read_again() {
         0,
         "the copies are archived"
     );
-    let again = world.items("read read-3-end --as bob");
+    let again = world.items("read read-mail-3-end --as bob");
     assert_eq!(
         (
             &again[0]["body"],
@@ -203,7 +205,7 @@ fn a_message_with_an_archived_copy_can_be_read_again() {
         (&json!("read 3"), &json!("bob"), &true)
     );
     assert_contains!(
-        world.fails(3, "read read-3-end --as alice"),
+        world.fails(3, "read read-mail-3-end --as alice"),
         "not a recipient"
     );
 }
@@ -213,17 +215,16 @@ fn an_ambiguous_reference_is_rejected_with_all_matches() {
     // P95
     let world = world(&["one"]);
     let all: Vec<String> = (0..REFERENCE_FORMS)
-        .map(|n| format!("alice/one-{n}-end"))
+        .map(|n| format!("alice/one-mail-{n}-end"))
         .collect();
     let names_all = |said: &str| all.iter().all(|name| said.contains(name.as_str()));
     for (code, command) in [
-        (2, &["read", "one"][..]),
-        (2, &["read", "alice/one-"]),
-        (2, &["trace", "one"]),
-        (2, &["thread", "one"]),
-        (2, &["reply", "one", "x"]),
-        (2, &["send", "alice", "x", "--reply-to", "one"]),
-        (65, &["ack", "one"]),
+        (2, &["read", "one-mail"][..]),
+        (2, &["trace", "one-mail"]),
+        (2, &["thread", "one-mail"]),
+        (2, &["reply", "one-mail", "x"]),
+        (2, &["send", "alice", "x", "--reply-to", "one-mail"]),
+        (65, &["ack", "one-mail"]),
     ] {
         let said = world.fails(code, &[command, &["--as", "bob"]].concat());
         assert!(
@@ -233,19 +234,24 @@ fn an_ambiguous_reference_is_rejected_with_all_matches() {
     }
     let client = Client::of(&world, "bob");
     for tool in ["fetch_inbox", "get_thread", "acknowledge_message"] {
-        let said = client.fails(tool, json!({"id": "one"}));
+        let said = client.fails(tool, json!({"id": "one-mail"}));
         assert!(
             said.contains("ambiguous") && names_all(&said),
             "{tool}: {said}"
         );
     }
-    world.drop_file(
-        "bob",
-        "x.json",
-        r#"{"type": "ack", "refs": ["one"], "status": "actioned"}"#,
-    );
-    // The client routes while it is connected.
-    world.wait("it is refused", || world.names("rejected/bob").len() == 2);
+}
+
+#[test]
+fn an_ambiguous_id_in_a_dropped_ack_is_rejected_with_all_matches() {
+    // P95
+    let world = World::with("alice bob carol");
+    for agent in ["alice", "carol"] {
+        let message = json!({"id": "same", "to": "bob", "body": "x"});
+        world.route(agent, "x.json", message);
+    }
+    let ack = json!({"type": "ack", "refs": ["same"], "status": "actioned"});
+    world.route("bob", "x.json", ack);
     let why = world
         .names("rejected/bob")
         .into_iter()
@@ -253,8 +259,56 @@ fn an_ambiguous_reference_is_rejected_with_all_matches() {
         .expect("a reason");
     let why = world.read(&format!("rejected/bob/{why}"));
     assert!(
-        why["code"] == "ambiguous_reference" && names_all(&why.to_string()),
+        why["code"] == "ambiguous_reference"
+            && ["alice/same", "carol/same"]
+                .iter()
+                .all(|name| why.to_string().contains(name)),
         "{why}"
+    );
+}
+
+#[test]
+fn a_complete_id_is_no_prefix_even_if_its_message_is_rejected_or_of_others() {
+    // P95
+    let world = World::with("alice bob carol");
+    for (id, to) in [
+        ("m1", "bob"),
+        ("m10", "carol"),
+        ("task-2026-1", "bob"),
+        ("task-2026-10", "carol"),
+        ("task-2026-2", "nobodyy"),
+        ("task-2026-20", "carol"),
+        ("deploy-10", "carol"),
+    ] {
+        let message = json!({"id": id, "to": to, "body": id});
+        world.route("alice", &format!("{id}.json"), message);
+    }
+    for reference in [
+        "alice/m1",
+        "m1",
+        "alice/task-2026-1",
+        "task-2026-1",
+        "alice/task-2026-2",
+        "task-2026-2",
+        // Too short, and with a sender.
+        "deploy-",
+        "alice/deploy-1",
+    ] {
+        for (code, command) in [
+            (3, &["read", reference][..]),
+            (3, &["trace", reference]),
+            (3, &["thread", reference]),
+            (3, &["reply", reference, "x"]),
+            (3, &["send", "alice", "x", "--reply-to", reference]),
+            (3, &["ack", reference, "--status", "resolved"]),
+        ] {
+            world.fails(code, &[command, &["--as", "carol"]].concat());
+        }
+    }
+    assert_contains!(world.ok("read deploy-1 --as carol"), "deploy-10");
+    assert_eq!(
+        world.bodies("carol"),
+        ["m10", "task-2026-10", "task-2026-20"]
     );
 }
 

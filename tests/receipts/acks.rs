@@ -261,8 +261,11 @@ fn an_ack_in_the_same_pass_as_its_message_has_the_same_effect_as_later() {
             "{message}\n{}\n",
             ack("v2-of-the-plan", "withdrawn", "")
         )][..],
-        &[message.to_owned(), ack("v2-of", "withdrawn", "")],
-        &[message.to_owned(), ack("alice/v2-of", "withdrawn", "")],
+        &[message.to_owned(), ack("v2-of-the-plan", "withdrawn", "")],
+        &[
+            message.to_owned(),
+            ack("alice/v2-of-the-plan", "withdrawn", ""),
+        ],
         &[
             message.to_owned(),
             ack("v1", "superseded", "v2-of-the-plan"),
@@ -270,7 +273,7 @@ fn an_ack_in_the_same_pass_as_its_message_has_the_same_effect_as_later() {
         &[format!(
             "{}\n\n{message}\n{}\n{}",
             json!({"to": "bob", "body": "first"}),
-            ack("v1", "superseded", "v2"),
+            ack("v1", "superseded", "v2-of-the-plan"),
             json!({"to": "bob", "body": "last"})
         )],
     ] {
@@ -335,4 +338,74 @@ fn a_message_that_is_withdrawn_before_its_delivery_never_becomes_unread_mail() {
     world.pass();
     assert!(world.bodies("bob").is_empty());
     assert_eq!(world.names("inbox/bob/expired").len(), 1);
+}
+
+#[test]
+fn an_ack_of_a_rejected_message_does_not_withdraw_one_with_a_longer_id() {
+    // P59, P95
+    let world = World::alice_and_bob();
+    for (id, to) in [
+        ("x10", "bob"),
+        ("x1", "bobb"),
+        ("deploy-2026-10", "bob"),
+        ("deploy-2026-1", "bobb"),
+    ] {
+        let message = json!({"id": id, "to": to, "body": id});
+        world.route("alice", &format!("{id}.json"), message);
+    }
+    let bounces = world.inbox("alice").len();
+    for reference in ["alice/x1", "x1", "alice/deploy-2026-1", "deploy-2026-1"] {
+        let ack = json!({"type": "ack", "refs": [reference], "status": "withdrawn"});
+        let name = format!("ack-{}.json", reference.replace('/', "-"));
+        world.route("alice", &name, ack);
+        let withdraw = ["ack", reference, "--status", "withdrawn", "--as", "alice"];
+        assert_contains!(world.fails(3, &withdraw), "neither sent nor received"; "{reference}");
+    }
+    assert_eq!(world.bodies("bob"), ["x10", "deploy-2026-10"]);
+    // Each file has an explanation.
+    assert_eq!(world.names("rejected/alice").len(), 2 * (bounces + 4));
+}
+
+#[test]
+fn an_ack_of_a_message_of_others_does_not_close_an_own_one_with_a_longer_id() {
+    // P59, P95
+    let world = World::with("alice bob carol dave");
+    for (id, to) in [
+        ("m1", json!("bob")),
+        ("m10", json!(["carol", "bob"])),
+        ("w1", json!("carol")),
+        ("w10", json!("dave")),
+    ] {
+        let message = json!({"id": id, "to": to, "type": "question", "body": id});
+        world.route("alice", &format!("{id}.json"), message);
+    }
+    for (agent, id, status) in [("carol", "m1", "resolved"), ("dave", "w1", "abandoned")] {
+        for reference in [format!("alice/{id}"), id.to_owned()] {
+            let ack = json!({"type": "ack", "refs": [reference], "status": status});
+            let name = format!("{}.json", reference.replace('/', "-"));
+            world.route(agent, &name, ack);
+            world.fails(3, &["ack", &reference, "--status", status, "--as", agent]);
+        }
+        assert_eq!(
+            statuses(&world, &format!("{id}0"), agent),
+            ["accepted", "delivered"]
+        );
+        assert_eq!(world.names(&format!("rejected/{agent}")).len(), 4);
+    }
+}
+
+#[test]
+fn a_replacement_is_named_completely_in_a_file_and_by_a_prefix_in_a_command() {
+    // P95, P366
+    let world = World::alice_and_bob();
+    for id in ["first-plan", "second-plan"] {
+        let message = json!({"id": id, "to": "bob", "body": id});
+        world.route("alice", &format!("{id}.json"), message);
+    }
+    let ack = json!({"type": "ack", "refs": ["first-plan"], "status": "superseded",
+        "metadata": {"superseded_by": "second-p"}});
+    world.route("alice", "ack.json", ack);
+    assert_eq!(world.names("rejected/alice").len(), 2, "the ack and why");
+    world.ok("ack first-plan --status superseded --by second-p --as alice");
+    assert_eq!(world.bodies("bob"), ["second-plan"]);
 }

@@ -15,9 +15,9 @@ use serde_json::json;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag read --as bob             # the oldest unread message
-  mailbag read 42 0192f3 --as bob   # by number, by the beginning of an id
-  mailbag read --all --json         # all unread messages
+  mailbag read --as bob               # the oldest unread message
+  mailbag read 42 0192f3ab --as bob   # by number, by 8 characters of an id
+  mailbag read --all --json           # all unread messages
 
 In a pipe, --all shows at most 16,000 characters, and leaves the others unread;
 --max-chars 0 shows all.

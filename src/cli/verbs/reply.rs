@@ -12,7 +12,7 @@ use crate::message::APPROVAL;
 const EXAMPLES: &str = "\
 Examples:
   mailbag reply 42 'the port is 8080' --as bob
-  mailbag reply 0192f3 --all 'agreed' --as bob
+  mailbag reply 0192f3ab --all 'agreed' --as bob
   make test 2>&1 | mailbag reply 42 - --type error --as bob
 
 The reply goes to the sender of the message, and with --all to its other recipients

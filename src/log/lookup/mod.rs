@@ -13,20 +13,55 @@ use crate::log::state::{self, IdPrefix, Relation, Relations, RoomState};
 use crate::log::{LogPosition, RawLogLine, START};
 use crate::message::address::quoted;
 use crate::message::id;
-use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, choose};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::message::record::{EventKind, Record};
+use crate::message::reference::{Reference, ReferenceResolution};
 use std::time::{Duration, Instant};
 
-/// The most positions that the index gives for a beginning. More of them are searched in the log.
-const BEGINNING_PLACES: usize = 1024;
-/// The number of messages that are looked up to report that a reference is ambiguous.
-const BEGINNINGS: usize = 64;
+/// The most positions that the index gives for a prefix. More of them are searched in the log.
+const PREFIX_PLACES: usize = 1024;
+/// The number of messages that are looked up to report that a prefix is ambiguous.
+const PREFIX_MATCHES: usize = 64;
 
 /// A message, and the position of its line.
 pub type LocatedMessage = (LoggedMessage, LogPosition);
 
-/// The place of a reference in a list, how a message matches it, and the message.
-type FoundMessage = (usize, ReferenceMatch, LocatedMessage);
+/// The message that a reference identifies.
+pub type ResolvedReference = std::result::Result<LocatedMessage, UnresolvedReference>;
+
+/// A reference that is searched.
+struct SoughtReference {
+    /// Its place in the list of references.
+    place: usize,
+    reference: Reference,
+}
+
+/// A record with the name in some references.
+struct MatchedRecord {
+    /// The places of these references.
+    places: Vec<usize>,
+    /// Its message, if the viewer may see it.
+    message: Option<LocatedMessage>,
+}
+
+/// The records that match one complete reference.
+#[derive(Default)]
+struct CompleteMatches {
+    /// The messages that the viewer may see.
+    visible: Vec<LocatedMessage>,
+    /// Whether a message has this name, even if the viewer may not see it.
+    is_known: bool,
+}
+
+impl CompleteMatches {
+    fn add(&mut self, message: Option<LocatedMessage>) {
+        self.is_known = true;
+        let new = message.filter(|(past, _)| {
+            let mut others = self.visible.iter();
+            !others.any(|(other, _)| other.seq == past.seq)
+        });
+        self.visible.extend(new);
+    }
+}
 
 /// Why a reference does not identify one message.
 #[derive(Debug, Clone)]
@@ -69,7 +104,7 @@ impl SearchLimiter {
     }
 }
 
-/// Resolves each reference among the messages that `viewer` may see.
+/// Resolves each complete reference among the messages that `viewer` may see. Fields of messages accept no other ones.
 ///
 /// The ids of a state find messages in `log/` quickly; without a state, the committed state is read. The other references are
 /// searched in the whole log, in one pass that parses only candidate lines.
@@ -79,11 +114,51 @@ pub fn find(
     viewer: &Viewer,
     references: &[String],
     pace: &mut SearchLimiter,
-) -> Result<Vec<std::result::Result<LocatedMessage, UnresolvedReference>>> {
-    let parsed: Vec<Option<Reference>> = references
+) -> Result<Vec<ResolvedReference>> {
+    let parsed = parse(references);
+    let found = find_complete(room, state, viewer, &parsed, pace)?;
+    Ok(found
+        .into_iter()
+        .map(|found| choose(viewer, found.visible))
+        .collect())
+}
+
+/// Resolves references that a person or a tool wrote: as [`find()`], and by a prefix of an id. A complete id takes precedence,
+/// even if its message was rejected or `viewer` may not see it.
+pub fn find_typed(
+    room: &Dir,
+    state: Option<&RoomState>,
+    viewer: &Viewer,
+    references: &[String],
+) -> Result<Vec<ResolvedReference>> {
+    let (parsed, mut pace) = (parse(references), SearchLimiter::default());
+    let found = find_complete(room, state, viewer, &parsed, &mut pace)?;
+    let mut resolved = Vec::with_capacity(found.len());
+    for (found, reference) in found.into_iter().zip(&parsed) {
+        let prefix = reference.as_ref().and_then(Reference::prefix);
+        let messages = match prefix {
+            Some(prefix) if !found.is_known => find_by_prefix(room, state, viewer, prefix)?,
+            _ => found.visible,
+        };
+        resolved.push(choose(viewer, messages));
+    }
+    Ok(resolved)
+}
+
+fn parse(references: &[String]) -> Vec<Option<Reference>> {
+    references
         .iter()
         .map(|text| Reference::parse(text))
-        .collect();
+        .collect()
+}
+
+fn find_complete(
+    room: &Dir,
+    state: Option<&RoomState>,
+    viewer: &Viewer,
+    parsed: &[Option<Reference>],
+    pace: &mut SearchLimiter,
+) -> Result<Vec<CompleteMatches>> {
     let has_ids = parsed.iter().flatten().any(|one| one.id().is_some());
     let committed = if state.is_none() && has_ids {
         // A damaged line hides no message in the rest of the log.
@@ -92,13 +167,13 @@ pub fn find(
         None
     };
     let known = state.or(committed.as_ref());
-    let mut found: Vec<Vec<(ReferenceMatch, LocatedMessage)>> = Vec::with_capacity(parsed.len());
-    for reference in &parsed {
-        let near = reference
-            .as_ref()
-            .map(|reference| nearby(room, known, viewer, reference))
-            .transpose()?;
-        found.push(near.unwrap_or_default());
+    let mut found: Vec<CompleteMatches> = Vec::with_capacity(parsed.len());
+    for reference in parsed {
+        let mut matches = CompleteMatches::default();
+        if let Some(reference) = reference {
+            add_nearby(room, known, viewer, reference, &mut matches)?;
+        }
+        found.push(matches);
     }
     // The ids do not cover the archive. A router answers without it.
     let are_all_ids_known = match (state, known) {
@@ -106,13 +181,14 @@ pub fn find(
         (None, Some(known)) => known.ids.open_to_read(room) && log::archived(room)?.is_empty(),
         (None, None) => false,
     };
-    let mut sought: Vec<(usize, Reference)> = Vec::new();
-    for (n, reference) in parsed.into_iter().enumerate() {
+    let mut sought: Vec<SoughtReference> = Vec::new();
+    for (place, reference) in parsed.iter().enumerate() {
         if let Some(reference) = reference
             && reference.id().is_some()
-            && (!are_all_ids_known || found[n].is_empty())
+            && (!are_all_ids_known || found[place].visible.is_empty())
         {
-            sought.push((n, reference));
+            let reference = reference.clone();
+            sought.push(SoughtReference { place, reference });
         }
     }
     if !sought.is_empty() {
@@ -126,16 +202,13 @@ pub fn find(
                 all
             }
         };
-        for (n, fit, placed) in all {
-            if !found[n]
-                .iter()
-                .any(|(_, (past, _))| past.seq == placed.0.seq)
-            {
-                found[n].push((fit, placed));
+        for MatchedRecord { places, message } in all {
+            for place in places {
+                found[place].add(message.clone());
             }
         }
     }
-    Ok(found.into_iter().map(|found| one(viewer, found)).collect())
+    Ok(found)
 }
 
 /// Resolves one reference without a state. An error if it does not identify one message.
@@ -143,15 +216,14 @@ pub fn one_of(room: &Dir, viewer: &Viewer, reference: &str) -> Result<LoggedMess
     locate_one(room, None, viewer, reference).map(|(past, _)| past)
 }
 
-/// Resolves one reference as [`find()`] does. An error if it does not identify one message.
+/// Resolves one reference as [`find_typed()`] does. An error if it does not identify one message.
 pub fn locate_one(
     room: &Dir,
     state: Option<&RoomState>,
     viewer: &Viewer,
     reference: &str,
 ) -> Result<LocatedMessage> {
-    let (references, mut pace) = ([reference.to_owned()], SearchLimiter::default());
-    let found = find(room, state, viewer, &references, &mut pace)?.pop();
+    let found = find_typed(room, state, viewer, &[reference.to_owned()])?.pop();
     found
         .unwrap_or(Err(UnresolvedReference::Missing))
         .map_err(|unclear| unclear.error(viewer, reference))
@@ -172,20 +244,12 @@ pub fn thread_name(room: &Dir, viewer: &Viewer, name: &str) -> Result<String> {
     }
 }
 
-fn one(
-    viewer: &Viewer,
-    mut found: Vec<(ReferenceMatch, LocatedMessage)>,
-) -> std::result::Result<LocatedMessage, UnresolvedReference> {
+fn choose(viewer: &Viewer, mut found: Vec<LocatedMessage>) -> ResolvedReference {
     // For a reader who may see all messages, its own messages take precedence.
-    for fit in [ReferenceMatch::Whole, ReferenceMatch::Beginning] {
-        let has_own = found
-            .iter()
-            .any(|(of, (past, _))| *of == fit && viewer.is_own(past));
-        if has_own {
-            found.retain(|(of, (past, _))| *of != fit || viewer.is_own(past));
-        }
+    if found.iter().any(|(past, _)| viewer.is_own(past)) {
+        found.retain(|(past, _)| viewer.is_own(past));
     }
-    match choose(found) {
+    match ReferenceResolution::of(found) {
         ReferenceResolution::One(one) => Ok(one),
         ReferenceResolution::None => Err(UnresolvedReference::Missing),
         ReferenceResolution::Several(many) => Err(UnresolvedReference::Several(
@@ -194,13 +258,14 @@ fn one(
     }
 }
 
-/// Searches without reading the whole log: by number, and by full id in a state.
-fn nearby(
+/// Searches without reading the whole log: by number, and by id in a state.
+fn add_nearby(
     room: &Dir,
     state: Option<&RoomState>,
     viewer: &Viewer,
     reference: &Reference,
-) -> Result<Vec<(ReferenceMatch, LocatedMessage)>> {
+    matches: &mut CompleteMatches,
+) -> Result<()> {
     let mut lines: Vec<RawLogLine> = Vec::new();
     if let Some(seq) = reference.seq() {
         lines.extend(find::by_seq(room, seq)?);
@@ -218,107 +283,160 @@ fn nearby(
             }
         }
     }
-    let mut found: Vec<(ReferenceMatch, LocatedMessage)> = Vec::new();
+    let sought = [SoughtReference {
+        place: 0,
+        reference: reference.clone(),
+    }];
     for line in lines {
-        let Some(past) = LoggedMessage::read(&line.bytes) else {
-            continue;
-        };
-        if viewer.see(&past)
-            && reference.fit(&past.from, &past.id, Some(past.seq)) == Some(ReferenceMatch::Whole)
-            && !found.iter().any(|(_, (other, _))| other.seq == past.seq)
-        {
-            found.push((ReferenceMatch::Whole, (past, line.at)));
+        if let Some(matched) = match_record(viewer, &sought, &line.bytes, line.at) {
+            matches.add(matched.message);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-/// The messages that the index of relations finds. `None` if the index is not usable, or cannot find all of them.
+/// The record in a line, if it has the name in one of these references.
+fn match_record(
+    viewer: &Viewer,
+    sought: &[SoughtReference],
+    line: &[u8],
+    at: LogPosition,
+) -> Option<MatchedRecord> {
+    let record: Record = serde_json::from_slice(line).ok()?;
+    let name = record.name()?;
+    let places: Vec<usize> = sought
+        .iter()
+        .filter(|one| one.reference.is_of(&name.from, &name.id, Some(record.seq)))
+        .map(|one| one.place)
+        .collect();
+    if places.is_empty() {
+        return None;
+    }
+    let past = LoggedMessage::of(record).filter(|past| viewer.see(past));
+    Some(MatchedRecord {
+        places,
+        message: past.map(|past| (past, at)),
+    })
+}
+
+/// The records that the index of relations finds. `None` if the index is not usable.
 fn in_index(
     room: &Dir,
     state: &RoomState,
     viewer: &Viewer,
-    sought: &[(usize, Reference)],
-) -> Result<Option<Vec<FoundMessage>>> {
+    sought: &[SoughtReference],
+) -> Result<Option<Vec<MatchedRecord>>> {
     let Some(relations) = Relations::open(room, state) else {
         return Ok(None);
     };
     let mut all = Vec::new();
     for one in sought {
-        let Some(id) = one.1.id() else { continue };
+        let Some(id) = one.reference.id() else {
+            continue;
+        };
         let Some(places) = relations.places(&[Relation::Id(id)]) else {
             return Ok(None);
         };
-        let mut found = read_fitting(room, viewer, one, places)?;
-        // A message with exactly this id takes precedence over ids that begin with it.
-        if found.is_empty() {
-            let beginning = IdPrefix::of(id).map(Relation::Beginning);
-            match beginning.and_then(|beginning| relations.places(&[beginning])) {
-                Some(places) if places.len() <= BEGINNING_PLACES => {
-                    found = read_fitting(room, viewer, one, places)?;
-                }
-                _ => return Ok(None),
+        for at in places {
+            if let Some(line) = log::read_one(room, at)? {
+                let one = std::slice::from_ref(one);
+                all.extend(match_record(viewer, one, &line.bytes, at));
             }
         }
-        all.extend(found);
     }
     Ok(Some(all))
 }
 
-/// The messages at these positions that a reference may mean.
-fn read_fitting(
-    room: &Dir,
-    viewer: &Viewer,
-    sought: &(usize, Reference),
-    places: Vec<LogPosition>,
-) -> Result<Vec<FoundMessage>> {
-    let (n, reference) = sought;
-    let mut found = Vec::new();
-    for place in places {
-        if let Some(line) = log::read_one(room, place)?
-            && let Some(past) = LoggedMessage::read(&line.bytes).filter(|past| viewer.see(past))
-            && let Some(fit) = reference.fit(&past.from, &past.id, None)
-        {
-            found.push((*n, fit, (past, place)));
-        }
-    }
-    Ok(found)
-}
-
-/// One pass over the log. For a prefix of an id, a few matches suffice to report that it is ambiguous.
+/// One pass over the log.
 fn in_whole_log(
     room: &Dir,
     viewer: &Viewer,
-    sought: Vec<(usize, Reference)>,
-) -> Result<Vec<FoundMessage>> {
+    sought: Vec<SoughtReference>,
+) -> Result<Vec<MatchedRecord>> {
     let texts: Vec<String> = sought
         .iter()
-        .filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?)))
+        .filter_map(|one| Some(format!("\"id\":\"{}\"", one.reference.id()?)))
         .collect();
-    let (viewer, begun) = (viewer.clone(), AtomicUsize::new(0));
-    let sieve = find::LineFilter::of(&texts)?;
+    let (viewer, sieve) = (viewer.clone(), find::LineFilter::of(&texts)?);
     let matches = find::scan(room, START, None, sieve, move |line: CandidateLine<'_>| {
-        let past = LoggedMessage::read(line.bytes).filter(|past| viewer.see(past))?;
-        let mut fits: Vec<(usize, ReferenceMatch)> = Vec::new();
-        for (n, reference) in &sought {
-            fits.extend(
-                reference
-                    .fit(&past.from, &past.id, None)
-                    .map(|fit| (*n, fit)),
-            );
-        }
-        fits.retain(|(_, fit)| {
-            *fit == ReferenceMatch::Whole || begun.fetch_add(1, Ordering::Relaxed) < BEGINNINGS
-        });
-        (!fits.is_empty()).then_some((fits, (past, line.at)))
+        match_record(&viewer, &sought, line.bytes, line.at)
     })?;
-    let mut found = Vec::new();
-    for block in matches {
-        for (fits, placed) in block?.found {
-            found.extend(fits.into_iter().map(|(n, fit)| (n, fit, placed.clone())));
-        }
+    matches.values().collect()
+}
+
+/// The visible messages with an id that begins with this text. A few suffice to report that it is ambiguous.
+fn find_by_prefix(
+    room: &Dir,
+    state: Option<&RoomState>,
+    viewer: &Viewer,
+    prefix: &str,
+) -> Result<Vec<LocatedMessage>> {
+    let committed = match state {
+        Some(_) => None,
+        None => state::committed(room).ok(),
+    };
+    let known = state.or(committed.as_ref());
+    let relations = known.and_then(|known| Relations::open(room, known));
+    if is_rejected(room, relations.as_ref(), prefix)? {
+        return Ok(Vec::new());
     }
-    Ok(found)
+    let places = relations
+        .zip(IdPrefix::of(prefix))
+        .and_then(|(relations, first)| relations.places(&[Relation::Prefix(first)]))
+        .filter(|places| places.len() <= PREFIX_PLACES);
+    let mut found = Vec::new();
+    if let Some(places) = places {
+        for at in places {
+            let line = log::read_one(room, at)?;
+            found.extend(line.and_then(|line| read_begun(viewer, prefix, &line.bytes, at)));
+        }
+        return Ok(found);
+    }
+    let sieve = find::LineFilter::of(&[format!("\"id\":\"{prefix}")])?;
+    let (viewer, prefix) = (viewer.clone(), prefix.to_owned());
+    let matches = find::scan(room, START, None, sieve, move |line: CandidateLine<'_>| {
+        read_begun(&viewer, &prefix, line.bytes, line.at)
+    })?;
+    matches.values().take(PREFIX_MATCHES).collect()
+}
+
+/// Returns true if a message with this id was rejected. The log has its id only in the notice to its sender.
+fn is_rejected(room: &Dir, relations: Option<&Relations>, id: &str) -> Result<bool> {
+    if let Some(places) = relations.and_then(|all| all.places(&[Relation::Answered(id)])) {
+        for at in places {
+            if log::read_one(room, at)?.is_some_and(|line| is_rejection_of(&line.bytes, id)) {
+                return Ok(true);
+            }
+        }
+        return Ok(false);
+    }
+    let sieve = find::LineFilter::of(&[format!("\"in_reply_to\":\"{id}\"")])?;
+    let id = id.to_owned();
+    let matches = find::scan(room, START, None, sieve, move |line: CandidateLine<'_>| {
+        is_rejection_of(line.bytes, &id).then_some(())
+    })?;
+    Ok(matches.values().next().transpose()?.is_some())
+}
+
+/// Returns true if the record in a line rejects a message with this id.
+fn is_rejection_of(line: &[u8], id: &str) -> bool {
+    let record: Option<Record> = serde_json::from_slice(line).ok();
+    record
+        .filter(|record| record.kind() == EventKind::Rejected)
+        .and_then(|record| record.message_fields())
+        .is_some_and(|message| message.get("in_reply_to").is_some_and(|named| named == id))
+}
+
+/// The message in a line, if its id begins with this text and the viewer may see it.
+fn read_begun(
+    viewer: &Viewer,
+    prefix: &str,
+    line: &[u8],
+    at: LogPosition,
+) -> Option<LocatedMessage> {
+    LoggedMessage::read(line)
+        .filter(|past| past.id.starts_with(prefix) && viewer.see(past))
+        .map(|past| (past, at))
 }
 
 impl UnresolvedReference {
@@ -362,8 +480,9 @@ impl UnresolvedReference {
     }
 }
 
-/// The forms of a reference.
-const REFERENCE_FORMS: &str = "write its number as 12, its id, the beginning of its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
+/// The forms of a complete reference.
+const REFERENCE_FORMS: &str =
+    "write its number as 12, its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
 
 /// The error text and the next step for an ambiguous reference.
 pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String, String) {

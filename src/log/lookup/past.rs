@@ -3,7 +3,7 @@
 use crate::log::state::PastRenames;
 use crate::message::claim::ClaimChange;
 use crate::message::record::{EventKind, Record};
-use crate::message::reference::{Reference, ReferenceMatch};
+use crate::message::reference::Reference;
 use crate::message::title::first_line;
 use crate::message::{DEFAULT_CHANNEL, Priority, id};
 use schemars::JsonSchema;
@@ -117,8 +117,8 @@ impl LoggedMessage {
 
     /// Whether a reference names this message: by its number or its whole id, with or without its sender.
     pub fn is_named_by(&self, reference: &str) -> bool {
-        Reference::parse(reference).and_then(|one| one.fit(&self.from, &self.id, Some(self.seq)))
-            == Some(ReferenceMatch::Whole)
+        Reference::parse(reference)
+            .is_some_and(|one| one.is_of(&self.from, &self.id, Some(self.seq)))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
 use crate::message::decision::{self, ApprovalChange, ApprovalTerms};
 use crate::message::record::RecipientGroup;
-use crate::message::reference::{Reference, ReferenceResolution, choose};
+use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::{CopyStatus, Receipt};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -106,6 +106,15 @@ impl ClosedApproval {
             decision::DENIED
         })
     }
+}
+
+/// An approval that a reference names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedApproval<'a> {
+    /// It waits for a decision.
+    Open(&'a OpenApproval),
+    /// It was decided, denied or withdrawn.
+    Closed(&'a ClosedApproval),
 }
 
 /// The decision key of the person that is pinned in the room.
@@ -271,24 +280,28 @@ impl Approvals {
         &self.open
     }
 
-    /// The open approval that a reference names.
-    pub fn find(&self, reference: &str) -> ReferenceResolution<&OpenApproval> {
-        named(
-            reference,
-            self.open
-                .iter()
-                .map(|open| (open.approval.as_str(), open.seq, open)),
-        )
-    }
-
-    /// The closed approval that a reference names.
-    pub fn find_decided(&self, reference: &str) -> ReferenceResolution<&ClosedApproval> {
-        named(
-            reference,
-            self.decided
-                .iter()
-                .map(|one| (one.approval.as_str(), one.asked, one)),
-        )
+    /// The approval that a complete reference names. Open and closed ones are searched together, so that a repeated
+    /// decision on a closed approval never decides another one.
+    pub fn find(&self, reference: &str) -> ReferenceResolution<NamedApproval<'_>> {
+        let Some(reference) = Reference::parse(reference) else {
+            return ReferenceResolution::None;
+        };
+        let is_named = |approval: &str, seq: u64| {
+            let (from, id) = approval.split_once('/').unwrap_or_default();
+            reference.is_of(from, id, Some(seq))
+        };
+        let open = self
+            .open
+            .iter()
+            .filter(|open| is_named(&open.approval, open.seq));
+        let closed = self
+            .decided
+            .iter()
+            .filter(|one| is_named(&one.approval, one.asked));
+        let all = open
+            .map(NamedApproval::Open)
+            .chain(closed.map(NamedApproval::Closed));
+        ReferenceResolution::of(all.collect())
     }
 
     /// Records in `at` a status of a copy.
@@ -351,18 +364,4 @@ impl Approvals {
             at,
         });
     }
-}
-
-fn named<'a, T>(
-    reference: &str,
-    all: impl Iterator<Item = (&'a str, u64, T)>,
-) -> ReferenceResolution<T> {
-    let Some(reference) = Reference::parse(reference) else {
-        return ReferenceResolution::None;
-    };
-    let fits = all.filter_map(|(name, seq, one)| {
-        let (from, id) = name.split_once('/')?;
-        Some((reference.fit(from, id, Some(seq))?, one))
-    });
-    choose(fits.collect())
 }

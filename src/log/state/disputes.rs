@@ -8,7 +8,7 @@ use crate::base::clock::Stamp;
 use crate::message::claim::{self, rfc3339};
 use crate::message::decision::ApprovalChange;
 use crate::message::record::RecipientGroup;
-use crate::message::reference::{Reference, ReferenceMatch};
+use crate::message::reference::Reference;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ impl Disputes {
         self.0.iter().find(|one| {
             one.names.iter().any(|name| {
                 let (from, id) = name.split_once('/').unwrap_or_default();
-                reference.fit(from, id, None) == Some(ReferenceMatch::Whole)
+                reference.is_of(from, id, None)
             })
         })
     }

@@ -13,23 +13,20 @@ use crate::log::{self, LogPosition, LogTip};
 use crate::message::answer::ConversationKeys;
 use crate::message::claim::ClaimChange;
 use crate::message::record::{MessageHead, Record};
-use crate::message::reference::bare;
+use crate::message::reference::{PREFIX_CHARACTERS, bare};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The index finds ids by this number of bytes at their beginning.
-const BEGINNING_BYTES: usize = 8;
-
 /// A property that finds records.
 #[derive(Debug, Clone, Copy)]
 pub enum Relation<'a> {
     /// The id of its message.
     Id(&'a str),
-    /// The beginning of the id of its message.
-    Beginning(IdPrefix<'a>),
+    /// The first characters of the id of its message.
+    Prefix(IdPrefix<'a>),
     /// The thread id of its message.
     Thread(&'a str),
     /// The id or the number of the message that it answers.
@@ -40,14 +37,14 @@ pub enum Relation<'a> {
     Rename,
 }
 
-/// The first characters of an id.
+/// The first [`PREFIX_CHARACTERS`] of an id.
 #[derive(Debug, Clone, Copy)]
 pub struct IdPrefix<'a>(&'a str);
 
 impl<'a> IdPrefix<'a> {
     /// `None` if the text is too short to find ids that begin with it.
     pub fn of(text: &'a str) -> Option<IdPrefix<'a>> {
-        text.get(..BEGINNING_BYTES).map(IdPrefix)
+        text.get(..PREFIX_CHARACTERS).map(IdPrefix)
     }
 }
 
@@ -55,7 +52,7 @@ impl Relation<'_> {
     fn key(self) -> u64 {
         let (kind, name) = match self {
             Relation::Id(id) => ("id", id),
-            Relation::Beginning(IdPrefix(text)) => ("beginning", text),
+            Relation::Prefix(IdPrefix(text)) => ("beginning", text),
             Relation::Thread(thread) => ("thread", thread),
             Relation::Answered(name) => ("answered", name),
             Relation::Concerned(seq) => ("concerned", &*seq.to_string()),
@@ -477,7 +474,7 @@ fn entries(record: &Record, head: Option<&MessageHead<'_>>, at: LogPosition) -> 
     }
     if let Some(id) = record.id() {
         keys.push(Relation::Id(id).key());
-        keys.extend(IdPrefix::of(id).map(|text| Relation::Beginning(text).key()));
+        keys.extend(IdPrefix::of(id).map(|text| Relation::Prefix(text).key()));
     }
     let links = match head {
         Some(head) => head.shares(),

@@ -7,7 +7,7 @@ use crate::log::find;
 use crate::log::lookup::{self, LoggedMessage, UnresolvedReference, Viewer};
 use crate::log::state::PastRenames;
 use crate::message::address::quoted;
-use crate::message::reference::{Reference, ReferenceMatch, bare};
+use crate::message::reference::{Reference, bare};
 use crate::query::closed::ClosedMessages;
 use crate::room::Room;
 use passes::{ReplyRelation, ThreadSource};
@@ -338,8 +338,7 @@ fn is_it(viewer: &Viewer, name: &str) -> impl Fn(&LoggedMessage) -> bool + use<>
 
 /// Whether a reference other than a number names this message.
 fn is_by_id(past: &LoggedMessage, reference: &str) -> bool {
-    let fit = Reference::parse(reference).and_then(|one| one.fit(&past.from, &past.id, None));
-    fit == Some(ReferenceMatch::Whole)
+    Reference::parse(reference).is_some_and(|one| one.is_of(&past.from, &past.id, None))
 }
 
 /// Whether a message has this thread id.

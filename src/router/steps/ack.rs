@@ -7,6 +7,7 @@ use crate::log::lookup::{
     self, LocatedMessage, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer,
 };
 use crate::log::state::RoomState;
+use crate::log::state::approvals::NamedApproval;
 use crate::message::DECISION;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::{CopyStatus, Receipt};
@@ -137,7 +138,7 @@ pub fn passed_on_approval(
         return None;
     }
     match state.approvals.find(reference) {
-        ReferenceResolution::One(open) => {
+        ReferenceResolution::One(NamedApproval::Open(open)) => {
             let can_decide = open.to.iter().any(|one| **one == *agent);
             can_decide.then_some(open.seq)
         }

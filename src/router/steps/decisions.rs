@@ -7,7 +7,7 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::approvals::{Approvals, OpenApproval};
+use crate::log::state::approvals::{Approvals, NamedApproval, OpenApproval};
 use crate::log::state::{ChangeSource, RoomState};
 use crate::message::decision::{self, ApprovalChange, ApprovalTerms, DeadlineOutcome};
 use crate::message::record::{RecipientGroup, RecordedChange};
@@ -88,7 +88,8 @@ impl<'a> BatchApprovals<'a> {
             return Ok(());
         }
         let reference = message.text("in_reply_to").unwrap_or_default();
-        let ReferenceResolution::One(open) = self.approvals.find(reference) else {
+        let ReferenceResolution::One(NamedApproval::Open(open)) = self.approvals.find(reference)
+        else {
             return Ok(());
         };
         if !can_decide(open, agent) {
@@ -286,34 +287,32 @@ impl<'a> BatchApprovals<'a> {
 
     fn open(&self, reference: &str, agent: &str) -> ApprovalResult<&OpenApproval> {
         let (code, what, fix) = match self.approvals.find(reference) {
-            ReferenceResolution::One(open) => return Ok(open),
+            ReferenceResolution::One(NamedApproval::Open(open)) => return Ok(open),
+            ReferenceResolution::One(NamedApproval::Closed(decided)) => {
+                let by = match decided.by.as_deref() {
+                    None => "its deadline",
+                    Some(by) if by == agent => "you",
+                    Some(by) => by,
+                };
+                let at = shown(Stamp::from_micros(decided.at));
+                let what = format!(
+                    "{} was decided already: {}, by {by} at {at}",
+                    decided.approval,
+                    decided.word()
+                );
+                let fix = "nothing was changed; the first decision counts";
+                ("decided_already", what, fix)
+            }
             ReferenceResolution::Several(_) => (
                 "no_approval",
-                format!("{reference} names more than one open approval"),
-                "write <sender>/<id>, or the number, in in_reply_to",
+                format!("{reference} names more than one approval"),
+                "write <sender>/<id>, or the number as #12, in in_reply_to",
             ),
-            ReferenceResolution::None => match self.approvals.find_decided(reference) {
-                ReferenceResolution::One(decided) => {
-                    let by = match decided.by.as_deref() {
-                        None => "its deadline",
-                        Some(by) if by == agent => "you",
-                        Some(by) => by,
-                    };
-                    let at = shown(Stamp::from_micros(decided.at));
-                    let what = format!(
-                        "{} was decided already: {}, by {by} at {at}",
-                        decided.approval,
-                        decided.word()
-                    );
-                    let fix = "nothing was changed; the first decision counts";
-                    ("decided_already", what, fix)
-                }
-                _ => (
-                    "no_approval",
-                    format!("{reference} does not name an open approval"),
-                    "`mailbag pending` lists open approvals; without option the message is not a decision on one",
-                ),
-            },
+            ReferenceResolution::None => (
+                "no_approval",
+                format!("{reference} does not name an open approval"),
+                "`mailbag pending` lists open approvals; without option the message is not a decision on one",
+            ),
         };
         wrong(Problem::new(code, what).at("/in_reply_to").fix(fix))
     }

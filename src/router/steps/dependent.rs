@@ -89,19 +89,14 @@ fn is_subscription(message: &Message) -> bool {
     matches!(message.kind(), "subscribe" | "unsubscribe")
 }
 
-/// Whether an ack names a message by its id or the beginning of it.
+/// Whether an ack names a message by its id.
 fn is_ack_of(message: &Message, ids: &BTreeSet<&str>) -> bool {
-    let names = |id: &str| {
-        ids.range(id..)
-            .next()
-            .is_some_and(|next| next.starts_with(id))
-    };
     message.kind() == "ack"
         && message
             .references()
             .chain(ack::superseded_by(message))
             .filter_map(Reference::parse)
-            .any(|reference| reference.id().is_some_and(names))
+            .any(|reference| reference.id().is_some_and(|id| ids.contains(id)))
 }
 
 fn is_answer_to(message: &Message, questions: &[BatchQuestion<'_>]) -> bool {

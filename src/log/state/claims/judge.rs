@@ -7,7 +7,7 @@ use crate::base::limits;
 use crate::base::text::to_the_second;
 use crate::message::address::quoted;
 use crate::message::claim::{ClaimChange, ClaimTerms};
-use crate::message::reference::{Reference, ReferenceMatch, ReferenceResolution, choose};
+use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::subject::ClaimSubject;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -138,7 +138,8 @@ impl Claims {
         }
     }
 
-    /// The open offer that an agent answers, as `<sender>/<id>`. Without a reference, the only one.
+    /// The open offer that an agent answers, as `<sender>/<id>`. The reference is complete. Without one, it is the only
+    /// offer.
     pub fn find_offer(
         &self,
         agent: &str,
@@ -148,18 +149,17 @@ impl Claims {
         let mine = self.offered.iter().filter(|one| {
             *one.to == *agent || answer == OfferAnswer::Decline && *one.from == *agent
         });
-        let chosen = match reference {
-            None => choose(mine.map(|one| (ReferenceMatch::Whole, one)).collect()),
-            Some(text) => {
-                let reference = Reference::parse(text);
-                let found = mine.filter_map(|one| {
-                    let (from, id) = one.offer.split_once('/')?;
-                    Some((reference.as_ref()?.fit(from, id, Some(one.seq))?, one))
-                });
-                choose(found.collect())
-            }
-        };
-        let (what, fix) = match chosen {
+        let parsed = reference.and_then(Reference::parse);
+        let named: Vec<&ClaimOffer> = mine
+            .filter(|one| {
+                let (from, id) = one.offer.split_once('/').unwrap_or_default();
+                reference.is_none()
+                    || parsed
+                        .as_ref()
+                        .is_some_and(|parsed| parsed.is_of(from, id, Some(one.seq)))
+            })
+            .collect();
+        let (what, fix) = match ReferenceResolution::of(named) {
             ReferenceResolution::One(one) => return Ok(one.offer.clone()),
             ReferenceResolution::Several(_) => (
                 "more than one offer is open",
