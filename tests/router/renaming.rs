@@ -615,3 +615,23 @@ fn a_reply_to_an_earlier_message_goes_to_the_agent_that_sent_it() {
     assert_eq!(world.bodies("bob"), ["to the first kiwi", "one", "two"]);
     assert_eq!(world.bodies("kiwi"), [""; 0]);
 }
+
+#[test]
+fn an_open_question_has_the_present_name_of_its_asker() {
+    // P143
+    let world = World::with("alice alicia bob");
+    world.route(
+        "alice",
+        "q.json",
+        r#"{"type": "question", "to": "bob", "body": "Why?"}"#,
+    );
+    rename(&world, "alice", "alicia");
+    world.pass();
+    let item = world.json("pending --as bob")["items"][0].clone();
+    assert_eq!(item["from"], "alicia", "{item}");
+    let digest = world.json("log digest");
+    assert_eq!(
+        digest["questions"]["items"][0]["from"], "alicia",
+        "{digest}"
+    );
+}

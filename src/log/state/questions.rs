@@ -37,7 +37,7 @@ impl RoomState {
                 seq: item.seq,
                 kind: "question",
                 at: item.since().to_string(),
-                from: item.from.to_string(),
+                from: self.holder(&item.from, item.seq).to_string(),
                 waiting_for: item.of.iter().map(ToString::to_string).collect(),
                 message: claim::name(&item.from, &item.id),
                 text: item.title.clone(),

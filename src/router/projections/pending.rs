@@ -221,6 +221,7 @@ fn messages(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Pen
         };
         let (title, blocked) = (title.clone(), *kind == OpenItemKind::Question);
         let message = claim::name(from, id);
+        let asker = state.holder(from, *seq);
         (
             Cow::Borrowed(&item.of[..]),
             PendingItem {
@@ -228,7 +229,7 @@ fn messages(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Pen
                 priority: *priority,
                 blocked,
                 command,
-                ..PendingItem::new(word, *seq, message, from, *since)
+                ..PendingItem::new(word, *seq, message, asker, *since)
             },
         )
     })
