@@ -101,7 +101,11 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
     in_session(&world, "s1", "join alice");
     let (code, _, err) = in_session(&world, "s2", "join alice");
     assert_eq!(code, 75, "{err}");
-    assert_contains!(err, "alice is held by claude session s1", "--take-over");
+    assert_contains!(
+        err,
+        "alice is held by claude session s1",
+        "--take-over --session s2`"
+    );
     let (code, _, err) = in_session(&world, "s2", "join alice --take-over");
     assert!(
         code == 2 && err.contains("only a person can take over the name of a live session"),

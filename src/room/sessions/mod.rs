@@ -321,7 +321,7 @@ pub fn of_given_id(
         && !lease.is_of(own)
         && lease.is_live(&room.dir, room.settings()?.session_lease)
     {
-        return Err(taken(&lease));
+        return Err(taken(&lease, &given));
     }
     Ok(given)
 }
@@ -382,7 +382,7 @@ pub fn bind(
         && !successor
         && other.is_live(&room.dir, within)
     {
-        return Err(taken(other));
+        return Err(taken(other, caller));
     }
     if ours.is_none() {
         for lease in all(room)?
@@ -502,8 +502,10 @@ pub fn release(room: &Room, caller: &CallingSession) -> Result<()> {
     Ok(())
 }
 
-fn taken(lease: &SessionLease) -> Error {
+/// The error if another session has the agent.
+fn taken(lease: &SessionLease, caller: &CallingSession) -> Error {
     let agent = &lease.agent;
+    let session = caller.session.as_deref().unwrap_or("ID");
     Error::busy(
         format!(
             "{agent} is held by {}, which last called at {}",
@@ -511,7 +513,7 @@ fn taken(lease: &SessionLease) -> Error {
             lease.last
         ),
         format!(
-            "end that session or use another name; a person can run `mailbag join {agent} --take-over --session ID`"
+            "end that session or use another name; a person can run `mailbag join {agent} --take-over --session {session}`"
         ),
     )
 }
