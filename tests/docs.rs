@@ -57,7 +57,6 @@ fn the_page_on_links_runs_as_shown() {
     run_as_shown("docs/links.md", &read("docs/links.md"));
 }
 
-#[cfg(feature = "web")]
 #[test]
 fn the_page_about_the_page_runs_as_shown() {
     run_as_shown("docs/web.md", &read("docs/web.md"));

@@ -52,9 +52,6 @@ fn nothing_is_accepted_twice(world: &World, case: &str) {
 #[test]
 fn a_message_is_accepted_once_whatever_becomes_of_the_index() {
     // P18
-    if !cfg!(feature = "failpoints") {
-        return;
-    }
     let world = room();
     let path = world.room("spool/ids");
     let whole = files::read(&path);
@@ -85,9 +82,6 @@ fn a_message_is_accepted_once_whatever_becomes_of_the_index() {
 
 #[test]
 fn an_old_message_is_found_by_its_id_with_and_without_the_index() {
-    if !cfg!(feature = "failpoints") {
-        return;
-    }
     let world = room();
     for state in ["whole", "missing"] {
         let trace = world.json("trace m0");

@@ -86,7 +86,6 @@ mod venv;
 mod waiting;
 mod waking;
 mod watching;
-#[cfg(feature = "web")]
 mod web;
 mod worklog;
 mod world;

@@ -44,13 +44,6 @@ fn the_switch_turns_a_skipped_test_into_a_failure() {
     );
 }
 
-/// Tests that need a failpoint are not even built without the feature, so this one is skipped in their place.
-#[test]
-#[cfg(not(feature = "failpoints"))]
-fn tests_with_failpoints() {
-    skip("the feature `failpoints` is off; run with --all-features");
-}
-
 #[test]
 fn tests_are_skipped_in_one_way_and_ci_skips_none() {
     let mut wrong = Vec::new();

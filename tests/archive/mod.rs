@@ -2,9 +2,7 @@
 
 pub(crate) mod packs;
 
-#[cfg(feature = "failpoints")]
 mod beside;
-#[cfg(feature = "failpoints")]
 mod chain;
 mod artifacts;
 mod obstacles;
@@ -19,7 +17,6 @@ use serde_json::Value;
 pub(crate) const LATER: &str = "2099-01-01T00:00:00Z";
 
 /// The program with log segments of this size.
-#[cfg(feature = "failpoints")]
 fn with_segments(world: &World, bytes: u32, args: &(impl Words + ?Sized)) -> assert_cmd::Command {
     let mut program = world.program(args);
     program.env("MAILBAG_TEST_SEGMENT_BYTES", bytes.to_string());
@@ -27,13 +24,11 @@ fn with_segments(world: &World, bytes: u32, args: &(impl Words + ?Sized)) -> ass
 }
 
 /// Routes the waiting mail, one pass for each message, in small segments.
-#[cfg(feature = "failpoints")]
 fn route(world: &World) {
     with_segments(world, 1000, "run --once").assert().success();
 }
 
 /// alice writes to bob, and it is routed.
-#[cfg(feature = "failpoints")]
 fn letter(world: &World, n: usize) {
     world.drop_file(
         "alice",
@@ -44,7 +39,6 @@ fn letter(world: &World, n: usize) {
 }
 
 /// A room with enough messages from alice to bob for several segments.
-#[cfg(feature = "failpoints")]
 fn room_with_segments() -> World {
     let world = World::alice_and_bob();
     (0..8).for_each(|n| letter(&world, n));
@@ -65,7 +59,6 @@ fn archive_at(world: &World, now: &str, args: &(impl Words + ?Sized)) -> Ran {
 }
 
 /// The output of `mailbag log --json`.
-#[cfg(feature = "failpoints")]
 fn log(world: &World) -> String {
     world.ok("log --json")
 }

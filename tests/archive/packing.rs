@@ -190,7 +190,6 @@ fn a_second_archiver_is_rejected_while_one_runs() {
     assert_eq!(archive(&world)["packed"].as_array().map(Vec::len), Some(3));
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn many_files_are_split_into_several_packs_without_loss() {
     let world = World::with("bob");

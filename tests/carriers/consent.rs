@@ -92,16 +92,3 @@ fn a_link_is_shown_with_all_consent_and_in_json() {
     let one = pair.fit.json("trust");
     assert_fields!(one["links"][0], as: "fit", trusted: true);
 }
-
-#[cfg(not(feature = "nats"))]
-#[test]
-fn a_program_that_was_built_without_nats_says_so() {
-    let pair = Pair::untrusted();
-    pair.fit.write(
-        "settings.toml",
-        "tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\naddress = \"nats://127.0.0.1:1\"\n",
-    );
-    pair.fit.ok("trust --yes");
-    assert_contains!(pair.once().fails(2, &["link run"]), "built without it");
-    assert_contains!(pair.fit.run("doctor").out, "built without it");
-}

@@ -7,7 +7,6 @@ mod consent;
 mod copies;
 mod hostile;
 mod kills;
-#[cfg(feature = "nats")]
 mod nats;
 mod real;
 

@@ -152,7 +152,6 @@ fn every_command_tool_and_dropped_file_takes_every_spelling() {
     every_command_takes_every_spelling(&world(&KINDS));
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn every_command_takes_every_spelling_of_an_archived_message() {
     let world = world(&KINDS);
@@ -160,7 +159,6 @@ fn every_command_takes_every_spelling_of_an_archived_message() {
     every_command_takes_every_spelling(&world);
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     let world = world(&["fire"]);
@@ -184,7 +182,6 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     assert_eq!(escalated, Vec::<Value>::new());
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn a_message_with_an_archived_copy_can_be_read_again() {
     let world = world(&["read"]);

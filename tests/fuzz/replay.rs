@@ -55,7 +55,7 @@ fn the_settings() {
     replay("settings");
 }
 
-/// `MAILBAG_FUZZ_SEEDS=DIR cargo test fuzz::replay::write_the_seeds` writes what fuzzing begins with; `fuzz/run` does.
+/// `MAILBAG_FUZZ_SEEDS=DIR cargo test --all-features fuzz::replay::write_the_seeds` writes what fuzzing begins with; `fuzz/run` does.
 #[test]
 fn write_the_seeds() {
     let targets = TARGETS.map(|(name, _)| name);

@@ -1,9 +1,7 @@
 //! Too many files, too many rejections, slow patterns: one sender delays no other sender.
 
-#[cfg(feature = "failpoints")]
 use crate::sweep::scenario::{BATCH_COPIES, STAGE_MS};
 use crate::town::Town;
-#[cfg(feature = "failpoints")]
 use crate::town::listing;
 use mailbag::room::registry::Registry;
 use serde_json::{Value, json};
@@ -174,7 +172,6 @@ fn a_flood_from_all_agents_to_all_is_delivered_and_a_single_message_passes_it() 
 }
 
 /// A town with this number of agents. `mallory` sends a file of lines to all.
-#[cfg(feature = "failpoints")]
 fn crowd(agents: usize, lines: usize) -> Town {
     let mut ids: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
     ids.push("mallory".into());
@@ -187,7 +184,6 @@ fn crowd(agents: usize, lines: usize) -> Town {
 }
 
 // P111
-#[cfg(feature = "failpoints")]
 #[test]
 fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
     let mut town = crowd(30, 300)
@@ -233,7 +229,6 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
 }
 
 // P111, P112
-#[cfg(feature = "failpoints")]
 #[test]
 fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and_paid_once() {
     let budget = "budget.messages = 60\nbudget.copies = 1800\nbudget.window = \"1h\"\n";

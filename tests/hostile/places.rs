@@ -346,9 +346,7 @@ fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
         assert!(doctor.contains(fix), "{fix}: {doctor}");
     }
     // Each agent gets one notice for its file, and none after the next scan or restart.
-    if cfg!(feature = "failpoints") {
-        town.wait("three are told", || town.count("alice") >= 3);
-    }
+    town.wait("three are told", || town.count("alice") >= 3);
     town.stop();
     town.start(&[]);
     town.is_alive("bob", "bob");

@@ -86,8 +86,6 @@ pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
         which,
         way,
     });
-    // The time can advance only in a build with a settable clock.
-    let later = u32::from(cfg!(any(debug_assertions, feature = "failpoints")));
     let calls = prop_oneof![1..20usize, 1..150usize];
     let sides = select(vec![Side::Before, Side::Halfway, Side::After]);
     let killed = (calls, sides).prop_map(|(call, side)| Act::Killed { call, side });
@@ -96,7 +94,7 @@ pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
         4 => again,
         5 => take,
         4 => edit().prop_map(Act::Edit),
-        later => (1..12u32).prop_map(Act::Later),
+        1 => (1..12u32).prop_map(Act::Later),
         6 => Just(Act::Pass),
         if kills { 4 } else { 0 } => killed,
     ]

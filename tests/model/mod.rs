@@ -20,7 +20,6 @@ mod state;
 use self::acts::Act;
 use self::room::{FIGURES, Figures, Room};
 use self::state::Model;
-use crate::world::skip;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestError, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
@@ -166,9 +165,6 @@ fn the_room_does_what_the_model_says_also_when_passes_are_killed() {
 
 #[test]
 fn the_model_misses_the_duplicate_check() {
-    if !cfg!(feature = "failpoints") {
-        return skip("the program was built without the feature `failpoints`");
-    }
     let failed = run::<WithoutDuplicateCheck>(300, false)
         .expect_err("a model that can't fail shows nothing");
     let told = told(&failed);

@@ -493,7 +493,6 @@ fn plugging_in(run: &mut Run<'_>) {
 fn following(run: &mut Run<'_>) {
     run.until_it_said("watch", "--last 100", 10, |_| {});
     run.until_it_said("channel-watch", "main", 3, |_| {});
-    #[cfg(feature = "web")]
     {
         run.until_it_said("web", "", 1, |_| {});
         run.ok("web", "--sign-out");

@@ -77,7 +77,6 @@ fn the_log_can_be_checked_by_reading_it() {
     check_log(&world);
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn a_segment_that_has_grown_is_followed_by_another() {
     // P43

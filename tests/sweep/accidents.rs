@@ -5,7 +5,7 @@ use super::ledger::Figures;
 use super::scenario::PROGRAM;
 use super::sweeps::{Done, WORKERS, full, green, side_by_side};
 use super::tracer::{End, Plan, Tracer};
-use crate::world::{skip, lossy};
+use crate::world::lossy;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -355,10 +355,6 @@ fn an_accident_of_the_log_at_any_call_of_a_pass() -> Done {
 
 #[test]
 fn without_the_checks_of_the_log_an_accident_does_harm() -> Done {
-    if !cfg!(feature = "failpoints") {
-        skip("the program was built without the feature `failpoints`");
-        return Ok(());
-    }
     for fault in ["log-check", "log-evidence", "log-check,log-evidence"] {
         let env = [("MAILBAG_FAILPOINT", fault.to_owned())];
         let figures = side_by_side(WORKERS, stories()?, 1, |_, story| {

@@ -232,7 +232,6 @@ fn the_power_cut_while_it_archives_on_a_file_system_that_keeps_no_order() -> Don
 }
 
 /// A sweep that has to turn red without this protection.
-#[cfg(feature = "failpoints")]
 fn red(without: &'static str, seed: u64, is_cut: bool) -> Done {
     let before = Before { without: Some(without), ..Before::new(seed)? };
     let points = Points::of(before.count()?).choose(28, seed);
@@ -247,13 +246,11 @@ fn red(without: &'static str, seed: u64, is_cut: bool) -> Done {
     Err(format!("without {without} nothing was noticed: {figures}").into())
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn an_archiver_without_its_note_is_noticed() -> Done {
     red("archive-note", 47, false)
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn an_archiver_without_the_sync_of_its_packs_is_noticed() -> Done {
     red("archive-sync", 48, true)

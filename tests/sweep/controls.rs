@@ -1,7 +1,7 @@
 //! The controls of the sweeps: with one protection disabled, each sweep must fail.
 //!
-//! `MAILBAG_FAILPOINT` does that, in builds with the feature `failpoints` only; without that feature these tests say that they
-//! were skipped. If no sweep notices a missing protection, the protection is either not needed or not tested.
+//! `MAILBAG_FAILPOINT` does that, in builds with the feature `failpoints` only. If no sweep notices a missing protection, the
+//! protection is either not needed or not tested.
 
 use super::device::Kind;
 use super::ledger::Figures;
@@ -17,10 +17,6 @@ type Found = io::Result<Figures>;
 
 /// Runs a sweep with this protection off until something is wrong, and fails if nothing ever is.
 pub(crate) fn red(fault: &str, setting: Setting, sweep: impl Fn(&Setting) -> Found) -> Done {
-    if !cfg!(feature = "failpoints") {
-        skip(format_args!("control {fault}: the program was built without the feature `failpoints`"));
-        return Ok(());
-    }
     let env = [setting.env.clone(), vec![("MAILBAG_FAILPOINT", fault.to_owned())]].concat();
     let figures = sweep(&Setting { env, ..setting })?;
     println!("control {fault}: {figures}");
@@ -123,9 +119,6 @@ fn without_the_first_barrier_of_recovery() -> Done {
 fn without_the_rewrite_of_the_log_s_last_batch() -> Done {
     red("rewrite", powered(31), passing::until_red)?;
     let env = vec![("MAILBAG_FAILPOINT", "rewrite".to_owned())];
-    if !cfg!(feature = "failpoints") {
-        return Ok(());
-    }
     for (kind, figures) in broken::until_red(&Setting { env, ..powered(31) })? {
         println!("control rewrite on {kind}: {figures}");
         println!("  {}", figures.complaints.first().ok_or_else(|| format!("{kind} does not notice that it is off"))?);

@@ -5,7 +5,6 @@ use super::one_pass::{done, drop_file, new_room, pass};
 use super::scenario::PROGRAM;
 use super::sweeps::{Done, Points, kill_each};
 use super::tracer::{End, Outcome, Plan, Tracer};
-use crate::world::skip;
 use serde_json::json;
 use std::fs;
 use std::io;
@@ -89,10 +88,6 @@ fn no_temporary_file_of_a_killed_command_stays() -> Done {
 
 #[test]
 fn without_the_removal_of_temporary_files() -> Done {
-    if !cfg!(feature = "failpoints") {
-        skip("the program was built without the feature `failpoints`");
-        return Ok(());
-    }
     let command: &dyn Fn(&Path) -> Command = &|room| pass(room, TIMES[1]);
     let (_, outcome) = play(Plan::Count, command)?;
     for (call, moment) in Points::of(outcome).choose(60, 401) {

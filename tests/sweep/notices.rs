@@ -6,7 +6,6 @@ use super::scenario::PROGRAM;
 use super::sweeps::{Done, Points, full, green, kill_each};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use super::{charter, claims, decisions, waking};
-use crate::world::skip;
 use libc::{EIO, EMFILE, ENOSPC};
 use serde_json::{Value, json};
 use std::fs;
@@ -173,10 +172,6 @@ fn a_pass_with_every_kind_of_message_of_the_router_is_killed_at_any_call() -> Do
 
 #[test]
 fn without_the_record_of_a_notice_before_its_cause_is_moved() -> Done {
-    if !cfg!(feature = "failpoints") {
-        skip("the program was built without the feature `failpoints`");
-        return Ok(());
-    }
     let play = |plan| play_in(room_of_causes, &CAUSED, plan, "notice-record");
     let (mut figures, outcome) = play(Plan::Count)?;
     assert_eq!(figures.complaints.len(), 0, "only a kill separates the two: {figures}");

@@ -24,13 +24,6 @@ fn without(fault: &str) -> Setting {
     Setting { env: [journal(42).env, vec![fault]].concat(), ..journal(42) }
 }
 
-fn has_failpoints() -> bool {
-    if !cfg!(feature = "failpoints") {
-        skip("the program was built without the feature `failpoints`");
-    }
-    cfg!(feature = "failpoints")
-}
-
 /// The files and directories that are not on the disk at a call of a run.
 #[derive(Default)]
 struct Dirty {
@@ -88,20 +81,16 @@ fn a_batch_is_on_the_disk_before_it_is_delivered_in_both_orders() -> Done {
     // P44, P560
     let (wrong, by_journal) = wrong_order(&count(&powered(41))?);
     assert_eq!((wrong, by_journal), (Vec::new(), false), "memory has no journal");
-    if has_failpoints() {
-        let (wrong, by_journal) = wrong_order(&count(&journal(41))?);
-        assert_eq!((wrong, by_journal), (Vec::new(), true));
-    }
+    let (wrong, by_journal) = wrong_order(&count(&journal(41))?);
+    assert_eq!((wrong, by_journal), (Vec::new(), true));
     Ok(())
 }
 
 #[test]
 fn the_order_of_the_calls_shows_each_missing_step() -> Done {
-    if has_failpoints() {
-        for fault in ["sync-order,stage-sync", "sync-order,write-back-wait", "sync-order,log-sync", "stage-sync", "log-sync"] {
-            let (wrong, _) = wrong_order(&count(&without(fault))?);
-            assert!(!wrong.is_empty(), "nothing shows that {fault} is off");
-        }
+    for fault in ["sync-order,stage-sync", "sync-order,write-back-wait", "sync-order,log-sync", "stage-sync", "log-sync"] {
+        let (wrong, _) = wrong_order(&count(&without(fault))?);
+        assert!(!wrong.is_empty(), "nothing shows that {fault} is off");
     }
     Ok(())
 }
@@ -109,18 +98,16 @@ fn the_order_of_the_calls_shows_each_missing_step() -> Done {
 #[test]
 fn the_power_cut_with_the_order_by_the_journal() -> Done {
     // P46, P560
-    if has_failpoints() {
-        let setting = journal(43);
-        let points = Points::count(&setting)?;
-        let cuts_of_journal = journal_cuts(&points.choose(20, 43), 43);
-        green("power cuts of a journal", &sweep(Ground::directory, &setting, cuts_of_journal)?)?;
-        for kind in [Kind::Ext4, Kind::Xfs] {
-            match kind.unavailable() {
-                Some(why) => skip(format_args!("power cuts on {kind}: {why}")),
-                None => {
-                    let figures = sweep(|| Ground::device(kind), &setting, cuts(&points.choose(10, 43), 43))?;
-                    green(&format!("power cuts on {kind} with the order by the journal"), &figures)?;
-                }
+    let setting = journal(43);
+    let points = Points::count(&setting)?;
+    let cuts_of_journal = journal_cuts(&points.choose(20, 43), 43);
+    green("power cuts of a journal", &sweep(Ground::directory, &setting, cuts_of_journal)?)?;
+    for kind in [Kind::Ext4, Kind::Xfs] {
+        match kind.unavailable() {
+            Some(why) => skip(format_args!("power cuts on {kind}: {why}")),
+            None => {
+                let figures = sweep(|| Ground::device(kind), &setting, cuts(&points.choose(10, 43), 43))?;
+                green(&format!("power cuts on {kind} with the order by the journal"), &figures)?;
             }
         }
     }
@@ -129,18 +116,16 @@ fn the_power_cut_with_the_order_by_the_journal() -> Done {
 
 #[test]
 fn a_write_back_or_a_sync_of_the_log_that_fails_loses_nothing() -> Done {
-    if has_failpoints() {
-        let setting = Setting { stays: false, power: false, ..journal(47) };
-        let made = count(&setting)?.names();
-        let mut stories = Vec::new();
-        for name in ["sync_file_range", "fdatasync"] {
-            let fails = |nth| Plan::Fail { name, nth, errno: libc::EIO, lasting: false };
-            stories.extend((1..=made.get(name).copied().unwrap_or_default().min(12)).map(|nth| {
-                vec![Strike { plan: fails(nth), power: Power::On }]
-            }));
-        }
-        green("failing calls of the order by the journal", &sweep(Ground::directory, &setting, stories)?)?;
+    let setting = Setting { stays: false, power: false, ..journal(47) };
+    let made = count(&setting)?.names();
+    let mut stories = Vec::new();
+    for name in ["sync_file_range", "fdatasync"] {
+        let fails = |nth| Plan::Fail { name, nth, errno: libc::EIO, lasting: false };
+        stories.extend((1..=made.get(name).copied().unwrap_or_default().min(12)).map(|nth| {
+            vec![Strike { plan: fails(nth), power: Power::On }]
+        }));
     }
+    green("failing calls of the order by the journal", &sweep(Ground::directory, &setting, stories)?)?;
     Ok(())
 }
 
@@ -157,13 +142,11 @@ fn without_a_step_of_the_order_by_the_journal() -> Done {
 
 #[test]
 fn the_cut_of_an_acknowledged_record_is_noticed() -> Done {
-    if has_failpoints() {
-        let setting = without("sync-order,log-sync");
-        let points = Points::count(&setting)?.choose(120, 44);
-        let figures = sweep_until(40, Ground::directory, &setting, journal_cuts(&points, 44))?;
-        let is_noticed = figures.complaints.iter().any(|complaint| complaint.contains("was acknowledged before the cut"));
-        assert!(is_noticed, "{figures}");
-    }
+    let setting = without("sync-order,log-sync");
+    let points = Points::count(&setting)?.choose(120, 44);
+    let figures = sweep_until(40, Ground::directory, &setting, journal_cuts(&points, 44))?;
+    let is_noticed = figures.complaints.iter().any(|complaint| complaint.contains("was acknowledged before the cut"));
+    assert!(is_noticed, "{figures}");
     Ok(())
 }
 
@@ -178,14 +161,12 @@ fn without_the_look_at_the_file_system() -> Done {
 #[test]
 fn an_append_that_does_not_make_the_log_longer_is_never_delivered() -> Done {
     // P561
-    if has_failpoints() {
-        let world = World::alice_and_bob();
-        world.pass();
-        world.drop_file("alice", "hello.json", r#"{"to": "bob", "body": "hello"}"#);
-        let run = world.program("run --once").env("MAILBAG_FAILPOINT", "log-grows").output()?;
-        let error = lossy(&run.stderr);
-        assert!(!run.status.success() && error.contains("instead of"), "{error}");
-        assert_eq!(world.bodies("bob"), Vec::<String>::new());
-    }
+    let world = World::alice_and_bob();
+    world.pass();
+    world.drop_file("alice", "hello.json", r#"{"to": "bob", "body": "hello"}"#);
+    let run = world.program("run --once").env("MAILBAG_FAILPOINT", "log-grows").output()?;
+    let error = lossy(&run.stderr);
+    assert!(!run.status.success() && error.contains("instead of"), "{error}");
+    assert_eq!(world.bodies("bob"), Vec::<String>::new());
     Ok(())
 }

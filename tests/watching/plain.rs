@@ -179,7 +179,6 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     assert_eq!(bodies, ["first", "b0", "b1", "b2"]);
 }
 
-#[cfg(feature = "failpoints")]
 #[test]
 fn watch_continues_in_a_new_segment_of_the_log() {
     let world = World::alice_and_bob();
