@@ -2,7 +2,6 @@
 //! earlier complete batch: the result begins with every unchanged batch, or is an error.
 
 use super::place::Place;
-use crate::files;
 use mailbag::base::error::Error;
 use mailbag::base::hash::{NO_HASH, hash, hex};
 use mailbag::log::state::{ReplayedLog, replay};
@@ -10,6 +9,7 @@ use mailbag::message::record::Record;
 use mailbag::query::verify;
 use mailbag::router::daemon;
 use serde_json::{Value, json};
+use std::fs;
 use std::sync::LazyLock;
 
 /// A real log of three batches.
@@ -50,16 +50,16 @@ pub(crate) fn run(bytes: &[u8]) {
     }
     let whole = log.clone();
     let place = Place::new(REGISTRY);
-    files::write(place.path("spool/room"), ROOM);
+    fs::write(place.path("spool/room"), ROOM).expect("a file");
     if how & 8 != 0 {
         let middle = log
             .iter()
             .skip(log.len() / 2)
             .position(|byte| *byte == b'\n');
         let second = log.split_off(middle.map_or(log.len(), |at| log.len() / 2 + at + 1));
-        files::write(place.path("log/00000002.ndjson"), second);
+        fs::write(place.path("log/00000002.ndjson"), second).expect("a file");
     }
-    files::write(place.path("log/00000001.ndjson"), log);
+    fs::write(place.path("log/00000001.ndjson"), log).expect("a file");
     holds(&place, &whole);
 }
 

@@ -5,12 +5,11 @@
 //! searches off, so the ack stays in `spool/claim/`, with a reason in `status`.
 
 use super::place::Place;
-use crate::files;
-use crate::world::parse_json;
 use mailbag::disk::{self, ReadLeaseResult, layout};
 use mailbag::message::schema::{self, ParsedFile};
 use mailbag::query::{status, verify};
 use mailbag::router::daemon::{self, PassResult, RouterTotals};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -92,7 +91,7 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
     if !is_name || name.contains(&0) || path.symlink_metadata().is_ok() {
         return None;
     }
-    files::make_dir(&outbox);
+    fs::create_dir_all(&outbox).expect("a directory");
     let elsewhere = place.path("elsewhere");
     let plain = match *head / 5 % 16 {
         0 => fs::create_dir(&path).map(|()| false),
@@ -228,13 +227,14 @@ fn taken_off(wanted: &mut Vec<&Option<Vec<u8>>>, path: &Path) {
         .symlink_metadata()
         .expect("it is there")
         .is_file()
-        .then(|| files::read(path));
+        .then(|| fs::read(path).expect("a file"));
     let at = wanted.iter().position(|content| **content == kept);
     wanted.swap_remove(at.unwrap_or_else(|| panic!("{} is no original", path.display())));
 }
 
 fn says_why(path: &Path) {
-    let explained = parse_json(files::read(path));
+    let explained =
+        serde_json::from_slice::<Value>(&fs::read(path).expect("a file")).expect("JSON");
     let problems = explained["problems"].as_array().expect("a list");
     assert!(
         !problems.is_empty()
@@ -253,7 +253,7 @@ fn copies_are_whole(place: &Place, sent: usize) {
             .to_string_lossy()
             .into_owned();
         for path in children(&inbox).into_iter().filter(|path| path.is_file()) {
-            let bytes = files::read(&path);
+            let bytes = fs::read(&path).expect("a file");
             let ParsedFile::Value(copy) = schema::parse(&bytes) else {
                 panic!("{} doesn't read back", path.display())
             };
@@ -292,7 +292,7 @@ fn everything(place: &Place) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         if kind.is_dir() && !path.ends_with("spool") {
             open.extend(children(&path));
         }
-        let content = kind.is_file().then(|| files::read(&path));
+        let content = kind.is_file().then(|| fs::read(&path).expect("a file"));
         all.insert(path, content);
     }
     all

@@ -1,7 +1,7 @@
 //! Where a fuzz target makes its rooms: in memory where that can be had, removed when dropped.
 
-use crate::files;
 use mailbag::room::Room;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A temporary room.
@@ -24,8 +24,8 @@ impl Place {
             directory: directory.expect("a temporary directory"),
         };
         Room::init(&place.path("")).expect("a room");
-        files::write(place.path("registry.json"), registry);
-        files::write(place.path("settings.toml"), "durability = \"process\"\n");
+        fs::write(place.path("registry.json"), registry).expect("a file");
+        fs::write(place.path("settings.toml"), "durability = \"process\"\n").expect("a file");
         place
     }
 
