@@ -165,6 +165,22 @@ pub fn span_text(span: Duration) -> String {
     })
 }
 
+/// A duration in microseconds for people: from one hour on in its two largest units, such as `1h 59m`, and a second unit
+/// of zero is left out.
+pub fn rough_span(micros: i64) -> String {
+    let seconds = micros.saturating_add(500_000) / 1_000_000;
+    let (larger, smaller) = match seconds {
+        ..60 => return format!("{}s", seconds.max(1)),
+        60..3600 => return format!("{}m", seconds / 60),
+        3600..86_400 => ((seconds / 3600, 'h'), (seconds % 3600 / 60, 'm')),
+        _ => ((seconds / 86_400, 'd'), (seconds % 86_400 / 3600, 'h')),
+    };
+    match smaller {
+        (0, _) => format!("{}{}", larger.0, larger.1),
+        (rest, unit) => format!("{}{} {rest:02}{unit}", larger.0, larger.1),
+    }
+}
+
 /// `2026-11-21T10:30:00.123456Z`
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -236,6 +252,28 @@ mod tests {
             names.is_sorted() && names.iter().all(|name| name.len() == limits::STAMP),
             "{names:?}"
         );
+    }
+
+    #[test]
+    fn a_span_for_people_has_at_most_two_units() {
+        let minute = 60;
+        let written = [
+            (-5, "1s"),
+            (0, "1s"),
+            (59, "59s"),
+            (90, "1m"),
+            (60 * minute - 1, "59m"),
+            (60 * minute, "1h"),
+            (65 * minute, "1h 05m"),
+            (119 * minute + 59, "1h 59m"),
+            (24 * 60 * minute, "1d"),
+            (47 * 60 * minute + 59 * minute, "1d 23h"),
+            (400 * 24 * 60 * minute, "400d"),
+        ];
+        for (seconds, text) in written {
+            assert_eq!(rough_span(seconds * 1_000_000), text);
+        }
+        assert_eq!(rough_span(59_600_000), "1m");
     }
 
     #[test]

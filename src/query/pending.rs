@@ -1,7 +1,7 @@
 //! Pending items of an agent or the human: decisions, answers, offers and failures.
 
 use super::displayed::DisplayedApproval;
-use crate::base::clock::{Stamp, span_text};
+use crate::base::clock::{Stamp, rough_span};
 use crate::base::error::Result;
 use crate::log::state::{self, RoomState};
 use crate::message::id;
@@ -11,7 +11,6 @@ use crate::router::projections::pending;
 pub use crate::router::projections::pending::{PendingItem, PendingItemKey};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::time::Duration;
 
 /// The smallest number of equal reports that become one row.
 const PAGE_GROUP: usize = 3;
@@ -147,25 +146,17 @@ fn is_report(item: &PendingItem) -> bool {
     item.from == id::MAILBAG && matches!(item.kind, "escalation" | "rejection")
 }
 
-/// The age of a time, in its largest unit.
+/// The age of a time.
 pub fn age(since: &str) -> String {
-    rough(Stamp::now().micros() - Stamp::parse(since).unwrap_or_default().micros())
+    rough_span(Stamp::now().micros() - Stamp::parse(since).unwrap_or_default().micros())
 }
 
-/// The time left until a deadline, in its largest unit.
+/// The time left until a deadline.
 pub fn left(deadline: &str) -> String {
     let left = Stamp::parse(deadline).unwrap_or_default().micros() - Stamp::now().micros();
     if left <= 0 {
         "overdue".to_owned()
     } else {
-        format!("{} left", rough(left))
+        format!("{} left", rough_span(left))
     }
-}
-
-/// A span of time in microseconds, in its largest unit.
-pub fn rough(micros: i64) -> String {
-    let seconds = ((micros + 500_000) / 1_000_000).max(1) as u64;
-    let units = [86_400, 3_600, 60, 1];
-    let unit = units.into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
-    span_text(Duration::from_secs(seconds / unit * unit))
 }

@@ -1,11 +1,10 @@
 //! `mailbag who`: shows the agents, their presence and their unread messages.
 
-use crate::base::clock::Stamp;
+use crate::base::clock::{Stamp, rough_span};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::table;
-use crate::query::pending::rough;
 use crate::query::who::{self, AgentCommit, AgentPresence, WakeSummary, WorkReport};
 use crate::room::Room;
 
@@ -178,7 +177,7 @@ fn committed(commit: &AgentCommit, now: Stamp) -> String {
     )
 }
 
-/// The age of a time in its largest whole unit.
+/// The age of a time.
 fn ago(time: &str, now: Stamp) -> String {
     let Some(then) = Stamp::parse(time) else {
         return time.to_owned();
@@ -187,6 +186,6 @@ fn ago(time: &str, now: Stamp) -> String {
     if micros < 60_000_000 {
         "just now".to_owned()
     } else {
-        format!("{} ago", rough(micros))
+        format!("{} ago", rough_span(micros))
     }
 }

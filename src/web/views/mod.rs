@@ -21,10 +21,9 @@ pub(super) mod write;
 
 use super::app::{WebApp, run, run_in_turn};
 use super::reply::{RequestFailure, is_page, typed};
-use crate::base::clock::Stamp;
+use crate::base::clock::{Stamp, rough_span};
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::query::pending::rough;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
@@ -285,9 +284,9 @@ pub(super) fn time(at: &str) -> Markup {
     };
     let micros = Stamp::now().micros() - stamp.micros();
     let words = if micros < 0 {
-        format!("in {}", rough(-micros))
+        format!("in {}", rough_span(-micros))
     } else {
-        format!("{} ago", rough(micros))
+        format!("{} ago", rough_span(micros))
     };
     html! { time datetime=(at) { (words) } }
 }
