@@ -6,9 +6,9 @@ use crate::base::limits;
 use crate::base::text::{listed, quoted, to_the_second};
 use crate::disk::{Dir, layout};
 use crate::log;
-use crate::log::state;
 pub use crate::log::state::claims::{ClaimOffer, OwnedClaim, WaitingClaim};
 use crate::log::state::claims::{Claims, ConflictingClaim};
+use crate::log::state::{self, RoomState};
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::leases::{ActivitySigns, ClaimLifetime, life};
@@ -89,22 +89,12 @@ pub enum WorkStatus {
 /// Numbers of claims, waiting claims and open offers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ClaimCounts {
-    /// Owned subjects.
+    /// Owned subjects, without lapsed claims.
     pub owned: usize,
     /// Waiting claims.
     pub waiting: usize,
     /// Open offers.
     pub offers: usize,
-}
-
-impl From<&Claims> for ClaimCounts {
-    fn from(claims: &Claims) -> ClaimCounts {
-        ClaimCounts {
-            owned: claims.held().len(),
-            waiting: claims.waiting().len(),
-            offers: claims.offered().len(),
-        }
-    }
 }
 
 /// The claims of a room, as of the last committed record. The claims of a retired or removed agent have lapsed, even if no
@@ -124,19 +114,23 @@ pub(super) fn drop_retired(claims: &mut Claims, registry: &Registry) {
 pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
     let mut state = state::committed(&room.dir)?;
     drop_retired(&mut state.claims, &room.registry()?);
-    let calls = SessionCalls::of(&room.dir);
+    Ok(of_state(&state, &SessionCalls::of(&room.dir), mine))
+}
+
+/// As [`list`], from a state without the claims of retired agents.
+pub(super) fn of_state(state: &RoomState, calls: &SessionCalls, mine: Option<&str>) -> ClaimList {
     let is_mine = |agent: &str| mine.is_none_or(|mine| mine == agent);
     let claims = &state.claims;
     let signs = ActivitySigns {
         last_seen: &|agent| state.last_seen(agent),
-        calls: &calls,
+        calls,
         active: &|_| false,
     };
     let mut lives = BTreeMap::new();
     let owned = claims.held().iter().filter(|one| is_mine(&one.owner));
     let waiting = claims.waiting().iter().filter(|one| is_mine(&one.agent));
     let offers = claims.offered().iter();
-    Ok(ClaimList {
+    ClaimList {
         at: Stamp::now().to_string(),
         claims: owned
             .map(|claim| {
@@ -159,18 +153,38 @@ pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
             .filter(|one| is_mine(&one.from) || is_mine(&one.to))
             .cloned()
             .collect(),
-    })
+    }
+}
+
+impl ListedClaim {
+    /// The time until it lapses, in microseconds. `None` while the owner's session runs.
+    pub fn left(&self, now: Stamp) -> Option<i64> {
+        let end = Stamp::parse(self.expires_at.as_deref()?)?;
+        Some(end.micros() - now.micros())
+    }
 }
 
 impl ClaimList {
+    /// The claims that have not lapsed.
+    pub fn valid(&self) -> impl Iterator<Item = &ListedClaim> {
+        let now = Stamp::parse(&self.at).unwrap_or_default();
+        self.claims
+            .iter()
+            .filter(move |one| one.left(now).is_none_or(|left| left > 0))
+    }
+
     /// Returns true if a claim has lapsed that no router has released yet.
     pub fn has_lapsed(&self) -> bool {
-        let now = Stamp::now();
-        let ends = self
-            .claims
-            .iter()
-            .filter_map(|one| one.expires_at.as_deref());
-        ends.filter_map(Stamp::parse).any(|at| at <= now)
+        self.valid().count() < self.claims.len()
+    }
+
+    /// Counts the claims.
+    pub fn count(&self) -> ClaimCounts {
+        ClaimCounts {
+            owned: self.valid().count(),
+            waiting: self.waiting.len(),
+            offers: self.offers.len(),
+        }
     }
 }
 

@@ -9,9 +9,10 @@ use crate::log::state::claims::OwnedClaim;
 use crate::log::state::{self, OpenQuestion};
 use crate::message::envelope::Envelope;
 use crate::message::record::{EventKind, Record};
-use crate::query::claims::drop_retired;
+use crate::query::claims;
 use crate::query::context::MessageSummary;
 use crate::room::Room;
+use crate::room::sessions::SessionCalls;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -97,7 +98,8 @@ pub struct AgentMailCounts {
 /// The digest from a time on.
 pub fn digest(room: &Room, since: Stamp) -> Result<LogDigest> {
     let mut state = state::committed(&room.dir)?;
-    drop_retired(&mut state.claims, &room.registry()?);
+    claims::drop_retired(&mut state.claims, &room.registry()?);
+    let claims = claims::of_state(&state, &SessionCalls::of(&room.dir), None);
     let mut found = PeriodEvents::default();
     let from = find::since(&room.dir, since)?;
     for entry in log::lines(&room.dir, from)?.records() {
@@ -117,7 +119,7 @@ pub fn digest(room: &Room, since: Stamp) -> Result<LogDigest> {
         milestones: found.milestones,
         escalations: found.escalations,
         questions,
-        owners: LimitedList::first(state.claims.held().iter().cloned()),
+        owners: LimitedList::first(claims.valid().map(|one| one.claim.clone())),
         rejected: found.rejected,
         agents: LimitedList::first(agents),
     })

@@ -1,6 +1,6 @@
 //! `mailbag claims`: lists claims, and shows the owners of paths.
 
-use crate::base::clock::Stamp;
+use crate::base::clock::{Stamp, rough_span};
 use crate::base::error::{Error, Result};
 use crate::base::text::listed;
 use crate::cli::Exit;
@@ -26,6 +26,9 @@ With PATHs, exit status 0 means that all of them are free or yours, 1 that anoth
 agent owns at least a part, 75 that it is unknown.
 
 claims.json in the room has the same data, up to the record that it names.";
+
+/// A claim that lapses within this time, in microseconds, is marked.
+const LAPSES_SOON: i64 = 15 * 60 * 1_000_000;
 
 /// List claims, or tell who owns a path
 #[derive(Debug, clap::Args)]
@@ -73,6 +76,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let mine = if args.mine {
         Some(args.identity.mailbox(cx, &room)?)
     } else {
+        args.identity.looker(cx, &room)?;
         None
     };
     let mut list = claims::list(&room, mine.as_deref())?;
@@ -147,17 +151,13 @@ fn show(list: &ClaimList, out: &mut CommandOutput) -> Result<()> {
 }
 
 fn owned(one: &ListedClaim, now: Stamp, out: &CommandOutput) -> Vec<StyledCell> {
-    let left = one
-        .expires_at
-        .as_deref()
-        .and_then(Stamp::parse)
-        .map(|at| (at.micros() - now.micros()) / 1_000_000);
+    let left = one.left(now);
     let left = match left {
         None => (DIM, "running session".to_owned()),
         Some(..=0) => (RED, "lapsed".to_owned()),
-        Some(seconds) => (
-            if seconds < 900 { YELLOW } else { PLAIN },
-            format!("{} left", span(seconds)),
+        Some(left) => (
+            if left < LAPSES_SOON { YELLOW } else { PLAIN },
+            format!("{} left", rough_span(left)),
         ),
     };
     vec![
@@ -191,14 +191,4 @@ fn offer(one: &ClaimOffer, out: &CommandOutput) -> Vec<StyledCell> {
 
 fn since(micros: i64, out: &CommandOutput) -> String {
     out.column_time(&Stamp::from_micros(micros).to_string())
-}
-
-/// A time span in its two largest units.
-fn span(seconds: i64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..86_400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
-        _ => format!("{}d {:02}h", seconds / 86_400, seconds % 86_400 / 3600),
-    }
 }

@@ -328,7 +328,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         undelivered,
         claims: state
             .as_ref()
-            .map(|state| claims::ClaimCounts::from(&state.claims))
+            .map(|state| claims::of_state(state, &calls, None).count())
             .unwrap_or_default(),
         questions: pending::questions(state.as_ref()),
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),
