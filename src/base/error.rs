@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// The code of a reference to a message that does not exist, or that the agent may not see.
 pub const UNKNOWN_REFERENCE: &str = "unknown_reference";
+/// The code of a reference that several messages match.
+pub const AMBIGUOUS_REFERENCE: &str = "ambiguous_reference";
 
 /// The number of similar names in an error.
 const SUGGESTIONS: usize = 3;
@@ -194,6 +196,8 @@ impl From<&Error> for ErrorReport {
                 };
                 let code = if error.is_not_found() {
                     ErrorCode::NotFound
+                } else if error.is_usage() {
+                    ErrorCode::Usage
                 } else {
                     ErrorCode::Rejected
                 };
@@ -317,6 +321,19 @@ impl Error {
                     && problems
                         .iter()
                         .all(|problem| problem.code == UNKNOWN_REFERENCE)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the command line is not valid: an argument, or a reference that several messages match.
+    pub fn is_usage(&self) -> bool {
+        let unclear = [UNKNOWN_REFERENCE, AMBIGUOUS_REFERENCE];
+        match self {
+            Error::Usage { .. } => true,
+            Error::Rejected(problems) => {
+                problems.iter().any(|one| one.code == AMBIGUOUS_REFERENCE)
+                    && problems.iter().all(|one| unclear.contains(&&*one.code))
             }
             _ => false,
         }

@@ -31,7 +31,7 @@ impl Exit {
     pub fn of(error: &Error) -> Exit {
         match error {
             error if error.is_not_found() => Exit::NotFound,
-            Error::Usage { .. } => Exit::Usage,
+            error if error.is_usage() => Exit::Usage,
             Error::Timeout { .. } => Exit::Timeout,
             Error::Rejected(_) => Exit::BadData,
             // A missing file is damage of the room, not invalid input.

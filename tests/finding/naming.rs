@@ -221,7 +221,9 @@ fn an_ambiguous_reference_is_rejected_with_all_matches() {
         (2, &["thread", "one-mail"]),
         (2, &["reply", "one-mail", "x"]),
         (2, &["send", "alice", "x", "--reply-to", "one-mail"]),
-        (65, &["ack", "one-mail"]),
+        (2, &["ack", "one-mail"]),
+        (2, &["ack", "one-mail", "no-mail"]),
+        (2, &["dismiss", "one-mail"]),
     ] {
         let said = world.fails(code, &[command, &["--as", "bob"]].concat());
         assert!(

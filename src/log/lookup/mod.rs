@@ -4,7 +4,7 @@ mod past;
 
 pub use past::{LoggedMessage, Viewer};
 
-use crate::base::error::{Error, Problem, Result, UNKNOWN_REFERENCE};
+use crate::base::error::{AMBIGUOUS_REFERENCE, Error, Problem, Result, UNKNOWN_REFERENCE};
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
@@ -454,7 +454,7 @@ impl UnresolvedReference {
         let (what, fix) = self.words(viewer, reference);
         match self {
             UnresolvedReference::Missing => Problem::new(UNKNOWN_REFERENCE, what).fix(fix),
-            UnresolvedReference::Several(_) => Problem::new("ambiguous_reference", what).fix(fix),
+            UnresolvedReference::Several(_) => Problem::new(AMBIGUOUS_REFERENCE, what).fix(fix),
         }
     }
 
