@@ -206,7 +206,8 @@ impl AgentIdentity {
 
     /// The id of the owner of a mailbox: this agent, or a removed agent that still has an inbox.
     pub fn mailbox(&self, room: &Room, registry: &Registry) -> Result<String> {
-        or_removed(self.in_registry(registry), room, &self.name)
+        let own = self.in_registry(registry).map(|agent| agent.id.to_string());
+        or_removed(own, room, registry, &self.name)
     }
 
     /// Fails if an agent gave this name of the human.
@@ -246,19 +247,33 @@ pub fn registered<'r>(
     })
 }
 
-/// The id of a mailbox owner: a registered agent, or a removed agent that still has an inbox.
-pub fn mailbox(room: &Room, registry: &Registry, name: &str) -> Result<String> {
-    or_removed(registered(registry, name, None), room, name)
+/// The id of the agent that a filter means: a registered agent under its present or a former name.
+pub fn filtered(registry: &Registry, name: &str, option: Option<&str>) -> Result<String> {
+    match registry.now(name) {
+        Some(agent) => Ok(agent.id.to_string()),
+        None => registered(registry, name, option).map(|agent| agent.id.to_string()),
+    }
 }
 
-fn or_removed(found: Result<&Agent>, room: &Room, name: &str) -> Result<String> {
+/// The id of a mailbox owner: a registered agent under its present or a former name, or a removed agent that still has an inbox.
+pub fn mailbox(room: &Room, registry: &Registry, name: &str) -> Result<String> {
+    or_removed(filtered(registry, name, None), room, registry, name)
+}
+
+fn or_removed(
+    found: Result<String>,
+    room: &Room,
+    registry: &Registry,
+    name: &str,
+) -> Result<String> {
     match found {
-        Ok(agent) => Ok(agent.id.to_string()),
         Err(Error::NotFound { .. })
-            if id::is_name(name) && room.dir.stat(layout::inbox(name))?.is_some() =>
+            if id::is_name(name)
+                && registry.now(name).is_none()
+                && room.dir.stat(layout::inbox(name))?.is_some() =>
         {
             Ok(name.to_owned())
         }
-        Err(e) => Err(e),
+        found => found,
     }
 }

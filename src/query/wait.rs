@@ -34,11 +34,10 @@ impl WaitFilter {
     ) -> Result<WaitFilter> {
         let registry = room.registry()?;
         let open = !from.is_empty() && room.settings()?.admission == SenderAdmission::Open;
-        let sender = |name: &String| match identity::registered(&registry, name, Some("--from")) {
-            Ok(agent) => Ok(agent.id.to_string()),
+        let sender = |name: &String| match identity::filtered(&registry, name, Some("--from")) {
             // An open room registers any sender.
             Err(_) if name == id::MAILBAG || open && id::is_name(name) => Ok(name.clone()),
-            Err(e) => Err(e),
+            found => found,
         };
         let from = from.iter().map(sender).collect::<Result<_>>()?;
         kinds.iter().try_for_each(|kind| check_type(kind))?;

@@ -41,6 +41,41 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
 }
 
 #[test]
+fn a_filter_takes_the_former_name_of_an_agent() {
+    let world = World::with("alice kiwi bob");
+    world.send("kiwi", "bob", "before");
+    let mut registry = world.read("registry.json");
+    let agents = registry["agents"].as_array_mut().expect("a list");
+    agents.retain(|agent| agent["id"] != "kiwi");
+    registry["aliases"]["kiwi"] = json!("alice");
+    world.write("registry.json", registry.to_string());
+    world.send("alice", "bob", "after");
+    world.send("bob", "alice", "answer");
+    for (args, bodies) in [
+        (
+            "wait --from kiwi --as bob --timeout 0 --all",
+            "before after",
+        ),
+        ("list --from kiwi --as bob", "before after"),
+        ("search --from kiwi --as bob --regex .", "before after"),
+        ("list --to kiwi --as bob", "answer"),
+        ("list --to kiwi --unread", "answer"),
+    ] {
+        let items = world.items(args);
+        let found = items.as_array().expect("a list").iter();
+        let found: Vec<&str> = found
+            .filter_map(|mail| mail["body"].as_str().or(mail["preview"].as_str()))
+            .collect();
+        assert_eq!(found.join(" "), bodies, "{args}");
+    }
+    assert_contains!(
+        world.fails(3, "inbox kiwi"),
+        "is an alias",
+        "use one of: alice"
+    );
+}
+
+#[test]
 fn wait_ends_with_its_own_status_at_the_timeout() {
     let world = World::with("bob");
     for timeout in ["0", "50ms"] {
