@@ -76,13 +76,11 @@ pub fn find<'a>(room: &'a Room, channel: &str) -> Result<ConversationReader<'a>>
     Ok(ConversationReader::of(room, channel))
 }
 
-/// Fails if the room has no channel with this name. The default channel exists before its first message.
-pub(super) fn check_exists(room: &Room, channel: &str) -> Result<()> {
-    let channels = state::committed(&room.dir)?.channels;
-    check_known(channel, channels.keys().map(|name| &**name))
-}
-
-fn check_known<'a>(channel: &str, known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
+/// Fails if no known channel has this name. The default channel exists before its first message.
+pub(super) fn check_known<'a>(
+    channel: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Result<()> {
     if channel == DEFAULT_CHANNEL || known.clone().any(|name| name == channel) {
         return Ok(());
     }

@@ -19,9 +19,14 @@ pub struct ClosedMessages {
 impl ClosedMessages {
     /// Reads the committed state of the room.
     pub fn read(room: &Dir) -> ClosedMessages {
+        ClosedMessages::of(room, state::committed(room).ok())
+    }
+
+    /// Uses a committed state that the caller has read.
+    pub fn of(room: &Dir, state: Option<RoomState>) -> ClosedMessages {
         ClosedMessages {
             room: room.clone(),
-            state: state::committed(room).ok(),
+            state,
             relations: OnceLock::new(),
         }
     }

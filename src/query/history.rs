@@ -5,17 +5,18 @@ pub use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result, did_you_mean};
 use crate::disk::{Dir, layout};
-use crate::log::{LogPosition, START, find, lookup};
+use crate::log::{LogPosition, START, find, lookup, state};
 use crate::message::address::quoted;
-use crate::message::{TYPES, id};
+use crate::message::{DEFAULT_CHANNEL, TYPES, id};
+use crate::query::closed::ClosedMessages;
 use crate::query::identity::{self, mailbox};
 use crate::query::{channel, time};
 use crate::room::registry::Registry;
 use crate::room::{Room, inbox};
 use serde::Deserialize;
-use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 /// The message with this number.
 pub fn message(room: &Room, seq: u64) -> Result<LoggedMessage> {
@@ -50,7 +51,7 @@ pub struct MessageCriteria {
 }
 
 /// A message filter with every name and time resolved.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct MessageFilter {
     viewer: Viewer,
     from: Option<Viewer>,
@@ -61,6 +62,8 @@ pub struct MessageFilter {
     until: Option<Stamp>,
     unread: Option<BTreeSet<OsString>>,
     requires_response: bool,
+    /// The messages that their senders closed, at the time of the filter.
+    pub(super) closed: Arc<ClosedMessages>,
 }
 
 impl MessageFilter {
@@ -69,14 +72,19 @@ impl MessageFilter {
         if let Some(kind) = &asked.kind {
             check_type(kind)?;
         }
-        if let Some(channel) = &asked.channel {
-            channel::check_exists(room, channel)?;
-        }
         let registry = room.registry()?;
+        let state = match asked.channel.as_deref() {
+            Some(channel) if channel != DEFAULT_CHANNEL => {
+                let state = state::committed(&room.dir)?;
+                channel::check_known(channel, state.channels.keys().map(|name| &**name))?;
+                Some(state)
+            }
+            _ => state::committed(&room.dir).ok(),
+        };
+        let closed = Arc::new(ClosedMessages::of(&room.dir, state));
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
-        let renames = LazyCell::new(|| identity::renames(room));
         let own_viewer =
-            |agent: &str| identity::own_viewer_after(&registry, agent, renames.clone());
+            |agent: &str| identity::own_viewer_after(&registry, agent, closed.renames());
         let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
         let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);
         let mut unread = None;
@@ -104,6 +112,7 @@ impl MessageFilter {
             until: time(asked.until)?,
             unread,
             requires_response: asked.requires_response,
+            closed,
         })
     }
 

@@ -1,6 +1,5 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
-use super::closed::ClosedMessages;
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::{last_of, near_end};
 use crate::base::error::Result;
@@ -36,7 +35,7 @@ pub fn list(
 ) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
     let (begin, end) = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
-    let closed = ClosedMessages::read(&room.dir);
+    let closed = filter.closed.clone();
     let with_closed = move |message: Result<LoggedMessage>| {
         let mut message = message?;
         closed.note(&mut message);

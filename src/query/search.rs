@@ -1,6 +1,5 @@
 //! Searches all text of all messages in the log, for words or with a regular expression.
 
-use super::closed::ClosedMessages;
 use super::history::{LoggedMessage, MessageFilter};
 use super::newest::last_of;
 use crate::base::error::{Error, Result};
@@ -216,14 +215,13 @@ pub fn search(
 ) -> Result<LogScan<SearchHit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
-    let closed = ClosedMessages::read(&room.dir);
     find::scan(&room.dir, span.0, span.1, sieve, move |line| {
         let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
         if matches.is_empty() {
             return None;
         }
-        closed.note(&mut past);
+        filter.closed.note(&mut past);
         Some(SearchHit { past, matches })
     })
 }

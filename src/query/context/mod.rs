@@ -15,6 +15,8 @@ use super::identity;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::written_path::write_path;
+use crate::log::state;
+use crate::log::state::claims::Claims;
 use crate::message::subject::ClaimSubject;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterSetting, Lane};
@@ -104,7 +106,10 @@ impl AgentContext {
 pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
-    let closed = ClosedMessages::read(&room.dir);
+    let mut state = state::committed(&room.dir)?;
+    claims::drop_retired(&mut state.claims, &registry);
+    let (claims, waiting) = owned(&state.claims, agent);
+    let closed = ClosedMessages::of(&room.dir, Some(state));
     let viewer = identity::own_viewer_after(&registry, agent, closed.renames());
     let (mut conversation, decisions) = threads::of(room, &viewer)?;
     for message in conversation
@@ -113,7 +118,6 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     {
         message.closed = closed.by_number(message.seq, &message.from);
     }
-    let (claims, waiting) = owned(room, agent)?;
     let lanes = lanes(&registry, &charter, agent);
     let Charter {
         goals,
@@ -145,8 +149,7 @@ pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
     Ok(!threads::of(room, &viewer)?.0.is_empty())
 }
 
-fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<AwaitedSubjects>)> {
-    let claims = claims::owners(room)?;
+fn owned(claims: &Claims, agent: &str) -> (Vec<String>, Vec<AwaitedSubjects>) {
     let owned = claims
         .of(agent)
         .map(|held| held.subject.to_string())
@@ -158,9 +161,9 @@ fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<AwaitedSubjects>)
         .take(limits::CONTEXT_THREADS);
     let waiting = waiting.map(|one| AwaitedSubjects {
         subjects: one.subjects.iter().map(ClaimSubject::to_string).collect(),
-        conflicts: blocked_by(&claims, agent, &one.subjects),
+        conflicts: blocked_by(claims, agent, &one.subjects),
     });
-    Ok((owned, waiting.collect()))
+    (owned, waiting.collect())
 }
 
 /// The lanes that the agent owns, by their addresses.
