@@ -442,21 +442,14 @@ fn new_room(path: PathBuf) -> Result<RoomStep> {
         .ancestors()
         .skip(1)
         .find_map(|above| Dir::open(above).ok());
-    match above.filter(|above| !above.is_writable()) {
+    match above.and_then(|above| machine::write_obstacle(&above)) {
         None => Ok(RoomStep {
             path,
             change: RoomChange::Made,
             reason: None,
         }),
-        Some(above) => Err(Error::usage(
-            format!(
-                "cannot create the room {}: {}",
-                path.display(),
-                match machine::read_only_mount(&above) {
-                    Some(mount_point) => format!("{} is mounted read-only", mount_point.display()),
-                    None => format!("you have no write permission in {}", above.path().display()),
-                }
-            ),
+        Some(why) => Err(Error::usage(
+            format!("cannot create the room {}: {why}", path.display()),
             "run the command in a directory of your own, or name another place with --room DIR; nothing was changed",
         )),
     }
@@ -486,9 +479,9 @@ fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSt
     }
     Ok(match Room::removal(&path)? {
         RoomRemoval::Absent => step(RoomChange::Absent, None),
-        // The project around uses it, or the main worktree.
+        // Another project uses it: the project around, the main worktree, or the project of a named room.
         RoomRemoval::Removed
-            if !is_named && room::is_room(&path) && path != room::below(&homes.project) =>
+            if room::is_room(&path) && !is_of_project(&path, &homes.project, is_named) =>
         {
             let other = path.parent().unwrap_or(&path).display();
             let reason = format!("made for {other}; run `mailbag up --undo` there");
@@ -497,6 +490,20 @@ fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSt
         RoomRemoval::Removed => step(RoomChange::Removed, None),
         RoomRemoval::Kept(reason) => step(RoomChange::Kept, Some(reason)),
     })
+}
+
+/// Returns true if the room was made for this project. A named room in the usual place of another project is not.
+fn is_of_project(path: &Path, project: &Path, is_named: bool) -> bool {
+    let own = Dir::open(project).and_then(|dir| dir.meta());
+    let around = path
+        .parent()
+        .and_then(|above| Dir::open(above).ok()?.meta().ok());
+    let is_usual = path.file_name() == room::below(project).file_name();
+    let is_here = own
+        .ok()
+        .zip(around)
+        .is_some_and(|(own, around)| (own.device, own.inode) == (around.device, around.inode));
+    if is_usual { is_here } else { is_named }
 }
 
 /// The clients of the first two sessions: two clients, or one for both.

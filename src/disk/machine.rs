@@ -83,6 +83,17 @@ pub fn read_only_mount(dir: &Dir) -> Option<PathBuf> {
     Some(mounted.unwrap_or(path))
 }
 
+/// Why this process cannot create or remove names in a directory. `None` if it can.
+pub fn write_obstacle(dir: &Dir) -> Option<String> {
+    if dir.is_writable() {
+        return None;
+    }
+    Some(match read_only_mount(dir) {
+        Some(mount_point) => format!("{} is mounted read-only", mount_point.display()),
+        None => format!("you have no write permission in {}", dir.path().display()),
+    })
+}
+
 /// The table of mounts, as in proc_pid_mountinfo(5).
 fn mounts() -> Option<String> {
     std::fs::read_to_string("/proc/self/mountinfo").ok()

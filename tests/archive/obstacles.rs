@@ -148,7 +148,7 @@ fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
     let ran = run(&["archive", "--older-than", "0s"]);
     files::remove_file(program);
     assert!(ran.status.success(), "{ran:?}");
-    assert_contains!(lossy(&ran.stderr), "inbox/bob/seen: permission denied to remove"; "{ran:?}");
+    assert_contains!(lossy(&ran.stderr), "inbox/bob/seen: its files cannot be removed: you have no write permission"; "{ran:?}");
     assert_eq!(
         (
             world.names("inbox/bob/seen").len(),

@@ -174,6 +174,20 @@ fn doctor_reports_a_read_only_mount_and_not_the_permissions() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn archive_names_a_read_only_mount_and_not_the_permissions() {
+    let world = World::alice_and_bob();
+    world.send("alice", "bob", "kept");
+    let script = "mount --bind .mailbag/sent .mailbag/sent && mount -o remount,bind,ro .mailbag/sent && \
+                  exec \"$mailbag\" archive --older-than 0s --json";
+    let Some(report) = mounted(&world, script) else {
+        return;
+    };
+    let reason = report["skipped"].to_string();
+    assert_contains!(reason, "sent/alice", "is mounted read-only"; "{report}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn doctor_reports_that_a_room_in_memory_is_not_durable() {
     let world = World::empty();
     let script = |settings: &str| {

@@ -185,6 +185,30 @@ fn the_next_commands_name_the_room_of_the_command_line() {
 }
 
 #[test]
+fn undo_with_a_named_room_keeps_the_room_of_another_project() {
+    let fresh = Fresh::with(&["claude"]);
+    files::make_dir(fresh.at("other/.git"));
+    fresh.run_in("other", "up", |_| {}).ok();
+    let undo = "up --undo --room other/.mailbag";
+    assert_contains!(
+        fresh.ok(undo),
+        "the room ",
+        "made for ",
+        "other; run `mailbag up --undo` there"
+    );
+    assert!(fresh.at("other/.mailbag/registry.json").is_file());
+    assert_contains!(
+        fresh.run_in("other", "up --undo", |_| {}).ok(),
+        "room      removed "
+    );
+    fresh.ok("up --room elsewhere/room");
+    assert_contains!(
+        fresh.ok("up --undo --room elsewhere/room"),
+        "room      removed "
+    );
+}
+
+#[test]
 fn a_hook_that_fails_is_said_and_is_the_exit_status() {
     let fresh = Fresh::with(&["claude"]);
     script(fresh.world.path(), "exit 3\n");

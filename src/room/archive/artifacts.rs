@@ -12,7 +12,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::base::limits;
-use crate::disk::{self, Dir, DraftFile, Meta, ReadLeaseResult, file_meta, layout};
+use crate::disk::{self, Dir, DraftFile, Meta, ReadLeaseResult, file_meta, layout, machine};
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -54,9 +54,13 @@ pub fn artifacts(
             };
             let below = layout::below(&path, name.as_ref());
             match meta.kind {
-                FileType::Directory => {
-                    directories.extend(dir.sub(&name).ok().map(|dir| (dir, below)))
-                }
+                FileType::Directory => match dir.sub(&name) {
+                    Ok(dir) => directories.push((dir, below)),
+                    Err(e) => take(Err(SkippedFile {
+                        path: below,
+                        reason: e.to_string(),
+                    }))?,
+                },
                 FileType::RegularFile if is_due(&name, &meta, bound) => {
                     if let Some(found) = look(&dir, name, meta, below, is_shared)? {
                         take(found)?;
@@ -102,11 +106,11 @@ fn look(
         return Ok(None);
     }
     let fits = layout::draft(&layout::compressed(&name)).len() <= limits::FILE_NAME;
-    match (dir.is_writable(), disk::lease(&file)) {
+    match (machine::write_obstacle(dir), disk::lease(&file)) {
         _ if !fits => skipped("its name is too long to append .zst"),
-        (false, _) => skipped("permission denied to remove files from its directory"),
-        (true, ReadLeaseResult::Writer) => skipped("another program has it open for writing"),
-        (true, _) => Ok(Some(Ok(ContextFile {
+        (Some(why), _) => skipped(&format!("it cannot be removed: {why}")),
+        (None, ReadLeaseResult::Writer) => skipped("another program has it open for writing"),
+        (None, _) => Ok(Some(Ok(ContextFile {
             dir: dir.clone(),
             name,
             file,

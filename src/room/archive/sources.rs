@@ -3,7 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::written_path::write_path;
-use crate::disk::{Dir, Meta, layout};
+use crate::disk::{Dir, Meta, layout, machine};
 use rustix::fs::FileType;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -140,11 +140,11 @@ pub fn each(
                 continue;
             }
         };
-        if !dir.is_writable() {
+        if let Some(why) = machine::write_obstacle(&dir) {
             // If the source could not be removed, every run would pack it again.
             take(Err(SkippedFile {
                 path,
-                reason: "permission denied to remove files from it".into(),
+                reason: format!("its files cannot be removed: {why}"),
             }))?;
             continue;
         }
