@@ -405,7 +405,7 @@ pub(super) fn save(room: &Room, registry: &Registry) -> Result<()> {
 fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
     let unread = inbox::unread_with_leased(&room.dir, id)?.len();
     let mut waiting = 0;
-    if let Ok(outbox) = room.dir.sub(layout::outbox(id)) {
+    if let Some(outbox) = room.dir.sub_if_exists(layout::outbox(id))? {
         for entry in outbox.list()? {
             waiting += usize::from(layout::is_message_file(&entry?.name));
         }

@@ -309,13 +309,17 @@ pub fn remote(room: &Room) -> Result<Vec<KnownRemoteAgent>> {
     let links = room.settings()?.links;
     let mut remote: BTreeMap<String, KnownRemoteAgent> = BTreeMap::new();
     for tag in links.keys() {
-        let Some(far) = room
+        let state = room
             .dir
-            .sub(layout::link_in(tag))
-            .ok()
-            .and_then(|dir| LinkEndState::read(&dir).ok()?)
-        else {
-            continue;
+            .sub_if_exists(layout::link_in(tag))
+            .and_then(|dir| dir.map_or(Ok(None), |dir| LinkEndState::read(&dir)));
+        let far = match state {
+            Ok(Some(far)) => far,
+            Ok(None) => continue,
+            Err(e) => {
+                tracing::warn!("the agents of the link {tag} are unknown: {e}");
+                continue;
+            }
         };
         for ReportedAgent { id, name, role } in far
             .agents

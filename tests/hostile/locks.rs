@@ -107,6 +107,29 @@ fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
 }
 
 #[test]
+fn a_directory_that_cannot_be_read_is_not_reported_as_empty() {
+    if !is_root("a command of another user") {
+        return;
+    }
+    let world = World::alice_and_bob();
+    world.add_reader();
+    world.drop_file("bob", "x.json", "{}");
+    let closed = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(world.room("outbox/bob"), closed).expect("it is ours");
+    let status = world.by_reader("status").output().expect("it runs");
+    let said = "cannot read outbox/bob, so pending files there are not shown";
+    assert_contains!(lossy(&status.stdout), said);
+    world.leave_root();
+    let hidden = fs::Permissions::from_mode(0o000);
+    fs::set_permissions(world.room("outbox/bob"), hidden).expect("root may");
+    let removal = world
+        .by_owner("agent remove bob")
+        .output()
+        .expect("it runs");
+    assert_contains!(lossy(&removal.stderr), "outbox/bob: Permission denied"; "{removal:?}");
+}
+
+#[test]
 fn a_user_who_cannot_read_the_lock_learns_that_the_router_is_unknown() {
     if !is_root("a command of another user") {
         return;

@@ -89,6 +89,7 @@ pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> 
 fn unreadable(room: &Room) -> Vec<BlockedPath> {
     let mut all = Vec::new();
     for parent in [layout::OUTBOXES, layout::INBOXES] {
+        // `status` reports a parent that cannot be read.
         for agent in room.directories(parent).unwrap_or_default() {
             let place = layout::below(Path::new(parent), agent.as_ref());
             let Ok(Some(meta)) = room.dir.stat(&place) else {

@@ -13,6 +13,8 @@ use super::rejected::{self, ListedRejection};
 use super::{claims, inbox, pending};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::base::limits;
+use crate::base::text::joined;
 use crate::base::written_path::write_path;
 use crate::disk::layout;
 use crate::log::state::{self, MessageCounts, RoomState};
@@ -21,7 +23,7 @@ use crate::room::outbox::{UnreadOutbox, is_free_name};
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::room::settings::{GuardedSetting, SenderAdmission};
-use crate::room::{Room, RouterHolder, RouterPresence, StalledRouter};
+use crate::room::{Room, RouterHolder, RouterMode, RouterPresence, StalledRouter};
 use crate::router::projections::roster::{self, AgentPresence};
 use crate::router::recover::evidence;
 use blocked::blocked;
@@ -155,6 +157,8 @@ pub struct UndeliveredCopy {
 pub struct RoomCounters {
     /// Process id of the router, if one runs.
     pub router: Option<u32>,
+    /// The user who can see whether a router runs, if the calling user cannot.
+    pub router_visible_to: Option<String>,
     /// Rejected files that still exist.
     pub rejected: usize,
     /// Pending files in outboxes.
@@ -172,21 +176,26 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
         .settings()
         .is_ok_and(|settings| settings.admission == SenderAdmission::Open);
     // `status` reports a directory or a lock that cannot be read.
-    let (waiting, unregistered) = outboxes(room, registry.as_ref(), open).unwrap_or_default();
+    let OutboxSurvey {
+        waiting,
+        unregistered,
+        ..
+    } = outboxes(room, registry.as_ref(), open).unwrap_or_default();
     let mut rejected = 0;
     for agent in room.directories(layout::REJECTED).unwrap_or_default() {
         rejected += rejected::count(room, &agent).unwrap_or_default();
     }
     let strays = strays::strays(room).unwrap_or_default();
-    let presence = room
-        .router_presence()
-        .ok()
-        .filter(RouterPresence::is_continuous);
+    let (router, router_visible_to) = match room.router_presence() {
+        Ok(RouterPresence::Hidden { visible_to }) => (None, Some(visible_to)),
+        Ok(RouterPresence::Running(holder)) if holder.mode != RouterMode::Pass => {
+            (Some(holder.pid), None)
+        }
+        _ => (None, None),
+    };
     Ok(RoomCounters {
-        router: presence
-            .as_ref()
-            .and_then(RouterPresence::holder)
-            .map(|holder| holder.pid),
+        router,
+        router_visible_to,
         rejected,
         waiting: waiting.iter().map(|waiting| waiting.files).sum(),
         blocked: blocked(room, None, "").len() + strays.len() + unregistered.len(),
@@ -265,7 +274,12 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     }
     let is_open = settings.admission == SenderAdmission::Open;
     let listed = outboxes(room, registry.as_ref(), is_open);
-    let (waiting, unregistered) = noted(listed, &mut problems);
+    let OutboxSurvey {
+        waiting,
+        unregistered,
+        unreadable,
+    } = noted(listed, &mut problems);
+    noted(room.directories(layout::INBOXES), &mut problems);
     let strays = noted(strays::strays(room), &mut problems);
     let rejected = rejected(room, &mut problems);
     let agents = registry.iter().flat_map(Registry::agents);
@@ -304,6 +318,8 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         .as_ref()
         .map(|state| links::of_state(room, &settings, state))
         .unwrap_or_default();
+    let blocked = [blocked(room, registry.as_ref(), &again), strays].concat();
+    problems.extend(describe_unreadable(unreadable, &blocked));
     Ok(RoomStatus {
         links: links
             .into_iter()
@@ -315,7 +331,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
             .as_ref()
             .map(|state| unread(room, state))
             .unwrap_or_default(),
-        blocked: [blocked(room, registry.as_ref(), &again), strays].concat(),
+        blocked,
         rejected,
         stale: stale
             .unwrap_or_default()
@@ -345,43 +361,55 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
     })
 }
 
-/// The message files in a directory, sorted by name. An unreadable directory counts as empty.
-fn files(room: &Room, directory: &Path) -> Vec<OsString> {
-    let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else {
-        return Vec::new();
-    };
-    let mut names: Vec<OsString> = listing
-        .flatten()
-        .map(|entry| entry.name)
-        .filter(|name| layout::is_message_file(name))
-        .collect();
+/// The message files in a directory, sorted by name.
+fn files(room: &Room, directory: &Path) -> Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in room.dir.sub(directory)?.list()? {
+        names.push(entry?.name);
+    }
+    names.retain(|name| layout::is_message_file(name));
     names.sort_unstable();
-    names
+    Ok(names)
 }
 
-/// Outboxes with files, registered and unregistered. An open room registers new senders, so the router reads all of them.
-fn outboxes(
-    room: &Room,
-    registry: Option<&Registry>,
-    open: bool,
-) -> Result<(Vec<PendingOutboxFiles>, Vec<UnregisteredOutbox>)> {
-    let (mut waiting, mut unregistered) = (Vec::new(), Vec::new());
+/// The outboxes that need attention.
+#[derive(Default)]
+struct OutboxSurvey {
+    /// With files, of senders that the router reads.
+    waiting: Vec<PendingOutboxFiles>,
+    /// With files, of other senders.
+    unregistered: Vec<UnregisteredOutbox>,
+    /// That the calling user cannot read.
+    unreadable: Vec<String>,
+}
+
+/// Reads all outboxes. An open room registers new senders, so the router reads all of them.
+fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<OutboxSurvey> {
+    let mut all = OutboxSurvey::default();
     for agent in room.directories(layout::OUTBOXES)? {
-        let names = files(room, &layout::outbox(&agent));
+        let outbox = layout::outbox(&agent);
+        let names = match files(room, &outbox) {
+            Ok(names) => names,
+            Err(e) if e.is_missing() => continue,
+            Err(_) => {
+                all.unreadable.push(outbox.display().to_string());
+                continue;
+            }
+        };
         let Some(first) = names.first() else { continue };
         let is_new = |registry: &Registry| {
             open && is_free_name(&agent) && registry.find_position(&agent).is_none()
         };
         if registry.is_none_or(|registry| registry.has_active(&agent) || is_new(registry)) {
             let first = first.to_string_lossy().into_owned();
-            waiting.push(PendingOutboxFiles {
+            all.waiting.push(PendingOutboxFiles {
                 agent,
                 files: names.len(),
                 first,
             });
         } else {
             let UnreadOutbox { reason, fix } = UnreadOutbox::of(registry, &agent);
-            unregistered.push(UnregisteredOutbox {
+            all.unregistered.push(UnregisteredOutbox {
                 agent,
                 files: names.len(),
                 reason,
@@ -389,7 +417,24 @@ fn outboxes(
             });
         }
     }
-    Ok((waiting, unregistered))
+    Ok(all)
+}
+
+/// The sentence about outboxes of other users that the calling user cannot read. `None` without such an outbox.
+fn describe_unreadable(mut outboxes: Vec<String>, blocked: &[BlockedPath]) -> Option<String> {
+    outboxes.retain(|outbox| blocked.iter().all(|one| one.path != *outbox));
+    if outboxes.is_empty() {
+        return None;
+    }
+    let more = outboxes.len().saturating_sub(limits::IN_SENTENCE);
+    outboxes.truncate(limits::IN_SENTENCE);
+    if more > 0 {
+        outboxes.push(format!("{more} more"));
+    }
+    Some(format!(
+        "cannot read {}, so pending files there are not shown",
+        joined(outboxes)
+    ))
 }
 
 /// The numbers of unread messages by agent, without zeros.

@@ -147,9 +147,11 @@ impl WatchView {
         let Some(glance) = &self.glance else {
             return " loading …".into();
         };
-        let mut parts = vec![match glance.router {
-            Some(pid) if pid != std::process::id() => format!("router {pid}"),
-            _ => "delivering here".into(),
+        let mut parts = vec![match (glance.router, &glance.router_visible_to) {
+            (Some(pid), _) if pid == std::process::id() => "delivering here".into(),
+            (Some(pid), _) => format!("router {pid}"),
+            (None, Some(_)) => "router unknown".into(),
+            (None, None) => "no router".into(),
         }];
         if let Some(all) = &self.everybody {
             let unread = |agent: &AgentPresence| agent.unread;
