@@ -442,6 +442,26 @@ fn a_room_may_come_later() {
 }
 
 #[test]
+fn a_server_does_not_use_another_room_in_the_place_of_its_own() {
+    let world = World::alice_and_bob();
+    let client = Client::of(&world, "bob");
+    assert_contains!(client.text("fetch_inbox", json!({})), "no unread messages");
+    files::rename(world.room(""), world.path().join("moved"));
+    world.ok("init");
+    world.ok("agent add bob");
+    let said = client.fails("fetch_inbox", json!({}));
+    assert_contains!(
+        said,
+        "replaced by another directory",
+        "restart the MCP server"
+    );
+    assert_contains!(
+        Client::of(&world, "bob").text("fetch_inbox", json!({})),
+        "no unread messages"
+    );
+}
+
+#[test]
 fn a_server_holds_its_agent_again_after_the_sessions_were_deleted() {
     // P81, P99
     let world = World::alice_and_bob();

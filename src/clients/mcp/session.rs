@@ -16,6 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The name of a client without a name.
 const CLIENT: &str = "mcp";
 
+/// The next step if the room was replaced.
+const RESTART: &str =
+    "restart the MCP server to use the room that is there now; nothing was read or sent";
+
 /// The client's session.
 pub(super) struct McpSession {
     asked: Option<PathBuf>,
@@ -24,6 +28,8 @@ pub(super) struct McpSession {
     noticed: AtomicBool,
     state: Mutex<McpSessionState>,
     holds: SessionHolds,
+    /// The room of the last call.
+    room: Arc<Mutex<Option<Room>>>,
 }
 
 /// The holds that keep the agents of the client's sessions while the server runs.
@@ -52,6 +58,7 @@ impl McpSession {
                 chosen: None,
             }),
             holds: SessionHolds::default(),
+            room: Arc::default(),
         }
     }
 
@@ -61,9 +68,9 @@ impl McpSession {
 
     /// Another session of the same client, which names its session with each call.
     pub(super) fn of(&self, caller: CallingSession) -> McpSession {
-        let holds = self.holds.clone();
         McpSession {
-            holds,
+            holds: self.holds.clone(),
+            room: self.room.clone(),
             ..McpSession::new(self.asked.clone(), self.from.clone(), caller)
         }
     }
@@ -100,7 +107,8 @@ impl McpSession {
         }
     }
 
-    /// The room, searched for each time: it may be created while the server runs.
+    /// The room, searched for each time: it may be created while the server runs. Fails if another room has the place of
+    /// the room that the server used.
     pub(super) fn room(&self) -> Result<Room> {
         let found = room::find_room(self.asked.as_deref(), &self.from)?;
         if let Some(notice) = found.notice()
@@ -108,7 +116,18 @@ impl McpSession {
         {
             tracing::warn!("{notice}");
         }
-        Room::open(&found.path)
+        let mut used = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = Room::open(&found.path)?;
+        match &*used {
+            Some(used) if used.dir.path() == room.dir.path() => {
+                used.check_place().map_err(|e| match e {
+                    Error::Moved { what, .. } => Error::moved(what, RESTART),
+                    e => e,
+                })?;
+            }
+            _ => *used = Some(room.clone()),
+        }
+        Ok(room)
     }
 
     /// Takes the lease of the agent that the environment names, before the first call.
