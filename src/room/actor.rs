@@ -50,6 +50,9 @@ const RUNNERS: [&str; 15] = [
     "pipx", "ruby", "perl",
 ];
 
+/// Words of [`RUNNERS`] before the name of the program.
+const RUN_WORDS: [&str; 7] = ["run", "exec", "dlx", "x", "tool", "task", "inspect"];
+
 /// Programs that are below init only if the program that started them has ended, or that run without a person.
 const DETACHED: [&str; 14] = [
     "script", "nohup", "expect", "unbuffer", "socat", "sudo", "su", "doas", "xargs", "make", "git",
@@ -182,7 +185,10 @@ fn evidence_of_agent(parent: &ParentProcess) -> Option<ActorEvidence> {
         )));
     }
     let is_ours = programs(parent).any(|program| program == "mailbag");
-    let is_starter = is_ours && words(parent).any(|word| STARTS_AGENTS.contains(&word));
+    let is_starter = is_ours
+        && words_to_script(parent)
+            .iter()
+            .any(|word| STARTS_AGENTS.contains(word));
     is_starter.then(|| {
         ActorEvidence(format!(
             "the parent {} starts programs for agents",
@@ -194,7 +200,34 @@ fn evidence_of_agent(parent: &ParentProcess) -> Option<ActorEvidence> {
 fn is_program_of(parent: &ParentProcess, client: &KnownClient) -> bool {
     let is_runner = programs(parent).any(|program| is_runner(program) || SHELLS.contains(&program));
     programs(parent).any(|name| is_client_name(name, client))
-        || is_runner && words(parent).skip(1).any(|word| names_client(word, client))
+        || is_runner
+            && words_to_script(parent)
+                .iter()
+                .any(|word| names_client(word, client))
+}
+
+/// The arguments of an interpreter or of a program that starts others, up to its script: the first argument that is not an
+/// option. If an argument can be an option's value, the next one is included. The arguments of the script are not.
+fn words_to_script(parent: &ParentProcess) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut is_value = false;
+    for word in words(parent).skip(1) {
+        found.push(word);
+        let is_option = word.starts_with('-');
+        let stem = base_name(word).split('.').next().unwrap_or_default();
+        let is_script = !is_option
+            && !is_value
+            && !word.contains('=')
+            && !word.starts_with(|c: char| c.is_ascii_digit())
+            && !RUN_WORDS.contains(&word)
+            && !SHELLS.contains(&stem)
+            && !is_runner(stem.trim_end_matches("-cli"));
+        if is_script {
+            break;
+        }
+        is_value = is_option && word != "--" && !word.contains('=');
+    }
+    found
 }
 
 /// Returns true for a client's program. Its name can end with the kind of machine.
@@ -374,6 +407,18 @@ mod tests {
             ("cursor-agent", "/home/u/.local/bin/cursor-agent"),
             ("aider", "/usr/bin/python3 /usr/bin/aider --yes"),
             ("bash", "bash /home/u/bin/claude"),
+            ("env", "env -u NO_COLOR TERM=xterm claude"),
+            ("timeout", "timeout -k 5 9 python3 -u /path/bin/aider"),
+            ("npx", "npx -y @anthropic-ai/claude-code"),
+            (
+                "node",
+                "node /usr/lib/node_modules/npm/bin/npx-cli.js codex",
+            ),
+            ("node", "node -r ./hook.js /usr/bin/claude"),
+            ("python3", "python3 -m debugpy --listen 5678 -m aider"),
+            ("node", "node inspect /usr/bin/claude"),
+            ("uv", "uv tool run --with x aider"),
+            ("pnpm", "pnpm dlx @qwen-code/qwen-code"),
             ("mailbag", "mailbag exec --id t --role x -- sh"),
             ("mailbag", "/usr/bin/mailbag --room /r run"),
         ] {
@@ -390,6 +435,13 @@ mod tests {
             ("konsole", "konsole --workdir /home/u/claude"),
             ("vim", "vim /home/u/claude.md"),
             ("node", "node /home/u/codex/server.js"),
+            ("node", "node server.js claude"),
+            ("timeout", "timeout 9 python3 x.py claude"),
+            ("nice", "nice -n 10 python3 x.py claude"),
+            ("bash", "bash script claude"),
+            ("npm", "npm run build claude"),
+            ("mailbag", "mailbag send claude hello"),
+            ("mailbag", "mailbag --room /r send run hello"),
             ("mailbag", "mailbag watch"),
             ("sshd", "sshd: u@pts/0"),
         ] {
