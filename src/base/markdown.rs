@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn markup_shows_as_text_and_no_second_line_is_possible() {
         let hostile = "# Done\n- [x](http://a) `code` *b* _c_ snake_case <b>|x| &amp; ~~d~~ $e$ ![i](j)\r\n\u{202e}";
-        let wanted = r"\# Done - \[x\](http://a) \`code\` \*b\* \_c\_ snake_case \<b\>\|x\| \&amp; \~\~d\~\~ \$e\$ \!\[i\](j)";
+        let wanted = r"\# Done - \[x\](http://a) \`code\` \*b\* \_c\_ snake_case \<b\>\|x\| \&amp; \~\~d\~\~ \$e\$ \!\[i\](j) \\u{202e}";
         assert_eq!(brief(hostile, 200), wanted);
         assert_eq!(brief("- a", 9), r"\- a");
         assert_eq!(brief("a\\", 9), r"a\\");

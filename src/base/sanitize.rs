@@ -73,7 +73,7 @@ pub fn path(text: &str, most: usize) -> String {
     }
 }
 
-/// The start of a text on one line: without hidden characters, with single spaces, and with at most `most` characters.
+/// The start of a text on one line: sanitized, with single spaces, and with at most `most` characters.
 pub fn brief(text: &str, most: usize) -> String {
     let mut brief: Vec<char> = Vec::new();
     let mut before = None;
@@ -84,8 +84,9 @@ pub fn brief(text: &str, most: usize) -> String {
             }
             '“' | '”' => brief.push('"'),
             '<' if opens_markup(before, &text[at..]) => brief.extend(c.escape_unicode()),
-            c if imitates(c, &text[..at], &text[at..]) => brief.extend(c.escape_unicode()),
-            c if is_hidden(c, before) => {}
+            c if is_hidden(c, before) || imitates(c, &text[..at], &text[at..]) => {
+                brief.extend(c.escape_unicode());
+            }
             c => brief.push(c),
         }
         before = Some(c);
@@ -331,14 +332,17 @@ mod tests {
             let hidden = format!("x {hidden}y");
             assert!(line(&hidden).contains("\\u{"), "{hidden:?}");
         }
-        assert_eq!(brief("a\u{e0068}\u{e0069}b\u{2028}c", 20), "ab c");
+        assert_eq!(
+            brief("a\u{e0068}\u{e0069}b\u{2028}c", 40),
+            "a\\u{e0068}\\u{e0069}b c"
+        );
     }
 
     #[test]
     fn a_letter_that_imitates_its_neighbours_is_shown() {
         assert_eq!(line("p\u{430}ypal \u{ff59}es"), "p\\u{430}ypal \\u{ff59}es");
         assert_eq!(brief("n\u{3bf} y\u{435}s", 40), "n\\u{3bf} y\\u{435}s");
-        assert_eq!(quote("yes\u{2800}", 40), "“yes”");
+        assert_eq!(quote("yes\u{2800}", 40), "“yes\\u{2800}”");
         for text in [
             "это слово, сор и ось",
             "τὸ νοῦς",

@@ -292,6 +292,32 @@ fn a_dismissed_item_is_removed_only_for_the_agent_that_dismissed_it() {
 }
 
 #[test]
+fn the_time_left_has_two_units() {
+    // P137
+    let world = room();
+    let terms = json!({"deadline": "2h"});
+    say(&world, 0, "alice", approval("d", json!(["bob"]), terms));
+    for (minutes, text) in [
+        (0, "1s ago, 2h left"),
+        (1, "1m ago, 1h 59m left"),
+        (61, "1h 01m ago, 59m left"),
+    ] {
+        assert_contains!(run_at(&world, minutes, "pending --as bob"), text);
+    }
+}
+
+#[test]
+fn hidden_characters_of_a_title_are_shown_as_escapes() {
+    // P137
+    let world = room();
+    let question = json!({"to": "bob", "type": "question", "body": "Pay \u{202e}001 to me?"});
+    say(&world, 0, "alice", question);
+    let escaped = "Pay \\u{202e}001 to me?";
+    assert_contains!(run_at(&world, 1, "pending --as bob"), escaped);
+    assert_contains!(run_at(&world, 1, "list --as bob"), escaped);
+}
+
+#[test]
 fn a_pending_item_of_an_inactive_sender_is_marked() {
     // P137
     let world = room();
