@@ -21,7 +21,6 @@ use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{self, ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -214,19 +213,15 @@ fn tags() -> Vec<String> {
 }
 
 fn roles() -> Vec<String> {
-    of_agents(|agent| agent.role.iter().cloned().collect())
+    let registry = look().map(|(_, registry)| registry);
+    let roles = registry.iter().flat_map(Registry::roles);
+    roles.map(|(role, _)| role.to_owned()).collect()
 }
 
 fn topics() -> Vec<String> {
-    of_agents(|agent| agent.topics.clone())
-}
-
-fn of_agents(words: fn(&crate::room::registry::Agent) -> Vec<String>) -> Vec<String> {
-    let Some((_, registry)) = look() else {
-        return Vec::new();
-    };
-    let all: BTreeSet<String> = registry.agents().iter().flat_map(words).collect();
-    all.into_iter().collect()
+    let registry = look().map(|(_, registry)| registry);
+    let topics = registry.iter().flat_map(Registry::topics);
+    topics.map(|(topic, _)| topic.to_owned()).collect()
 }
 
 fn channels() -> Vec<String> {

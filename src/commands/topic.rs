@@ -8,7 +8,6 @@ use crate::room::Room;
 use crate::room::registry::Registry;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A topic with followers.
@@ -22,20 +21,14 @@ pub struct Topic {
 
 /// All topics with followers, sorted by name.
 pub fn list(registry: &Registry) -> Vec<Topic> {
-    let mut topics: BTreeMap<&str, Vec<Arc<str>>> = BTreeMap::new();
-    // `everybody` excludes the human, who gets no topic mail, and retired agents.
-    for agent in registry.everybody().iter().map(|at| registry.at(*at)) {
-        for topic in &agent.topics {
-            topics.entry(topic).or_default().push(agent.id.clone());
-        }
-    }
-    topics
-        .into_iter()
-        .map(|(topic, followers)| Topic {
-            topic: topic.to_owned(),
-            followers,
-        })
-        .collect()
+    let topics = registry.topics().map(|(topic, followers)| Topic {
+        topic: topic.to_owned(),
+        followers: followers
+            .iter()
+            .map(|at| registry.at(*at).id.clone())
+            .collect(),
+    });
+    topics.collect()
 }
 
 /// Sends a `subscribe` or `unsubscribe` message for each topic. Sends nothing if one of the names is invalid, or if the

@@ -40,8 +40,8 @@ pub fn known_addresses(room: &Room) -> Result<BTreeSet<String>> {
     let mut all = BTreeSet::from([Address::All.to_string()]);
     for agent in registry.agents().iter().filter(|agent| !agent.is_retired()) {
         all.insert(agent.id.to_string());
-        all.extend(agent.topics.iter().map(|topic| format!("#{topic}")));
     }
+    all.extend(registry.topics().map(|(topic, _)| format!("#{topic}")));
     for role in registry.roles().keys() {
         all.extend([format!("all_{role}"), format!("any_{role}")]);
     }

@@ -58,6 +58,20 @@ fn an_agent_that_unsubscribed_gets_no_further_messages() {
 }
 
 #[test]
+fn a_topic_in_another_letter_case_is_the_same_topic() {
+    // P382
+    let world = world();
+    world.ok("topic subscribe Auth --as bob");
+    world.ok("topic subscribe AUTH --as carol");
+    let topics = json!([{"topic": "Auth", "followers": ["bob", "carol"]}]);
+    assert_eq!(world.items("topic list"), topics);
+    let said = world.fails(3, "send #autt hi --as alice");
+    assert_contains!(said, "did you mean #Auth?"; "{said}");
+    let said = world.run("send --dry-run #auth hi --as bob").out;
+    assert_contains!(said, "carol", "bob: is the sender"; "{said}");
+}
+
+#[test]
 fn a_second_subscription_changes_nothing() {
     let world = world();
     world.ok("topic subscribe ports ports --as bob");

@@ -81,20 +81,22 @@ impl Registry {
 
     /// Subscribes an agent to a topic. If it is subscribed already, the registry is unchanged.
     pub fn subscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
-        let mut topics = self.known(id)?.topics.clone();
-        if topics.iter().any(|t| t.eq_ignore_ascii_case(topic)) {
+        let agent = self.known(id)?;
+        if agent.has_topic(topic) {
             return Ok(self.clone());
         }
+        let mut topics = agent.topics.clone();
         topics.push(topic.to_owned());
         self.set(id, &Map::from_iter([("topics".to_owned(), json!(topics))]))
     }
 
     /// Unsubscribes an agent from a topic. If it is not subscribed, the registry is unchanged.
     pub fn unsubscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
-        let mut topics = self.known(id)?.topics.clone();
-        if !topics.iter().any(|t| t.eq_ignore_ascii_case(topic)) {
+        let agent = self.known(id)?;
+        if !agent.has_topic(topic) {
             return Ok(self.clone());
         }
+        let mut topics = agent.topics.clone();
         topics.retain(|t| !t.eq_ignore_ascii_case(topic));
         let left = if topics.is_empty() {
             Value::Null

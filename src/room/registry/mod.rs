@@ -269,6 +269,12 @@ impl Registry {
         self.index.topics.members(topic).unwrap_or_default()
     }
 
+    /// The topics with subscribers, each with its name as the first agent writes it, and with the positions of its subscribers.
+    pub fn topics(&self) -> impl Iterator<Item = (&str, &[u32])> {
+        let all = self.index.topics.iter();
+        all.filter(|(_, subscribers)| !subscribers.is_empty())
+    }
+
     /// All capabilities in the registry.
     pub fn capabilities(&self) -> impl Iterator<Item = &str> {
         self.index.capabilities.iter().map(|(name, _)| name)
@@ -395,6 +401,13 @@ impl Agent {
     /// Returns true if it may release the claims of other agents.
     pub fn is_steward(&self) -> bool {
         self.capabilities.iter().any(|name| name == STEWARD)
+    }
+
+    /// Returns true if it is subscribed to this topic.
+    pub fn has_topic(&self, topic: &str) -> bool {
+        self.topics
+            .iter()
+            .any(|one| one.eq_ignore_ascii_case(topic))
     }
 
     /// Returns true for the human.

@@ -188,7 +188,8 @@ fn others(
     .collect()
 }
 
-fn lacks(of: &str, name: &str, has: bool) -> Option<String> {
+fn lacks<'a>(of: &str, name: &str, own: impl IntoIterator<Item = &'a String>) -> Option<String> {
+    let has = own.into_iter().any(|own| own.eq_ignore_ascii_case(name));
     (!has).then(|| format!("does not have the {of} {name}"))
 }
 
@@ -204,10 +205,10 @@ fn why_not(
         Address::All => None,
         Address::Role(role) | Address::Any(role) => {
             let role = role_text(registry, role);
-            lacks("role", role, agent.role.as_deref() == Some(role))
+            lacks("role", role, &agent.role)
         }
-        Address::Topic(topic) => lacks("topic", topic, agent.topics.contains(topic)),
-        Address::Capability(name) => lacks("capability", name, agent.capabilities.contains(name)),
+        Address::Topic(topic) => lacks("topic", topic, &agent.topics),
+        Address::Capability(name) => lacks("capability", name, &agent.capabilities),
         Address::Glob(_) if !is_sender && !agent.is_human() && !agent.is_retired() => {
             Some("has no matching name".into())
         }
