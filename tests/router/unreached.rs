@@ -5,7 +5,7 @@ use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
 /// Alice is the only lead, the only subscriber of `lonely`, and the only agent with the capability `solo`. The alias `quiet`
-/// stands for a topic without subscribers.
+/// means a topic without subscribers.
 fn room() -> World {
     let world = World::new()
         .agent("alice", "--role lead --topic lonely --capability solo")
@@ -51,7 +51,11 @@ fn the_sender_of_a_message_that_reaches_no_agent_is_notified_with_the_nearest_na
             "only_sender",
             "the only agent with this capability",
         ),
-        ("quiet", "no_target", "quiet means #silence"),
+        (
+            "quiet",
+            "no_target",
+            "quiet means #silence: no agent subscribes to #silence",
+        ),
     ] {
         let world = room();
         drop_and_route(&world, &json!({"id": "m-1", "to": to, "body": "hello"}));
@@ -76,6 +80,25 @@ fn the_sender_of_a_message_that_reaches_no_agent_is_notified_with_the_nearest_na
             "{to}"
         );
     }
+}
+
+#[test]
+fn the_reasons_of_a_lane_are_the_reasons_of_the_addresses_that_it_means() {
+    // P400
+    let world = room();
+    world.write("charter.md", "## Lanes\n- top: all_lead, quiet\n");
+    let why = "lane:top means all_lead, quiet: all_lead reaches no other agent: you are the only agent with this role, \
+               no agent subscribes to #silence";
+    for address in ["lane:top", "top", "@top"] {
+        let sent = world.run(&["send", address, "hi", "--as", "alice"]);
+        assert_eq!(sent.code, 3, "{sent:?}");
+        assert_contains!(sent.err, why; "{sent:?}");
+        let checked = world.run(&["send", "--dry-run", address, "hi", "--as", "alice"]);
+        assert_contains!(checked.out, why; "{checked:?}");
+    }
+    drop_and_route(&world, &json!({"to": "lane:top", "body": "hello"}));
+    let told = notices(&world).pop().expect("a notice");
+    assert_contains!(told["body"].as_str().unwrap_or_default(), why);
 }
 
 #[test]

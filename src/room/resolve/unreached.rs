@@ -8,10 +8,10 @@
 use super::expand::{AddressExpansion, best_first};
 use super::{Availability, ResolvedRecipients, resolve_all};
 use crate::base::error::{Problem, nearest};
+use crate::base::text::listed;
 use crate::message::address::{Address, quoted};
 use crate::message::{MILESTONE, Message, may_go_to_channel_alone};
 use crate::room::registry::Registry;
-use std::collections::BTreeSet;
 
 /// The code of a group with the sender as the only member.
 const ONLY_SENDER: &str = "only_sender";
@@ -70,35 +70,80 @@ impl AddressExpansion<'_, '_> {
     }
 
     fn why_unreached(&self, address: &Address) -> Problem {
+        if let Some((alias, targets)) = self.meaning(address) {
+            return self.no_target(alias, targets);
+        }
         let why = match address {
             Address::All => {
                 let problem = Problem::new(ALONE, "this room has no other agent");
                 return problem.fix("add one with `mailbag agent add NAME`");
             }
             Address::Topic(topic) => return self.no_subscriber(topic),
-            Address::Role(_) => "you are the only agent with this role",
+            Address::Role(_) | Address::At(_) | Address::Word(_) => {
+                "you are the only agent with this role"
+            }
             Address::Glob(_) => "the pattern matches only you",
             Address::Capability(_) => "you are the only agent with this capability",
             Address::Owner(_) => "you own it",
-            Address::At(word) | Address::Word(word) => match self.registry.alias(word) {
-                Some((alias, targets)) => return no_target(alias, targets),
-                None => match self.registry.lane(word) {
-                    Some(lane) if self.registry.role_named(word).is_none() => {
-                        return no_target(&lane.address, &lane.owners);
-                    }
-                    _ => "you are the only agent with this role",
-                },
-            },
-            Address::Lane(name) => match self.registry.lane(name) {
-                Some(lane) => return no_target(&lane.address, &lane.owners),
-                None => "you are the only owner",
-            },
             // Each of them reaches an agent, or is rejected.
-            Address::Any(_) | Address::Remote { .. } => "no other agent is there",
+            Address::Any(_) | Address::Lane(_) | Address::Remote { .. } => {
+                "no other agent is there"
+            }
         };
         let what = format!("{address} reaches no other agent: {why}");
         Problem::new(ONLY_SENDER, what)
             .fix("name another agent; `mailbag agent list` lists the agents")
+    }
+
+    /// The alias or the lane that an address names, with its targets.
+    fn meaning(&self, address: &Address) -> Option<(&str, &[String])> {
+        let registry = self.registry;
+        let lane = match address {
+            Address::Lane(name) => registry.lane(name),
+            Address::At(word) | Address::Word(word) => {
+                if let Some((alias, targets)) = registry.alias(word) {
+                    return Some((alias, targets));
+                }
+                if registry.role_named(word).is_some() {
+                    return None;
+                }
+                registry.lane(word)
+            }
+            _ => None,
+        }?;
+        Some((&lane.address, &lane.owners))
+    }
+
+    /// Explains an alias or a lane by the addresses that it means in the end, each once.
+    fn no_target(&self, alias: &str, targets: &[String]) -> Problem {
+        let mut addresses: Vec<&str> = targets.iter().map(String::as_str).collect();
+        let mut reasons: Vec<Problem> = Vec::new();
+        let mut n = 0;
+        while let Some(address) = addresses.get(n) {
+            n += 1;
+            let Ok(address) = Address::parse(address) else {
+                continue;
+            };
+            match self.meaning(&address) {
+                Some((_, targets)) => {
+                    for target in targets.iter().map(String::as_str) {
+                        if !addresses.contains(&target) {
+                            addresses.push(target);
+                        }
+                    }
+                }
+                None => reasons.push(self.why_unreached(&address)),
+            }
+        }
+        let why = listed(reasons.iter().map(|reason| &reason.what));
+        let problem = Problem::new(
+            "no_target",
+            format!("{alias} means {}: {why}", listed(targets)),
+        );
+        match reasons.into_iter().next() {
+            Some(first) => problem.fix(first.fix),
+            None => problem,
+        }
     }
 
     fn no_subscriber(&self, topic: &str) -> Problem {
@@ -116,18 +161,15 @@ impl AddressExpansion<'_, '_> {
                 "another agent subscribes with `mailbag topic subscribe {topic} --as NAME`"
             ));
         }
-        let others = registry.agents().iter().enumerate().filter(|(at, agent)| {
-            !agent.is_retired() && !agent.is_human() && self.sender != u32::try_from(*at).ok()
-        });
-        let topics: BTreeSet<&str> = others
-            .flat_map(|(_, agent)| agent.topics.iter().map(String::as_str))
-            .collect();
+        let others = registry
+            .topics()
+            .filter(|(_, subscribers)| subscribers.iter().any(|at| Some(*at) != self.sender));
         let fix = if let Some(agent) = registry.find(topic) {
             format!("write {} for this agent", agent.id)
         } else if let Some((role, _)) = registry.role_named(topic) {
             format!("write all_{role} for all agents with this role")
         } else {
-            best_first(topic, topics.into_iter(), "#")
+            best_first(topic, others.map(|(other, _)| other), "#")
                 .unwrap_or_else(|| "name an agent; no other agent subscribes to a topic".to_owned())
         };
         Problem::new("no_subscriber", format!("no agent subscribes to #{topic}")).fix(fix)
@@ -149,12 +191,4 @@ impl AddressExpansion<'_, '_> {
         fix.starts_with("did you mean")
             .then(|| Problem::new("unknown_mention", what).fix(fix))
     }
-}
-
-fn no_target(alias: &str, targets: &[String]) -> Problem {
-    let what = format!(
-        "{alias} means {}, which reaches only you",
-        targets.join(", ")
-    );
-    Problem::new("no_target", what).fix("name an agent; `mailbag agent list` lists the agents")
 }
