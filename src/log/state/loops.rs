@@ -38,7 +38,7 @@ pub struct LoopDetector {
     heard: BTreeMap<Arc<str>, MessageChain>,
     /// The last texts of each sender.
     said: BTreeMap<Arc<str>, VecDeque<SentText>>,
-    /// Loops that were not reported to the human, by their first delayed message.
+    /// The senders of loops that were not reported to the human, by the first delayed message.
     found: BTreeMap<u64, Vec<Arc<str>>>,
 }
 
@@ -235,13 +235,10 @@ impl LoopDetector {
         let (mut chain, times) = (self.continued(&talk, now), self.times(&talk, now));
         let is_reported = chain.is_reported || self.is_reported(&talk);
         if delayed.is_some() && !is_reported {
-            let mut agents: Vec<Arc<str>> = chain
-                .senders
-                .iter()
-                .chain([from])
-                .chain(talk.to.iter().copied())
-                .cloned()
-                .collect();
+            let mut agents = vec![from.clone()];
+            if chain.hops >= LOOP_MESSAGES {
+                agents.extend(chain.senders.iter().cloned());
+            }
             agents.sort();
             agents.dedup();
             self.found.insert(seq, agents);
@@ -273,7 +270,7 @@ impl LoopDetector {
             .any(|said| said.digest == digest && said.is_reported)
     }
 
-    /// The loops that were not reported to the human: the first delayed message, and the agents.
+    /// The loops that were not reported to the human: the first delayed message, and the senders.
     pub fn found(&self) -> impl Iterator<Item = (u64, &[Arc<str>])> {
         self.found
             .iter()

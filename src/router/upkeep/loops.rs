@@ -8,14 +8,19 @@ use crate::router::parts::NoticeQueue;
 
 /// Notifies the human of each loop once.
 pub(in crate::router) fn report(state: &RoomState, notices: &mut NoticeQueue) {
-    for (seq, agents) in state.loops.found() {
-        let who = listed(agents);
-        let subject = format!("{who} repeat themselves or answer each other without content");
+    for (seq, senders) in state.loops.found() {
+        let Some(sender) = senders.first() else {
+            continue;
+        };
+        let subject = format!(
+            "{}: repeated messages or answers without content",
+            listed(senders)
+        );
         let [first, most] = [limits::LOOP_DELAY, limits::LOOP_DELAY_MOST].map(span_text);
         let body = format!(
-            "Their mail is delivered as before. From #{seq} on, their short or repeated messages are announced later: the first \
-             after {first}, and each further one after twice that time, up to {most}. Mail with more content, a question or a \
-             message of yours to one of them ends this. `mailbag thread '#{seq}'` shows the messages."
+            "This mail is delivered as before. From #{seq} on, short or repeated messages of this kind are announced later: the \
+             first after {first}, and each further one after twice that time, up to {most}. Mail with more content, a question \
+             or a message of yours to one of the agents ends this. `mailbag list --as {sender} --last 20` shows the messages."
         );
         notices.notify_human(state, format!("{LOOP} {seq}"), subject, body);
     }
