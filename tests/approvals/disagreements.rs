@@ -1,6 +1,6 @@
 //! Proposals and objections, which go to the supervisor and then to the human.
 
-use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
+use super::{approval, codes, decision, drop_at, outcomes, pass, run_at, say, steps};
 use crate::world::{World, parse_json};
 use serde_json::{Value, json};
 
@@ -66,15 +66,18 @@ fn after_two_rounds_the_supervisor_is_asked_and_after_its_time_the_human_who_dec
     let [gate] = &of_type(&world, "human", "approval")[..] else {
         panic!("one approval")
     };
-    assert_eq!(gate["options"], json!(["alice", "bob", "none"]));
+    assert_eq!(
+        gate["options"],
+        json!(["proposal of alice", "proposal of bob", "no proposal"])
+    );
     let name = format!("mailbag/{}", gate["id"].as_str().expect("an id"));
-    say(&world, 301, "lead", decision(&name, "alice"));
+    say(&world, 301, "lead", decision(&name, "proposal of alice"));
     assert_eq!(codes(&world, "lead"), ["not_asked"]);
-    say(&world, 302, "human", decision(&name, "bob"));
+    say(&world, 302, "human", decision(&name, "proposal of bob"));
     for agent in ["alice", "bob"] {
         assert_eq!(
             outcomes(&world, agent),
-            [("bob".to_owned(), "human".to_owned())],
+            [("proposal of bob".to_owned(), "human".to_owned())],
             "{agent}"
         );
     }
@@ -129,17 +132,152 @@ fn without_a_supervisor_the_human_is_asked_immediately() {
     let [gate] = &of_type(&world, "human", "approval")[..] else {
         panic!("one approval")
     };
-    assert_eq!(gate["options"], json!(["alice", "none"]));
-    // A decision in prose, in the thread, ends it as well.
-    say(
-        &world,
-        2,
-        "human",
-        json!({"to": "alice", "type": "decision", "thread_id": "db", "body": "sqlite"}),
+    assert_eq!(gate["options"], json!(["proposal of alice", "no proposal"]));
+}
+
+#[test]
+fn after_the_human_was_asked_only_a_decision_of_the_human_on_the_approval_counts() {
+    // P381, P600
+    let world = room();
+    world.write("settings.toml", "[escalation]\nattempts = 1\n");
+    say(&world, 0, "alice", propose("p1", "Use sqlite"));
+    say(&world, 1, "bob", object("o1", "p1", "Too slow"));
+    let decide = |reference: Value| {
+        let mut message = json!({"to": "alice", "type": "decision", "body": "we take mine"});
+        message
+            .as_object_mut()
+            .expect("fields")
+            .extend(reference.as_object().expect("fields").clone());
+        message
+    };
+    let gate = parse_json(run_at(&world, 2, "pending --as human --json"))["items"][0].clone();
+    let name = gate["message"].as_str().expect("a name").to_owned();
+    let ways = [
+        json!({"thread_id": "db"}),
+        json!({"in_reply_to": "alice/p1"}),
+        json!({"in_reply_to": name}),
+        json!({"thread_id": "db", "type": "decision.recorded"}),
+    ];
+    for way in &ways {
+        for agent in ["carol", "bob", "lead"] {
+            say(&world, 3, agent, decide(way.clone()));
+            assert_eq!(codes(&world, agent), [""; 0], "{way}");
+        }
+    }
+    for (n, way) in ways[..3].iter().enumerate() {
+        say(&world, 4, "human", decide(way.clone()));
+        assert_eq!(codes(&world, "human"), vec!["bad_option"; n + 1], "{way}");
+    }
+    let open = |agent: &str| {
+        let list = parse_json(run_at(&world, 5, &["pending", "--json", "--as", agent]));
+        list["items"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter(|item| item["kind"] == "approval")
+            .count()
+    };
+    assert_eq!(open("human"), 1);
+    assert_eq!(steps(&world), ["propose", "object", "ask"]);
+    say(&world, 6, "human", decision(&name, "no proposal"));
+    assert_eq!(open("human"), 0);
+    assert_eq!(
+        outcomes(&world, "alice"),
+        [("no proposal".to_owned(), "human".to_owned())]
     );
-    assert_eq!(of_type(&world, "bob", "decision").len(), 1);
-    let pending = parse_json(super::run_at(&world, 3, "pending --as human --json"));
-    assert_eq!(pending["items"], json!([]));
+    say(&world, 7, "human", decision(&name, "no proposal"));
+    assert_eq!(
+        codes(&world, "human").last().map(String::as_str),
+        Some("decided_already")
+    );
+}
+
+#[test]
+fn the_options_of_the_human_differ_visibly_for_each_name_of_an_agent() {
+    // P139, P581
+    for (agents, options) in [
+        (
+            ["none", "2"],
+            ["proposal of none", "proposal of 2", "no proposal"],
+        ),
+        (
+            ["bob1", "bobl"],
+            [
+                "1: proposal of bob1",
+                "2: proposal of bobl",
+                "3: no proposal",
+            ],
+        ),
+    ] {
+        let world = World::with(&*agents.join(" "));
+        world.write("settings.toml", "[escalation]\nattempts = 1\n");
+        let [one, other] = agents;
+        for agent in agents {
+            let message =
+                json!({"type": "proposal", "to": "all", "thread_id": "db", "body": agent});
+            say(&world, 0, agent, message);
+        }
+        let message = json!({"type": "objection", "to": one, "thread_id": "db", "body": "No"});
+        say(&world, 1, other, message);
+        let [gate] = &of_type(&world, "human", "approval")[..] else {
+            panic!("one approval")
+        };
+        assert_eq!(gate["options"], json!(options));
+        for option in options {
+            assert_contains!(run_at(&world, 2, "pending --as human"), option);
+        }
+    }
+}
+
+#[test]
+fn an_escalation_is_pending_until_the_supervisor_decides_or_the_human_is_asked() {
+    // P137, P600
+    for is_in_time in [true, false] {
+        let world = room();
+        disagree(&world);
+        let kinds = |minutes, agent: &str| {
+            let list = parse_json(run_at(
+                &world,
+                minutes,
+                &["pending", "--json", "--as", agent],
+            ));
+            let items = list["items"].as_array().expect("a list").clone();
+            items
+                .iter()
+                .map(|item| item["kind"].as_str().expect("a kind").to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(4, "lead"), ["escalation"]);
+        if is_in_time {
+            let message =
+                json!({"type": "decision", "to": "carol", "thread_id": "db", "body": "sqlite"});
+            say(&world, 5, "lead", message);
+        } else {
+            pass(&world, 40);
+        }
+        assert_eq!(kinds(41, "lead"), [""; 0]);
+        assert_eq!(kinds(41, "human").len(), usize::from(!is_in_time));
+        world.verify();
+    }
+}
+
+#[test]
+fn a_proposal_that_requires_a_response_is_an_open_question() {
+    // P137, P365
+    let world = room();
+    let message = json!({"id": "p1", "to": "bob", "type": "proposal", "subject": "X", "requires_response": true});
+    say(&world, 0, "alice", message);
+    let questions = || {
+        let list = parse_json(run_at(&world, 1, "pending --json --as bob"));
+        let status = parse_json(run_at(&world, 1, "status --json"));
+        (
+            list["items"].as_array().expect("a list").len(),
+            status["questions"]["items"].clone(),
+        )
+    };
+    assert_eq!(questions(), (1, json!(1)));
+    say(&world, 2, "bob", object("o1", "alice/p1", "no"));
+    assert_eq!(questions(), (0, json!(0)));
 }
 
 #[test]

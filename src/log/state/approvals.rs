@@ -212,12 +212,9 @@ impl Approvals {
                     since: at,
                 });
             }
-            // The question about its proposals is obsolete.
-            ApprovalChange::Settle { thread } => self
-                .open
-                .retain(|open| open.terms.thread.as_ref() != Some(thread)),
             ApprovalChange::Propose { .. }
             | ApprovalChange::Object { .. }
+            | ApprovalChange::Settle { .. }
             | ApprovalChange::Dispute { .. } => {}
         }
     }
@@ -302,6 +299,12 @@ impl Approvals {
             .map(NamedApproval::Open)
             .chain(closed.map(NamedApproval::Closed));
         ReferenceResolution::of(all.collect())
+    }
+
+    /// The open approval about the proposals of this thread.
+    pub fn about_thread(&self, thread: &str) -> Option<&OpenApproval> {
+        let mut open = self.open.iter();
+        open.find(|open| open.terms.thread.as_deref() == Some(thread))
     }
 
     /// Records in `at` a status of a copy.

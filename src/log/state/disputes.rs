@@ -36,8 +36,8 @@ pub struct Dispute {
     pub due: Option<i64>,
     /// When that was decided; 0 before.
     due_since: i64,
-    /// Whether it was passed on.
-    pub escalated: bool,
+    /// The record of the notice to the supervisor, or of the later question to the human.
+    pub escalated: Option<u64>,
     /// The recipients.
     pub asked: Vec<Arc<str>>,
     /// Its messages, as `<sender>/<id>`.
@@ -64,13 +64,13 @@ pub struct DisputePosition {
 pub struct Disputes(Vec<Dispute>);
 
 impl Disputes {
-    /// Applies a record with these recipients.
+    /// Applies a record with these recipients. Returns the record of the notice that no longer needs a decision.
     pub fn apply(
         &mut self,
         step: &ApprovalChange,
         record: ChangeSource<'_>,
         recipients: &[RecipientGroup],
-    ) {
+    ) -> Option<u64> {
         let message = claim::name(record.from, record.id);
         match step {
             ApprovalChange::Propose { thread, title } => {
@@ -86,6 +86,7 @@ impl Disputes {
                         title: title.clone(),
                     },
                 );
+                None
             }
             ApprovalChange::Object { thread, title } => {
                 self.said(
@@ -97,38 +98,43 @@ impl Disputes {
                         title: title.clone(),
                     },
                 );
+                None
             }
-            ApprovalChange::Settle { thread } => self.0.retain(|one| one.thread != *thread),
+            ApprovalChange::Settle { thread } => self.end(|one| one.thread == *thread),
             ApprovalChange::Dispute { thread, due } => {
-                if let Some(one) = self.0.iter_mut().find(|one| one.thread == *thread) {
-                    (one.escalated, one.due, one.due_since) = (true, *due, record.at.micros());
-                    one.asked = recipients
-                        .iter()
-                        .flat_map(|group| &group.agents)
-                        .cloned()
-                        .collect();
-                    one.names.push(message);
-                }
+                let one = self.get_mut(thread)?;
+                (one.due, one.due_since) = (*due, record.at.micros());
+                one.asked = recipients
+                    .iter()
+                    .flat_map(|group| &group.agents)
+                    .cloned()
+                    .collect();
+                one.names.push(message);
+                one.escalated.replace(record.seq)
             }
             ApprovalChange::Ask(terms) => {
-                let thread = terms.thread.as_deref();
-                if let Some(one) = self
-                    .0
-                    .iter_mut()
-                    .find(|one| Some(one.thread.as_str()) == thread)
-                {
-                    (one.escalated, one.due) = (true, None);
-                    one.names.push(message);
-                }
+                let one = self.get_mut(terms.thread.as_deref()?)?;
+                one.due = None;
+                one.names.push(message);
+                one.escalated.replace(record.seq)
             }
             ApprovalChange::Decide { approval, .. } | ApprovalChange::Expire { approval, .. } => {
-                self.0
-                    .retain(|one| !(one.escalated && one.names.contains(approval)));
+                self.end(|one| one.names.contains(approval))
             }
             ApprovalChange::Withdraw { .. }
             | ApprovalChange::Escalate { .. }
-            | ApprovalChange::Pin { .. } => {}
+            | ApprovalChange::Pin { .. } => None,
         }
+    }
+
+    fn get_mut(&mut self, thread: &str) -> Option<&mut Dispute> {
+        self.0.iter_mut().find(|one| one.thread == thread)
+    }
+
+    /// Removes a disagreement. Returns the record that passed it on.
+    fn end(&mut self, is_meant: impl Fn(&Dispute) -> bool) -> Option<u64> {
+        let at = self.0.iter().position(is_meant)?;
+        self.0.remove(at).escalated
     }
 
     /// Moves all times.
@@ -195,7 +201,7 @@ impl Disputes {
             rounds: 0,
             due: None,
             due_since: 0,
-            escalated: false,
+            escalated: None,
             asked: Vec::new(),
             names: Vec::new(),
             since_round: Vec::new(),
@@ -203,7 +209,7 @@ impl Disputes {
     }
 
     fn said(&mut self, thread: &str, position: DisputePosition) {
-        let Some(one) = self.0.iter_mut().find(|one| one.thread == thread) else {
+        let Some(one) = self.get_mut(thread) else {
             return;
         };
         let from = position.from.clone();
@@ -226,6 +232,11 @@ impl Disputes {
 }
 
 impl Dispute {
+    /// Returns true if the human was asked. Then only the human's decision on the approval ends it.
+    pub fn has_asked_human(&self) -> bool {
+        self.escalated.is_some() && self.due.is_none()
+    }
+
     /// The agents that proposed or objected, in the order of their last positions.
     pub fn parties(&self) -> Vec<Arc<str>> {
         let mut parties: Vec<Arc<str>> = Vec::new();

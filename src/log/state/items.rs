@@ -9,6 +9,7 @@ use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use crate::message::answer::{AnswerableMessage, ConversationKeys, ReplyKey};
 use crate::message::claim::rfc3339;
+use crate::message::decision::ApprovalChange;
 use crate::message::record::{EventKind, MessageHead, MessageName, Record, RetriedRejection};
 use crate::message::status::CopyStatus;
 use crate::message::{self, APPROVAL, ESCALATION, Priority, id};
@@ -191,6 +192,13 @@ impl OpenItems {
             .map(|item| item.seq)
             .collect();
         for seq in seqs {
+            self.close(seq, at);
+        }
+    }
+
+    /// Closes an item in the record `at`, if it is open.
+    pub(super) fn close(&mut self, seq: u64, at: u64) {
+        if self.open.contains_key(&seq) {
             self.remove(seq);
             self.changed = at;
         }
@@ -311,15 +319,13 @@ impl OpenItem {
         about: Option<EscalatedMessage>,
         at: Stamp,
     ) -> Option<OpenItem> {
-        let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION) || about.is_some();
+        let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION)
+            || about.is_some()
+            || matches!(record.decision(), Some(ApprovalChange::Dispute { .. }));
         let kind = match record.kind() {
             EventKind::Rejected => OpenItemKind::Rejection,
             // An approval is in a list of its own.
-            _ if head.is_some_and(|head| head.kind() == APPROVAL)
-                || record.decision().is_some() =>
-            {
-                return None;
-            }
+            _ if head.is_some_and(|head| head.kind() == APPROVAL) => return None,
             _ if is_escalation => OpenItemKind::Escalation,
             _ if head.is_some_and(MessageHead::wants_answer) => OpenItemKind::Question,
             _ => return None,

@@ -366,7 +366,9 @@ impl RoomState {
             RecordedChange::Decision(step) => {
                 self.approvals
                     .apply(step, source, record.to(), &name.digest);
-                self.disputes.apply(step, source, record.to());
+                if let Some(notice) = self.disputes.apply(step, source, record.to()) {
+                    self.items.close(notice, record.seq);
+                }
             }
             RecordedChange::Link(_) => {}
         }

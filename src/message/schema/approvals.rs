@@ -46,7 +46,8 @@ fn check_decision(fields: &CheckedFields) -> Option<Problem> {
     )
 }
 
-fn check_options(options: &[String]) -> Option<Problem> {
+/// The first problem of the options of an approval.
+pub fn check_options(options: &[String]) -> Option<Problem> {
     for (n, written) in options.iter().enumerate() {
         let (option, escaped) = (skeleton(written), written.escape_default());
         let what = if option.is_empty() {

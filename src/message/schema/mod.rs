@@ -14,6 +14,7 @@ mod rules;
 mod tests;
 mod words;
 
+pub use approvals::check_options;
 pub use outputs::{OUTPUTS, output};
 pub use parse::parse;
 pub use parsed::ParsedFile;

@@ -156,5 +156,5 @@ fn gates<'a>(
 /// Returns true if the disagreement had enough rounds and must be escalated.
 pub(crate) fn is_argued_out(one: &Dispute, config: &RoomConfig) -> bool {
     let terms = config.settings().escalation.as_ref();
-    !one.escalated && terms.is_some_and(|terms| one.rounds >= terms.attempts)
+    one.escalated.is_none() && terms.is_some_and(|terms| one.rounds >= terms.attempts)
 }

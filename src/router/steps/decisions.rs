@@ -81,27 +81,33 @@ impl<'a> BatchApprovals<'a> {
         }))
     }
 
-    /// Rejects a `decision` without `option` on an open approval that its sender can decide. It would have no effect,
-    /// against the sender's intention.
-    pub(super) fn check_option(&self, agent: &Arc<str>, message: &Message) -> ApprovalResult<()> {
+    /// Rejects a `decision` without `option` on an open approval that its sender can decide, or in the thread of
+    /// proposals that such an approval is about. It would have no effect, against the sender's intention.
+    pub(super) fn check_option(
+        &self,
+        agent: &Arc<str>,
+        message: &Message,
+        thread: Option<&str>,
+    ) -> ApprovalResult<()> {
         if message.kind() != DECISION {
             return Ok(());
         }
         let reference = message.text("in_reply_to").unwrap_or_default();
-        let ReferenceResolution::One(NamedApproval::Open(open)) = self.approvals.find(reference)
-        else {
+        let open = match self.approvals.find(reference) {
+            ReferenceResolution::One(NamedApproval::Open(open)) => Some(open),
+            _ => thread.and_then(|thread| self.approvals.about_thread(thread)),
+        };
+        let Some(open) = open.filter(|open| can_decide(open, agent)) else {
             return Ok(());
         };
-        if !can_decide(open, agent) {
-            return Ok(());
-        }
         let options = &open.terms.options;
         let problem = Problem::new(
             "bad_option",
             format!("the decision on {} has no option", open.approval),
         );
         let fix = format!(
-            "write one of {} in option, or use another type, such as answer",
+            "write {} in in_reply_to and one of {} in option, or use another type, such as answer",
+            open.approval,
             options.join(", ")
         );
         wrong(problem.at("/option").fix(fix).example(json!(options[0])))

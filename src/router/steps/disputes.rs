@@ -10,7 +10,7 @@ use crate::log::state::disputes::{Dispute, Disputes};
 use crate::log::state::{ChangeSource, RoomState};
 use crate::message::decision::{ApprovalChange, ApprovalTerms, DeadlineOutcome};
 use crate::message::record::{RecipientGroup, RecordedChange};
-use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id, object};
+use crate::message::{APPROVAL, ESCALATION, Message, Priority, claim, id, object, schema};
 use crate::room::resolve::{self, Availability, RecipientRule};
 use crate::room::settings::EscalationSettings;
 use crate::router::parts::{NoticeText, RoomConfig, is_argued_out};
@@ -20,9 +20,6 @@ use std::sync::Arc;
 
 /// The most options of an approval.
 const OPTIONS: usize = 20;
-
-/// The human's option to reject all proposals.
-const NONE: &str = "none";
 
 /// The disagreements of the room, with the changes of the present batch.
 pub(super) struct BatchDisputes<'a> {
@@ -36,6 +33,12 @@ impl<'a> BatchDisputes<'a> {
             config,
             disputes: Cow::Borrowed(&state.disputes),
         }
+    }
+
+    /// The thread of the disagreement that a message is about.
+    pub(super) fn thread_of(&self, message: &Message) -> Option<&str> {
+        let (thread, reply) = (message.text("thread_id"), message.text("in_reply_to"));
+        Some(&self.disputes.of(thread, reply)?.thread)
     }
 
     /// Judges a message about a disagreement. The parties get a decision. A message from another room is ignored,
@@ -66,7 +69,7 @@ impl<'a> BatchDisputes<'a> {
                 title: parties::title(message),
             },
             "decision" | "decision.recorded" => {
-                let one = known?;
+                let one = known.filter(|one| !one.has_asked_human())?;
                 for party in one.parties() {
                     if party != *agent {
                         parties::add(self.config, to, RecipientRule::Decision, &party);
@@ -157,16 +160,10 @@ impl<'a> BatchDisputes<'a> {
     }
 
     fn ask(&mut self, one: &Dispute) -> BatchMessage<MessageRuling> {
-        let proposals = one.positions.iter().filter(|position| position.proposes);
-        let mut options: Vec<String> = proposals
-            .map(|position| position.from.to_string())
-            .collect();
-        options.dedup();
-        options.truncate(OPTIONS - 1);
-        options.push(NONE.to_owned());
+        let options = options(one);
         let title = sanitize::brief(&format!("Which proposal? {}", subject(one)), limits::TITLE);
         let body = format!(
-            "{} could not agree. Whose proposal holds?\n{}\n`mailbag decide`, or a message of type decision with in_reply_to and \
+            "{} could not agree. Which proposal counts?\n{}\n`mailbag decide`, or a message of type decision with in_reply_to and \
              option, decides it.",
             listed(one.parties()),
             positions(one)
@@ -267,6 +264,24 @@ fn positions(one: &Dispute) -> String {
         ));
     }
     lines.join("\n")
+}
+
+/// The options of the human: the agents with a proposal, and no proposal. If names look alike, numbers distinguish them.
+fn options(one: &Dispute) -> Vec<String> {
+    let mut options: Vec<String> = Vec::new();
+    for position in one.positions.iter().filter(|position| position.proposes) {
+        let option = format!("proposal of {}", position.from);
+        if options.len() < OPTIONS - 1 && !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    options.push("no proposal".to_owned());
+    if schema::check_options(&options).is_some() {
+        for (n, option) in options.iter_mut().enumerate() {
+            *option = format!("{}: {option}", n + 1);
+        }
+    }
+    options
 }
 
 fn subject(one: &Dispute) -> String {

@@ -387,7 +387,10 @@ impl<'a> MessageJudge<'a> {
             )?;
             self.notices.append(&mut self.decisions.notices);
             Some(judged)
-        } else if let Err(problem) = self.decisions.check_option(agent, &message) {
+        } else if let Err(problem) =
+            self.decisions
+                .check_option(agent, &message, self.disputes.thread_of(&message))
+        {
             Some(Err(vec![*problem]))
         } else {
             self.waiting
