@@ -262,14 +262,13 @@ impl RoomStep {
 
 impl ClientStep {
     fn new(client: Client, asked: &SetupRequest<'_>, homes: &ClientDirectories) -> ClientStep {
-        let is_there = |scope| install::status(client, scope, homes).is_installed();
         ClientStep {
             client,
             program: machine::program(client.facts().program),
             for_user: !asked.undo
-                && (is_there(InstallScope::User)
+                && (install::is_installed(client, InstallScope::User, homes)
                     || install::package_record(client, homes).is_some())
-                && !is_there(InstallScope::Project),
+                && !install::is_installed(client, InstallScope::Project, homes),
             files: Vec::new(),
             questions: Vec::new(),
             notes: Vec::new(),
@@ -281,21 +280,20 @@ impl ClientStep {
 
 /// The clients that are asked for, or are installed on this machine. To undo, all: a killed run may have left something of each.
 fn clients(asked: &SetupRequest<'_>) -> Vec<Client> {
-    let is_wanted = |client: &Client| {
-        if !asked.clients.is_empty() {
-            asked.clients.contains(client)
-        } else {
-            asked.undo || machine::program(client.facts().program).is_some()
-        }
-    };
-    Client::ALL.into_iter().filter(is_wanted).collect()
+    let mut clients = Client::ALL.to_vec();
+    if !asked.clients.is_empty() {
+        clients.retain(|client| asked.clients.contains(client));
+    } else if !asked.undo {
+        clients.retain(|client| machine::program(client.facts().program).is_some());
+    }
+    clients
 }
 
 /// Returns true if only the rest of a killed run is left to undo.
 fn is_gone(client: Client, asked: &SetupRequest<'_>, homes: &ClientDirectories) -> bool {
     asked.undo
         && asked.clients.is_empty()
-        && !install::status(client, InstallScope::Project, homes).is_installed()
+        && !install::is_installed(client, InstallScope::Project, homes)
 }
 
 /// Fails if approvals are asked for and no client has a hook for them, or if the caller is not the person.
@@ -368,32 +366,16 @@ fn plan(
 
 /// The room to use: the one that commands here find, or a new one at the top of the project.
 fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomStep> {
-    let found = |path: PathBuf, reason: Option<String>| {
-        let room = Room::open(&path)?;
-        // A killed run may have left it incomplete.
-        let is_complete = room.id()?.is_some();
-        let is_ignored = room.dir.stat(layout::GITIGNORE)?.is_some();
-        let (change, reason) = match (is_complete, is_ignored) {
-            (true, true) => (RoomChange::Found, reason),
-            (true, false) => (RoomChange::Made, Some("its .gitignore was missing".into())),
-            (false, _) => (RoomChange::Made, reason),
-        };
-        Ok(RoomStep {
-            path,
-            change,
-            reason,
-        })
-    };
     if let Some(path) = asked.room.map(|room| layout::of_client(asked.from, room)) {
         return if room::is_room(&path) {
-            found(path, Some("named by --room or MAILBAG_ROOM".into()))
+            found_room(path, "named by --room or MAILBAG_ROOM".into())
         } else {
             new_room(path)
         };
     }
     if let Ok(path) = room::find(None, asked.from) {
         let reason = room::reason(&path, asked.from);
-        return found(path, Some(reason));
+        return found_room(path, reason);
     }
     if let Some(around) = asked
         .from
@@ -425,6 +407,23 @@ fn wanted(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSte
     Ok(RoomStep {
         reason: Some(reason),
         ..step
+    })
+}
+
+/// A room that is there. A killed run may have left it incomplete.
+fn found_room(path: PathBuf, reason: String) -> Result<RoomStep> {
+    let room = Room::open(&path)?;
+    let is_complete = room.id()?.is_some();
+    let is_ignored = room.dir.stat(layout::GITIGNORE)?.is_some();
+    let (change, reason) = match (is_complete, is_ignored) {
+        (true, true) => (RoomChange::Found, reason),
+        (true, false) => (RoomChange::Made, "its .gitignore was missing".into()),
+        (false, _) => (RoomChange::Made, reason),
+    };
+    Ok(RoomStep {
+        path,
+        change,
+        reason: Some(reason),
     })
 }
 
@@ -461,34 +460,32 @@ fn leaving(asked: &SetupRequest<'_>, homes: &ClientDirectories) -> Result<RoomSt
     let is_named = named.is_some();
     let found = named.or_else(|| room::find(None, asked.from).ok());
     let path = found.unwrap_or_else(|| room::default_place(&homes.project));
-    let step = |change, reason| RoomStep {
-        path: path.clone(),
-        change,
-        reason,
-    };
-    if !asked.clients.is_empty() {
+    let (change, reason) = if !asked.clients.is_empty() {
         let change = if room::is_room(&path) {
             RoomChange::Kept
         } else {
             RoomChange::Absent
         };
-        return Ok(step(
-            change,
-            Some("only the named clients are undone".into()),
-        ));
-    }
-    Ok(match Room::removal(&path)? {
-        RoomRemoval::Absent => step(RoomChange::Absent, None),
-        // Another project uses it: the project around, the main worktree, or the project of a named room.
-        RoomRemoval::Removed
-            if room::is_room(&path) && !is_of_project(&path, &homes.project, is_named) =>
-        {
-            let other = path.parent().unwrap_or(&path).display();
-            let reason = format!("made for {other}; run `mailbag up --undo` there");
-            step(RoomChange::Kept, Some(reason))
+        (change, Some("only the named clients are undone".into()))
+    } else {
+        match Room::removal(&path)? {
+            RoomRemoval::Absent => (RoomChange::Absent, None),
+            // Another project uses it: the project around, the main worktree, or the project of a named room.
+            RoomRemoval::Removed
+                if room::is_room(&path) && !is_of_project(&path, &homes.project, is_named) =>
+            {
+                let other = path.parent().unwrap_or(&path).display();
+                let reason = format!("made for {other}; run `mailbag up --undo` there");
+                (RoomChange::Kept, Some(reason))
+            }
+            RoomRemoval::Removed => (RoomChange::Removed, None),
+            RoomRemoval::Kept(reason) => (RoomChange::Kept, Some(reason)),
         }
-        RoomRemoval::Removed => step(RoomChange::Removed, None),
-        RoomRemoval::Kept(reason) => step(RoomChange::Kept, Some(reason)),
+    };
+    Ok(RoomStep {
+        path,
+        change,
+        reason,
     })
 }
 
@@ -522,30 +519,52 @@ fn sentences(clients: &[Client]) -> Vec<SessionPrompt> {
         return Vec::new();
     };
     let second = clients.get(1).copied().unwrap_or(first);
-    let asked_effort = |client: Client| {
-        let facts = client.facts();
+    let first = TerminalSession {
+        terminal: 1,
+        client: first,
+    };
+    let second = TerminalSession {
+        terminal: 2,
+        client: second,
+    };
+    // The session that needs no sentence is asked.
+    let (asking, asked) = if first.effort() < second.effort() {
+        (second, first)
+    } else {
+        (first, second)
+    };
+    let mut all = Vec::new();
+    if asked.client.facts().named == NamingMoment::AtFirstPrompt {
+        all.push(asked.prompt("hello"));
+    }
+    all.push(asking.prompt(QUESTION));
+    if asked.client.facts().wake == SessionWakeMethod::Nothing {
+        all.push(asked.prompt("answer your mail"));
+    }
+    all
+}
+
+/// One of the first two sessions.
+struct TerminalSession {
+    terminal: usize,
+    client: Client,
+}
+
+impl TerminalSession {
+    /// The sentences that the session needs before it answers.
+    fn effort(&self) -> (bool, bool) {
+        let facts = self.client.facts();
         (
             facts.wake == SessionWakeMethod::Nothing,
             facts.named != NamingMoment::AtStart,
         )
-    };
-    // The session that needs no sentence is asked.
-    let (asking, asked) = if asked_effort(first) < asked_effort(second) {
-        ((2, second), (1, first))
-    } else {
-        ((1, first), (2, second))
-    };
-    let sentence = |(terminal, client): (usize, Client), text| SessionPrompt {
-        terminal,
-        client,
-        text,
-    };
-    let mut all = vec![sentence(asking, QUESTION)];
-    if asked.1.facts().named == NamingMoment::AtFirstPrompt {
-        all.insert(0, sentence(asked, "hello"));
     }
-    if asked.1.facts().wake == SessionWakeMethod::Nothing {
-        all.push(sentence(asked, "answer your mail"));
+
+    fn prompt(&self, text: &'static str) -> SessionPrompt {
+        SessionPrompt {
+            terminal: self.terminal,
+            client: self.client,
+            text,
+        }
     }
-    all
 }

@@ -11,12 +11,11 @@ pub use block::STOPPED;
 
 use super::install::{
     BackupAction, FileChange, HookCall, HookPresence, InstallPlan, InstallScope, ManualEdit,
-    changing, program, text,
+    changing, program, read_backup, read_file, text,
 };
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::base::written_path::write_path;
-use crate::disk::{UserFile, layout, machine};
+use crate::disk::{layout, machine};
 use holder::{HOOKS, HookOwner, HookRepository};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -161,7 +160,7 @@ fn plan(
 }
 
 fn put(path: &Path, program: &str, hook: &str) -> Result<Option<FileChange>> {
-    let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?.as_program();
+    let original = read_file(path)?.as_program();
     let before = text(&original)?;
     let Some(after) = block::put(before.unwrap_or(block::FIRST_LINE), program, hook) else {
         return Ok(None);
@@ -180,7 +179,7 @@ fn put(path: &Path, program: &str, hook: &str) -> Result<Option<FileChange>> {
 }
 
 fn take_out(path: &Path, hook: &str) -> Result<Option<FileChange>> {
-    let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?;
+    let original = read_file(path)?;
     let Some(now) = text(&original)? else {
         return Ok(None);
     };
@@ -189,7 +188,7 @@ fn take_out(path: &Path, hook: &str) -> Result<Option<FileChange>> {
     };
     original.check_writable()?;
     let rest = block::take_out(now);
-    let backup = UserFile::read(&layout::backup(path), limits::CLIENT_FILE_BYTES)?;
+    let backup = read_backup(path)?;
     let (after, keep) = match text(&backup)? {
         Some(before) if block::put(before, &program, hook).as_deref() == Some(now) => {
             (Some(before.to_owned()), BackupAction::Drop)
@@ -208,7 +207,7 @@ fn calls(path: &Path, hook: &str) -> bool {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let file = UserFile::read(path, limits::CLIENT_FILE_BYTES).ok()?;
+    let file = read_file(path).ok()?;
     file.bytes()
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }

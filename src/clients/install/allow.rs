@@ -1,13 +1,11 @@
 //! The rules that let an agent use mail without a question: only single commands and tools.
 
-use super::clients::{ClientDirectories, FileFormat, InstallPart, InstallScope};
+use super::clients::{ClientDirectories, FileFormat, InstallPart, InstallScope, TargetFile};
 use super::json::{EditError, JsonFile, JsonStep, ListEnd, look};
 use super::servers::is_empty;
-use super::text;
-use crate::base::limits;
+use super::{read_file, text};
 use crate::clients::kind::{AllowRules, Client};
 use crate::clients::mcp;
-use crate::disk::UserFile;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -62,16 +60,13 @@ pub(super) fn would_replace_theirs(
         client.facts().allow,
         AllowRules::List { replaces: true, .. }
     );
-    let list = |scope| listed_in(client, scope, homes).unwrap_or_default();
     let ours = rules(client);
     replaces
         && scope == InstallScope::Project
-        && list(InstallScope::User)
-            .iter()
-            .any(|rule| !ours.contains(rule))
-        && !list(InstallScope::Project)
-            .iter()
-            .any(|rule| ours.contains(rule))
+        && listed_in(client, InstallScope::User, homes)
+            .is_some_and(|rules| rules.iter().any(|rule| !ours.contains(rule)))
+        && !listed_in(client, InstallScope::Project, homes)
+            .is_some_and(|rules| rules.iter().any(|rule| ours.contains(rule)))
 }
 
 /// A rule of the person that makes a client reject all other shell commands, including mailbag, with its file.
@@ -89,11 +84,16 @@ pub(super) fn exclusive(client: Client, homes: &ClientDirectories) -> Option<(St
         .into_iter()
         .find_map(|scope| Some((listed_in(client, scope, homes)?, scope)))?;
     let rule = rules.into_iter().find(|rule| rule.starts_with(begin))?;
-    let target = client
-        .targets(scope, homes)
-        .into_iter()
-        .find(|target| target.parts.contains(&InstallPart::Allow))?;
-    Some((rule, target.path))
+    Some((rule, file_with_rules(client, scope, homes)?.path))
+}
+
+fn file_with_rules(
+    client: Client,
+    scope: InstallScope,
+    homes: &ClientDirectories,
+) -> Option<TargetFile> {
+    let mut targets = client.targets(scope, homes).into_iter();
+    targets.find(|target| target.parts.contains(&InstallPart::Allow))
 }
 
 /// The rules in a client's file. An unreadable file is reported elsewhere.
@@ -102,14 +102,11 @@ fn listed_in(
     scope: InstallScope,
     homes: &ClientDirectories,
 ) -> Option<Vec<String>> {
-    let target = client
-        .targets(scope, homes)
-        .into_iter()
-        .find(|target| target.parts.contains(&InstallPart::Allow))?;
+    let target = file_with_rules(client, scope, homes)?;
     let FileFormat::Json(dialect) = target.format else {
         return None;
     };
-    let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
+    let file = read_file(&target.path).ok()?;
     let json = JsonFile::read(text(&file).ok()??, dialect).ok()?;
     look(&json.value(), &place(client)).map(|_| listed(&json, client))
 }

@@ -1,8 +1,7 @@
 //! The change of one file, with a backup of the original.
 
-use super::{notes, text};
+use super::{notes, read_backup, text};
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::clients::kind::Client;
 use crate::disk::{UserFile, layout};
@@ -59,14 +58,14 @@ pub(in crate::clients) enum BackupAction {
 impl FileChange {
     /// Makes the change. After a kill at any point, an uninstallation gets the same result.
     pub(super) fn apply(&self) -> Result<()> {
-        let backup = || UserFile::read(&layout::backup(&self.path), limits::CLIENT_FILE_BYTES);
+        let backup = read_backup(&self.path)?;
         self.original.clear_drafts()?;
-        backup()?.clear_drafts()?;
+        backup.clear_drafts()?;
         match (self.keep, &self.after) {
             (BackupAction::Make, _) => self.original.keep(&layout::backup(&self.path))?,
             // After a kill, the backup must also show the text to restore.
-            (BackupAction::Drop, Some(text)) if backup()?.bytes() != Some(text.as_bytes()) => {
-                backup()?.write(text.as_bytes())?
+            (BackupAction::Drop, Some(text)) if backup.bytes() != Some(text.as_bytes()) => {
+                backup.write(text.as_bytes())?
             }
             _ => {}
         }
@@ -85,7 +84,7 @@ impl FileChange {
             }
         }
         match self.keep {
-            BackupAction::Drop => backup()?.remove(),
+            BackupAction::Drop => read_backup(&self.path)?.remove(),
             BackupAction::Make | BackupAction::Leave => Ok(()),
         }
     }
@@ -105,16 +104,15 @@ pub(in crate::clients) fn changing(
         (Some(before), Some(after)) if before == after => FileChangeKind::Kept,
         _ => FileChangeKind::Changed,
     };
-    let backup = layout::backup(path);
-    let is_kept = keep == BackupAction::Make
-        || keep == BackupAction::Leave
-            && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?
-                .bytes()
-                .is_some();
+    let is_kept = match keep {
+        BackupAction::Make => true,
+        BackupAction::Leave => read_backup(path)?.bytes().is_some(),
+        BackupAction::Drop => false,
+    };
     Ok(FileChange {
         path: path.to_path_buf(),
         change,
-        backup: is_kept.then_some(backup),
+        backup: is_kept.then(|| layout::backup(path)),
         diff: notes::diff(path, before, after.as_deref()),
         original: original.clone(),
         after,

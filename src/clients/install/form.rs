@@ -30,8 +30,9 @@ impl InstallMethod {
         let Some(plugin) = &client.facts().plugin else {
             return InstallMethod::Settings;
         };
-        let is_new = || version(client).is_some_and(|version| version >= plugin.since);
-        if scope == InstallScope::Project && is_new() {
+        if scope == InstallScope::Project
+            && version(client).is_some_and(|version| version >= plugin.since)
+        {
             InstallMethod::Plugin
         } else {
             InstallMethod::Settings

@@ -1,10 +1,9 @@
 //! Whether a client has mailbag's MCP tools by its settings, for a hook that may read little.
 
 use super::clients::{FileFormat, InstallPart, InstallScope, TargetFile};
-use super::{homes, json::JsonFile, servers, text, toml};
+use super::{homes, preexisting, read_file, text};
 use crate::base::limits;
 use crate::clients::kind::Client;
-use crate::disk::UserFile;
 use std::path::Path;
 
 /// The largest configuration file of a client that a hook parses.
@@ -26,7 +25,7 @@ pub fn has_tools(client: Client, from: &Path) -> bool {
 }
 
 fn names_it(target: &TargetFile) -> bool {
-    let Ok(file) = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES) else {
+    let Ok(file) = read_file(&target.path) else {
         return false;
     };
     let Ok(Some(text)) = text(&file) else {
@@ -38,11 +37,7 @@ fn names_it(target: &TargetFile) -> bool {
     match target.format {
         // Parsing the history of a client would take longer than a hook may.
         _ if text.len() as u64 > SETTINGS_PARSED => text.contains("\"mailbag\""),
-        FileFormat::Toml => matches!(toml::server(text), Ok(Some(_))),
-        FileFormat::Json(dialect) => {
-            JsonFile::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())
-        }
         FileFormat::Script => true,
-        FileFormat::Markdown | FileFormat::Whole => false,
+        _ => preexisting::contains_ours(target, text),
     }
 }

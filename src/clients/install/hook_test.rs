@@ -92,13 +92,12 @@ pub(super) fn run(hook: &HookCall) -> HookTest {
     let started = Instant::now();
     let ran = call(hook);
     let ms = started.elapsed().as_millis() as u64;
-    let (output, problem) = match (ran, hook.event) {
-        (Ok(output), Some(event)) => {
-            let problem = accepts(event, &output).err();
+    let (output, problem) = match ran {
+        Ok(output) => {
+            let problem = hook.event.and_then(|event| accepts(event, &output).err());
             (output, problem)
         }
-        (Ok(output), None) => (output, None),
-        (Err(problem), _) => (String::new(), Some(problem)),
+        Err(problem) => (String::new(), Some(problem)),
     };
     HookTest {
         command: hook.command.clone(),
@@ -119,7 +118,7 @@ fn call(hook: &HookCall) -> Result<String, String> {
     }
     let mut child = start(hook).map_err(|e| format!("the hook does not start: {e}"))?;
     let output = listen(child.stdout.take());
-    let complained = listen(child.stderr.take());
+    let errors = listen(child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {
         // A hook that does not read its input may still answer.
         let _ = stdin.write_all(hook.input.as_bytes());
@@ -135,11 +134,10 @@ fn call(hook: &HookCall) -> Result<String, String> {
             HOOK_TIME.as_secs()
         ));
     };
-    let heard = |from: Receiver<String>| from.recv_timeout(HOOK_TIME).unwrap_or_default();
-    let output = heard(output);
+    let output = output.recv_timeout(HOOK_TIME).unwrap_or_default();
     if !status.success() {
-        let complaint = heard(complained);
-        let why = complaint
+        let errors = errors.recv_timeout(HOOK_TIME).unwrap_or_default();
+        let why = errors
             .lines()
             .next()
             .map(|line| format!(": {line}"))

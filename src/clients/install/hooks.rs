@@ -21,6 +21,19 @@ pub(super) struct OwnHook {
     pub(super) wanted: Option<HookConfiguration>,
 }
 
+impl OwnHook {
+    /// The steps to the hook: the key of hooks, the event, the group, the list in the group, and the hook.
+    fn place(&self, event: &'static str) -> [JsonStep; 5] {
+        [
+            HOOKS.into(),
+            event.into(),
+            self.group.into(),
+            HOOKS.into(),
+            self.hook.into(),
+        ]
+    }
+}
+
 /// Our hooks in a client's settings.
 #[derive(Debug, Default)]
 pub(super) struct InstalledHooks {
@@ -42,9 +55,10 @@ pub(super) fn put(
     wanted: &HookConfiguration,
 ) -> Result<(), EditError> {
     // Without the option, a hook that is there stays.
-    let asks = |event: &str| wanted.approvals || !ours(json, client, event).is_empty();
-    let more = client.approval_event().filter(|event| asks(event));
-    let events: Vec<&'static str> = more.into_iter().chain(client.events()).collect();
+    let approval = client
+        .approval_event()
+        .filter(|event| wanted.approvals || !ours(json, client, event).is_empty());
+    let events: Vec<&'static str> = approval.into_iter().chain(client.events()).collect();
     match json.value().get(HOOKS) {
         None => return json.put(&[], HOOKS, &all(client, wanted)),
         Some(Value::Object(_)) => {}
@@ -72,7 +86,6 @@ fn put_event(
     event: &'static str,
     wanted: &HookConfiguration,
 ) -> Result<(), EditError> {
-    let at = |rest: &[JsonStep]| [&[JsonStep::Key(HOOKS), JsonStep::Key(event)], rest].concat();
     match json.value()[HOOKS].get(event) {
         None => {
             return json.put(
@@ -86,10 +99,11 @@ fn put_event(
     }
     let ours = ours(json, client, event);
     if ours.is_empty() {
-        return json.push(&at(&[]), &group(client, event, wanted), client.end());
+        let place = [HOOKS.into(), event.into()];
+        return json.push(&place, &group(client, event, wanted), client.end());
     }
     for one in ours.iter().filter(|one| one.wanted.is_some()) {
-        let place = at(&[one.group.into(), HOOKS.into(), one.hook.into()]);
+        let place = one.place(event);
         let there = look(&json.value(), &place).cloned().unwrap_or_default();
         let fresh = client.handler(one.job, event, wanted);
         if there.get(COMMAND) != fresh.get(COMMAND) {
@@ -101,11 +115,10 @@ fn put_event(
         .jobs(event)
         .iter()
         .filter(|job| !ours.iter().any(|one| one.job == **job));
-    let group = ours[0].group;
-    let list = at(&[group.into(), HOOKS.into()]);
+    let list = &ours[0].place(event)[..4];
     missing
         .copied()
-        .try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), ListEnd::Back))
+        .try_for_each(|job| json.push(list, &client.handler(job, event, wanted), ListEnd::Back))
 }
 
 /// Removes our hooks, and containers that become empty.
@@ -113,21 +126,15 @@ pub(super) fn take_out(json: &mut JsonFile, client: Client) -> Result<(), EditEr
     for event in client.all_events() {
         // The last first, so that earlier indexes stay valid.
         for one in ours(json, client, event).into_iter().rev() {
-            let whole: [JsonStep; 5] = [
-                HOOKS.into(),
-                event.into(),
-                one.group.into(),
-                HOOKS.into(),
-                one.hook.into(),
-            ];
-            json.take_out(&whole)?;
+            let place = one.place(event);
+            json.take_out(&place)?;
             // Remove the group with its last hook, the event with its last group, and `hooks` with its last event.
             let holders = [(4, 3), (2, 2), (1, 1)];
             for (list, holder) in holders {
-                if !look(&json.value(), &whole[..list]).is_some_and(is_empty) {
+                if !look(&json.value(), &place[..list]).is_some_and(is_empty) {
                     break;
                 }
-                json.take_out(&whole[..holder])?;
+                json.take_out(&place[..holder])?;
             }
         }
     }

@@ -41,7 +41,7 @@ pub use notes::shut_out;
 pub use packages::{package_files, package_record};
 pub(super) use program::program;
 pub use removal::{RemovalExtent, uninstall, uninstall_among};
-pub use status::{ClientStatus, HookPresence, status};
+pub use status::{ClientStatus, HookPresence, is_installed, status};
 pub use trust::HookTrust;
 
 use crate::base::error::{Error, Result};
@@ -218,19 +218,20 @@ pub fn homes(from: &Path) -> Result<ClientDirectories> {
         .ancestors()
         .take_while(|directory| *directory != home || *directory == from);
     // Any user can create a project in a directory such as /tmp.
-    let is_open = |directory: &Path| {
-        Dir::open(directory)
-            .and_then(|dir| dir.meta())
-            .is_ok_and(|meta| meta.mode & 0o002 != 0)
-    };
     let project = above
         .into_iter()
         .find(|directory| {
-            layout::is_project(directory) && (*directory == from || !is_open(directory))
+            layout::is_project(directory) && (*directory == from || !is_world_writable(directory))
         })
         .unwrap_or(from)
         .to_path_buf();
     Ok(ClientDirectories { project, home })
+}
+
+fn is_world_writable(directory: &Path) -> bool {
+    Dir::open(directory)
+        .and_then(|dir| dir.meta())
+        .is_ok_and(|meta| meta.mode & 0o002 != 0)
 }
 
 fn plan(
@@ -269,9 +270,7 @@ fn targets(
 ) -> Result<Vec<TargetFile>> {
     let all = client.targets(scope, homes);
     let agents = layout::of_client(&homes.project, layout::AGENTS);
-    let agents = UserFile::read(&agents, limits::CLIENT_FILE_BYTES)?
-        .real()
-        .to_path_buf();
+    let agents = read_file(&agents)?.real().to_path_buf();
     let reads_agents = client == Client::Gemini && status::reads_agents(&all);
     let without_rules = allow::would_replace_theirs(client, scope, homes);
     let mut kept = Vec::new();
@@ -280,8 +279,7 @@ fn targets(
             .parts
             .retain(|part| *part != InstallPart::Allow || !without_rules);
         let include = target.parts == [InstallPart::Include];
-        let same =
-            include && UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?.real() == agents;
+        let same = include && read_file(&target.path)?.real() == agents;
         if !(include && (same || reads_agents)) {
             kept.push(target);
         }
@@ -296,18 +294,14 @@ fn put(
     from: &PreexistingState<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<FileChange>> {
-    let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
-    let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
+    let original = read_file(&target.path)?;
+    let backup = read_backup(&target.path)?;
     check_inside(&original, from.project)?;
     let before = text(&original)?;
-    let ours = from.ours(target, client, before.unwrap_or_default(), text(&backup)?);
-    let obsolete = from.ours(
-        &target.obsolete(),
-        client,
-        before.unwrap_or_default(),
-        text(&backup)?,
-    );
-    let after = undo(&obsolete, before.unwrap_or_default(), client)
+    let now = before.unwrap_or_default();
+    let ours = from.ours(target, client, now, text(&backup)?);
+    let obsolete = from.ours(&target.obsolete(), client, now, text(&backup)?);
+    let after = undo(&obsolete, now, client)
         .and_then(|rest| edit(&ours, &rest, client, wanted))
         .map_err(|wrong| refused(&original, wrong))?;
     let is_own = ours.parts != target.parts;
@@ -318,11 +312,9 @@ fn put(
         return Ok(None);
     }
     original.check_writable()?;
-    let is_ours = before.is_some_and(|text| {
-        [&ours, &obsolete]
-            .iter()
-            .any(|target| undo(target, text, client).is_ok_and(|rest| rest != text))
-    });
+    let is_ours = [&ours, &obsolete]
+        .iter()
+        .any(|target| undo(target, now, client).is_ok_and(|rest| rest != now));
     let keep = if before.is_some() && !is_ours {
         BackupAction::Make
     } else {
@@ -393,6 +385,16 @@ fn undo(target: &TargetFile, text: &str, client: Client) -> Result<String, EditE
         FileFormat::Script => plugin::take_out(text),
         FileFormat::Whole => Ok(whole::take_out(text, target.parts[0])),
     }
+}
+
+/// Reads a file of a client or of git.
+pub(super) fn read_file(path: &Path) -> Result<UserFile> {
+    UserFile::read(path, limits::CLIENT_FILE_BYTES)
+}
+
+/// Reads the backup of a file.
+pub(super) fn read_backup(path: &Path) -> Result<UserFile> {
+    read_file(&layout::backup(path))
 }
 
 /// A file's text, if there is a file.

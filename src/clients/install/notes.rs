@@ -15,10 +15,10 @@ pub(in crate::clients) const NAME: &str = "mailbag";
 /// A change as a unified diff.
 pub(super) fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     let name = path.display().to_string();
-    let side = |text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| name.clone());
-    let (old, new) = (side(before), side(after));
+    let old = before.map_or("/dev/null", |_| &name);
+    let new = after.map_or("/dev/null", |_| &name);
     let changes = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
-    changes.unified_diff().header(&old, &new).to_string()
+    changes.unified_diff().header(old, new).to_string()
 }
 
 /// The note for a section that another client still needs.

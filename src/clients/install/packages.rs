@@ -2,10 +2,9 @@
 
 use super::clients::{ClientDirectories, HookConfiguration};
 use super::whole::{AUTHOR, DESCRIPTION, SKILL, manifest};
-use super::{hooks, servers, text};
-use crate::base::limits;
+use super::{hooks, read_file, servers, text};
 use crate::clients::kind::{Client, ClientPackage, PluginListing};
-use crate::disk::{UserFile, layout};
+use crate::disk::layout;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ type PackageFiles = BTreeMap<String, String>;
 pub fn package_record(client: Client, homes: &ClientDirectories) -> Option<PathBuf> {
     let package = client.facts().package.as_ref()?;
     let path = layout::of_client(&client.directory(homes), package.record);
-    let file = UserFile::read(&path, limits::CLIENT_FILE_BYTES).ok()?;
+    let file = read_file(&path).ok()?;
     let text = text(&file).ok()??;
     text.contains(package.entry).then_some(path)
 }

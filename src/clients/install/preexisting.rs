@@ -1,8 +1,8 @@
 //! Entries with mailbag's name that existed before the installation, and links out of a project.
 
 use super::clients::{ClientDirectories, FileFormat, InstallPart, InstallScope, TargetFile};
-use super::json::{EditError, JsonFile};
-use super::{InstallRequest, allow, plugin, sections, servers, status, toml, whole};
+use super::json::JsonFile;
+use super::{InstallRequest, allow, is_installed, plugin, sections, servers, toml, whole};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -23,10 +23,12 @@ impl PreexistingState<'_> {
         asked: &InstallRequest<'_>,
         homes: &'a ClientDirectories,
     ) -> PreexistingState<'a> {
-        let is_there = |client: Client| status(client, asked.scope, homes).is_installed();
-        let is_first = !is_there(asked.client);
+        let is_first = !is_installed(asked.client, asked.scope, homes);
         let project = (asked.scope == InstallScope::Project).then_some(homes.project.as_path());
-        let others = project.is_some() && Client::ALL.into_iter().any(is_there);
+        let others = project.is_some()
+            && Client::ALL
+                .into_iter()
+                .any(|client| is_installed(client, asked.scope, homes));
         PreexistingState {
             project,
             is_first,
@@ -59,10 +61,9 @@ impl PreexistingState<'_> {
                 self.is_first_of_all
             };
             let witness = backup.or(is_first.then_some(text));
-            // An invalid file is rejected later, when it is edited.
-            let is_there = |text: &str| contains_ours(target, text).unwrap_or_default();
-            let is_own =
-                *part != InstallPart::Hooks && is_there(text) && witness.is_some_and(is_there);
+            let is_own = *part != InstallPart::Hooks
+                && contains_ours(target, text)
+                && witness.is_some_and(|witness| contains_ours(target, witness));
             if !is_own {
                 parts.push(*part);
             }
@@ -82,15 +83,17 @@ fn rules_in(target: &TargetFile, text: &str, client: Client) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// Whether a text contains our server or section.
-fn contains_ours(target: &TargetFile, text: &str) -> Result<bool, EditError> {
-    Ok(match target.format {
-        FileFormat::Json(dialect) => servers::find(&JsonFile::read(text, dialect)?).is_some(),
-        FileFormat::Toml => toml::server(text)?.is_some(),
+/// Returns true if a text contains our server or section. An invalid text is rejected later, when it is edited.
+pub(super) fn contains_ours(target: &TargetFile, text: &str) -> bool {
+    match target.format {
+        FileFormat::Json(dialect) => {
+            JsonFile::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())
+        }
+        FileFormat::Toml => matches!(toml::server(text), Ok(Some(_))),
         FileFormat::Markdown => sections::has_section(text, InstallPart::Section),
-        FileFormat::Script => plugin::find(text)?.is_some(),
+        FileFormat::Script => matches!(plugin::find(text), Ok(Some(_))),
         FileFormat::Whole => whole::is_ours(text, target.parts[0]),
-    })
+    }
 }
 
 /// Fails if links lead out of the project.

@@ -7,19 +7,8 @@ use std::path::Path;
 
 /// The program to call: by name if the PATH leads to this program, else by path.
 pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
-    let plain = |path: &Path| path.to_str().map(str::to_owned);
-    let unusable = |path: &Path| {
-        Error::usage(
-            format!("cannot use {} in client settings", path.display()),
-            "use an absolute UTF-8 path that ends in /mailbag",
-        )
-    };
     if let Some(path) = asked {
-        let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);
-        return match plain(path) {
-            Some(program) if fits => Ok(program),
-            _ => Err(unusable(path)),
-        };
+        return program_at(path);
     }
     let this = std::env::current_exe()
         .ok()
@@ -27,21 +16,28 @@ pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
     let found = machine::program(notes::NAME).and_then(|path| path.canonicalize().ok());
     match this {
         Some(this) if !found.is_some_and(|found| found == this || starts(&found, &this)) => {
-            let is_named = this.file_name().is_some_and(|name| name == notes::NAME);
-            match plain(&this) {
-                Some(program) if is_named => Ok(program),
-                _ => Err(unusable(&this)),
-            }
+            program_at(&this)
         }
         _ => Ok(notes::NAME.to_owned()),
     }
 }
 
-/// Is this the script of an npm package that starts this program? npm installs the program of each system as a package,
-/// beside or below the one with the script.
+/// The program at a path, as client settings name it.
+fn program_at(path: &Path) -> Result<String> {
+    let is_usable = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);
+    match path.to_str() {
+        Some(program) if is_usable => Ok(program.to_owned()),
+        _ => Err(Error::usage(
+            format!("cannot use {} in client settings", path.display()),
+            "use an absolute UTF-8 path that ends in /mailbag",
+        )),
+    }
+}
+
+/// Returns true for the script of an npm package that starts this program. npm installs the program of each system as a
+/// package, beside or below the package with the script. Both are in `bin/` of their package.
 fn starts(script: &Path, program: &Path) -> bool {
-    let package = |file: &Path| file.parent().and_then(Path::parent).map(Path::to_path_buf);
-    let (Some(outer), Some(inner)) = (package(script), package(program)) else {
+    let (Some(outer), Some(inner)) = (script.ancestors().nth(2), program.ancestors().nth(2)) else {
         return false;
     };
     let is_part = inner
@@ -50,7 +46,7 @@ fn starts(script: &Path, program: &Path) -> bool {
     is_part
         && outer.ends_with("node_modules/mailbag")
         && inner.parent().is_some_and(|modules| {
-            Some(modules) == outer.parent() || modules.parent() == Some(&outer)
+            Some(modules) == outer.parent() || modules.parent() == Some(outer)
         })
 }
 

@@ -11,16 +11,12 @@ pub(super) fn of(
     homes: &ClientDirectories,
 ) -> Vec<ClientQuestion> {
     let is_trusted = status(client, scope, homes).trusted == HookTrust::Yes;
-    let is_open = |ask: &&ClientQuestion| match ask.about {
-        QuestionSubject::Folder => scope == InstallScope::Project && !is_trusted,
-        QuestionSubject::Server => scope == InstallScope::Project,
-        QuestionSubject::Hooks => !is_trusted,
-    };
-    client
-        .facts()
-        .questions
-        .iter()
-        .filter(is_open)
-        .copied()
+    let questions = client.facts().questions.iter().copied();
+    questions
+        .filter(|ask| match ask.about {
+            QuestionSubject::Folder => scope == InstallScope::Project && !is_trusted,
+            QuestionSubject::Server => scope == InstallScope::Project,
+            QuestionSubject::Hooks => !is_trusted,
+        })
         .collect()
 }

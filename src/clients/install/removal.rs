@@ -3,14 +3,11 @@
 use super::clients::{ClientDirectories, HookConfiguration, InstallPart, InstallScope, TargetFile};
 use super::preexisting::{PreexistingState, check_inside};
 use super::{
-    BackupAction, FileChange, InstallPlan, InstallRequest, changing, edit, homes, notes, plan,
-    refused, sections, status, targets,
+    BackupAction, FileChange, InstallPlan, InstallRequest, changing, edit, homes, is_installed,
+    notes, plan, read_backup, read_file, refused, sections, status, targets, text, undo,
 };
-use super::{text, undo};
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::clients::kind::Client;
-use crate::disk::{UserFile, layout};
 use std::path::Path;
 
 /// The extent of an uninstallation.
@@ -38,13 +35,10 @@ pub fn uninstall_among(
         .next()
         .unwrap_or_default();
     let homes = homes(asked.from)?;
-    let others: Vec<Client> = Client::ALL
+    let installed: Vec<Client> = Client::ALL
         .into_iter()
         .filter(|client| *client != asked.client && !gone.contains(client))
-        .collect();
-    let installed: Vec<Client> = others
-        .into_iter()
-        .filter(|client| status(*client, asked.scope, &homes).is_installed())
+        .filter(|client| is_installed(*client, asked.scope, &homes))
         .collect();
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     let before = PreexistingState::of(asked, &homes);
@@ -107,13 +101,13 @@ pub(super) fn take_out(
     extent: RemovalExtent,
     notes: &mut Vec<String>,
 ) -> Result<Option<FileChange>> {
-    let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
-    let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
-    let is_inside = || check_inside(&original, project);
+    let original = read_file(&target.path)?;
+    let backup = read_backup(&target.path)?;
+    let inside = check_inside(&original, project);
     let has_remains = original.has_remains(|name| client.facts().directories.contains(&name))?
         || backup.has_remains(|_| false)?;
     let Some(now) = text(&original)? else {
-        return if has_remains && is_inside().is_ok() {
+        return if has_remains && inside.is_ok() {
             changing(&target.path, &original, None, BackupAction::Leave).map(Some)
         } else {
             Ok(None)
@@ -127,20 +121,14 @@ pub(super) fn take_out(
     };
     let mut ours = nothing.ours(target, client, now, before);
     keep_installed_parts(&mut ours, client, now);
-    let wanted = status::wanted(&ours, now, client);
-    let makes_this = |text: &str| {
-        wanted
-            .as_ref()
-            .is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
+    let installed = InstalledText {
+        wanted: status::wanted(&ours, now, client),
+        target: ours,
+        client,
+        text: now,
     };
-    let is_ours = || match ours.parts[..] {
-        [part @ (InstallPart::Section | InstallPart::Include)] => {
-            sections::is_as_written(now, part)
-        }
-        _ => makes_this(before.unwrap_or_default()),
-    };
-    let rest = if extent == RemovalExtent::Whole || is_ours() {
-        undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?
+    let rest = if extent == RemovalExtent::Whole || installed.is_ours(before) {
+        undo(&installed.target, now, client).map_err(|wrong| refused(&original, wrong))?
     } else {
         now.to_owned()
     };
@@ -149,9 +137,9 @@ pub(super) fn take_out(
     if rest == now && !is_idle && !has_remains {
         return Ok(None);
     }
-    is_inside()?;
+    inside?;
     original.check_writable()?;
-    let rest = as_ended(rest, before.unwrap_or("\n"), makes_this);
+    let rest = installed.end_as(rest, before.unwrap_or("\n"));
     let (after, keep) = match before {
         _ if rest == now => (
             Some(rest),
@@ -162,8 +150,10 @@ pub(super) fn take_out(
             },
         ),
         // The file has not changed since the installation: restore it byte for byte.
-        Some(before) if makes_this(before) => (Some(before.to_owned()), BackupAction::Drop),
-        Some(_) if makes_this(&rest) => (Some(rest), BackupAction::Drop),
+        Some(before) if installed.is_made_from(before) => {
+            (Some(before.to_owned()), BackupAction::Drop)
+        }
+        Some(_) if installed.is_made_from(&rest) => (Some(rest), BackupAction::Drop),
         Some(_) => {
             notes.push(notes::kept(&target.path, backup.path()));
             (Some(rest), BackupAction::Leave)
@@ -191,13 +181,46 @@ fn keep_installed_parts(target: &mut TargetFile, client: Client, text: &str) {
     }
 }
 
-/// The rest of a file with its last line ended as it was `before`: an installation ends a last line that has no end.
-fn as_ended(rest: String, before: &str, makes_this: impl Fn(&str) -> bool) -> String {
-    let open = rest
-        .strip_suffix('\n')
-        .map(|open| open.strip_suffix('\r').unwrap_or(open));
-    match open.filter(|open| !before.is_empty() && !before.ends_with('\n') && makes_this(open)) {
-        Some(open) => open.to_owned(),
-        None => rest,
+/// A file's text with our entries.
+struct InstalledText<'a> {
+    /// The file, with the parts that the text has.
+    target: TargetFile,
+    client: Client,
+    text: &'a str,
+    /// The program and agent of the entries.
+    wanted: Option<HookConfiguration>,
+}
+
+impl InstalledText<'_> {
+    /// Returns true if an installation into `before` gives this text.
+    fn is_made_from(&self, before: &str) -> bool {
+        self.wanted.as_ref().is_some_and(|wanted| {
+            edit(&self.target, before, self.client, wanted).is_ok_and(|after| after == self.text)
+        })
+    }
+
+    /// Returns true if the user has not written or changed the entries.
+    fn is_ours(&self, before: Option<&str>) -> bool {
+        match self.target.parts[..] {
+            [part @ (InstallPart::Section | InstallPart::Include)] => {
+                sections::is_as_written(self.text, part)
+            }
+            _ => self.is_made_from(before.unwrap_or_default()),
+        }
+    }
+
+    /// Ends the last line of the rest as it ended `before`: an installation ends a last line that has no end.
+    fn end_as(&self, rest: String, before: &str) -> String {
+        let open = rest
+            .strip_suffix('\n')
+            .map(|open| open.strip_suffix('\r').unwrap_or(open));
+        match open {
+            Some(open)
+                if !before.is_empty() && !before.ends_with('\n') && self.is_made_from(open) =>
+            {
+                open.to_owned()
+            }
+            _ => rest,
+        }
     }
 }

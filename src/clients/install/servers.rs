@@ -3,12 +3,13 @@
 use super::clients::HookConfiguration;
 use super::json::{EditError, JsonFile, JsonStep, wrong_kind};
 use crate::clients::kind::{Client, McpServerForm};
+use crate::query::identity;
 use serde_json::{Map, Value, json};
 
 /// The name of our MCP server, and of our program.
-const NAME: &str = "mailbag";
+pub(super) const NAME: &str = "mailbag";
 /// The environment variable of the server that has the agent.
-const AGENT: &str = "MAILBAG_AGENT";
+pub(super) const AGENT: &str = identity::VARIABLES[0];
 /// The fields of a server that we write.
 const FIELDS: [&str; 4] = ["command", "args", "env", "environment"];
 
@@ -50,12 +51,9 @@ impl McpServerForm {
 
     fn is_ours(self, server: &Value) -> bool {
         let words = self.words(server);
-        words.split_first().is_some_and(|(program, rest)| {
-            is_ours(
-                program,
-                &rest.iter().map(String::as_str).collect::<Vec<_>>(),
-            )
-        })
+        words
+            .split_first()
+            .is_some_and(|(program, rest)| is_ours(program, rest.first().map(String::as_str)))
     }
 
     /// Our entry.
@@ -73,18 +71,18 @@ impl McpServerForm {
     /// Our entry, merged with fields that the user added.
     fn merged(self, there: &Value, wanted: &Value) -> Value {
         let mut fields: Map<String, Value> = there.as_object().cloned().unwrap_or_default();
-        for key in ["command", "args"]
-            .into_iter()
-            .filter(|key| wanted.get(key).is_some())
-        {
-            fields.insert(key.into(), wanted[key].clone());
+        for key in ["command", "args"] {
+            if let Some(value) = wanted.get(key) {
+                fields.insert(key.into(), value.clone());
+            }
         }
         let name = self.environment();
         let env = fields.entry(name).or_insert_with(|| json!({}));
-        match (env, wanted.get(name).and_then(|env| env.get(AGENT))) {
-            (Value::Object(env), Some(agent)) => drop(env.insert(AGENT.into(), agent.clone())),
-            (Value::Object(env), None) => drop(env.shift_remove(AGENT)),
-            _ => {}
+        if let Value::Object(env) = env {
+            match wanted.get(name).and_then(|env| env.get(AGENT)) {
+                Some(agent) => env.insert(AGENT.into(), agent.clone()),
+                None => env.shift_remove(AGENT),
+            };
         }
         if fields.get(name).is_some_and(is_empty) {
             fields.shift_remove(name);
@@ -156,16 +154,10 @@ pub(super) fn find(json: &JsonFile) -> Option<HookConfiguration> {
 /// Our server and its form.
 fn found(json: &JsonFile) -> Option<(McpServerForm, Value)> {
     let value = json.value();
-    let of = |form: McpServerForm| {
-        value
-            .get(form.key())?
-            .get(NAME)
-            .filter(|server| form.is_ours(server))
-            .cloned()
-    };
-    McpServerForm::ALL
-        .into_iter()
-        .find_map(|form| Some((form, of(form)?)))
+    McpServerForm::ALL.into_iter().find_map(|form| {
+        let server = value.get(form.key())?.get(NAME)?;
+        form.is_ours(server).then(|| (form, server.clone()))
+    })
 }
 
 /// The error for another MCP server with our name.
@@ -175,9 +167,9 @@ pub(super) fn foreign(under: &str) -> EditError {
     ))
 }
 
-/// Whether an MCP server runs this program.
-pub(super) fn is_ours(program: &str, arguments: &[&str]) -> bool {
-    is_program(program) && arguments.first() == Some(&"mcp")
+/// Whether an MCP server with this program and first argument is ours.
+pub(super) fn is_ours(program: &str, argument: Option<&str>) -> bool {
+    is_program(program) && argument == Some("mcp")
 }
 
 /// Whether a path leads to a program of our name.

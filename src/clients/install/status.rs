@@ -5,12 +5,13 @@ use super::clients::{
 };
 use super::json::{EditError, JsonDialect, JsonFile};
 use super::trust::{self, HookTrust};
-use super::{allow, hooks, plugin, refused, sections, servers, targets, text, toml, toml_hooks};
+use super::{
+    allow, hooks, plugin, read_file, refused, sections, servers, targets, text, toml, toml_hooks,
+};
 use crate::base::error::Result;
-use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::clients::kind::{AllowRules, Client};
-use crate::disk::{UserFile, layout, machine};
+use crate::disk::{layout, machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -67,7 +68,7 @@ pub struct ClientStatus {
 
 impl ClientStatus {
     /// Whether the client has our hooks, or where it reads none, the rest. An MCP server alone may be the user's own.
-    pub fn is_installed(&self) -> bool {
+    fn is_installed(&self) -> bool {
         let mut files = self.client.facts().files(self.scope).iter();
         if files.any(|file| file.parts.contains(&InstallPart::Hooks)) {
             self.hooks != HookPresence::Absent
@@ -75,6 +76,11 @@ impl ClientStatus {
             self.mcp && self.section
         }
     }
+}
+
+/// Returns true if mailbag is installed in a client.
+pub fn is_installed(client: Client, scope: InstallScope, homes: &ClientDirectories) -> bool {
+    status(client, scope, homes).is_installed()
 }
 
 /// Examines a client. Unreadable files are reported and count as empty.
@@ -116,24 +122,25 @@ pub fn status(client: Client, scope: InstallScope, homes: &ClientDirectories) ->
 
 /// The program and agent of our entries in a file.
 pub(super) fn wanted(target: &TargetFile, text: &str, client: Client) -> Option<HookConfiguration> {
-    let anybody = || Some(HookConfiguration::default());
     match target.format {
         // Rules contain neither a program nor an agent.
-        FileFormat::Json(_) if target.parts == [InstallPart::Allow] => anybody(),
+        FileFormat::Json(_) if target.parts == [InstallPart::Allow] => {
+            Some(HookConfiguration::default())
+        }
         FileFormat::Json(dialect) => {
             let json = JsonFile::read(text, dialect).ok()?;
-            target
-                .parts
-                .contains(&InstallPart::Hooks)
-                .then(|| hooks::find(&json, client).wanted)
-                .flatten()
-                .or_else(|| servers::find(&json))
+            let of_hooks = if target.parts.contains(&InstallPart::Hooks) {
+                hooks::find(&json, client).wanted
+            } else {
+                None
+            };
+            of_hooks.or_else(|| servers::find(&json))
         }
         FileFormat::Toml if target.parts.contains(&InstallPart::Hooks) => {
             toml_hooks::find(text, client).ok()?.wanted
         }
         FileFormat::Toml => toml::server(text).ok()?,
-        FileFormat::Markdown | FileFormat::Whole => anybody(),
+        FileFormat::Markdown | FileFormat::Whole => Some(HookConfiguration::default()),
         FileFormat::Script => plugin::find(text).ok()?,
     }
 }
@@ -144,7 +151,7 @@ pub(super) fn reads_agents(targets: &[TargetFile]) -> bool {
         .iter()
         .find(|target| target.parts.contains(&InstallPart::Hooks));
     let names = settings.and_then(|target| {
-        let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
+        let file = read_file(&target.path).ok()?;
         let value = JsonFile::read(text(&file).ok()??, JsonDialect::Comments)
             .ok()?
             .value();
@@ -170,7 +177,7 @@ impl ClientStatus {
     }
 
     fn read(&mut self, target: &TargetFile) -> Result<()> {
-        let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
+        let file = read_file(&target.path)?;
         let Some(text) = text(&file)? else {
             self.section &= target.format != FileFormat::Markdown;
             return Ok(());

@@ -3,19 +3,12 @@
 use super::blocks::{append, eol, without};
 use super::clients::HookConfiguration;
 use super::json::EditError;
-use super::servers::{foreign, is_ours};
+use super::servers::{AGENT, NAME, foreign, is_ours};
+use crate::query::identity;
 use crate::room::ROOM_VARIABLES;
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 const SERVERS: &str = "mcp_servers";
-const NAME: &str = "mailbag";
-/// Environment variables to pass on: the room and, if the agent is not fixed, the agent.
-const PASSED: [&str; 4] = [
-    "MAILBAG_ROOM",
-    "MAOS_MESSAGE_DIR",
-    "MAILBAG_AGENT",
-    "MAOS_AGENT_ID",
-];
 
 /// Adds our MCP server to a file's text.
 pub(super) fn put(text: &str, wanted: &HookConfiguration) -> Result<String, EditError> {
@@ -39,10 +32,7 @@ pub(super) fn put(text: &str, wanted: &HookConfiguration) -> Result<String, Edit
     }
     // A table at the end of the file never splits another one. Only an inline table must contain the entry itself.
     let appended = append(text, &block(wanted));
-    let is_installed = parse(&appended)
-        .ok()
-        .is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
-    if is_installed {
+    if server(&appended).is_ok_and(|server| server.as_ref() == Some(wanted)) {
         return Ok(appended);
     }
     document[SERVERS][NAME] = Item::Value(Value::InlineTable(table(wanted).into_inline_table()));
@@ -56,8 +46,8 @@ pub(super) fn take_out(text: &str) -> Result<String, EditError> {
         return Ok(text.to_owned());
     };
     // An unchanged entry is cut exactly as it was added.
-    let is_gone = |rest: &String| parse(rest).is_ok_and(|document| server_in(&document).is_none());
-    if let Some(rest) = without(text, &block(&wanted)).find(is_gone) {
+    let cut = without(text, &block(&wanted)).find(|rest| matches!(server(rest), Ok(None)));
+    if let Some(rest) = cut {
         return Ok(rest);
     }
     let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
@@ -94,17 +84,12 @@ fn server_in(document: &DocumentMut) -> Option<HookConfiguration> {
 
 fn server_of(server: &Item) -> Option<HookConfiguration> {
     let program = server.get("command")?.as_str()?;
-    let arguments: Vec<&str> = server
-        .get("args")?
-        .as_array()?
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let mut arguments = server.get("args")?.as_array()?.iter();
     let agent = server
         .get("env")
-        .and_then(|env| env.get("MAILBAG_AGENT"))
+        .and_then(|env| env.get(AGENT))
         .and_then(Item::as_str);
-    is_ours(program, &arguments).then(|| HookConfiguration {
+    is_ours(program, arguments.find_map(Value::as_str)).then(|| HookConfiguration {
         program: program.to_owned(),
         agent: agent.map(str::to_owned),
         ..HookConfiguration::default()
@@ -123,13 +108,13 @@ fn change(document: &mut DocumentMut, wanted: &HookConfiguration) {
     }
     match &wanted.agent {
         Some(agent) if server.get("env").is_some_and(Item::is_table_like) => {
-            set(&mut server["env"]["MAILBAG_AGENT"], agent)
+            set(&mut server["env"][AGENT], agent)
         }
         Some(_) => server["env"] = table(wanted)["env"].clone(),
         None => {
             let env = server.get_mut("env").and_then(Item::as_table_like_mut);
             let is_empty = env.map(|env| {
-                env.remove("MAILBAG_AGENT");
+                env.remove(AGENT);
                 env.is_empty()
             });
             if let (Some(true), Some(server)) = (is_empty, server.as_table_like_mut()) {
@@ -158,14 +143,15 @@ fn table(wanted: &HookConfiguration) -> Table {
     let mut table = Table::new();
     table["command"] = toml_edit::value(wanted.program.as_str());
     table["args"] = toml_edit::value(Array::from_iter(["mcp"]));
-    // Codex passes on only the listed variables.
-    let passed = PASSED
-        .iter()
-        .filter(|name| wanted.agent.is_none() || ROOM_VARIABLES.contains(name));
-    table["env_vars"] = toml_edit::value(Array::from_iter(passed.copied()));
+    // Codex passes on only the listed variables: the room and, if the agent is not fixed, the agent.
+    let mut passed = Array::from_iter(ROOM_VARIABLES);
+    if wanted.agent.is_none() {
+        passed.extend(identity::VARIABLES);
+    }
+    table["env_vars"] = toml_edit::value(passed);
     if let Some(agent) = &wanted.agent {
         let mut env = toml_edit::InlineTable::new();
-        env.insert("MAILBAG_AGENT", Value::from(agent.as_str()));
+        env.insert(AGENT, Value::from(agent.as_str()));
         table["env"] = toml_edit::value(env);
     }
     table

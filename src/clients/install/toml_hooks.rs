@@ -27,7 +27,7 @@ pub(super) fn put(
         ));
     }
     let found = find_in(&document, client);
-    let text = if !(found.wanted.is_some_and(|there| there != *wanted)) {
+    let text = if found.wanted.is_none_or(|there| there == *wanted) {
         text.to_owned()
     } else {
         let line = client.line(HookJob::Tell, wanted);
@@ -85,13 +85,16 @@ fn find_in(document: &DocumentMut, client: Client) -> InstalledHooks {
         .flatten()
         .filter(|table| is_ours(table, client).is_some())
         .collect();
-    let has = |event: &str| {
-        ours.iter()
-            .any(|table| table.get("event").and_then(Item::as_str) == Some(event))
-    };
+    let events: Vec<&str> = ours
+        .iter()
+        .filter_map(|table| table.get("event")?.as_str())
+        .collect();
     InstalledHooks {
         any: !ours.is_empty(),
-        missing: client.events().filter(|event| !has(event)).collect(),
+        missing: client
+            .events()
+            .filter(|event| !events.contains(event))
+            .collect(),
         wanted: ours
             .iter()
             .find_map(|table| command_of(table, client).flatten()),

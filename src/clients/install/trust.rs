@@ -3,11 +3,10 @@
 
 use super::clients::{ClientDirectories, InstallScope};
 use super::json::{JsonDialect, JsonFile};
-use super::{hooks, toml};
+use super::{hooks, read_file, text, toml};
 use crate::base::hash::{hash, hex};
-use crate::base::limits;
 use crate::clients::kind::{Client, TrustRecord};
-use crate::disk::{UserFile, layout};
+use crate::disk::layout;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -51,17 +50,14 @@ fn claude(homes: &ClientDirectories) -> HookTrust {
     let state = of_user
         .iter()
         .find(|target| target.path.ends_with(".claude.json"))
-        .and_then(|target| read(&target.path));
-    let projects = state
-        .and_then(|state| JsonFile::read(&state, JsonDialect::Strict).ok())
-        .map(|json| json.value());
-    let is_trusted = |directory: &Path| {
+        .and_then(|target| read_json(&target.path, JsonDialect::Strict))
+        .map(|json| json.value())
+        .unwrap_or_default();
+    let mut directories = homes.project.ancestors();
+    if directories.any(|directory| {
         let name = directory.to_str().unwrap_or_default();
-        projects
-            .as_ref()
-            .is_some_and(|state| state["projects"][name]["hasTrustDialogAccepted"] == true)
-    };
-    if homes.project.ancestors().any(is_trusted) {
+        state["projects"][name]["hasTrustDialogAccepted"] == true
+    }) {
         HookTrust::Yes
     } else {
         HookTrust::Unknown
@@ -70,12 +66,8 @@ fn claude(homes: &ClientDirectories) -> HookTrust {
 
 /// Returns true if the person enabled the client's question for the trust of a directory.
 fn asks_for_trust(client: Client, homes: &ClientDirectories) -> bool {
-    let settings = read(&layout::of_client(
-        &client.directory(homes),
-        "settings.json",
-    ));
-    let settings = settings.and_then(|text| JsonFile::read(&text, JsonDialect::Comments).ok());
-    settings.is_some_and(|settings| {
+    let file = layout::of_client(&client.directory(homes), "settings.json");
+    read_json(&file, JsonDialect::Comments).is_some_and(|settings| {
         settings.value().pointer("/security/folderTrust/enabled") == Some(&true.into())
     })
 }
@@ -83,9 +75,7 @@ fn asks_for_trust(client: Client, homes: &ClientDirectories) -> bool {
 /// Gemini CLI and Qwen Code store a list of directories. The nearest directory counts.
 fn folders(client: Client, homes: &ClientDirectories) -> HookTrust {
     let file = layout::of_client(&client.directory(homes), "trustedFolders.json");
-    let Some(listed) =
-        read(&file).and_then(|text| JsonFile::read(&text, JsonDialect::Comments).ok())
-    else {
+    let Some(listed) = read_json(&file, JsonDialect::Comments) else {
         return HookTrust::Unknown;
     };
     let listed = listed.value();
@@ -102,19 +92,17 @@ fn folders(client: Client, homes: &ClientDirectories) -> HookTrust {
 
 /// Copilot CLI stores the list of trusted directories.
 fn listed_folders(client: Client, homes: &ClientDirectories) -> HookTrust {
-    let config = read(&layout::of_client(&client.directory(homes), "config.json"));
-    let config = config
-        .and_then(|text| JsonFile::read(&text, JsonDialect::Comments).ok())
-        .map(|json| json.value());
-    let listed = config
-        .as_ref()
-        .and_then(|config| config["trustedFolders"].as_array());
-    if homes.project.ancestors().any(|directory| {
-        listed.is_some_and(|listed| {
-            listed
-                .iter()
-                .any(|one| one.as_str().map(Path::new) == Some(directory))
-        })
+    let file = layout::of_client(&client.directory(homes), "config.json");
+    let config = read_json(&file, JsonDialect::Comments)
+        .map(|json| json.value())
+        .unwrap_or_default();
+    let listed = config["trustedFolders"].as_array();
+    let mut trusted = listed.into_iter().flatten().filter_map(Value::as_str);
+    if trusted.any(|listed| {
+        homes
+            .project
+            .ancestors()
+            .any(|directory| directory == listed)
     }) {
         HookTrust::Yes
     } else {
@@ -128,15 +116,11 @@ fn codex(scope: InstallScope, homes: &ClientDirectories) -> HookTrust {
     let Some(file) = targets.first().map(|target| &target.path) else {
         return HookTrust::Unknown;
     };
-    let Some(json) = read(file).and_then(|text| JsonFile::read(&text, JsonDialect::Strict).ok())
-    else {
+    let Some(json) = read_json(file, JsonDialect::Strict) else {
         return HookTrust::Unknown;
     };
-    let config = read(&layout::of_client(
-        &Client::Codex.directory(homes),
-        "config.toml",
-    ))
-    .unwrap_or_default();
+    let config = layout::of_client(&Client::Codex.directory(homes), "config.toml");
+    let config = read(&config).unwrap_or_default();
     let names: Vec<PathBuf> = [Some(file.clone()), file.canonicalize().ok()]
         .into_iter()
         .flatten()
@@ -144,53 +128,51 @@ fn codex(scope: InstallScope, homes: &ClientDirectories) -> HookTrust {
     let mut all = Vec::new();
     for event in Client::Codex.all_events() {
         for one in hooks::ours(&json, Client::Codex, event) {
-            let key = |name: &PathBuf| {
-                format!(
-                    "{}:{}:{}:{}",
-                    name.display(),
-                    snake(event),
-                    one.group,
-                    one.hook
-                )
-            };
-            let noted = |what| {
-                names
-                    .iter()
-                    .find_map(|name| toml::text_at(&config, &["hooks", "state", &key(name), what]))
-            };
-            let is_enabled = noted("enabled").as_deref() != Some("false");
-            let trusted = if is_enabled {
-                noted("trusted_hash")
-            } else {
-                None
-            };
-            all.push(match (trusted, one.wanted) {
-                (None, _) => HookTrust::No,
-                (Some(trusted), Some(_))
-                    if trusted
-                        == digest(event, &json.value()["hooks"][event][one.group], one.hook) =>
+            let hook = format!("{}:{}:{}", snake(event), one.group, one.hook);
+            let is_disabled =
+                codex_record(&config, &names, &hook, "enabled").as_deref() == Some("false");
+            all.push(match codex_record(&config, &names, &hook, "trusted_hash") {
+                None => HookTrust::No,
+                Some(_) if is_disabled => HookTrust::No,
+                Some(trusted)
+                    if one.wanted.is_some()
+                        && trusted
+                            == digest(
+                                event,
+                                &json.value()["hooks"][event][one.group],
+                                one.hook,
+                            ) =>
                 {
                     HookTrust::Yes
                 }
                 // Changed after it was trusted, or in a format that this program does not know.
-                _ => HookTrust::Unknown,
+                Some(_) => HookTrust::Unknown,
             });
         }
     }
-    let project = |directory: &Path| {
-        toml::text_at(&config, &["projects", directory.to_str()?, "trust_level"])
-    };
-    match homes.project.ancestors().find_map(project).as_deref() {
-        _ if scope == InstallScope::User => {}
-        Some("trusted") => {}
-        Some(_) => all.push(HookTrust::No),
-        None => all.push(HookTrust::Unknown),
+    if scope == InstallScope::Project {
+        let level = homes.project.ancestors().find_map(|directory| {
+            toml::text_at(&config, &["projects", directory.to_str()?, "trust_level"])
+        });
+        match level.as_deref() {
+            Some("trusted") => {}
+            Some(_) => all.push(HookTrust::No),
+            None => all.push(HookTrust::Unknown),
+        }
     }
     match all.first() {
         Some(first) if all.iter().all(|one| one == first) => *first,
         Some(_) if all.contains(&HookTrust::No) => HookTrust::No,
         _ => HookTrust::Unknown,
     }
+}
+
+/// A value that Codex stores for a hook of a file with these names.
+fn codex_record(config: &str, names: &[PathBuf], hook: &str, field: &str) -> Option<String> {
+    names.iter().find_map(|name| {
+        let key = format!("{}:{hook}", name.display());
+        toml::text_at(config, &["hooks", "state", &key, field])
+    })
 }
 
 /// The digest of a hook as Codex computes it: over compact JSON with sorted keys and defaults filled in.
@@ -221,6 +203,9 @@ fn snake(event: &str) -> String {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let file = UserFile::read(path, limits::CLIENT_FILE_BYTES).ok()?;
-    String::from_utf8(file.bytes()?.to_vec()).ok()
+    text(&read_file(path).ok()?).ok()?.map(str::to_owned)
+}
+
+fn read_json(path: &Path, dialect: JsonDialect) -> Option<JsonFile> {
+    JsonFile::read(&read(path)?, dialect).ok()
 }

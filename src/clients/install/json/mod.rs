@@ -240,7 +240,7 @@ impl JsonFile {
         tokens: &[TokenAndRange<'_>],
     ) -> (usize, String) {
         let body = self.body();
-        let named = |text: String| name.map(|name| style.named(name, &text)).unwrap_or(text);
+        let label = name.map(|name| style.label(name)).unwrap_or_default();
         // `$schema` stays at the top.
         let after_schema = (has_schema && inside.items.len() > 1)
             .then(|| comma_after(tokens, inside.items[0].1))
@@ -254,29 +254,29 @@ impl JsonFile {
         let minified = !body.trim().contains('\n')
             && (first.is_some() || inside.open > body.len() - body.trim_start().len());
         match (line, first) {
-            _ if minified && first.is_none() => (from, named(style.compact(value))),
+            _ if minified && first.is_none() => (from, format!("{label}{}", style.compact(value))),
             (Some(line), Some(first)) => {
                 let indent = self.indent(first);
                 (
                     line,
                     format!(
-                        "{indent}{},{}",
-                        named(style.fitting(value, &indent)),
+                        "{indent}{label}{},{}",
+                        style.fitting(value, &indent),
                         style.eol
                     ),
                 )
             }
             (None, Some(first)) => (
                 first,
-                format!("{}{}", named(style.compact(value)), style.comma()),
+                format!("{label}{}{}", style.compact(value), style.comma()),
             ),
             (Some(line), None) => {
                 let indent = format!("{}{}", self.indent(inside.open), style.unit);
                 (
                     line,
                     format!(
-                        "{indent}{}{}",
-                        named(style.fitting(value, &indent)),
+                        "{indent}{label}{}{}",
+                        style.fitting(value, &indent),
                         style.eol
                     ),
                 )
@@ -287,9 +287,9 @@ impl JsonFile {
                 (
                     from,
                     format!(
-                        "{}{indent}{}{}{own}",
+                        "{}{indent}{label}{}{}{own}",
                         style.eol,
-                        named(style.fitting(value, &indent)),
+                        style.fitting(value, &indent),
                         style.eol
                     ),
                 )

@@ -1,6 +1,7 @@
 //! Formats values in the style of the file.
 
 use super::EditError;
+use crate::clients::install::blocks::eol;
 use serde_json::Value;
 
 /// Longest simple value on one line, in characters.
@@ -31,7 +32,7 @@ impl JsonStyle {
             .take_while(|c| matches!(c, ' ' | '\t'))
             .collect();
         JsonStyle {
-            eol: if text.contains("\r\n") { "\r\n" } else { "\n" },
+            eol: eol(text),
             unit: if unit.is_empty() { "  ".into() } else { unit },
             spaced: text.trim().len() <= 2 || text.contains("\": ") || text.trim().contains('\n'),
         }
@@ -41,12 +42,10 @@ impl JsonStyle {
         if self.spaced { ", " } else { "," }
     }
 
-    pub(super) fn named(&self, name: &str, value: &str) -> String {
-        format!(
-            "{}:{}{value}",
-            Value::from(name),
-            if self.spaced { " " } else { "" }
-        )
+    /// The name of a field, and the colon.
+    pub(super) fn label(&self, name: &str) -> String {
+        let pad = if self.spaced { " " } else { "" };
+        format!("{}:{pad}", Value::from(name))
     }
 
     /// On one line.
@@ -55,14 +54,14 @@ impl JsonStyle {
         match value {
             Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(|item| self.compact(item)).collect();
-                format!("[{}]", between(items, self.comma()))
+                format!("[{}]", self.list(&items))
             }
             Value::Object(fields) => {
                 let fields: Vec<String> = fields
                     .iter()
-                    .map(|(name, value)| self.named(name, &self.compact(value)))
+                    .map(|(name, value)| self.label(name) + &self.compact(value))
                     .collect();
-                format!("{{{pad}{}{pad}}}", between(fields, self.comma()))
+                format!("{{{pad}{}{pad}}}", self.list(&fields))
             }
             plain => plain.to_string(),
         }
@@ -89,24 +88,25 @@ impl JsonStyle {
                 "}",
                 fields
                     .iter()
-                    .map(|(name, value)| self.named(name, &self.fitting(value, &inner)))
+                    .map(|(name, value)| self.label(name) + &self.fitting(value, &inner))
                     .collect(),
             ),
             _ => return line,
         };
-        let items = between(items, &format!(",{}{inner}", self.eol));
-        format!(
-            "{open}{}{inner}{}{}{indent}{close}",
-            self.eol, items, self.eol
-        )
+        let lines: Vec<String> = items
+            .iter()
+            .map(|item| format!("{}{inner}{item}", self.eol))
+            .collect();
+        format!("{open}{}{}{indent}{close}", lines.join(","), self.eol)
     }
-}
 
-fn between(items: Vec<String>, separator: &str) -> String {
-    items
-        .into_iter()
-        .reduce(|line, item| line + separator + &item)
-        .unwrap_or_default()
+    fn list(&self, items: &[String]) -> String {
+        if self.spaced {
+            items.join(", ")
+        } else {
+            items.join(",")
+        }
+    }
 }
 
 /// Nesting depth of objects and lists.
