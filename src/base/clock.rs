@@ -46,6 +46,12 @@ impl Stamp {
         )
     }
 
+    /// The time since an earlier stamp; zero if that stamp is later.
+    pub fn saturating_duration_since(self, earlier: Stamp) -> Duration {
+        let micros = self.0.saturating_sub(earlier.0);
+        Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+    }
+
     /// Returns true if this time, which was stored, is less than `span` before `now`. A time that is ahead of `now` was
     /// stored before the clock was set back: its age is unknown, so it is never within a span.
     pub fn is_within(self, span: Duration, now: Stamp) -> bool {

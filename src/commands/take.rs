@@ -221,14 +221,11 @@ pub fn update(
 
 fn new_lease(consumer: &Consumer, span: Duration) -> MessageLease {
     let now = Stamp::now();
-    let until = now
-        .micros()
-        .saturating_add(i64::try_from(span.as_micros()).unwrap_or(i64::MAX));
     MessageLease {
         holder: consumer.name.clone(),
         named: consumer.named,
         since: now.to_string(),
-        until: Stamp::from_micros(until).to_string(),
+        until: now.after(span).to_string(),
         times: 1,
     }
 }
@@ -236,7 +233,7 @@ fn new_lease(consumer: &Consumer, span: Duration) -> MessageLease {
 /// The same lease, counted from now, if it was granted before the clock was set back. Otherwise it would not lapse.
 fn rebased(lease: MessageLease, now: Stamp) -> Option<MessageLease> {
     let (since, until) = (Stamp::parse(&lease.since)?, Stamp::parse(&lease.until)?);
-    let span = Duration::from_micros((until.micros() - since.micros()).max(0) as u64);
+    let span = until.saturating_duration_since(since);
     let is_ahead = !since.is_within(Duration::MAX, now);
     is_ahead.then(|| MessageLease {
         since: now.to_string(),
@@ -314,18 +311,16 @@ fn give_back_lapsed(
             None => until,
         };
         if until > now {
-            let left = Duration::from_micros(until.micros().abs_diff(now.micros()));
+            let left = until.saturating_duration_since(now);
             next = Some(next.map_or(left, |next: Duration| next.min(left)));
             continue;
         }
-        match returns.give_back(&name) {
-            Ok(false) => {}
-            Ok(true) => lapsed.push(ExpiredLease {
+        if returns.give_back(&name)? {
+            lapsed.push(ExpiredLease {
                 file: name.to_string_lossy().into_owned(),
                 holder: shelf.lease(&name).map(|lease| lease.holder),
                 until: until.to_string(),
-            }),
-            Err(e) => return Err(e),
+            });
         }
     }
     Ok((lapsed, next))

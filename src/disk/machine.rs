@@ -8,6 +8,7 @@ use crate::base::test_variable;
 use rustix::fs::StatVfsMountFlags;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -179,6 +180,11 @@ pub fn home_of(uid: u32) -> Option<PathBuf> {
     }
     let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();
     found.map(|user| user.dir).filter(|home| home.is_absolute())
+}
+
+/// The value of an environment variable that is set and not empty.
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// The program that a shell would run for this name: the first executable on the `PATH`.

@@ -1,6 +1,7 @@
 //! Other rooms nearby that may have the missing mail.
 
 use super::{DoctorRequest, Finding, Severity, shell};
+use crate::disk::machine;
 use crate::log::state;
 use crate::query::status;
 use crate::room::{self, NearbyRoom, Room};
@@ -120,8 +121,8 @@ fn other_room_fix(request: &DoctorRequest<'_>, other: &Path) -> String {
     let found = room::find(None, request.from).ok();
     let is_found = found.is_some_and(|found| room::identity(&found) == room::identity(other));
     if request.room.is_some() && is_found {
-        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let set: Vec<&str> = room::ROOM_VARIABLES.into_iter().filter(is_set).collect();
+        let mut set = room::ROOM_VARIABLES.to_vec();
+        set.retain(|name| machine::variable(name).is_some());
         // Without a variable, `--room` names the examined room.
         return if set.is_empty() {
             format!("mailbag status --room {}", shell(other))

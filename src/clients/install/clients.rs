@@ -6,7 +6,7 @@ use crate::clients::kind::Client;
 pub use crate::clients::kind::InstallScope;
 use crate::clients::kind::{ClientFile, ClientHook, TimeUnit};
 pub(super) use crate::clients::kind::{FileFormat, InstallPart};
-use crate::disk::layout;
+use crate::disk::{layout, machine};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
@@ -139,9 +139,7 @@ impl Client {
 
     /// The directory from a variable. It replaces the directory in the user's home.
     fn other_directory(self) -> Option<PathBuf> {
-        std::env::var_os(self.facts().home.variable?)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
+        machine::variable(self.facts().home.variable?).map(PathBuf::from)
     }
 
     /// The files of both forms of an installation. Files with hooks are first.

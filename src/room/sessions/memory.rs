@@ -27,9 +27,7 @@ impl SessionLock {
         if client != CODEX {
             return None;
         }
-        let home = std::env::var_os("CODEX_HOME")
-            .filter(|home| !home.is_empty())
-            .map(PathBuf::from);
+        let home = machine::variable("CODEX_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(layout::of_client(&std::env::home_dir()?, ".codex")))?;
         let directory = layout::of_client(&home, LOCKS);
         let lock = SessionLock {

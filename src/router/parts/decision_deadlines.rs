@@ -58,9 +58,7 @@ impl DecisionDeadlines {
         gates(state, config)
             .map(|gate| match self.due.get(&gate.seq) {
                 Some(due) => due.next.saturating_duration_since(Instant::now()),
-                None => Duration::from_micros(
-                    gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64,
-                ),
+                None => gate.deadline.saturating_duration_since(now),
             })
             .min()
     }

@@ -29,9 +29,10 @@ impl NextClaimReview {
     /// Notes that the claims were reviewed and change at `next`. The wait is bounded, because the clock can be set,
     /// and it is never zero, because the work at that time may fail.
     pub(crate) fn reviewed(&mut self, next: Option<Stamp>) {
-        let left = next.map_or(i64::MAX, |next| next.micros() - Stamp::now().micros());
-        let wait = Duration::from_micros(left.max(0) as u64)
-            .clamp(limits::RETRY_FIRST, limits::CLAIM_CHECK);
+        let left = next.map_or(Duration::MAX, |next| {
+            next.saturating_duration_since(Stamp::now())
+        });
+        let wait = left.clamp(limits::RETRY_FIRST, limits::CLAIM_CHECK);
         self.next = Some(Instant::now() + wait);
     }
 }

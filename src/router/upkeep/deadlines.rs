@@ -31,7 +31,7 @@ impl DeadlineRetry {
     /// The time until the next deadline of a message.
     pub(in crate::router) fn until_next(&self, state: &RoomState) -> Option<Duration> {
         let next = state.timers.next()?;
-        let wait = Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64);
+        let wait = next.saturating_duration_since(Stamp::now());
         let again = self
             .again
             .map(|again| again.saturating_duration_since(Instant::now()));
