@@ -5,10 +5,10 @@ use super::install::homes;
 use super::kind::{Client, TurnRecord};
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, layout, machine};
 use crate::room::sessions::SessionLease;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The number of bytes at the end of a transcript that show the end of the last turn.
 const TRANSCRIPT_END: u64 = 64 << 10;
@@ -25,10 +25,8 @@ pub(super) fn has_ended_turn(lease: &SessionLease) -> bool {
         TurnRecord::Unknown => false,
         TurnRecord::SessionFile => session_file(client, lease).unwrap_or_default(),
         TurnRecord::Transcript { ends, begins } => {
-            let transcript = std::env::var_os(TRANSCRIPT)
-                .filter(|path| !path.is_empty())
-                .map(PathBuf::from);
-            let last = transcript.and_then(|path| last_event(&path, &[ends, begins].concat()));
+            let last = machine::variable(TRANSCRIPT)
+                .and_then(|path| last_event(Path::new(&path), &[ends, begins].concat()));
             last.is_some_and(|event| ends.contains(&&*event))
         }
     }

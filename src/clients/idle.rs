@@ -6,9 +6,11 @@ use super::briefing::Briefing;
 use super::hook_events::{HookAction, HookEvent};
 use super::kind::{Client, SessionWakeMethod};
 use super::rewake::{IdleWait, IdleWaitEnd};
-use super::wake::{codex, note, program};
+use super::wake::program::PlaceholderValues;
+use super::wake::{codex, note};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
+use crate::disk::machine;
 use crate::room::Room;
 use crate::room::sessions;
 use serde_json::json;
@@ -91,14 +93,14 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
 /// Gives Codex the text for the session of this agent.
 fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
     let lease = sessions::of(room, agent)?;
-    let argv = program::fill(
-        &codex::ARGV.map(String::from),
+    let values = PlaceholderValues {
         room,
         agent,
-        &briefing.text,
-        0,
-        lease.as_ref(),
-    );
+        text: &briefing.text,
+        count: 0,
+        lease: lease.as_ref(),
+    };
+    let argv = values.fill(&codex::ARGV.map(String::from));
     let ran = codex::queue(&argv, room, agent, limits::WAKE_WITHIN, || {});
     if ran.is_well() {
         return Ok(());
@@ -114,10 +116,9 @@ fn socket(client: Client) -> Option<SessionSocket> {
     let SessionWakeMethod::Socket { path, token } = client.facts().wake else {
         return None;
     };
-    let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     Some(SessionSocket {
-        path: value(path)?.into(),
-        token: value(token)?.into_string().ok()?,
+        path: machine::variable(path)?.into(),
+        token: machine::variable(token)?.into_string().ok()?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Waits for mail for an idle session, in the background: a hook of Claude Code, or a process that a hook has started.
 
 use super::activity;
-use super::briefing::{self, BriefedSession, Briefing, SessionMoment};
+use super::briefing::{self, BriefedAgent, BriefedSession, Briefing, SessionMoment};
 use super::hook_events::{self, HookAction, HookEvent, reading};
 use super::wake::{at_work, is_new};
 use crate::base::error::{Error, ErrorContext, Result};
@@ -75,28 +75,18 @@ impl IdleWait {
         let Some(lease) = sessions::of(room, agent)? else {
             return Ok(None);
         };
-        let (client, session, process, directory) = (
-            lease.client.clone(),
-            lease.session.clone(),
-            lease.process,
-            lease.directory.clone(),
-        );
+        let caller = CallingSession {
+            client: lease.client.clone(),
+            session: lease.session.clone(),
+            process: lease.process,
+            directory: lease.directory.clone(),
+        };
         let patience = if is_new(&lease) {
             WAITER_HANDOVER
         } else {
             Duration::ZERO
         };
-        IdleWait::of(
-            room,
-            lease,
-            CallingSession {
-                client,
-                session,
-                process,
-                directory,
-            },
-            patience,
-        )
+        IdleWait::of(room, lease, caller, patience)
     }
 
     fn of(
@@ -162,7 +152,10 @@ impl IdleWait {
             if gathering == Some(Duration::ZERO)
                 && let Some(mut briefing) = briefing::brief(
                     &self.room,
-                    (&lease.agent, Some(hearer)),
+                    BriefedAgent {
+                        agent: &lease.agent,
+                        session: Some(hearer),
+                    },
                     SessionMoment::Prompt,
                     lease.told,
                 )?

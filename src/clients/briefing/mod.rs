@@ -64,8 +64,14 @@ impl BriefedSession<'_> {
     }
 }
 
-/// An agent, and its session if that is known.
-pub type BriefedAgent<'a> = (&'a str, Option<BriefedSession<'a>>);
+/// The agent that gets an announcement.
+#[derive(Debug, Clone, Copy)]
+pub struct BriefedAgent<'a> {
+    /// Its id.
+    pub agent: &'a str,
+    /// Its session, if that is known.
+    pub session: Option<BriefedSession<'a>>,
+}
 
 /// The longest text without the hint how to read it.
 const MOST: usize = limits::BRIEFING - limits::BRIEFING_HINT;
@@ -110,13 +116,13 @@ impl Briefing {
 /// with the setting `brief = "context"` the context of its work.
 pub fn brief(
     room: &Room,
-    (agent, hearer): BriefedAgent<'_>,
+    to: BriefedAgent<'_>,
     moment: SessionMoment,
     told: ShownLines,
 ) -> Result<Option<Briefing>> {
-    let briefing = brief_claims_and_mail(room, (agent, hearer), moment, told)?;
+    let briefing = brief_claims_and_mail(room, to, moment, told)?;
     let context = if moment == SessionMoment::Start {
-        context::at_start(room, agent)
+        context::at_start(room, to.agent)
     } else {
         None
     };
@@ -138,7 +144,7 @@ fn brief_claims_and_mail(
 ) -> Result<Option<Briefing>> {
     let starts = matches!(moment, SessionMoment::Start | SessionMoment::Resume);
     let claims = if starts {
-        claims::text(room, to.0)
+        claims::text(room, to.agent)
     } else {
         None
     };
@@ -157,11 +163,12 @@ fn brief_claims_and_mail(
 
 fn brief_mail(
     room: &Room,
-    (agent, hearer): BriefedAgent<'_>,
+    to: BriefedAgent<'_>,
     moment: SessionMoment,
     told: ShownLines,
     most: usize,
 ) -> Result<Option<Briefing>> {
+    let agent = to.agent;
     let is_start = moment == SessionMoment::Start;
     // Invalid settings are reported elsewhere, and must not hide mail.
     let budget = LineBudget::of(&room.settings().unwrap_or_default(), told);
@@ -174,8 +181,10 @@ fn brief_mail(
     };
     // After the markers were read, and before new ones are set: if two hooks of a session run at the same time, one of them
     // sees the announcement of the other.
-    let knows = hearer.is_some_and(|hearer| hearer.has_heard(room) && !hearer.forgot);
-    if knows {
+    if to
+        .session
+        .is_some_and(|session| session.has_heard(room) && !session.forgot)
+    {
         found
             .mails
             .retain(|mail| !found.announced.contains(&mail.name));
@@ -223,21 +232,19 @@ pub fn to_announce(room: &Room, agent: &str) -> Result<Vec<u64>> {
 /// Returns true if an unannounced message continues an exchange: a thread, or recent mail from the agent to the
 /// message's sender.
 pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
-    let goes_on = |mail: &InboxMessage| {
-        let answers = mail
-            .content
-            .get("in_reply_to")
-            .is_some_and(|to| !to.is_null());
-        answers
-            || mail
-                .thread_id
-                .as_ref()
-                .is_some_and(|thread| *thread != mail.id)
-    };
     let Some(AnnounceableMail { mails, .. }) = find(room, agent, false)? else {
         return Ok(false);
     };
-    Ok(mails.iter().any(goes_on) || has_written_to(room, agent, &mails)?)
+    Ok(mails.iter().any(continues_thread) || has_written_to(room, agent, &mails)?)
+}
+
+fn continues_thread(mail: &InboxMessage) -> bool {
+    let answered = mail.content.get("in_reply_to");
+    answered.is_some_and(|answered| !answered.is_null())
+        || mail
+            .thread_id
+            .as_ref()
+            .is_some_and(|thread| *thread != mail.id)
 }
 
 /// Whether the agent sent mail to the sender of one of these messages within [`EXCHANGE`].
@@ -246,12 +253,11 @@ fn has_written_to(room: &Room, agent: &str, mails: &[InboxMessage]) -> Result<bo
     let from = log::before_end(&room.dir, EXCHANGE_BYTES)?;
     for record in log::lines(&room.dir, from)?.records() {
         let (_, record) = record?;
-        let is_to_them = || {
-            record
+        if record.sender() == agent
+            && record.time(record.stamp()).micros() >= since
+            && record
                 .recipients()
                 .any(|(to, _)| mails.iter().any(|mail| mail.from == **to))
-        };
-        if record.sender() == agent && record.time(record.stamp()).micros() >= since && is_to_them()
         {
             return Ok(true);
         }
@@ -307,16 +313,8 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<AnnounceableMail
 
 /// The remaining delay of an announcement. `None` for mail that is not part of a loop.
 fn delay(mail: &InboxMessage) -> Option<Duration> {
-    let left = mail
-        .announce_after
-        .as_deref()
-        .and_then(Stamp::parse)?
-        .micros()
-        - Stamp::now().micros();
-    u64::try_from(left)
-        .ok()
-        .filter(|left| *left > 0)
-        .map(Duration::from_micros)
+    let after = Stamp::parse(mail.announce_after.as_deref()?)?;
+    Some(after.saturating_duration_since(Stamp::now())).filter(|left| !left.is_zero())
 }
 
 /// The time until the next delayed announcement. `None` without delayed mail.

@@ -8,22 +8,42 @@ use crate::disk::{Meta, layout};
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 
-/// Identity and modification time of the inbox and of the announcement markers.
+/// The state of the inbox and of the announcement markers.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct InboxSnapshot {
-    inbox: (u64, u64, i128),
-    announced: (u64, u64, i128),
+    inbox: DirectoryState,
+    announced: DirectoryState,
+}
+
+/// Identity and modification time of a directory.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct DirectoryState {
+    device: u64,
+    inode: u64,
+    modified: i128,
+}
+
+impl DirectoryState {
+    fn of(meta: Meta) -> DirectoryState {
+        DirectoryState {
+            device: meta.device,
+            inode: meta.inode,
+            modified: meta.modified,
+        }
+    }
 }
 
 impl InboxSnapshot {
     /// The current snapshot; `None` if a directory is missing.
     pub(super) fn at(room: &Room, agent: &str) -> Result<Option<InboxSnapshot>> {
-        let stand = |meta: Meta| (meta.device, meta.inode, meta.modified);
-        let inbox = room.dir.stat(layout::inbox(agent))?.map(stand);
-        let announced = room.dir.stat(layout::announced(agent))?.map(stand);
+        let inbox = room.dir.stat(layout::inbox(agent))?;
+        let announced = room.dir.stat(layout::announced(agent))?;
         Ok(inbox
             .zip(announced)
-            .map(|(inbox, announced)| InboxSnapshot { inbox, announced }))
+            .map(|(inbox, announced)| InboxSnapshot {
+                inbox: DirectoryState::of(inbox),
+                announced: DirectoryState::of(announced),
+            }))
     }
 
     /// Whether this equals the stored snapshot. An unreadable one counts as different.
@@ -44,7 +64,7 @@ impl InboxSnapshot {
     pub(super) fn keep(&self, room: &Room, agent: &str) {
         let now = i128::from(Stamp::now().micros()) * 1000;
         let settled = now - limits::CLOCKS_APART.as_nanos() as i128;
-        if self.inbox.2.max(self.announced.2) < settled {
+        if self.inbox.modified.max(self.announced.modified) < settled {
             let kept = serde_json::to_vec(self).unwrap_or_default();
             let _ = room
                 .dir

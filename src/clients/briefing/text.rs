@@ -111,23 +111,14 @@ fn put(text: &mut String, each: &[RepeatedLine], most: usize) -> usize {
 
 fn alike(mails: &[InboxMessage]) -> Vec<RepeatedLine<'_>> {
     let mut each: Vec<RepeatedLine> = Vec::new();
-    let said = |mail: &InboxMessage| {
-        (
-            mail.from.clone(),
-            mail.kind.clone(),
-            mail.priority,
-            about(mail),
-        )
-    };
     let mut at = BTreeMap::new();
     for mail in mails {
-        let n = *at.entry(said(mail)).or_insert(each.len());
+        let line = (&mail.from, &mail.kind, mail.priority, about(mail));
+        let n = *at.entry(line).or_insert(each.len());
         match each.get_mut(n) {
             Some(alike) => {
-                *alike = RepeatedLine {
-                    newest: mail,
-                    times: alike.times + 1,
-                }
+                alike.newest = mail;
+                alike.times += 1;
             }
             None => each.push(RepeatedLine {
                 newest: mail,

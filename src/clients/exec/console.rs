@@ -8,7 +8,7 @@ use crate::disk::terminal::{
 };
 use signal_hook::consts::{SIGCONT, SIGWINCH};
 use std::cell::Cell;
-use std::io::{PipeWriter, Write};
+use std::io::{self, PipeWriter, Write};
 use std::process::Command;
 
 /// The signals of a program that has a terminal.
@@ -60,19 +60,17 @@ impl Console {
 
     /// Passes on the keys to the command, which has started.
     pub(super) fn begin(&mut self) -> Result<()> {
-        let open = || {
-            std::io::Result::Ok((
-                self.terminal.main()?,
-                KeyboardInput::open()?,
-                RawTerminal::begin()?,
-            ))
-        };
-        let (main, (keyboard, keys), raw) = open().doing("pass on the keys to", "the command")?;
+        self.start_keys()
+            .doing("pass on the keys to", "the command")
+    }
+
+    fn start_keys(&mut self) -> io::Result<()> {
+        let main = self.terminal.main()?;
+        let (keyboard, keys) = KeyboardInput::open()?;
+        let raw = RawTerminal::begin()?;
         self.ours = Some(OwnTerminal { _keys: keys, raw });
-        let thread = std::thread::Builder::new()
-            .name("keys".into())
-            .spawn(move || pass_on(&keyboard, main));
-        thread.map(drop).doing("pass on the keys to", "the command")
+        let thread = std::thread::Builder::new().name("keys".into());
+        thread.spawn(move || pass_on(&keyboard, main)).map(drop)
     }
 
     /// Handles a signal for the command. The terminal does not send the command the signals that it sends to mailbag.

@@ -3,7 +3,7 @@
 use crate::message::id;
 use crate::room::sessions::{HOLD, IN_GEMINI, session_variables};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Identity and directories of the command.
 pub(super) struct CommandEnvironment {
@@ -24,9 +24,9 @@ pub(super) struct CommandEnvironment {
 impl CommandEnvironment {
     /// All variables with their values; `None` for a variable that must be unset.
     pub(super) fn variables(&self) -> Vec<(&'static str, Option<OsString>)> {
-        let text = |text: &str| Some(OsString::from(text));
-        let path = |path: &Path| Some(path.as_os_str().to_owned());
-        let role = self.role.as_deref().map(OsString::from);
+        let room = Some(OsString::from(&self.room));
+        let agent = Some(OsString::from(&self.agent));
+        let role = self.role.as_ref().map(OsString::from);
         // The command is its own session, so variables that name an outer client's session are unset. HOLD still shows that
         // it is an agent.
         let foreign = session_variables()
@@ -34,15 +34,15 @@ impl CommandEnvironment {
             .chain([IN_GEMINI])
             .map(|name| (name, None));
         let own = [
-            ("MAILBAG_ROOM", path(&self.room)),
-            (HOLD, text(&self.hold)),
-            ("MAILBAG_AGENT", text(&self.agent)),
+            ("MAILBAG_ROOM", room.clone()),
+            (HOLD, Some(OsString::from(&self.hold))),
+            ("MAILBAG_AGENT", agent.clone()),
             ("MAILBAG_ROLE", role.clone()),
-            ("MAOS_AGENT_ID", text(&self.agent)),
+            ("MAOS_AGENT_ID", agent),
             ("MAOS_AGENT_ROLE", role),
-            ("MAOS_SESSION_ID", text(&self.session)),
-            ("MAOS_MESSAGE_DIR", path(&self.room)),
-            ("MAOS_SHARED_CONTEXT", path(&self.context)),
+            ("MAOS_SESSION_ID", Some(OsString::from(&self.session))),
+            ("MAOS_MESSAGE_DIR", room),
+            ("MAOS_SHARED_CONTEXT", Some(OsString::from(&self.context))),
         ];
         own.into_iter().chain(foreign).collect()
     }

@@ -33,13 +33,14 @@ impl WaitGraph {
         let Some(accepted) = record.accepted() else {
             return false;
         };
-        let says = record
+        if !record
             .shown()
-            .is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
-        let report = says
-            .then(|| WorkReport::of(record, record.time(record.stamp())))
-            .flatten();
-        report.is_some_and(|report| self.learn(&accepted.name.from, report, registry))
+            .is_some_and(|(_, kind)| REPORTS.contains(&&*kind))
+        {
+            return false;
+        }
+        WorkReport::of(record, record.time(record.stamp()))
+            .is_some_and(|report| self.learn(&accepted.name.from, report, registry))
     }
 
     /// Ignores older messages. Converts names to ids.

@@ -140,25 +140,13 @@ impl RunEventQueue {
     fn listen(room: &Room) -> Result<RunEventQueue> {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));
-        let mut signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS))
+        let signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS))
             .doing("listen to", "signals")?;
-        let (told, is_finishing, handle) = (sender.clone(), finishing.clone(), signals.handle());
-        let listen = move || {
-            for origin in signals.forever() {
-                if is_finishing.load(Ordering::Relaxed) {
-                    // A signal during the shutdown ends the process immediately.
-                    let _ = signal_hook::low_level::emulate_default_handler(origin.signal);
-                }
-                let to_all = origin.process.is_none_or(|process| process.pid == 0);
-                let _ = told.send(RunEvent::Signal {
-                    number: origin.signal,
-                    to_all,
-                });
-            }
-        };
+        let handle = signals.handle();
+        let (told, is_finishing) = (sender.clone(), finishing.clone());
         std::thread::Builder::new()
             .name("signals".into())
-            .spawn(listen)
+            .spawn(move || queue_signals(signals, &told, &is_finishing))
             .doing("listen to", "signals")?;
         Ok(RunEventQueue {
             signals: handle,
@@ -223,5 +211,22 @@ impl RunEventQueue {
             Err(RecvTimeoutError::Timeout) if left <= limits::TAKE_OVER => None,
             Err(_) => Some(RunEvent::Nothing),
         }
+    }
+}
+
+/// Puts each signal into the queue. During the shutdown, a signal ends the process immediately.
+fn queue_signals(
+    mut signals: SignalsInfo<WithOrigin>,
+    sender: &Sender<RunEvent>,
+    is_finishing: &AtomicBool,
+) {
+    for origin in signals.forever() {
+        if is_finishing.load(Ordering::Relaxed) {
+            let _ = signal_hook::low_level::emulate_default_handler(origin.signal);
+        }
+        let _ = sender.send(RunEvent::Signal {
+            number: origin.signal,
+            to_all: origin.process.is_none_or(|process| process.pid == 0),
+        });
     }
 }

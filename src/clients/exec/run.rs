@@ -17,8 +17,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
-use std::time::Instant;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
 
 /// The output of an ended command is complete if its background processes are silent for this time.
 const LEFT_RUNNING: Duration = Duration::from_secs(2);
@@ -47,12 +47,8 @@ pub(super) fn run(
     session.say("status", &format!("started {name}"), Map::from_iter([pid]))?;
     if let Some(signal) = events.signal() {
         // The command has not started, so it cannot handle the signal.
-        warn_on_error(
-            session
-                .blocked(&not_started(signal), Map::new(), "normal")
-                .map(drop),
-            report,
-        );
+        let sent = session.blocked(&not_started(signal), Map::new(), "normal");
+        warn_on_error(sent, report);
         return Ok(CommandEnd::Signal(signal));
     }
     let (started, console) = start(session, request)?;
@@ -65,12 +61,8 @@ pub(super) fn run(
                 126
             };
             let what = format!("cannot run {}: {e}", quoted(&name));
-            warn_on_error(
-                session
-                    .blocked(&what, outcome(code, None).1, "normal")
-                    .map(drop),
-                report,
-            );
+            let sent = session.blocked(&what, outcome(code, None).1, "normal");
+            warn_on_error(sent, report);
             report(ExecMessage::Warning(what));
             return Ok(CommandEnd::Status(code));
         }
@@ -91,7 +83,7 @@ pub(super) fn run(
     } else {
         session.blocked(&text, metadata, "normal")
     };
-    warn_on_error(said.map(drop), report);
+    warn_on_error(said, report);
     Ok(CommandEnd::Status(code))
 }
 
@@ -176,13 +168,12 @@ fn in_terminal(
     })?;
     let pump = pump(session, output, lines, out, events)?;
     let kept = RefCell::new(Vec::new());
-    let keep = |told| {
+    let status = attend(session, child, &pump, Some(&console), events, &|message| {
         let mut kept = kept.borrow_mut();
         if kept.len() < KEPT_WARNINGS {
-            kept.push(told);
+            kept.push(message);
         }
-    };
-    let status = attend(session, child, &pump, Some(&console), events, &keep);
+    });
     drop(console);
     for kept in kept.into_inner() {
         report(kept);
@@ -198,24 +189,16 @@ fn pump(
     out: BoxedWriter,
     events: &RunEventQueue,
 ) -> Result<Arc<OutputPump>> {
-    let most = session.room.settings()?.message_bytes;
-    let (pump, sender) = (
-        Arc::new(OutputPump::new(
-            session.clone(),
-            lines.then_some(most),
-            out,
-            events.sender(),
-        )),
-        events.sender(),
-    );
+    let most = lines.then_some(session.room.settings()?.message_bytes);
+    let sender = events.sender();
+    let pump = Arc::new(OutputPump::new(session.clone(), most, out, sender.clone()));
     let pumping = pump.clone();
-    let flow = move || {
-        pumping.run(from);
-        let _ = sender.send(RunEvent::Drained);
-    };
     std::thread::Builder::new()
         .name("output".into())
-        .spawn(flow)
+        .spawn(move || {
+            pumping.run(from);
+            let _ = sender.send(RunEvent::Drained);
+        })
         .doing("read the output of", "the command")?;
     Ok(pump)
 }
@@ -279,34 +262,31 @@ fn attend(
 /// Reports the end of the command without reaping it, so that its pid is not reused, and if asked, each suspension.
 fn watch(pid: Pid, events: &RunEventQueue, suspensions: bool) -> Result<()> {
     let sender = events.sender();
-    let also = if suspensions {
-        WaitIdOptions::STOPPED
-    } else {
-        WaitIdOptions::empty()
-    };
-    let wait = move || {
-        loop {
-            match waitid(
-                WaitId::Pid(pid),
-                WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | also,
-            ) {
-                Err(rustix::io::Errno::INTR) => {}
-                Ok(Some(status)) if status.stopped() => {
-                    // It is reported until it is taken.
-                    let _ = waitid(
-                        WaitId::Pid(pid),
-                        WaitIdOptions::STOPPED | WaitIdOptions::NOHANG,
-                    );
-                    let _ = sender.send(RunEvent::Stopped);
-                }
-                _ => break,
-            }
-        }
-        let _ = sender.send(RunEvent::Exited);
-    };
+    let mut changes = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    if suspensions {
+        changes |= WaitIdOptions::STOPPED;
+    }
     std::thread::Builder::new()
         .name("child".into())
-        .spawn(wait)
+        .spawn(move || queue_changes(pid, changes, &sender))
         .map(drop)
         .doing("wait for", "the command")
+}
+
+fn queue_changes(pid: Pid, changes: WaitIdOptions, sender: &Sender<RunEvent>) {
+    loop {
+        match waitid(WaitId::Pid(pid), changes) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(Some(status)) if status.stopped() => {
+                // It is reported until it is taken.
+                let _ = waitid(
+                    WaitId::Pid(pid),
+                    WaitIdOptions::STOPPED | WaitIdOptions::NOHANG,
+                );
+                let _ = sender.send(RunEvent::Stopped);
+            }
+            _ => break,
+        }
+    }
+    let _ = sender.send(RunEvent::Exited);
 }

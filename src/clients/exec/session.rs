@@ -249,12 +249,14 @@ impl ExecSession {
 
     fn depend(&self, names: &[String], reason: Option<&str>) -> Result<Option<String>> {
         let registry = self.room.registry()?;
-        let id = |name: &String| {
-            registry
-                .find(name)
-                .map_or(name.clone(), |agent| agent.id.to_string())
-        };
-        let ids: Vec<String> = names.iter().map(id).collect();
+        let ids: Vec<String> = names
+            .iter()
+            .map(|name| {
+                registry
+                    .find(name)
+                    .map_or(name.clone(), |agent| agent.id.to_string())
+            })
+            .collect();
         self.waits_for(&ids, reason)?;
         let unknown = names.iter().find(|name| registry.find(name).is_none());
         Ok(unknown.map(|name| {
@@ -361,7 +363,7 @@ fn refuse_unfit(agent: &Agent, request: &ExecRequest) -> Result<()> {
 }
 
 /// Reports a failure that must not stop the command.
-pub(super) fn warn_on_error(done: Result<()>, report: &dyn Fn(ExecMessage)) {
+pub(super) fn warn_on_error<T>(done: Result<T>, report: &dyn Fn(ExecMessage)) {
     if let Err(e) = done {
         report(ExecMessage::Warning(e.to_string()));
     }

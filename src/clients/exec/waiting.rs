@@ -1,7 +1,7 @@
 //! Waits until other agents have completed. The wait is a message in the log, so that a circular wait is detected.
 
 use super::graph::{WaitGraph, shown};
-use super::session::ExecSession;
+use super::session::{ExecSession, warn_on_error};
 use super::{ExecMessage, RunEvent, RunEventQueue};
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::commands::follow;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
 use crate::room::registry::{AgentStatus, Registry};
-use crate::room::sessions::{self, SessionLease};
+use crate::room::sessions;
 use crate::router::watcher::LogWatch;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -68,10 +68,7 @@ pub(super) fn wait(
         Err(e) => format!("not started: {e}"),
     };
     // The wait has ended, so the log must not show it any longer.
-    super::session::warn_on_error(
-        session.blocked(&why_not, Map::new(), "normal").map(drop),
-        report,
-    );
+    warn_on_error(session.blocked(&why_not, Map::new(), "normal"), report);
     waited
 }
 
@@ -85,16 +82,15 @@ impl<'s> DependencyWait<'s> {
         let registry = session.room.registry()?;
         let follower = LogFollower::at_end(&session.room)?;
         let graph = WaitGraph::of(&session.room, &registry)?;
-        let (reported, names) = (BTreeSet::new(), BTreeSet::new());
         let mut wait = DependencyWait {
             session,
             others,
             registry,
             follower,
             graph,
-            names,
+            names: BTreeSet::new(),
             id: String::new(),
-            reported,
+            reported: BTreeSet::new(),
             warned: None,
             released_by: None,
         };
@@ -165,19 +161,19 @@ impl<'s> DependencyWait<'s> {
 
     /// Whether a record is an answer or a decision for this agent that refers to its wait.
     fn is_release(&self, record: &Record) -> bool {
-        let is_to_us = || {
-            record
-                .recipients()
-                .any(|(agent, _)| **agent == *self.session.id())
-        };
-        if record.kind() != EventKind::Accepted || !is_to_us() {
+        let mut recipients = record.recipients();
+        if record.kind() != EventKind::Accepted
+            || !recipients.any(|(agent, _)| **agent == *self.session.id())
+        {
             return false;
         }
         let message: Value = record.message_as().unwrap_or_default();
-        let refers = |name: &Value| name.as_str().is_some_and(|name| self.names.contains(name));
         let refs = message["refs"].as_array().into_iter().flatten();
+        let mut names = refs
+            .chain([&message["in_reply_to"]])
+            .filter_map(Value::as_str);
         matches!(message["type"].as_str(), Some("answer" | "decision"))
-            && (refers(&message["in_reply_to"]) || refs.into_iter().any(refers))
+            && names.any(|name| self.names.contains(name))
     }
 
     fn missing(&self) -> Vec<String> {
@@ -251,26 +247,23 @@ impl<'s> DependencyWait<'s> {
 
     /// Whether an agent is present. An agent that is offline or was restarted since its last message does not wait.
     fn is_there(&self, agent: &str) -> bool {
-        let registry = self.session.room.registry();
-        let status = registry
-            .ok()
-            .and_then(|registry| registry.agent(agent).map(|agent| agent.status));
-        let lease = sessions::of(&self.session.room, agent).ok().flatten();
-        let said = self
-            .graph
-            .report_of(agent)
-            .map_or(i64::MAX, |report| report.at);
-        let is_anew = |lease: &SessionLease| {
-            Stamp::parse(&lease.since).is_some_and(|since| since.micros() > said)
+        let room = &self.session.room;
+        let registry = room.registry().ok();
+        let status = registry.and_then(|registry| Some(registry.agent(agent)?.status));
+        if matches!(
+            status,
+            Some(AgentStatus::Offline | AgentStatus::Retired) | None
+        ) {
+            return false;
+        }
+        let Some(lease) = sessions::of(room, agent).ok().flatten() else {
+            return true;
         };
-        let is_other = |lease: &SessionLease| lease.client == sessions::EXEC && is_anew(lease);
-        let is_gone =
-            lease.is_some_and(|lease| lease.is_gone(&self.session.room.dir) || is_other(&lease));
-        !is_gone
-            && !matches!(
-                status,
-                Some(AgentStatus::Offline | AgentStatus::Retired) | None
-            )
+        let is_restarted = lease.client == sessions::EXEC
+            && self.graph.report_of(agent).is_some_and(|report| {
+                Stamp::parse(&lease.since).is_some_and(|since| since.micros() > report.at)
+            });
+        !is_restarted && !lease.is_gone(&room.dir)
     }
 }
 

@@ -59,8 +59,8 @@ fn judge_staged(
         return Ok(GuardVerdict::Free);
     }
     let staged = paths(directory, &STAGED)?;
-    let owned = |paths: &BTreeSet<String>| owned(room, &claims, worktree, committer.agent(), paths);
-    if owned(&staged).is_empty() {
+    let agent = committer.agent();
+    if owned(room, &claims, worktree, agent, &staged).is_empty() {
         return Ok(GuardVerdict::Free);
     }
     let GitOperationChanges { edited, conflicted } = match operation(directory)? {
@@ -70,11 +70,12 @@ fn judge_staged(
             conflicted: BTreeSet::new(),
         },
     };
-    let own_edits = owned(&edited);
-    if !own_edits.is_empty() && guard == GuardMode::Deny && committer.agent().is_some() {
+    let own_edits = owned(room, &claims, worktree, agent, &edited);
+    if !own_edits.is_empty() && guard == GuardMode::Deny && agent.is_some() {
         return Ok(GuardVerdict::Stop(own_edits));
     }
-    let found = owned(&edited.union(&conflicted).cloned().collect());
+    let touched = edited.union(&conflicted).cloned().collect();
+    let found = owned(room, &claims, worktree, agent, &touched);
     Ok(if found.is_empty() {
         GuardVerdict::Free
     } else {

@@ -54,22 +54,19 @@ fn answer(
         .iter()
         .filter(|held| Some(&*held.owner) != agent.as_deref());
     let places: Vec<&str> = others.filter_map(|held| held.subject.place()).collect();
-    let mut files: Vec<Vec<RepositoryPath>> = Vec::new();
-    for file in &event.files {
-        files.push(
-            [
-                ground.places(file),
-                ground.hard_links(file, places.iter().copied()),
-            ]
-            .concat(),
-        );
-    }
-    let names = || files.iter().map(Vec::as_slice);
-    let mut owned = guard::owned(&claims, agent.as_deref(), names());
+    let files: Vec<Vec<RepositoryPath>> = event
+        .files
+        .iter()
+        .map(|file| {
+            let links = ground.hard_links(file, places.iter().copied());
+            [ground.places(file), links].concat()
+        })
+        .collect();
+    let mut owned = guard::owned(&claims, agent.as_deref(), files.iter().map(Vec::as_slice));
     // Without a router, nothing has released claims that lapsed.
     if !owned.is_empty() && release_lapsed(room) {
         claims = claims::owners(room)?;
-        owned = guard::owned(&claims, agent.as_deref(), names());
+        owned = guard::owned(&claims, agent.as_deref(), files.iter().map(Vec::as_slice));
     }
     if !owned.is_empty() {
         return Ok(reply(
@@ -148,17 +145,18 @@ fn same_file(room: &Room, agent: &str, files: &[String]) -> Option<String> {
         {
             continue;
         }
-        let both = |you: &str| {
-            let (seconds, path) = (limits::SAME_FILE.as_secs(), guard::plain(&file));
-            format!(
-                "you and {you} edited {path} within {seconds} seconds, and nobody has claimed it. Agree with {you}, or run \
-                 `mailbag claim '{path}'`"
-            )
-        };
-        tell(room, agent, &other, &file, &both(agent));
-        texts.push(format!("mailbag: {}.", both(&other)));
+        tell(room, agent, &other, &file, &same_file_text(agent, &file));
+        texts.push(format!("mailbag: {}.", same_file_text(&other, &file)));
     }
     (!texts.is_empty()).then(|| texts.join(" "))
+}
+
+fn same_file_text(other: &str, file: &str) -> String {
+    let (seconds, path) = (limits::SAME_FILE.as_secs(), guard::plain(file));
+    format!(
+        "you and {other} edited {path} within {seconds} seconds, and nobody has claimed it. Agree with {other}, or run \
+         `mailbag claim '{path}'`"
+    )
 }
 
 /// Sends the message to the other agent. Ignores a failure, so that the edit happens.

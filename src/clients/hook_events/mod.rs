@@ -6,7 +6,7 @@ mod names;
 mod permission;
 pub(super) mod reading;
 
-use super::briefing::{self, BriefedSession, Briefing, SessionMoment};
+use super::briefing::{self, BriefedAgent, BriefedSession, Briefing, SessionMoment};
 use super::{background, session_watch};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -293,17 +293,10 @@ fn agent(
     event: &HookEvent,
     named: Option<&AgentIdentity>,
 ) -> Result<Option<String>> {
-    let before = || {
-        if event.follows {
-            sessions::before(room, caller)
-        } else {
-            Ok(None)
-        }
-    };
-    let ours = match sessions::agent_of(room, caller)? {
-        None => before()?,
-        lease => lease,
-    };
+    let mut ours = sessions::agent_of(room, caller)?;
+    if ours.is_none() && event.follows {
+        ours = sessions::before(room, caller)?;
+    }
     // `mailbag join` takes precedence over the name that the hooks were installed with.
     Ok(match (ours, named) {
         (Some(lease), _) if lease.joined => Some(lease.agent),
@@ -320,7 +313,11 @@ fn announce(
 ) -> Result<HookAnswer> {
     let BoundSession { lease, news } = bound;
     let_router_process(room, limits::READER_WAIT);
-    let briefing = briefing::brief(room, (&lease.agent, Some(hearer)), moment, lease.told)?;
+    let reader = BriefedAgent {
+        agent: &lease.agent,
+        session: Some(hearer),
+    };
+    let briefing = briefing::brief(room, reader, moment, lease.told)?;
     let told = briefing
         .as_ref()
         .map(|briefing| briefing.text.clone())

@@ -67,9 +67,8 @@ pub(super) fn ask(
     let mut waiter = InboxWaiter::new(room, &lease.agent)?;
     waiter.holds(&lease.agent, &lease.named());
     let who = AgentIdentity::of_session(lease.agent.clone());
-    let to = vec![id::HUMAN.to_owned()];
     let draft = MessageDraft {
-        to,
+        to: vec![id::HUMAN.to_owned()],
         subject: Some(subject(tool)),
         body: Some(body),
         ..MessageDraft::default()
@@ -80,8 +79,10 @@ pub(super) fn ask(
         ..ApprovalRequest::default()
     };
     let mut asked = approval::ask(room, &who, draft, terms)?;
-    let is_over = |begun: &SessionLease| is_over(room, caller, begun, tool.helper.is_none());
-    let ended = wait(&mut asked, &mut waiter, until, &|| is_over(&lease));
+    let is_main = tool.helper.is_none();
+    let ended = wait(&mut asked, &mut waiter, until, &|| {
+        is_over(room, caller, &lease, is_main)
+    });
     if !matches!(ended, Ok(Some(_)))
         && let Err(e) = asked.withdraw(&who)
     {
@@ -137,7 +138,7 @@ fn wait(
     }
 }
 
-/// Does the client no longer need the answer? The person may have answered in the client's dialog.
+/// Returns true if the client no longer needs the answer. The person may have answered in the client's dialog.
 fn is_over(
     room: &Room,
     caller: &CallingSession,
@@ -200,44 +201,42 @@ fn body(
     agent: &str,
     directory: Option<&Path>,
 ) -> Option<String> {
-    let line = |text: &str| sanitize::line(text).into_owned();
     let helper = match tool.helper.as_deref() {
         None => String::new(),
         Some("") => ", in a sub-agent".into(),
-        Some(kind) => format!(", in a sub-agent ({})", line(kind)),
+        Some(kind) => format!(", in a sub-agent ({})", sanitize::line(kind)),
     };
     let client =
         Client::parse(&caller.client).map_or(caller.client.clone(), |client| client.name().into());
     let mut body = format!(
         "{agent} needs permission to use a tool in {client}{helper}.\n`yes` allows this call, `no` denies it; without a decision \
          {client} asks by itself.\n\ntool: {}\n",
-        line(&tool.name)
+        sanitize::line(&tool.name)
     );
     if let Some(directory) = directory {
         body.push_str(&format!(
             "directory: {}\n",
-            line(&directory.to_string_lossy())
+            sanitize::line(&directory.to_string_lossy())
         ));
     }
-    let mut add = |name: &str, text: &str| {
-        body.push_str(&format!("{}:\n", line(name)));
-        for line in text.split('\n') {
-            body.push_str(&format!("| {line}\n"));
-        }
-    };
     match &tool.input {
         Value::Object(arguments) => {
             for (name, value) in arguments {
-                add(
-                    name,
-                    &value
-                        .as_str()
-                        .map_or_else(|| value.to_string(), str::to_owned),
-                );
+                match value.as_str() {
+                    Some(text) => add_argument(&mut body, name, text),
+                    None => add_argument(&mut body, name, &value.to_string()),
+                }
             }
         }
-        other => add("input", &other.to_string()),
+        other => add_argument(&mut body, "input", &other.to_string()),
     }
     let body = body.trim_end();
     (body.len() <= PERMISSION_TEXT).then(|| body.to_owned())
+}
+
+fn add_argument(body: &mut String, name: &str, text: &str) {
+    body.push_str(&format!("{}:\n", sanitize::line(name)));
+    for line in text.split('\n') {
+        body.push_str(&format!("| {line}\n"));
+    }
 }

@@ -88,11 +88,13 @@ impl ToolArguments {
             Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
-        let wanted = || format!("a number from {} to {}", within.start(), within.end());
-        number
-            .filter(|number| within.contains(number))
-            .map(Some)
-            .ok_or_else(|| wrong(name, &value, &wanted()))
+        match number {
+            Some(number) if within.contains(&number) => Ok(Some(number)),
+            _ => {
+                let wanted = format!("a number from {} to {}", within.start(), within.end());
+                Err(wrong(name, &value, &wanted))
+            }
+        }
     }
 
     /// True or false; false if missing.

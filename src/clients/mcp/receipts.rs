@@ -157,14 +157,13 @@ impl UnconfirmedMail {
 
     /// A call for more mail shows that the client received the earlier mail, which is then marked as read.
     pub(super) fn received_before(&self, came: LogicalTime) -> Result<()> {
-        let is_unclear = |state: &mut UnconfirmedMailState| {
-            state.open.iter().any(
-                |handover| matches!(handover.written, ResponseState::Since(began) if began < came),
-            )
-        };
         let waited = self
             .changed
-            .wait_timeout_while(self.state(), PATIENCE, is_unclear);
+            .wait_timeout_while(self.state(), PATIENCE, |state| {
+                state.open.iter().any(|handover| {
+                    matches!(handover.written, ResponseState::Since(began) if began < came)
+                })
+            });
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let received: Vec<ResponseMail> = state
             .open
@@ -186,8 +185,6 @@ impl UnconfirmedMail {
         agent: &str,
         message: &LoggedMessage,
     ) -> Result<()> {
-        let is_meant =
-            |mail: &ResponseMessage| mail.id == message.id && *mail.from == *message.from;
         let mut meant = Vec::new();
         for handover in self
             .state()
@@ -195,7 +192,9 @@ impl UnconfirmedMail {
             .iter_mut()
             .filter(|handover| handover.agent == agent)
         {
-            meant.extend(handover.mails.extract_if(.., |mail| is_meant(mail)));
+            meant.extend(handover.mails.extract_if(.., |mail| {
+                mail.id == message.id && *mail.from == *message.from
+            }));
         }
         mark(room, agent, &meant)
     }

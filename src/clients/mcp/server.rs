@@ -142,41 +142,31 @@ impl ServerHandler for McpServer {
             .0;
         // Each waiting call occupies a thread, so their number is limited.
         let place = if tool.name == WAITING {
-            Some(
-                self.waits
-                    .clone()
-                    .try_acquire_owned()
-                    .map_err(|_| too_many()),
-            )
+            match self.waits.clone().try_acquire_owned() {
+                Ok(place) => Some(place),
+                Err(_) => return Ok(error(&too_many().to_string()).into()),
+            }
         } else {
             None
-        };
-        let place = match place.transpose() {
-            Ok(place) => place,
-            Err(e) => return Ok(error(&e.to_string()).into()),
         };
         let stop = Arc::new(CallCancellation::default());
         let session = of_codex(&context.meta)
             .map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
         let (receipts, asked, caller) = (self.receipts.clone(), stop.clone(), session.clone());
         let id = context.id.clone();
-        let call = move || {
+        let mut task = tokio::task::spawn_blocking(move || {
             let _place = place;
             let arguments = ToolArguments::new(tool, request.arguments.unwrap_or_default())?;
-            let request = id;
-            calls::call(
-                &tool.name,
-                ToolCall {
-                    session: &session,
-                    receipts: &receipts,
-                    request,
-                    came,
-                    stop: &asked,
-                    arguments,
-                },
-            )
-        };
-        let mut task = tokio::task::spawn_blocking(call);
+            let call = ToolCall {
+                session: &session,
+                receipts: &receipts,
+                request: id,
+                came,
+                stop: &asked,
+                arguments,
+            };
+            calls::call(&tool.name, call)
+        });
         let done = tokio::select! {
             done = &mut task => done,
             () = context.ct.cancelled() => { stop.ask(); task.await }

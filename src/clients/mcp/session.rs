@@ -27,13 +27,17 @@ pub(super) struct McpSession {
     /// True after the warning that the nearest room is gone.
     noticed: AtomicBool,
     state: Mutex<McpSessionState>,
-    holds: SessionHolds,
+    holds: Arc<Mutex<Vec<AgentHold>>>,
     /// The room of the last call.
     room: Arc<Mutex<Option<Room>>>,
 }
 
-/// The holds that keep the agents of the client's sessions while the server runs.
-type SessionHolds = Arc<Mutex<Vec<(CallingSession, String, SessionHold)>>>;
+/// A hold that keeps the agent of a session of the client while the server runs.
+struct AgentHold {
+    caller: CallingSession,
+    agent: String,
+    hold: SessionHold,
+}
 
 struct McpSessionState {
     caller: CallingSession,
@@ -57,13 +61,17 @@ impl McpSession {
                 news: None,
                 chosen: None,
             }),
-            holds: SessionHolds::default(),
+            holds: Arc::default(),
             room: Arc::default(),
         }
     }
 
     fn state(&self) -> MutexGuard<'_, McpSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn holds(&self) -> MutexGuard<'_, Vec<AgentHold>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Another session of the same client, which names its session with each call.
@@ -77,33 +85,35 @@ impl McpSession {
 
     /// Holds the agent of a call for its session. A failure is not an error of the call.
     fn hold(&self, room: &Room, agent: &str, caller: &CallingSession) {
-        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., hold)) = holds
+        let mut holds = self.holds();
+        if let Some(held) = holds
             .iter_mut()
-            .find(|(of, held, _)| of == caller && held == agent)
+            .find(|held| held.caller == *caller && held.agent == agent)
         {
-            return hold.renew(room);
+            return held.hold.renew(room);
         }
-        holds.retain(|(of, _, _)| of != caller);
+        holds.retain(|held| held.caller != *caller);
         match SessionHold::take_lasting(room, agent, &SessionIdentity::from(caller)) {
-            Ok(hold) => holds.push((caller.clone(), agent.to_owned(), hold)),
+            Ok(hold) => holds.push(AgentHold {
+                caller: caller.clone(),
+                agent: agent.to_owned(),
+                hold,
+            }),
             Err(e) => tracing::debug!("{e}"),
         }
     }
 
     /// The client has closed the connection: the holds stay as a sign that its sessions ended.
     pub(super) fn ended(&self) {
-        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        for (.., mut hold) in holds.drain(..) {
-            hold.leave(Stamp::now());
+        for mut held in self.holds().drain(..) {
+            held.hold.leave(Stamp::now());
         }
     }
 
     /// Restores the holds with removed files.
     pub(super) fn renew_holds(&self, room: &Room) {
-        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        for (.., hold) in holds.iter_mut() {
-            hold.renew(room);
+        for held in self.holds().iter_mut() {
+            held.hold.renew(room);
         }
     }
 
@@ -271,14 +281,15 @@ impl McpSessionState {
     /// that was this server's has the new id, and the same process. Or it began under another id than the environment
     /// says, as when it takes up an older conversation: then its hooks know better.
     fn follow(&mut self, lease: Option<&SessionLease>) {
-        let known = |lease: &SessionLease| {
-            self.agent
-                .as_ref()
-                .map_or(lease.client != CLIENT, |agent| *agent == lease.agent)
+        let Some(lease) = lease else { return };
+        let is_known = match &self.agent {
+            Some(agent) => *agent == lease.agent,
+            None => lease.client != CLIENT,
         };
-        if let Some(lease) = lease
-            .filter(|lease| lease.process == self.caller.process && known(lease))
-            .filter(|lease| lease.process.is_some() && lease.session.is_some())
+        if is_known
+            && lease.process.is_some()
+            && lease.process == self.caller.process
+            && lease.session.is_some()
         {
             self.caller.session = self.caller.session.take().and(lease.session.clone());
         }

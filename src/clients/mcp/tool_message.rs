@@ -89,24 +89,24 @@ impl ToolMessage {
         let mut body = view.body.unwrap_or_default().to_owned();
         let attached = attachments(room, view, &mut body)?;
         letter.body = BodyExcerpt::cut(&body, part.from, part.most);
-        letter.facts.extend(to(view).map(|to| ("to", to)));
-        letter
-            .facts
-            .extend(view.closed.map(|closed| ("closed", Value::from(closed))));
-        letter.facts.extend(
-            view.requires_response
-                .then(|| ("wants_answer", Value::Bool(true))),
-        );
-        letter
-            .facts
-            .extend((!attached.is_empty()).then(|| ("attached", json!(attached))));
-        let facts = view
-            .facts()
-            .into_iter()
-            .filter(|(field, value)| says(field, value));
-        letter
-            .facts
-            .extend(facts.map(|(field, value)| (field, short(&value))));
+        let facts = &mut letter.facts;
+        if let Some(to) = to(view) {
+            facts.push(("to", to));
+        }
+        if let Some(closed) = view.closed {
+            facts.push(("closed", closed.into()));
+        }
+        if view.requires_response {
+            facts.push(("wants_answer", true.into()));
+        }
+        if !attached.is_empty() {
+            facts.push(("attached", json!(attached)));
+        }
+        for (field, value) in view.facts() {
+            if says(field, &value) {
+                facts.push((field, short(&value)));
+            }
+        }
         Ok(letter)
     }
 

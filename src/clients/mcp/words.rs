@@ -48,15 +48,12 @@ pub(super) fn of_tools(text: &str) -> String {
 }
 
 fn tool(command: &str) -> Option<&'static str> {
-    let is_it = |name: &str| {
+    let (_, tool) = TOOLS.iter().find(|(name, _)| {
         command
             .strip_prefix(name)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    };
-    TOOLS
-        .iter()
-        .find(|(name, _)| is_it(name))
-        .map(|(_, tool)| *tool)
+    })?;
+    Some(tool)
 }
 
 #[cfg(test)]

@@ -18,12 +18,23 @@ pub(in crate::clients) const ARGV: [&str; 6] = [
 ];
 
 /// Returns true for such a command.
-pub(super) fn is_queue(argv: &[String]) -> bool {
-    argv.iter()
-        .zip(&ARGV[..2])
-        .filter(|(word, known)| *word == **known)
-        .count()
-        == 2
+fn is_queue(argv: &[String]) -> bool {
+    argv.len() >= 2 && argv[..2] == ARGV[..2]
+}
+
+/// Runs a program that wakes a session, by [`queue`] if it is the command of Codex.
+pub(super) fn run(
+    argv: &[String],
+    room: &Room,
+    agent: &str,
+    within: Duration,
+    started: impl FnOnce(),
+) -> ProgramOutcome {
+    if is_queue(argv) {
+        queue(argv, room, agent, within, started)
+    } else {
+        program::run(argv, room, agent, within, started)
+    }
 }
 
 /// Runs the command, and waits until the session shows that it has the message.

@@ -9,7 +9,8 @@ pub(in crate::clients) mod program;
 
 pub use waking_observer::WakingObserver;
 
-use super::briefing::{self, Briefing, SessionMoment};
+use super::briefing::{self, BriefedAgent, Briefing, SessionMoment};
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::text::shell_path;
 use crate::base::{limits, sanitize};
@@ -19,6 +20,7 @@ use crate::room::registry::{AgentWakeMethod, wants_session};
 use crate::room::sessions::{self, SessionLease};
 use crate::router;
 use crate::router::watcher::RouterWaker;
+use program::PlaceholderValues;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -68,13 +70,12 @@ impl AgentWaker {
         let (news, heard) = channel();
         let (noted, steps) = channel();
         let notes = WakeStepSender { noted, router };
-        let (due, woken) = (BTreeMap::new(), BTreeMap::new());
         let scheduler = WakeScheduler {
             room: room.clone(),
             news: news.clone(),
             notes,
-            due,
-            woken,
+            due: BTreeMap::new(),
+            woken: BTreeMap::new(),
         };
         let thread = std::thread::Builder::new()
             .name("waker".into())
@@ -171,16 +172,14 @@ impl WakeHistory {
             return limits::WAKE_COALESCE;
         }
         let now = Instant::now();
-        let within =
-            |at: &Instant, times: u32| now.duration_since(*at) < every.saturating_mul(times);
-        self.at.retain(|at| within(at, WAKE_ANSWERS));
-        let is_few = self.at.len() < WAKE_ANSWERS as usize;
-        match self.at.back() {
-            Some(last) if within(last, 1) && !(continues && is_few) => {
-                every - now.duration_since(*last)
-            }
-            _ => Duration::ZERO,
+        let window = every.saturating_mul(WAKE_ANSWERS);
+        self.at.retain(|at| now.duration_since(*at) < window);
+        if continues && self.at.len() < WAKE_ANSWERS as usize {
+            return Duration::ZERO;
         }
+        self.at.back().map_or(Duration::ZERO, |last| {
+            every.saturating_sub(now.duration_since(*last))
+        })
     }
 }
 
@@ -223,7 +222,9 @@ impl WakeScheduler {
             self.due.remove(&agent);
             match self.consider(&agent) {
                 Ok(None) => {}
-                Ok(Some(later)) => drop(self.due.insert(agent, now + later)),
+                Ok(Some(later)) => {
+                    self.due.insert(agent, now + later);
+                }
                 Err(e) => tracing::warn!("cannot wake {agent}: {e}"),
             }
         }
@@ -343,7 +344,11 @@ impl WakeScheduler {
         let count = briefing::unannounced(&self.room, agent)?;
         // A program that gets the text announces the mail.
         let briefing = if program::wants_text(&argv) {
-            briefing::brief(&self.room, (agent, None), SessionMoment::Prompt, told)?
+            let reader = BriefedAgent {
+                agent,
+                session: None,
+            };
+            briefing::brief(&self.room, reader, SessionMoment::Prompt, told)?
         } else {
             None
         };
@@ -354,10 +359,15 @@ impl WakeScheduler {
             .as_ref()
             .map(|briefing| briefing.text.as_str())
             .unwrap_or_default();
-        let fill = |argv: &Vec<String>| {
-            program::fill(argv, &self.room, agent, text, count, lease.as_ref())
+        let values = PlaceholderValues {
+            room: &self.room,
+            agent,
+            text,
+            count,
+            lease: lease.as_ref(),
         };
-        let (argv, otherwise) = (fill(&argv), otherwise.map(fill));
+        let argv = values.fill(&argv);
+        let otherwise = otherwise.map(|otherwise| values.fill(otherwise));
         let run = WakeRun {
             room: self.room.clone(),
             notes: self.notes.clone(),
@@ -365,12 +375,12 @@ impl WakeScheduler {
             seqs: seqs.to_vec(),
         };
         let (within, news) = (wake.within, self.news.clone());
-        let run = move || {
-            run.run(&argv, otherwise.as_deref(), within, briefing.as_ref());
-            let _ = news.send(WakerEvent::Ended(run.agent));
-        };
-        let thread = std::thread::Builder::new().name("wake".into()).spawn(run);
-        thread
+        std::thread::Builder::new()
+            .name("wake".into())
+            .spawn(move || {
+                run.run(&argv, otherwise.as_deref(), within, briefing.as_ref());
+                let _ = news.send(WakerEvent::Ended(run.agent));
+            })
             .map(|_| true)
             .doing("start a thread for", "a program")
     }
@@ -399,13 +409,10 @@ impl WakeRun {
             agent,
             seqs,
         } = self;
-        let started = || notes.add(WakeStep::Started, agent, seqs, None);
         let mut argv = argv;
-        let mut ran = if codex::is_queue(argv) {
-            codex::queue(argv, room, agent, within, started)
-        } else {
-            program::run(argv, room, agent, within, started)
-        };
+        let mut ran = codex::run(argv, room, agent, within, || {
+            notes.add(WakeStep::Started, agent, seqs, None);
+        });
         if !ran.is_well()
             && let Some(otherwise) = otherwise
         {
@@ -458,11 +465,8 @@ pub fn at_work(room: &Room, lease: &SessionLease, most: Duration) -> Option<Dura
     } else {
         most
     };
-    let left = lease.last()?.after(most).micros() - crate::base::clock::Stamp::now().micros();
-    u64::try_from(left)
-        .ok()
-        .filter(|left| *left > 0)
-        .map(Duration::from_micros)
+    let idle = lease.last()?.after(most);
+    Some(idle.saturating_duration_since(Stamp::now())).filter(|left| !left.is_zero())
 }
 
 /// Returns true if the session of this lease has just started.

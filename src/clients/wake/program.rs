@@ -38,42 +38,48 @@ pub(super) fn wants_text(argv: &[String]) -> bool {
     argv.iter().any(|word| word.contains("{text}"))
 }
 
-/// Replaces the placeholders in the arguments. Inserted text is not expanded again.
-pub(in crate::clients) fn fill(
-    argv: &[String],
-    room: &Room,
-    agent: &str,
-    text: &str,
-    count: usize,
-    lease: Option<&SessionLease>,
-) -> Vec<String> {
-    let count = count.to_string();
-    let place = room.dir.path().to_string_lossy();
-    let session = lease
-        .and_then(|lease| lease.session.as_deref())
-        .unwrap_or_default();
-    let known: [(&str, &str); 5] = [
-        ("{text}", text),
-        ("{agent}", agent),
-        ("{count}", &count),
-        ("{session}", session),
-        ("{room}", &place),
-    ];
-    let one = |word: &String| {
-        let (mut filled, mut rest) = (String::new(), word.as_str());
-        while let Some(at) = rest.find('{') {
-            filled.push_str(&rest[..at]);
-            let (key, value) = known
-                .iter()
-                .find(|(key, _)| rest[at..].starts_with(key))
-                .copied()
-                .unwrap_or(("{", "{"));
-            filled.push_str(value);
-            rest = &rest[at + key.len()..];
-        }
-        filled + rest
-    };
-    argv.iter().map(one).collect()
+/// The values of the placeholders in the arguments of a program.
+pub(in crate::clients) struct PlaceholderValues<'a> {
+    pub(in crate::clients) room: &'a Room,
+    pub(in crate::clients) agent: &'a str,
+    /// The text of the new mail.
+    pub(in crate::clients) text: &'a str,
+    /// The number of new messages.
+    pub(in crate::clients) count: usize,
+    /// The lease of the agent's session.
+    pub(in crate::clients) lease: Option<&'a SessionLease>,
+}
+
+impl PlaceholderValues<'_> {
+    /// Replaces the placeholders in the arguments. Inserted text is not expanded again.
+    pub(in crate::clients) fn fill(&self, argv: &[String]) -> Vec<String> {
+        let count = self.count.to_string();
+        let room = self.room.dir.path().to_string_lossy();
+        let session = self.lease.and_then(|lease| lease.session.as_deref());
+        let known = [
+            ("{text}", self.text),
+            ("{agent}", self.agent),
+            ("{count}", &count),
+            ("{session}", session.unwrap_or_default()),
+            ("{room}", &room),
+        ];
+        argv.iter().map(|word| fill_word(word, &known)).collect()
+    }
+}
+
+fn fill_word(word: &str, known: &[(&str, &str)]) -> String {
+    let (mut filled, mut rest) = (String::new(), word);
+    while let Some(at) = rest.find('{') {
+        filled.push_str(&rest[..at]);
+        let (key, value) = known
+            .iter()
+            .find(|(key, _)| rest[at..].starts_with(key))
+            .copied()
+            .unwrap_or(("{", "{"));
+        filled.push_str(value);
+        rest = &rest[at + key.len()..];
+    }
+    filled + rest
 }
 
 /// Runs the program and waits for its end. Calls `started` when it runs. After the time limit, kills its process group.

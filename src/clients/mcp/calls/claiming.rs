@@ -1,13 +1,12 @@
 //! The tools about claims: who owns which work.
 
 use super::super::arguments::{ToolArguments, unknown_word};
-use super::{ToolCall, ToolResult, cut_list};
+use super::{ToolCall, ToolResult, cut_list, deliver_pending};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::text::{joined, listed, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::commands::claim::{self, ClaimAction, ClaimOutcome};
-use crate::commands::follow::route_pending;
 use crate::disk::machine::here;
 use crate::query::claims::{self, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus};
 use crate::room::Room;
@@ -20,7 +19,7 @@ pub(super) fn claim(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let note = call.arguments.text("note")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "claim_work")?;
-    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
+    deliver_pending(&room);
     let ask = ask(&mut call.arguments, &action, &room, &who.name)?;
     let decided = claim::ask(&room, &who, ask, note)?.decided(limits::WRITER_WAIT)?;
     let mut text = decided.sentence();
@@ -46,7 +45,6 @@ fn ask(
     agent: &str,
 ) -> Result<ClaimAction> {
     let words = arguments.texts("claims")?;
-    let owned = |words: &[String]| claim::owned_subjects(room, &here()?, agent, words);
     match action {
         "claim" if words.is_empty() => Err(Error::usage(
             "claims is missing",
@@ -61,12 +59,12 @@ fn ask(
             })
         }
         "release" => Ok(ClaimAction::Release {
-            subjects: owned(&words)?,
+            subjects: claim::owned_subjects(room, &here()?, agent, &words)?,
             of: None,
         }),
         "handoff" => Ok(ClaimAction::Offer {
             to: arguments.needed("to")?,
-            subjects: owned(&words)?,
+            subjects: claim::owned_subjects(room, &here()?, agent, &words)?,
         }),
         "accept" => Ok(ClaimAction::Accept(arguments.text("offer")?)),
         "decline" => Ok(ClaimAction::Decline(arguments.text("offer")?)),
@@ -77,7 +75,7 @@ fn ask(
 pub(super) fn list(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let (paths, mine) = (call.arguments.texts("paths")?, call.arguments.flag("mine")?);
     let room = call.session.room()?;
-    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
+    deliver_pending(&room);
     let you = if mine {
         Some(call.session.agent(&room, "list_claims")?.name)
     } else {
@@ -85,10 +83,9 @@ pub(super) fn list(mut call: ToolCall<'_>) -> Result<ToolResult> {
     };
     if !paths.is_empty() {
         let from = here()?;
-        let look = || claims::paths(&room, you.as_deref(), &from, &paths);
-        let mut found = look()?;
+        let mut found = claims::paths(&room, you.as_deref(), &from, &paths)?;
         if found.iter().any(|one| one.status == WorkStatus::Owned) && claim::release_lapsed(&room) {
-            found = look()?;
+            found = claims::paths(&room, you.as_deref(), &from, &paths)?;
         }
         let lines: Vec<String> = found.iter().map(path).collect();
         let paths: Vec<Value> = found

@@ -1,11 +1,10 @@
 //! Tools that find agents, messages and conversations, and the tool that registers the caller.
 
 use super::super::tool_message::{BodyRange, NAMES, ToolMessage};
-use super::{ToolCall, ToolResult};
+use super::{ToolCall, ToolResult, deliver_pending};
 use crate::base::error::Result;
 use crate::base::text::count_of;
 use crate::base::{limits, sanitize};
-use crate::commands::follow::route_pending;
 use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::identity;
 use crate::query::links::KnownRemoteAgent;
@@ -48,7 +47,7 @@ pub(super) fn register(mut call: ToolCall<'_>) -> Result<ToolResult> {
 
 pub(super) fn agents(call: ToolCall<'_>) -> Result<ToolResult> {
     let room = call.session.room()?;
-    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
+    deliver_pending(&room);
     let KnownAgents { roster, remote } = who::everybody(&room)?;
     let you = call.session.known(&room);
     let shown = &roster.agents[..roster.agents.len().min(limits::TOOL_AGENTS)];
@@ -137,10 +136,10 @@ fn set(fields: &mut Value, field: &str, text: Option<&str>) {
 
 pub(super) fn search(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let query = call.arguments.needed("query")?;
-    let limit = limit(&mut call, 10)?;
+    let limit = call.limit(10)?;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "search_messages")?.name;
-    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
+    deliver_pending(&room);
     let pattern = SearchPattern::words(&query, None)?;
     let filter = MessageFilter::new(
         &room,
@@ -217,10 +216,10 @@ fn hit_fields(hit: &SearchHit) -> Value {
 
 pub(super) fn thread(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let id = call.arguments.needed("id")?;
-    let limit = limit(&mut call, 20)?;
+    let limit = call.limit(20)?;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "get_thread")?.name;
-    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
+    deliver_pending(&room);
     let messages =
         conversation::thread(&room, &identity::viewer(&room, &agent)?, &id, Some(limit))?;
     let part = BodyRange {
@@ -237,11 +236,4 @@ pub(super) fn thread(mut call: ToolCall<'_>) -> Result<ToolResult> {
         text: texts.join("\n\n"),
         data: json!({"messages": data}),
     })
-}
-
-fn limit(call: &mut ToolCall<'_>, otherwise: usize) -> Result<usize> {
-    let limit = call
-        .arguments
-        .number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?;
-    Ok(limit.map_or(otherwise, |limit| limit as usize))
 }

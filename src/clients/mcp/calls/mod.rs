@@ -33,6 +33,15 @@ pub(super) struct ToolCall<'a> {
     pub(super) arguments: ToolArguments,
 }
 
+impl ToolCall<'_> {
+    /// The argument with the number of messages.
+    fn limit(&mut self, default: usize) -> Result<usize> {
+        let most = limits::TOOL_MESSAGES as f64;
+        let limit = self.arguments.number("limit", 1.0..=most)?;
+        Ok(limit.map_or(default, |limit| limit as usize))
+    }
+}
+
 /// Calls a tool by its name.
 pub(super) fn call(tool: &str, call: ToolCall<'_>) -> Result<ToolResult> {
     match tool {
@@ -92,6 +101,11 @@ fn cut_list(mut data: Value, name: &str, most: usize) -> Value {
         data[format!("more_{name}")] = more.into();
     }
     data
+}
+
+/// Delivers pending messages, and logs a failure.
+fn deliver_pending(room: &Room) {
+    follow::route_pending(room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
 }
 
 /// Delivers pending messages. A failure is part of the result, and reading continues.

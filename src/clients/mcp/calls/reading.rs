@@ -26,10 +26,7 @@ const _: () =
     assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
 
 pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
-    let limit = call
-        .arguments
-        .number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?
-        .map_or(10, |limit| limit as usize);
+    let limit = call.limit(10)?;
     let id = call.arguments.text("id")?;
     let offset = call
         .arguments
@@ -50,7 +47,13 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
             from: offset,
             most: limits::BODIES_SHOWN,
         };
-        return hand(&call, &room, &agent, (mails, 0), part, problem);
+        let mail = FetchedMail {
+            mails,
+            left: 0,
+            part,
+            problem,
+        };
+        return hand(&call, &room, &agent, mail);
     }
     let mut unread = 0;
     let mut mails = inbox::list_those(&room, &agent, &mut |_| {
@@ -60,12 +63,16 @@ pub(super) fn fetch(mut call: ToolCall<'_>) -> Result<ToolResult> {
     // A file that is still being written is left for later.
     mails.retain(|mail| !mail.unfinished);
     inbox::note_closed(&room, &agent, &mut mails);
-    let left = unread.saturating_sub(limit);
-    let part = BodyRange {
-        from: offset,
-        most: BODY_SHOWN,
+    let mail = FetchedMail {
+        mails,
+        left: unread.saturating_sub(limit),
+        part: BodyRange {
+            from: offset,
+            most: BODY_SHOWN,
+        },
+        problem,
     };
-    hand(&call, &room, &agent, (mails, left), part, problem)
+    hand(&call, &room, &agent, mail)
 }
 
 pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
@@ -85,11 +92,16 @@ pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let problem = route(&room);
     let mut text = match waiter.mail(&filter, 1, Some(deadline), &|_| {})? {
         WaitResult::Found(mails) => {
-            let part = BodyRange {
-                from: 0,
-                most: BODY_SHOWN,
+            let mail = FetchedMail {
+                mails,
+                left: 0,
+                part: BodyRange {
+                    from: 0,
+                    most: BODY_SHOWN,
+                },
+                problem,
             };
-            return hand(&call, &room, &agent, (mails, 0), part, problem);
+            return hand(&call, &room, &agent, mail);
         }
         WaitResult::Signal(_) => "the wait was cancelled".to_owned(),
         WaitResult::TimedOut => format!("no matching message within {}", span_text(timeout)),
@@ -101,16 +113,26 @@ pub(super) fn wait_for(mut call: ToolCall<'_>) -> Result<ToolResult> {
     })
 }
 
-/// Returns mail and records the handover. The reader counts as told from now on. The mail counts as read once the client
-/// has shown that it has the response.
-fn hand(
-    call: &ToolCall<'_>,
-    room: &Room,
-    agent: &str,
-    (mut mails, mut left): (Vec<InboxMessage>, usize),
+/// Mail for the result of a tool.
+struct FetchedMail {
+    mails: Vec<InboxMessage>,
+    /// The number of unread messages that are left in the inbox.
+    left: usize,
+    /// The part of each body.
     part: BodyRange,
+    /// Why pending messages could not be delivered.
     problem: Option<String>,
-) -> Result<ToolResult> {
+}
+
+/// Returns mail and records the handover. The reader counts as notified from now on. The mail counts as read once the client
+/// has shown that it has the response.
+fn hand(call: &ToolCall<'_>, room: &Room, agent: &str, mail: FetchedMail) -> Result<ToolResult> {
+    let FetchedMail {
+        mut mails,
+        mut left,
+        part,
+        problem,
+    } = mail;
     let mut letters = mails
         .iter()
         .map(|mail| ToolMessage::new(room, &MessageView::from(mail), part))
@@ -124,16 +146,15 @@ fn hand(
     mails.truncate(fits);
     let texts: Vec<String> = letters.iter().map(ToolMessage::text).collect();
     let data: Vec<Value> = letters.iter().map(ToolMessage::data).collect();
-    let handed = mails.iter().filter(|mail| mail.can_be_marked_seen());
-    let handed = handed.map(|mail| {
-        let (from, id) = (mail.from.clone(), mail.id.clone());
-        ResponseMessage {
+    let handed: Vec<ResponseMessage> = mails
+        .iter()
+        .filter(|mail| mail.can_be_marked_seen())
+        .map(|mail| ResponseMessage {
             file: mail.name.clone(),
-            from,
-            id,
-        }
-    });
-    let handed: Vec<ResponseMessage> = handed.collect();
+            from: mail.from.clone(),
+            id: mail.id.clone(),
+        })
+        .collect();
     call.receipts.hand(&call.request, room, agent, handed)?;
     announce::announcing(room, agent, &mails, || Ok(()))?;
     let mut text = if texts.is_empty() {
