@@ -156,18 +156,17 @@ pub fn show(room: &Room, name: &str) -> Result<Agent> {
 /// The matching agents, in registry order.
 pub fn list(room: &Room, filter: &AgentFilter) -> Result<Vec<Agent>> {
     let registry = room.registry()?;
-    let fits = |agent: &&Agent| {
-        filter
-            .role
-            .as_ref()
-            .is_none_or(|role| agent.role.as_ref() == Some(role))
-            && filter
-                .capability
-                .as_ref()
-                .is_none_or(|capability| agent.capabilities.contains(capability))
-            && filter.status.is_none_or(|status| agent.status == status)
-    };
-    Ok(registry.agents().iter().filter(fits).cloned().collect())
+    let mut agents = registry.agents().to_vec();
+    if let Some(role) = &filter.role {
+        agents.retain(|agent| agent.role.as_ref() == Some(role));
+    }
+    if let Some(capability) = &filter.capability {
+        agents.retain(|agent| agent.capabilities.contains(capability));
+    }
+    if let Some(status) = filter.status {
+        agents.retain(|agent| agent.status == status);
+    }
+    Ok(agents)
 }
 
 /// Number of agents by role, without retired agents.
@@ -231,16 +230,13 @@ pub fn left_by(room: &Room, id: &str) -> Result<RetiredAgentMail> {
 
 /// Sets an agent's status for the process that runs it. A retired agent stays retired.
 pub fn mark(room: &Room, id: &str, status: AgentStatus) -> Result<()> {
-    let word = if status == AgentStatus::Unknown {
-        Value::Null
-    } else {
-        json!(status.as_str())
-    };
-    let changes = Map::from_iter([("status".to_owned(), word)]);
-    let is_news = |agent: &Agent| !agent.is_retired() && agent.status != status;
+    let changes = Map::from_iter([("status".to_owned(), status_value(status))]);
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
-    if registry.agent(id).is_none_or(is_news) {
+    if registry
+        .agent(id)
+        .is_none_or(|agent| !agent.is_retired() && agent.status != status)
+    {
         save(room, &registry.set(id, &changes).map_err(Error::Rejected)?)
     } else {
         Ok(())
@@ -270,47 +266,23 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
 impl AgentFields {
     /// As registry fields, `null` for removed ones, without the status `retired`.
     fn changes(&self) -> Map<String, Value> {
-        let text = |text: &String| {
-            if text.is_empty() {
-                Value::Null
-            } else {
-                json!(text)
-            }
-        };
-        let list = |list: &Vec<String>| {
-            let list: Vec<&String> = list.iter().filter(|item| !item.is_empty()).collect();
-            if list.is_empty() {
-                Value::Null
-            } else {
-                json!(list)
-            }
-        };
         let status = self.status.filter(|status| *status != AgentStatus::Retired);
         let changes = [
-            ("role", self.role.as_ref().map(text)),
-            ("name", self.name.as_ref().map(text)),
-            ("instance", self.instance.as_ref().map(text)),
-            ("description", self.description.as_ref().map(text)),
-            ("capabilities", self.capabilities.as_ref().map(list)),
-            ("topics", self.topics.as_ref().map(list)),
+            ("role", self.role.as_deref().map(text_value)),
+            ("name", self.name.as_deref().map(text_value)),
+            ("instance", self.instance.as_deref().map(text_value)),
+            ("description", self.description.as_deref().map(text_value)),
+            ("capabilities", self.capabilities.as_deref().map(list_value)),
+            ("topics", self.topics.as_deref().map(list_value)),
             ("uid", self.uid.as_ref().map(|uid| json!(uid.value()))),
-            ("supervisor", self.supervisor.as_ref().map(text)),
+            ("supervisor", self.supervisor.as_deref().map(text_value)),
             (
                 "wake",
                 self.wake
                     .as_ref()
                     .map(|wake| json!(wake.value().map(|wake| &wake.document))),
             ),
-            (
-                "status",
-                status.map(|s| {
-                    if s == AgentStatus::Unknown {
-                        Value::Null
-                    } else {
-                        json!(s.as_str())
-                    }
-                }),
-            ),
+            ("status", status.map(status_value)),
         ];
         changes
             .into_iter()
@@ -319,24 +291,52 @@ impl AgentFields {
     }
 }
 
+fn text_value(text: &str) -> Value {
+    if text.is_empty() {
+        Value::Null
+    } else {
+        json!(text)
+    }
+}
+
+fn list_value(list: &[String]) -> Value {
+    let list: Vec<&String> = list.iter().filter(|item| !item.is_empty()).collect();
+    if list.is_empty() {
+        Value::Null
+    } else {
+        json!(list)
+    }
+}
+
+/// The value of the field `status`: null if it is unknown.
+pub(super) fn status_value(status: AgentStatus) -> Value {
+    match status {
+        AgentStatus::Unknown => Value::Null,
+        status => json!(status.as_str()),
+    }
+}
+
 fn new_uid(fields: &AgentFields) -> Option<u32> {
     fields.uid.as_ref().and_then(FieldChange::value).copied()
 }
 
 fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
-    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let mut agent = Agent::new(id);
     agent.name = name;
-    agent.role = text(&fields.role);
-    agent.instance = text(&fields.instance);
-    agent.description = text(&fields.description);
+    agent.role = non_empty(&fields.role);
+    agent.instance = non_empty(&fields.instance);
+    agent.description = non_empty(&fields.description);
     agent.capabilities = fields.capabilities.clone().unwrap_or_default();
     agent.topics = fields.topics.clone().unwrap_or_default();
     agent.uid = new_uid(fields);
-    agent.supervisor = text(&fields.supervisor);
+    agent.supervisor = non_empty(&fields.supervisor);
     agent.wake = fields.wake.as_ref().and_then(FieldChange::value).cloned();
     agent.status = fields.status.unwrap_or_default();
     agent
+}
+
+fn non_empty(text: &Option<String>) -> Option<String> {
+    text.clone().filter(|text| !text.is_empty())
 }
 
 /// The next free display names of the pool.

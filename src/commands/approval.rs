@@ -183,13 +183,13 @@ fn write(
 
 /// The option that a word means: itself, its number from 1, or the only one that begins so.
 pub fn chosen<'o>(options: &'o [String], word: &str) -> Option<&'o str> {
-    let numbered = || options.get(word.trim().parse::<usize>().ok()?.checked_sub(1)?);
+    let number = word.trim().parse::<usize>().ok();
     let beginning = word.trim().to_lowercase();
     let mut begun = options
         .iter()
         .filter(|option| !beginning.is_empty() && option.to_lowercase().starts_with(&beginning));
     decision::option(options, word)
-        .or_else(numbered)
+        .or_else(|| options.get(number?.checked_sub(1)?))
         .or_else(|| match (begun.next(), begun.next()) {
             (option, None) => option,
             _ => None,
@@ -373,11 +373,9 @@ impl SentApprovalMessage {
     /// A log that another program wrote does not prove a decision, so the pinned key must be the key in the
     /// person's home directory.
     pub fn proved(&self, outcome: &ApprovalOutcome) -> Result<Option<SignedDecision>> {
-        let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
-        let is_as_sent = (
-            text(&self.recorded, "subject"),
-            text(&self.recorded, "body"),
-        ) == self.text;
+        let (subject, body) = &self.text;
+        let is_as_sent = text_of(&self.recorded, "subject") == subject.as_deref()
+            && text_of(&self.recorded, "body") == body.as_deref();
         let message = self
             .recorded
             .as_object()
@@ -407,32 +405,27 @@ impl SentApprovalMessage {
             digest,
             option,
         };
-        let signature = text(&self.decision, "signature").unwrap_or_default();
+        let signature = text_of(&self.decision, "signature").unwrap_or_default();
         let is_by_human = outcome.by.as_deref() == Some(id::HUMAN);
-        if !is_own || !is_by_human || !signed.is_signed_by(&pin.key, &signature) {
+        if !is_own || !is_by_human || !signed.is_signed_by(&pin.key, signature) {
             return Ok(None);
         }
         Ok(Some(SignedDecision {
             option: option.clone(),
-            note: text(&self.decision, "body"),
+            note: text_of(&self.decision, "body").map(str::to_owned),
             seq: outcome.seq,
         }))
     }
 
     /// Withdraws the question.
     pub fn withdraw(&self, who: &AgentIdentity) -> Result<()> {
-        let refs = vec![self.approval.clone()];
-        ack::ack(
-            &self.room,
-            who,
-            AckRequest {
-                refs,
-                status: CopyStatus::Withdrawn,
-                note: None,
-                superseded_by: None,
-            },
-        )
-        .map(drop)
+        let withdrawal = AckRequest {
+            refs: vec![self.approval.clone()],
+            status: CopyStatus::Withdrawn,
+            note: None,
+            superseded_by: None,
+        };
+        ack::ack(&self.room, who, withdrawal).map(drop)
     }
 
     /// Reads the new records of the log, and returns the outcome, if there is one. A rejection of the message is an error.
@@ -468,6 +461,10 @@ impl SentApprovalMessage {
         }
         Ok(found)
     }
+}
+
+fn text_of<'v>(message: &'v Value, field: &str) -> Option<&'v str> {
+    message.get(field)?.as_str()
 }
 
 fn content(record: &Record) -> Value {

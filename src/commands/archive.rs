@@ -138,27 +138,25 @@ impl ArchiveRun<'_> {
             }
             Ok(context) => context,
         };
-        let (room, mut shared) = (self.room.clone(), None);
-        let mut is_shared = |path: &Path, digest: &Hash| {
-            let shared = match &mut shared {
-                Some(shared) => shared,
-                // The log is read only if there is something to compress.
-                none => none.insert(announced(&room)?),
-            };
-            Ok(path
-                .to_str()
-                .is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
+        let mut shared = SharedFiles {
+            room: self.room,
+            announced: None,
         };
-        archive::artifacts(&context, self.bound, &mut is_shared, &mut |artifact| {
-            match artifact {
-                Err(skipped) => self.skip(skipped),
+        archive::artifacts(
+            &context,
+            self.bound,
+            &mut |path, digest| shared.contains(path, digest),
+            &mut |artifact| match artifact {
+                Err(skipped) => {
+                    self.skip(skipped);
+                    Ok(())
+                }
                 Ok(artifact) => self.pack(CONTEXT, |writer, count| match writer {
                     Some(writer) => writer.artifact(&artifact, count),
                     None => archive::weigh_artifact(&artifact, count),
-                })?,
-            }
-            Ok(())
-        })
+                }),
+            },
+        )
     }
 
     fn segments(&mut self) -> Result<()> {
@@ -262,14 +260,13 @@ impl ArchiveRun<'_> {
         kind: &'static str,
         pack: impl FnOnce(Option<&mut ArchiveWriter>, &mut dyn FnMut(u64)) -> Result<PackResult>,
     ) -> Result<()> {
-        let mut count = |bytes| {
+        let packed = pack(self.archive.as_mut(), &mut |bytes| {
             self.read += bytes;
             (self.progress)(ArchiveProgress {
                 kind,
                 bytes: self.read,
             });
-        };
-        let packed = pack(self.archive.as_mut(), &mut count)?;
+        })?;
         self.add(kind, packed);
         Ok(())
     }
@@ -309,26 +306,54 @@ impl ArchiveRun<'_> {
     }
 }
 
-/// The shared files that messages announced: path and SHA-256.
-fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
+/// The shared files that messages announced. The log is read for the first file.
+struct SharedFiles<'a> {
+    room: &'a Room,
+    announced: Option<HashSet<AnnouncedFile>>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct AnnouncedFile {
+    path: String,
+    sha256: String,
+}
+
+impl SharedFiles<'_> {
+    fn contains(&mut self, path: &Path, digest: &Hash) -> Result<bool> {
+        let Some(path) = path.to_str() else {
+            return Ok(false);
+        };
+        let announced = match &mut self.announced {
+            Some(announced) => announced,
+            none => none.insert(announced(self.room)?),
+        };
+        Ok(announced.contains(&AnnouncedFile {
+            path: path.to_owned(),
+            sha256: hex(digest),
+        }))
+    }
+}
+
+fn announced(room: &Room) -> Result<HashSet<AnnouncedFile>> {
     let sieve = find::LineFilter::of(&["\"attachments\"".to_owned()])?;
-    let take = |line: find::CandidateLine<'_>| {
-        let record: Record = serde_json::from_slice(line.bytes).ok()?;
-        let message: Value = record.message_as()?;
-        let text =
-            |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(str::to_owned);
-        let attachments = message.get("attachments")?.as_array()?.iter();
-        Some(
-            attachments
-                .filter_map(|one| Some((text(one, "path")?, text(one, "sha256")?)))
-                .collect::<Vec<_>>(),
-        )
-    };
     let mut announced = HashSet::new();
-    for block in find::scan(&room.dir, START, None, sieve, take)? {
+    for block in find::scan(&room.dir, START, None, sieve, read_shared_files)? {
         announced.extend(block?.found.into_iter().flatten());
     }
     Ok(announced)
+}
+
+fn read_shared_files(line: find::CandidateLine<'_>) -> Option<Vec<AnnouncedFile>> {
+    let record: Record = serde_json::from_slice(line.bytes).ok()?;
+    let message: Value = record.message_as()?;
+    let attachments = message.get("attachments")?.as_array()?.iter();
+    let files = attachments.filter_map(|attachment| {
+        Some(AnnouncedFile {
+            path: attachment.get("path")?.as_str()?.to_owned(),
+            sha256: attachment.get("sha256")?.as_str()?.to_owned(),
+        })
+    });
+    Some(files.collect())
 }
 
 /// The first unsettled record of a segment.

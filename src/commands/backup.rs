@@ -75,16 +75,15 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
 }
 
 fn empty(room: &Room, asked: &Path) -> Result<Dir> {
-    let refused = |what: &str| {
-        Error::usage(
-            format!("cannot copy the room to {}: {what}", asked.display()),
-            "choose a new or empty directory outside the room; nothing was changed",
-        )
-    };
     match Dir::open(asked) {
-        Ok(dir) if dir.list()?.next().is_some() => return Err(refused("it is not empty")),
+        Ok(dir) if dir.list()?.next().is_some() => {
+            return Err(unsuitable(asked, "it is not empty"));
+        }
         Err(e) if e.errno() == Some(libc::ENOTDIR) => {
-            return Err(refused("it, or a part of its path, is not a directory"));
+            return Err(unsuitable(
+                asked,
+                "it, or a part of its path, is not a directory",
+            ));
         }
         _ => {}
     }
@@ -93,9 +92,14 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
         .path()
         .canonicalize()
         .unwrap_or_else(|_| room.dir.path().to_path_buf());
-    let is_inside = |path: &Path| path.canonicalize().is_ok_and(|path| path.starts_with(&own));
-    if std::path::absolute(asked).is_ok_and(|path| path.ancestors().any(is_inside)) {
-        return Err(refused("it is inside the room"));
+    if std::path::absolute(asked).is_ok_and(|path| {
+        path.ancestors().any(|above| {
+            above
+                .canonicalize()
+                .is_ok_and(|above| above.starts_with(&own))
+        })
+    }) {
+        return Err(unsuitable(asked, "it is inside the room"));
     }
     let readers = if room.dir.meta()?.mode & 0o2000 != 0 {
         RoomReaders::Group
@@ -105,11 +109,18 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     let to = Dir::make_room(asked, readers)?;
     let owner = room.owner()?;
     if ![owner, rustix::process::geteuid().as_raw()].contains(&to.meta()?.uid) {
-        return Err(refused("it belongs to another user"));
+        return Err(unsuitable(asked, "it belongs to another user"));
     }
     // The copy is as private as the room, even if the directory existed before.
     to.give(owner)?;
     to.close_to_others(readers)
+}
+
+fn unsuitable(asked: &Path, what: &str) -> Error {
+    Error::usage(
+        format!("cannot copy the room to {}: {what}", asked.display()),
+        "choose a new or empty directory outside the room; nothing was changed",
+    )
 }
 
 struct BackupRun<'a> {
@@ -186,12 +197,13 @@ impl BackupRun<'_> {
             layout::expired(agent),
         ];
         for entry in to.list()?.collect::<Result<Vec<_>>>()? {
-            let is_elsewhere = |directory: &PathBuf| {
-                self.to
-                    .stat(layout::below(directory, &entry.name))
-                    .is_ok_and(|m| m.is_some())
-            };
-            if entry.kind != FileType::Directory && elsewhere.iter().any(is_elsewhere) {
+            if entry.kind != FileType::Directory
+                && elsewhere.iter().any(|directory| {
+                    self.to
+                        .stat(layout::below(directory, &entry.name))
+                        .is_ok_and(|meta| meta.is_some())
+                })
+            {
                 to.remove(&entry.name)?;
             }
         }
@@ -227,12 +239,10 @@ impl BackupRun<'_> {
     fn look(&mut self, below: &Path) -> Result<(Vec<OsString>, Vec<OsString>)> {
         self.look_at_time()?;
         let (mut files, mut directories) = (Vec::new(), Vec::new());
-        let from = if below.as_os_str().is_empty() {
-            self.from.clone()
-        } else {
+        if !below.as_os_str().is_empty() {
             self.to.make_with(below, &mut self.barrier)?;
-            self.from.sub(below)?
-        };
+        }
+        let from = directory_at(self.from, below)?;
         for entry in from.list()? {
             let entry = entry?;
             let is_directory = from
@@ -249,15 +259,10 @@ impl BackupRun<'_> {
     }
 
     fn files(&mut self, below: &Path, names: Vec<OsString>) -> Result<()> {
-        let is_top = below.as_os_str().is_empty();
-        let sub = |dir: &Dir| {
-            if is_top {
-                Ok(dir.clone())
-            } else {
-                dir.sub(below)
-            }
-        };
-        let (from, to) = (sub(self.from)?, sub(&self.to)?);
+        let (from, to) = (
+            directory_at(self.from, below)?,
+            directory_at(&self.to, below)?,
+        );
         let is_outbox = below.starts_with(layout::OUTBOXES);
         for name in names {
             let path = layout::below(below, &name);
@@ -287,5 +292,14 @@ impl BackupRun<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The directory at a path below `top`, or `top` itself if the path is empty.
+fn directory_at(top: &Dir, below: &Path) -> Result<Dir> {
+    if below.as_os_str().is_empty() {
+        Ok(top.clone())
+    } else {
+        top.sub(below)
     }
 }

@@ -8,7 +8,7 @@ use crate::room::Room;
 use crate::room::actor::require_person;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A charter that people complete. Its examples are comments, so that no agent works on them.
 const TEMPLATE: &str = "\
@@ -52,14 +52,8 @@ pub struct CharterTemplate {
 pub fn init(room: &Room) -> Result<CharterTemplate> {
     require_person("write the charter")?;
     let path = room.dir.at(layout::CHARTER);
-    let exists = || {
-        Error::usage(
-            format!("{} exists already", path.display()),
-            "edit it; `mailbag charter` shows it",
-        )
-    };
     if room.dir.stat(layout::CHARTER)?.is_some() {
-        return Err(exists());
+        return Err(exists_already(&path));
     }
     let trouble = disk::put(
         &room.dir,
@@ -68,11 +62,17 @@ pub fn init(room: &Room) -> Result<CharterTemplate> {
         TEMPLATE.as_bytes(),
     );
     match trouble {
-        Err(e) if e.errno() == Some(libc::EEXIST) => Err(exists()),
-        Err(e) => Err(e),
-        Ok(Some(e)) => Err(e),
+        Err(e) if e.errno() == Some(libc::EEXIST) => Err(exists_already(&path)),
+        Err(e) | Ok(Some(e)) => Err(e),
         Ok(None) => Ok(CharterTemplate { path }),
     }
+}
+
+fn exists_already(path: &Path) -> Error {
+    Error::usage(
+        format!("{} exists already", path.display()),
+        "edit it; `mailbag charter` shows it",
+    )
 }
 
 #[cfg(test)]

@@ -17,29 +17,28 @@ pub fn draft(typed: &str, channels: &ChannelSelection) -> Result<MessageDraft> {
         to.push(format!("@{}", word.trim_end_matches([',', ':', ';'])));
     }
     let channel = channels.only().map(str::to_owned);
-    let draft = |to, kind: Option<&str>| MessageDraft {
+    if rest.is_empty() {
+        let fix = if to.is_empty() {
+            "write `@name` and the text".to_owned()
+        } else {
+            format!("write the text after {}", to.join(" "))
+        };
+        return Err(Error::usage("the message is empty", fix));
+    }
+    let is_to_channel = to.is_empty() && mentions(rest).is_empty();
+    if is_to_channel && channel.is_none() {
+        return Err(Error::usage(
+            "the message has no recipient",
+            "begin with `@name` or `@all`, or run `mailbag watch CHANNEL` to write to a channel",
+        ));
+    }
+    Ok(MessageDraft {
         to,
         body: Some(rest.to_owned()),
-        kind: kind.map(str::to_owned),
-        channel: channel.clone(),
+        kind: is_to_channel.then(|| "user".to_owned()),
+        channel,
         ..MessageDraft::default()
-    };
-    let usage = |what: &str, fix: String| Err(Error::usage(what, fix));
-    match (rest.is_empty(), to.is_empty()) {
-        (true, true) => usage("the message is empty", "write `@name` and the text".into()),
-        (true, false) => usage(
-            "the message is empty",
-            format!("write the text after {}", to.join(" ")),
-        ),
-        (false, false) => Ok(draft(to, None)),
-        (false, true) if !mentions(rest).is_empty() => Ok(draft(to, None)),
-        (false, true) if channel.is_some() => Ok(draft(to, Some("user"))),
-        (false, true) => usage(
-            "the message has no recipient",
-            "begin with `@name` or `@all`, or run `mailbag watch CHANNEL` to write to a channel"
-                .into(),
-        ),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -44,6 +44,31 @@ pub struct MessageCheck {
     pub said: Option<MessageMentions>,
 }
 
+/// A message and, with a registry, the agents that it reaches; or all problems.
+type CheckedMessage = Result<(Message, Option<ResolvedRecipients>), Vec<Problem>>;
+
+impl MessageCheck {
+    fn new(file: &str, line: Option<u32>, checked: CheckedMessage) -> MessageCheck {
+        let mut check = MessageCheck {
+            file: Some(file.to_owned()),
+            line,
+            ok: checked.is_ok(),
+            ..MessageCheck::default()
+        };
+        match checked {
+            Err(problems) => check.problems = problems,
+            Ok((message, resolved)) => {
+                check.said = Some(MessageMentions::of(&message));
+                if let Some(resolved) = resolved {
+                    check.recipients = Some(resolved.recipients);
+                    check.unreached = resolved.unreached;
+                }
+            }
+        }
+        check
+    }
+}
+
 /// Mentions and addressing of a message.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MessageMentions {
@@ -111,60 +136,26 @@ fn one(judge: &MessageChecker<'_>, input: CheckInput, most: u64) -> Result<Vec<M
             (path.display().to_string(), lines, content(&path)?)
         }
     };
-    let bytes = bytes.and_then(|bytes| {
-        if bytes.len() as u64 > most {
-            Err(vec![too_large(bytes.len() as u64, most)])
-        } else {
-            Ok(bytes)
-        }
-    });
-    let tell =
-        |line, found: Result<(Message, Option<ResolvedRecipients>), Vec<Problem>>| match found {
-            Ok((message, resolved)) => {
-                let said = Some(MessageMentions::of(&message));
-                let unreached = resolved
-                    .iter()
-                    .flat_map(|one| one.unreached.clone())
-                    .collect();
-                let recipients = resolved.map(|one| one.recipients);
-                MessageCheck {
-                    file: Some(file.clone()),
-                    line,
-                    ok: true,
-                    recipients,
-                    unreached,
-                    said,
-                    ..MessageCheck::default()
-                }
-            }
-            Err(problems) => MessageCheck {
-                file: Some(file.clone()),
-                line,
-                problems,
-                ..MessageCheck::default()
-            },
-        };
+    let bytes = match bytes {
+        Ok(bytes) if bytes.len() as u64 > most => Err(vec![too_large(bytes.len() as u64, most)]),
+        bytes => bytes,
+    };
     let bytes = match bytes {
         Ok(bytes) => bytes,
-        Err(problems) => return Ok(vec![tell(None, Err(problems))]),
+        Err(problems) => return Ok(vec![MessageCheck::new(&file, None, Err(problems))]),
     };
     if !lines {
-        return Ok(vec![tell(None, judge.bytes(&bytes))]);
+        return Ok(vec![MessageCheck::new(&file, None, judge.bytes(&bytes))]);
     }
-    let judged = |content: Result<Value, Problem>| {
-        content
-            .map_err(|p| vec![p])
-            .and_then(|value| judge.value(value))
-    };
     Ok(match outbox::read_lines(&bytes) {
         FileCompleteness::Yes(FileContent::One(content))
         | FileCompleteness::NotYet(FileContent::One(content)) => {
-            vec![tell(None, judged(content))]
+            vec![MessageCheck::new(&file, None, judge.content(content))]
         }
         FileCompleteness::Yes(FileContent::Lines(lines))
         | FileCompleteness::NotYet(FileContent::Lines(lines)) => lines
             .into_iter()
-            .map(|line| tell(Some(line.number), judged((&line).into())))
+            .map(|line| MessageCheck::new(&file, Some(line.number), judge.content((&line).into())))
             .collect(),
     })
 }
@@ -188,30 +179,23 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
     if path.exists() {
         return Ok(vec![path]);
     }
-    let none = || {
-        Error::not_found(
+    let mut found = Vec::new();
+    if name.contains(['*', '?', '[']) {
+        let paths = glob::glob(name).map_err(|e| {
+            Error::usage(
+                format!("invalid pattern {}: {}", quoted(name), e.msg),
+                "use * ? [ab] or **",
+            )
+        })?;
+        found.extend(paths.filter_map(Result::ok).filter(|path| path.is_file()));
+    }
+    if found.is_empty() {
+        return Err(Error::not_found(
             format!("no file {}", quoted(name)),
             "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input",
-        )
-    };
-    if !name.contains(['*', '?', '[']) {
-        return Err(none());
+        ));
     }
-    let paths = glob::glob(name).map_err(|e| {
-        Error::usage(
-            format!("invalid pattern {}: {}", quoted(name), e.msg),
-            "use * ? [ab] or **",
-        )
-    })?;
-    let found: Vec<PathBuf> = paths
-        .filter_map(Result::ok)
-        .filter(|path| path.is_file())
-        .collect();
-    if found.is_empty() {
-        Err(none())
-    } else {
-        Ok(found)
-    }
+    Ok(found)
 }
 
 /// The checks of the router's steps 4 and 5, for one sender.
@@ -256,18 +240,19 @@ impl<'a> MessageChecker<'a> {
         }
     }
 
-    fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<ResolvedRecipients>), Vec<Problem>> {
+    fn content(&self, content: Result<Value, Problem>) -> CheckedMessage {
+        self.value(content.map_err(|problem| vec![problem])?)
+    }
+
+    fn bytes(&self, bytes: &[u8]) -> CheckedMessage {
         match schema::parse(bytes) {
             ParsedFile::Value(value) => self.value(value),
             ParsedFile::Bad(problem) | ParsedFile::Unfinished(problem) => Err(vec![problem]),
         }
     }
 
-    /// The checked message and, with a registry, the agents that it reaches; or all problems.
-    pub fn value(
-        &self,
-        value: Value,
-    ) -> Result<(Message, Option<ResolvedRecipients>), Vec<Problem>> {
+    /// Checks a parsed message.
+    pub fn value(&self, value: Value) -> CheckedMessage {
         let said = value
             .get("from")
             .and_then(Value::as_str)

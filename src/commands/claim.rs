@@ -101,29 +101,26 @@ impl ClaimDecision {
         } else {
             format!(": {}", listed(claims))
         };
-        let other = |word: &str| {
-            owner_before
-                .as_ref()
-                .map(|of| format!(" {word} {of}"))
-                .unwrap_or_default()
-        };
-        let waiting = || count_of(withdrawn.len(), "waiting claim");
+        let waiting = count_of(withdrawn.len(), "waiting claim");
         match status {
-            ClaimOutcome::Granted if owner_before.is_some() => {
-                format!("granted{what}{}", other("from"))
-            }
-            ClaimOutcome::Granted => format!(
-                "granted{what} (lease {})",
-                lease.as_deref().unwrap_or_default()
-            ),
+            ClaimOutcome::Granted => match owner_before {
+                Some(owner) => format!("granted{what} from {owner}"),
+                None => format!(
+                    "granted{what} (lease {})",
+                    lease.as_deref().unwrap_or_default()
+                ),
+            },
             ClaimOutcome::Offered => format!(
                 "offered to {}{what} (#{seq})",
                 to.as_deref().unwrap_or_default()
             ),
-            ClaimOutcome::Declined => format!("declined{what}{}", other("of")),
-            ClaimOutcome::Released if claims.is_empty() => format!("withdrawn: {}", waiting()),
+            ClaimOutcome::Declined => match owner_before {
+                Some(owner) => format!("declined{what} of {owner}"),
+                None => format!("declined{what}"),
+            },
+            ClaimOutcome::Released if claims.is_empty() => format!("withdrawn: {waiting}"),
             ClaimOutcome::Released if withdrawn.is_empty() => format!("released{what}"),
-            ClaimOutcome::Released => format!("released{what}; withdrawn: {}", waiting()),
+            ClaimOutcome::Released => format!("released{what}; withdrawn: {waiting}"),
             ClaimOutcome::Waiting => format!("waiting{what}"),
             ClaimOutcome::Skipped | ClaimOutcome::Withdrawn => format!("no longer waiting{what}"),
         }
@@ -172,15 +169,13 @@ pub fn ask(
 ) -> Result<SentClaimMessage> {
     let before = owners(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
-    let only = |answer| {
-        before
-            .find_offer(&agent, answer, None)
-            .map(Some)
-            .map_err(Error::NotGranted)
-    };
     let ask = match ask {
-        ClaimAction::Accept(None) => ClaimAction::Accept(only(OfferAnswer::Accept)?),
-        ClaimAction::Decline(None) => ClaimAction::Decline(only(OfferAnswer::Decline)?),
+        ClaimAction::Accept(None) => {
+            ClaimAction::Accept(Some(only_offer(&before, &agent, OfferAnswer::Accept)?))
+        }
+        ClaimAction::Decline(None) => {
+            ClaimAction::Decline(Some(only_offer(&before, &agent, OfferAnswer::Decline)?))
+        }
         ask => ask,
     };
     let waiting = match &ask {
@@ -213,6 +208,13 @@ pub fn ask(
         names,
         decided: None,
     })
+}
+
+/// The only offer that the agent can answer in this way.
+fn only_offer(claims: &Claims, agent: &str, answer: OfferAnswer) -> Result<String> {
+    claims
+        .find_offer(agent, answer, None)
+        .map_err(Error::NotGranted)
 }
 
 /// Lets a router or a pass release claims that have lapsed by their time. Returns false if there are none, or if this fails.
@@ -327,26 +329,31 @@ impl SentClaimMessage {
 
     /// Withdraws the claim: what of it waits or is not decided yet. The error says that the claim may still wait.
     pub fn withdraw(&self, who: &AgentIdentity, subjects: &[ClaimSubject]) -> Result<()> {
-        let names = subjects
+        let reason = if let Err(e) = self.send_release(who, subjects) {
+            e.to_string()
+        } else {
+            let withdrawn = follow(&self.room, limits::WRITER_WAIT, &mut || {
+                let waits = owners(&self.room.dir)?
+                    .waiting()
+                    .iter()
+                    .any(|one| self.names.contains(&one.claim));
+                Ok((!waits).then_some(()))
+            });
+            if withdrawn?.is_some() {
+                return Ok(());
+            }
+            "the router has not withdrawn it yet".to_owned()
+        };
+        let names: Vec<_> = subjects
             .iter()
             .map(|subject| shell_word(subject.as_str()))
-            .collect::<Vec<_>>()
-            .join(" ");
-        let still_waits = |reason: String| Error::Done {
+            .collect();
+        let names = names.join(" ");
+        Err(Error::Done {
             what: format!("the claim of {names} still waits, as {}", self.name()),
             reason,
             fix: format!("withdraw it with `mailbag release {names}`"),
-        };
-        self.send_release(who, subjects)
-            .map_err(|e| still_waits(e.to_string()))?;
-        let withdrawn = follow(&self.room, limits::WRITER_WAIT, &mut || {
-            let waits = owners(&self.room.dir)?
-                .waiting()
-                .iter()
-                .any(|one| self.names.contains(&one.claim));
-            Ok((!waits).then_some(()))
-        });
-        withdrawn?.ok_or_else(|| still_waits("the router has not withdrawn it yet".into()))
+        })
     }
 
     /// The message of the waiting claim, as `<sender>/<id>`.
@@ -356,13 +363,8 @@ impl SentClaimMessage {
 
     fn send_release(&self, who: &AgentIdentity, subjects: &[ClaimSubject]) -> Result<()> {
         let now = owners(&self.room.dir)?;
-        let is_mine =
-            |subject: &ClaimSubject| now.of(&self.agent).any(|held| held.subject == *subject);
-        let subjects: Vec<ClaimSubject> = subjects
-            .iter()
-            .filter(|subject| !is_mine(subject))
-            .cloned()
-            .collect();
+        let mut subjects = subjects.to_vec();
+        subjects.retain(|subject| !now.of(&self.agent).any(|held| held.subject == *subject));
         if !subjects.is_empty() {
             send::send(
                 &self.room,
@@ -389,39 +391,13 @@ impl SentClaimMessage {
     }
 
     fn decision(&self, record: &Record) -> Option<ClaimDecision> {
-        let (id, seq) = (self.message.sent.id.clone(), record.seq);
-        let plain = |status, claims| ClaimDecision {
-            id,
-            seq,
-            status,
-            claims,
-            lease: None,
-            owner_before: None,
-            to: None,
-            offer: None,
-            withdrawn: Vec::new(),
-        };
-        let later = |status| {
-            self.decided.clone().map(|decided| ClaimDecision {
-                seq,
-                status,
-                ..decided
-            })
-        };
-        let lease = |terms: &ClaimTerms| Some(span_text(Duration::from_secs(terms.lease)));
         Some(match record.ownership()? {
-            ClaimChange::Grant(terms) => ClaimDecision {
-                lease: lease(terms),
-                ..plain(ClaimOutcome::Granted, terms.claims.clone())
-            },
-            ClaimChange::Queue(terms) => ClaimDecision {
-                lease: lease(terms),
-                ..plain(ClaimOutcome::Waiting, terms.claims.clone())
-            },
-            ClaimChange::Dequeue { .. } => later(ClaimOutcome::Granted)?,
-            ClaimChange::Skip { .. } => later(ClaimOutcome::Skipped)?,
+            ClaimChange::Grant(terms) => self.on_terms(record, ClaimOutcome::Granted, terms),
+            ClaimChange::Queue(terms) => self.on_terms(record, ClaimOutcome::Waiting, terms),
+            ClaimChange::Dequeue { .. } => self.later(record, ClaimOutcome::Granted)?,
+            ClaimChange::Skip { .. } => self.later(record, ClaimOutcome::Skipped)?,
             ClaimChange::Release { .. } if self.decided.is_some() => {
-                later(ClaimOutcome::Withdrawn)?
+                self.later(record, ClaimOutcome::Withdrawn)?
             }
             ClaimChange::Release {
                 of,
@@ -430,35 +406,57 @@ impl SentClaimMessage {
             } => ClaimDecision {
                 owner_before: Some(of.to_string()),
                 withdrawn: waiting.clone(),
-                ..plain(ClaimOutcome::Released, claims.clone())
+                ..self.plain(record, ClaimOutcome::Released, claims.clone())
             },
-            ClaimChange::Offer { to, claims } => {
-                let offer = Some(claim::name(&self.agent, &self.message.sent.id));
-                ClaimDecision {
-                    to: Some(to.to_string()),
-                    offer,
-                    ..plain(ClaimOutcome::Offered, claims.clone())
-                }
-            }
-            ClaimChange::Accept { offer } => self.answered(plain, ClaimOutcome::Granted, offer),
-            ClaimChange::Decline { offer } => self.answered(plain, ClaimOutcome::Declined, offer),
+            ClaimChange::Offer { to, claims } => ClaimDecision {
+                to: Some(to.to_string()),
+                offer: Some(claim::name(&self.agent, &self.message.sent.id)),
+                ..self.plain(record, ClaimOutcome::Offered, claims.clone())
+            },
+            ClaimChange::Accept { offer } => self.answered(record, ClaimOutcome::Granted, offer),
+            ClaimChange::Decline { offer } => self.answered(record, ClaimOutcome::Declined, offer),
             ClaimChange::Rename { .. } | ClaimChange::Cut { .. } => return None,
         })
     }
 
-    fn answered(
-        &self,
-        plain: impl FnOnce(ClaimOutcome, Vec<String>) -> ClaimDecision,
-        status: ClaimOutcome,
-        offer: &str,
-    ) -> ClaimDecision {
+    /// A decision with the fields that all decisions have.
+    fn plain(&self, record: &Record, status: ClaimOutcome, claims: Vec<String>) -> ClaimDecision {
+        ClaimDecision {
+            id: self.message.sent.id.clone(),
+            seq: record.seq,
+            status,
+            claims,
+            lease: None,
+            owner_before: None,
+            to: None,
+            offer: None,
+            withdrawn: Vec::new(),
+        }
+    }
+
+    fn on_terms(&self, record: &Record, status: ClaimOutcome, terms: &ClaimTerms) -> ClaimDecision {
+        ClaimDecision {
+            lease: Some(span_text(Duration::from_secs(terms.lease))),
+            ..self.plain(record, status, terms.claims.clone())
+        }
+    }
+
+    /// The decision about a claim that waited.
+    fn later(&self, record: &Record, status: ClaimOutcome) -> Option<ClaimDecision> {
+        Some(ClaimDecision {
+            seq: record.seq,
+            status,
+            ..self.decided.clone()?
+        })
+    }
+
+    fn answered(&self, record: &Record, status: ClaimOutcome, offer: &str) -> ClaimDecision {
         let one = self.before.offered().iter().find(|one| one.offer == offer);
         let claims = one.map(|one| one.subjects.iter().map(ClaimSubject::to_string).collect());
-        let owner_before = one.map(|one| one.from.to_string());
         ClaimDecision {
-            owner_before,
+            owner_before: one.map(|one| one.from.to_string()),
             offer: Some(offer.to_owned()),
-            ..plain(status, claims.unwrap_or_default())
+            ..self.plain(record, status, claims.unwrap_or_default())
         }
     }
 }
@@ -502,30 +500,32 @@ pub fn owned_subjects(
     words: &[String],
 ) -> Result<Vec<ClaimSubject>> {
     let claims = owners(&room.dir)?;
-    let is_owned = |subject: &ClaimSubject| {
-        let waits = || {
-            claims
-                .waiting()
-                .iter()
-                .any(|one| *one.agent == *agent && one.subjects.contains(subject))
-        };
-        claims.of(agent).any(|held| held.subject == *subject) || waits()
-    };
-    if matches!(words, [all] if all == ALL_CLAIMS && !subjects(room, from, words)?.iter().all(&is_owned))
-    {
+    if words == [ALL_CLAIMS] && !are_owned(&claims, agent, &subjects(room, from, words)?) {
         return Ok(Vec::new());
     }
-    let (shown, mut meant) = (
-        words.iter().map(|word| ClaimSubject::parse(word).ok()),
-        Vec::new(),
-    );
-    for (word, shown) in words.iter().zip(shown) {
+    let mut meant = Vec::new();
+    for word in words {
         let here = subjects(room, from, std::slice::from_ref(word));
-        let is_here = here.as_ref().is_ok_and(|here| here.iter().all(&is_owned));
-        match shown.filter(|shown| !is_here && is_owned(shown)) {
-            Some(shown) => meant.push(shown),
-            None => meant.extend(here?),
+        let is_here = here
+            .as_ref()
+            .is_ok_and(|here| are_owned(&claims, agent, here));
+        match ClaimSubject::parse(word) {
+            Ok(shown) if !is_here && are_owned(&claims, agent, std::slice::from_ref(&shown)) => {
+                meant.push(shown)
+            }
+            _ => meant.extend(here?),
         }
     }
     Ok(meant)
+}
+
+/// Returns true if the agent owns or waits for all of these subjects.
+fn are_owned(claims: &Claims, agent: &str, subjects: &[ClaimSubject]) -> bool {
+    subjects.iter().all(|subject| {
+        claims.of(agent).any(|held| held.subject == *subject)
+            || claims
+                .waiting()
+                .iter()
+                .any(|one| *one.agent == *agent && one.subjects.contains(subject))
+    })
 }

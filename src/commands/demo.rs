@@ -138,12 +138,9 @@ fn tree(directory: &Path) -> Vec<String> {
     let below = walkdir::WalkDir::new(directory)
         .min_depth(1)
         .sort_by_file_name();
-    let is_own = |entry: &walkdir::DirEntry| {
-        entry.file_name() == "spool" || entry.file_name() == ".gitignore"
-    };
     let entries = below
         .into_iter()
-        .filter_entry(|entry| !is_own(entry))
+        .filter_entry(|entry| entry.file_name() != "spool" && entry.file_name() != ".gitignore")
         .flatten();
     entries
         .map(|entry| {

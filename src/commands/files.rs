@@ -13,13 +13,16 @@ pub fn context(room: &Room, settings: &Settings) -> PathBuf {
 /// A file that a person named. Links are followed.
 pub fn find(file: &Path) -> Result<PathBuf> {
     file.canonicalize().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            Error::not_found(format!("no file {}", file.display()), "check its path")
-        }
+        std::io::ErrorKind::NotFound => missing(file),
         _ => Error::Io {
             verb: "find",
             path: file.to_path_buf(),
             source: e,
         },
     })
+}
+
+/// The error for a file that does not exist.
+pub(super) fn missing(file: &Path) -> Error {
+    Error::not_found(format!("no file {}", file.display()), "check its path")
 }

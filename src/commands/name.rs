@@ -96,7 +96,8 @@ pub fn is_for(agent: &Agent, caller: &CallingSession) -> bool {
     is_of(agent, caller.session.as_deref())
 }
 
-/// Was it registered for the session with this id? The ids of sessions are unique; a command may not know its client.
+/// Returns true if it was registered for the session with this id. The ids of sessions are unique; a command may not know its
+/// client.
 fn is_of(agent: &Agent, session: Option<&str>) -> bool {
     let id = agent
         .session
@@ -139,20 +140,15 @@ pub fn returned(room: &Room, agent: &str, caller: &CallingSession) -> Result<boo
 
 /// A client gave its session a new id. An agent that was registered for the session before is registered for this one.
 pub fn pass_on(room: &Room, before: &SessionLease, caller: &CallingSession) -> Result<()> {
-    let old = before.session.as_deref();
-    let is_given = |registry: &Registry| {
-        let agent = registry.agent(&before.agent);
-        agent.is_some_and(|agent| is_of(agent, old) && !is_for(agent, caller))
-    };
     let Some(key) = key(caller) else {
         return Ok(());
     };
-    if !is_given(&room.registry()?) {
+    if !has_old_session(&room.registry()?, before, caller) {
         return Ok(());
     }
     let _held = room.lock_registry_within(limits::NAME_WAIT)?;
     let registry = room.registry()?;
-    if !is_given(&registry) {
+    if !has_old_session(&registry, before, caller) {
         return Ok(());
     }
     let fields = Map::from_iter([("session".to_owned(), key.into())]);
@@ -162,6 +158,13 @@ pub fn pass_on(room: &Room, before: &SessionLease, caller: &CallingSession) -> R
             .set(&before.agent, &fields)
             .map_err(Error::Rejected)?,
     )
+}
+
+/// Returns true if the agent is registered for the session before, and not for this one.
+fn has_old_session(registry: &Registry, before: &SessionLease, caller: &CallingSession) -> bool {
+    registry
+        .agent(&before.agent)
+        .is_some_and(|agent| is_of(agent, before.session.as_deref()) && !is_for(agent, caller))
 }
 
 /// The session of an agent has ended. If the agent was registered for it, groups no longer include it.
@@ -360,20 +363,13 @@ impl<'r> NamePool<'r> {
         role: Option<&str>,
     ) -> Result<Option<Registry>> {
         let name = &choice.name;
-        let is_over = |agent: &&Agent| {
-            let ended = |lease: &SessionLease| lease.ended || lease.is_gone(&self.room.dir);
-            let is_other = agent.session.is_some()
-                && *agent.id != **name
-                && agent.status == AgentStatus::Unknown;
-            is_other && self.leases.get(&*agent.id).is_none_or(ended)
-        };
         let mut changes: Vec<(String, Map<String, Value>)> = registry
             .agents()
             .iter()
-            .filter(is_over)
+            .filter(|agent| *agent.id != **name && self.is_over(agent))
             .map(|agent| (agent.id.to_string(), status("offline")))
             .collect();
-        let (mut changed, mut is_changed) = (registry.clone(), !changes.is_empty());
+        let (mut changed, mut is_changed) = (registry.clone(), false);
         match choice.origin {
             NameSource::Registered => {}
             NameSource::New => {
@@ -436,6 +432,16 @@ impl<'r> NamePool<'r> {
         Ok(self.searched <= NAMES_SEARCHED && !context::has_open_thread(self.room, id)?)
     }
 
+    /// Returns true if groups include the agent of a session that has ended.
+    fn is_over(&self, agent: &Agent) -> bool {
+        agent.session.is_some()
+            && agent.status == AgentStatus::Unknown
+            && self
+                .leases
+                .get(&*agent.id)
+                .is_none_or(|lease| lease.ended || lease.is_gone(&self.room.dir))
+    }
+
     fn is_refused(&self, agent: &Agent) -> bool {
         self.refused.contains(&*agent.id)
     }
@@ -472,12 +478,11 @@ fn is_empty(room: &Dir, directory: PathBuf) -> Result<bool> {
 
 /// Returns true if no agent has this name, and no mail of a former agent with this name is left.
 fn is_unused(room: &Room, registry: &Registry, name: &str) -> bool {
-    let is_there = |directory: PathBuf| !matches!(room.dir.stat(directory), Ok(None));
     registry.next_free_name(&[name.to_owned()]).is_some()
         && registry.lane(name).is_none()
         && registry.role_named(name).is_none()
-        && !is_there(layout::inbox(name))
-        && !is_there(layout::outbox(name))
+        && matches!(room.dir.stat(layout::inbox(name)), Ok(None))
+        && matches!(room.dir.stat(layout::outbox(name)), Ok(None))
 }
 
 fn status(word: &str) -> Map<String, Value> {

@@ -30,21 +30,16 @@ pub struct PermittedFile {
 /// Opens a regular file by an untrusted path, relative to the working directory.
 pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFile> {
     let path = files::find(file)?;
-    let shown = || quoted(&file.display().to_string());
     let own = room
         .dir
         .path()
         .canonicalize()
         .doing("find", room.dir.path())?;
     // A symbolic link in the room does not make another directory its context: only the setting does.
-    let is_allowed = |path: &PathBuf| settings.has_context_outside() || path.starts_with(&own);
     let context = files::context(room, settings)
         .canonicalize()
         .ok()
-        .filter(is_allowed);
-    let is_private = |below: &Path| {
-        path.starts_with(&own) || below.components().any(|part| part.as_os_str() == ".git")
-    };
+        .filter(|path| settings.has_context_outside() || path.starts_with(&own));
     let mut allowed: Vec<PathBuf> = settings.attach_from.iter().map(PathBuf::from).collect();
     allowed.extend(repository()?);
     let in_context = context.iter().map(|root| (root.clone(), true));
@@ -53,14 +48,16 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
         .filter_map(|root| Some((root.canonicalize().ok()?, false)));
     let found = in_context.chain(elsewhere).find_map(|(root, is_context)| {
         let below = path.strip_prefix(&root).ok()?.to_path_buf();
-        (is_context || !is_private(&below)).then_some((root, below, is_context))
+        let is_private =
+            path.starts_with(&own) || below.components().any(|part| part.as_os_str() == ".git");
+        (is_context || !is_private).then_some((root, below, is_context))
     });
     let Some((root, below, is_context)) = found else {
         let is_withheld = settings.withheld.iter().any(|one| one.key == "attach_from");
         return Err(Error::usage(
             format!(
                 "cannot attach {}: it is outside the repository and the room's context",
-                shown()
+                quoted(&file.display().to_string())
             ),
             format!(
                 "copy it below {}, ask a person to attach it, or {}",
@@ -76,18 +73,12 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
             ),
         ));
     };
-    let refused = |what: &str| {
-        Error::usage(
-            format!("cannot attach {}: it {what}", shown()),
-            "pass a regular file",
-        )
-    };
     let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else {
-        return Err(refused("is a directory"));
+        return Err(unsuitable(file, "is a directory"));
     };
     let name = name
         .to_str()
-        .ok_or_else(|| refused("has a name that is not UTF-8"))?
+        .ok_or_else(|| unsuitable(file, "has a name that is not UTF-8"))?
         .to_owned();
     let root = Dir::open(&root)?;
     let dir = if parent.as_os_str().is_empty() {
@@ -95,16 +86,24 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<PermittedFi
     } else {
         root.sub(parent)?
     };
-    let file = dir.look(&name)?;
-    if file_meta(&file).doing("look at", &path)?.kind != FileType::RegularFile {
-        return Err(refused("is not a regular file"));
+    let opened = dir.look(&name)?;
+    if file_meta(&opened).doing("look at", &path)?.kind != FileType::RegularFile {
+        return Err(unsuitable(file, "is not a regular file"));
     }
     Ok(PermittedFile {
         name,
         in_context: is_context.then(|| below.clone()),
         path,
-        file,
+        file: opened,
     })
+}
+
+fn unsuitable(file: &Path, what: &str) -> Error {
+    let file = quoted(&file.display().to_string());
+    Error::usage(
+        format!("cannot attach {file}: it {what}"),
+        "pass a regular file",
+    )
 }
 
 /// The repository of the working directory, or the directory itself; never a user's home, because it contains keys.
@@ -123,11 +122,10 @@ fn repository() -> Result<Option<PathBuf>> {
 /// Whether a project belongs to this user. Another user may have made a repository above the working directory.
 fn is_own_project(directory: &Path) -> bool {
     let me = rustix::process::geteuid().as_raw();
-    let is_mine = |meta: crate::disk::Meta| meta.uid == me;
     let Ok(dir) = Dir::open(directory) else {
         return false;
     };
     [layout::REPOSITORY, layout::ROOM]
         .iter()
-        .any(|name| dir.stat(name).ok().flatten().is_some_and(is_mine))
+        .any(|name| matches!(dir.stat(name), Ok(Some(meta)) if meta.uid == me))
 }

@@ -268,20 +268,10 @@ fn named<'r>(
     all: &'r [ListedRejection],
     word: &str,
 ) -> Result<Vec<&'r ListedRejection>> {
-    let in_room = |path: &Option<PathBuf>| {
-        path.as_ref().is_some_and(|path| {
-            path.as_os_str() == word || path.file_name().is_some_and(|name| name == word)
-        })
-    };
     let seq = word.strip_prefix('#').unwrap_or(word).parse().ok();
-    let rules: [&dyn Fn(&&ListedRejection) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
-        one.name == word
-            || [&one.file, &one.kept_in, &one.explanation]
-                .into_iter()
-                .any(in_room)
-    }];
-    for rule in rules {
-        let mut found: Vec<&ListedRejection> = all.iter().filter(rule).collect();
+    let by_seq: Vec<_> = all.iter().filter(|one| seq == Some(one.seq)).collect();
+    let by_name: Vec<_> = all.iter().filter(|one| is_called(one, word)).collect();
+    for mut found in [by_seq, by_name] {
         found.sort_by_key(|one| one.line);
         match found.as_slice() {
             [] => {}
@@ -304,6 +294,15 @@ fn named<'r>(
         },
         "`mailbag rejected list` shows the rejected files",
     ))
+}
+
+/// Returns true if a word is the original file name, or a path or a file name in the room.
+fn is_called(rejected: &ListedRejection, word: &str) -> bool {
+    let paths = [&rejected.file, &rejected.kept_in, &rejected.explanation];
+    rejected.name == word
+        || paths.into_iter().flatten().any(|path| {
+            path.as_os_str() == word || path.file_name().is_some_and(|name| name == word)
+        })
 }
 
 fn are_of_one_file(room: &Room, found: &[&ListedRejection]) -> Result<bool> {
@@ -387,9 +386,9 @@ fn put_back(
     let outbox = room.dir.make(layout::outbox(sender))?;
     let dir = room.dir.sub(layout::rejected(&rejected.agent))?;
     let old = rejected.file.as_ref().and_then(|path| path.file_name());
-    let from = match (content, old) {
+    let (from, name) = match (content, old) {
         (Some(bytes), _) => {
-            let id = crate::message::id::mint();
+            let id = id::mint();
             // Names that `mailbag doctor` removes after a kill.
             let hidden = layout::unsent(&layout::message_file(&format!("retry-{id}")));
             let draft = layout::unsent(&layout::message_file(&format!("draft-{id}")));
@@ -409,9 +408,9 @@ fn put_back(
         Some(kept) => original_name(kept).to_owned(),
         None => name_of_line(rejected),
     };
-    let name = move_to_free_name(&from.0, &from.1, &outbox, rejected.seq, &kept)?;
+    let name = move_to_free_name(&from, &name, &outbox, rejected.seq, &kept)?;
     // Sync the source directory first, as in every move.
-    from.0.sync()?;
+    from.sync()?;
     outbox.sync()?;
     // The router owns the file now. Remove the rest, or it would be listed as still rejected.
     let whole = last_of_file(room, rejected)?;

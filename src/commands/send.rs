@@ -364,21 +364,13 @@ pub fn sender_id(registry: &Registry, settings: &Settings, who: &AgentIdentity) 
 }
 
 fn retired(agent: &Agent) -> Option<Problem> {
-    let problem = || {
-        Problem::new(
-            "retired_sender",
-            format!(
-                "agent {} is retired, so the router does not read its outbox",
-                agent.id
-            ),
-        )
-    };
-    agent.is_retired().then(|| {
-        problem().fix(format!(
-            "run `mailbag agent set {} --status offline`",
-            agent.id
-        ))
-    })
+    if !agent.is_retired() {
+        return None;
+    }
+    let id = &agent.id;
+    let what = format!("agent {id} is retired, so the router does not read its outbox");
+    let fix = format!("run `mailbag agent set {id} --status offline`");
+    Some(Problem::new("retired_sender", what).fix(fix))
 }
 
 fn wrong_owner(agent: &Agent) -> Option<Problem> {
@@ -399,10 +391,9 @@ fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) ->
     let Some((to, body)) = words else {
         return problems;
     };
-    let place = |problem: &Problem| problem.place.strip_prefix("/to/")?.parse::<usize>().ok();
     let first = problems
         .iter()
-        .filter_map(place)
+        .filter_map(position_in_to)
         .min()
         .filter(|first| (1..to.len()).contains(first));
     let Some(first) = first else { return problems };
@@ -413,7 +404,7 @@ fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) ->
     let whole = format!("mailbag send {to} '{}'", body.replace('\'', r"'\''"));
     if let Some(problem) = problems
         .iter_mut()
-        .find(|problem| place(problem) == Some(first))
+        .find(|problem| position_in_to(problem) == Some(first))
     {
         let other = std::mem::take(&mut problem.fix);
         problem.fix = format!(
@@ -427,6 +418,11 @@ fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) ->
         };
     }
     problems
+}
+
+/// The position of the address that has the problem.
+fn position_in_to(problem: &Problem) -> Option<usize> {
+    problem.place.strip_prefix("/to/")?.parse().ok()
 }
 
 /// Rejects `send bob carol`: carol may be a second recipient, with the body forgotten.

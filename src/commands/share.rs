@@ -107,25 +107,27 @@ pub fn share_opened(
         metadata: vec![("category".into(), category.clone())],
         ..MessageDraft::default()
     };
-    let attached = |path: &str, digest: &str| {
-        let guess = || {
-            mime_guess::from_path(&name)
-                .first_or_octet_stream()
-                .to_string()
-        };
-        json!({"path": path, "sha256": digest, "media_type": media_type.clone().unwrap_or_else(guess)})
-    };
-    let wanted = attached(&format!("{category}/{name}"), &hex(&Hash::default()));
+    let media_type = media_type.unwrap_or_else(|| {
+        mime_guess::from_path(&name)
+            .first_or_octet_stream()
+            .to_string()
+    });
+    let mut attachment = json!({
+        "path": format!("{category}/{name}"),
+        "sha256": hex(&Hash::default()),
+        "media_type": media_type,
+    });
     send::check(
         room,
         who,
         MessageDraft {
-            raw_attachments: vec![wanted],
+            raw_attachments: vec![attachment.clone()],
             ..draft.clone()
         },
     )?;
     let artifact = put(room, &room.settings()?, &category, &name, source)?;
-    let attachment = attached(&artifact.path, &artifact.sha256);
+    attachment["path"] = json!(artifact.path);
+    attachment["sha256"] = json!(artifact.sha256);
     let sent = send::send(
         room,
         who,
@@ -139,52 +141,53 @@ pub fn share_opened(
 
 /// Opens a regular file. Links are rejected, because their target may change.
 fn open(file: &Path) -> Result<(String, File)> {
-    let refused = |why: &str, fix: &str| {
-        Error::usage(
-            format!(
-                "cannot share {}: it {why}",
-                quoted(&file.display().to_string())
-            ),
-            fix,
-        )
-    };
     let parent = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let Some(name) = file.file_name() else {
-        return Err(refused("is not a file", "pass a file"));
+        return Err(unsuitable(file, "is not a file", "pass a file"));
     };
     let Some(text) = name.to_str() else {
-        return Err(refused("has a name that is not UTF-8", "rename it"));
+        return Err(unsuitable(
+            file,
+            "has a name that is not UTF-8",
+            "rename it",
+        ));
     };
-    let missing = || Error::not_found(format!("no file {}", file.display()), "check its path");
     let dir = Dir::open(parent).map_err(|e| match e.errno() {
-        Some(libc::ENOENT | libc::ENOTDIR) => missing(),
+        Some(libc::ENOENT | libc::ENOTDIR) => files::missing(file),
         _ => e,
     })?;
     match dir.stat(name)?.map(|meta| meta.kind) {
-        None => return Err(missing()),
+        None => return Err(files::missing(file)),
         Some(FileType::RegularFile) => {}
-        Some(FileType::Symlink) => return Err(refused("is a symbolic link", "share its target")),
+        Some(FileType::Symlink) => {
+            return Err(unsuitable(file, "is a symbolic link", "share its target"));
+        }
         Some(FileType::Directory) => {
-            return Err(refused(
-                "is a directory",
-                "pack it first, for example with tar",
-            ));
+            let fix = "pack it first, for example with tar";
+            return Err(unsuitable(file, "is a directory", fix));
         }
         Some(_) => {
-            return Err(refused(
-                "is not a regular file",
-                "copy its content into a regular file",
-            ));
+            let fix = "copy its content into a regular file";
+            return Err(unsuitable(file, "is not a regular file", fix));
         }
     }
     let source = dir.look(name)?;
     match file_meta(&source).doing("look at", file)?.kind {
         FileType::RegularFile => Ok((text.to_owned(), source)),
-        _ => Err(refused("was replaced while it was opened", "try again")),
+        _ => Err(unsuitable(
+            file,
+            "was replaced while it was opened",
+            "try again",
+        )),
     }
+}
+
+fn unsuitable(file: &Path, why: &str, fix: &str) -> Error {
+    let file = quoted(&file.display().to_string());
+    Error::usage(format!("cannot share {file}: it {why}"), fix)
 }
 
 /// Copies a file into a category, under its own name, or a numbered one if another file has that name.
@@ -261,19 +264,12 @@ fn numbered(name: &str, number: u32) -> String {
     if number <= 1 {
         return name.to_owned();
     }
-    let path = Path::new(name);
-    let text = |part: Option<&std::ffi::OsStr>| {
-        part.and_then(|part| part.to_str())
-            .unwrap_or_default()
-            .to_owned()
+    // A dot at the beginning is part of the stem.
+    let (stem, end) = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem, format!("-{number}.{extension}")),
+        _ => (name, format!("-{number}")),
     };
-    let (mut stem, end) = match path.extension() {
-        Some(_) => (
-            text(path.file_stem()),
-            format!("-{number}.{}", text(path.extension())),
-        ),
-        None => (name.to_owned(), format!("-{number}")),
-    };
+    let mut stem = stem.to_owned();
     while stem.len() + end.len() > limits::FILE_NAME && stem.pop().is_some() {}
     stem + &end
 }

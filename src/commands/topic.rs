@@ -60,14 +60,16 @@ pub fn change(
         }
     }
     let kind = if follow { "subscribe" } else { "unsubscribe" };
-    let draft = |topic: &str| MessageDraft {
-        kind: Some(kind.into()),
-        topic: Some(topic.into()),
-        ..MessageDraft::default()
-    };
     topics
         .into_iter()
-        .map(|topic| send::send(room, who, draft(topic)))
+        .map(|topic| {
+            let draft = MessageDraft {
+                kind: Some(kind.into()),
+                topic: Some(topic.into()),
+                ..MessageDraft::default()
+            };
+            send::send(room, who, draft)
+        })
         .collect()
 }
 

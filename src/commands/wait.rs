@@ -71,21 +71,11 @@ impl InboxWaiter {
     /// Starts to watch. From now on the first SIGINT or SIGTERM ends the wait, not the process. An ignored SIGINT stays
     /// ignored.
     pub fn new(room: &Room, agent: &str) -> Result<InboxWaiter> {
-        let watch = InboxWatch::new(&room.dir, agent)?;
-        let signal = Arc::new(AtomicI32::new(0));
-        listen(signal.clone(), watch.waker())?;
-        let next_look = Instant::now() + limits::SWEEP_TRUSTED;
-        let hold = SessionHold::of_waiting(room, agent);
-        Ok(InboxWaiter {
-            room: room.clone(),
-            agent: agent.to_owned(),
-            watch,
-            routing: Some(StandbyRouter::new(room)),
-            look_every: limits::SWEEP_TRUSTED,
-            next_look,
-            signal,
-            hold,
-        })
+        let mut waiter = InboxWaiter::of_server(room, agent)?;
+        listen(waiter.signal.clone(), waiter.watch.waker())?;
+        waiter.hold = SessionHold::of_waiting(room, agent);
+        waiter.routing = Some(StandbyRouter::new(room));
+        Ok(waiter)
     }
 
     /// For one of several waits of a server, which handles signals, delivers mail and holds its agents by itself.
@@ -216,18 +206,21 @@ impl InboxWaiter {
     ) -> Result<WaitResult<MailHold>> {
         let (room, agent) = (self.room.clone(), self.agent.clone());
         let mut new_mail = NewMailTracker::default();
-        let mut look = || {
-            let heads = new_mail.look_for(&room, &agent, filter, most)?;
-            let mut found = hold(&room, &agent, inbox::whole(&room, &heads)?)?;
-            inbox::note_closed(&room, &agent, &mut found.mails);
-            for head in &heads {
-                if !found.mails.iter().any(|mail| mail.name == head.name) {
-                    new_mail.forget(head);
+        self.until(
+            deadline,
+            &mut || {
+                let heads = new_mail.look_for(&room, &agent, filter, most)?;
+                let mut found = hold(&room, &agent, inbox::whole(&room, &heads)?)?;
+                inbox::note_closed(&room, &agent, &mut found.mails);
+                for head in &heads {
+                    if !found.mails.iter().any(|mail| mail.name == head.name) {
+                        new_mail.forget(head);
+                    }
                 }
-            }
-            Ok((!found.mails.is_empty()).then_some(found))
-        };
-        self.until(deadline, &mut look, trouble)
+                Ok((!found.mails.is_empty()).then_some(found))
+            },
+            trouble,
+        )
     }
 
     /// Ends the process as the signal would have done, after this process has finished its deliveries.
@@ -264,19 +257,15 @@ impl StandbyRouter {
 
     fn ensure_router(&mut self) -> Result<()> {
         if let Some(router) = &mut self.router {
-            let failure = router.failure();
-            if failure.is_none() && self.room.is_wanted() {
+            if let Some(e) = router.failure() {
+                self.router = None;
+                return Err(e);
+            }
+            if self.room.is_wanted() {
                 self.router = None;
                 self.next_offer = Instant::now() + limits::TAKE_OVER;
-                return Ok(());
             }
-            return match failure {
-                None => Ok(()),
-                Some(e) => {
-                    self.router = None;
-                    Err(e)
-                }
-            };
+            return Ok(());
         }
         if Instant::now() >= self.next_offer {
             self.next_offer = Instant::now() + limits::TAKE_OVER;
@@ -305,18 +294,17 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
 fn listen(received: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<()> {
     let mut signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]))
         .doing("listen to", "signals")?;
-    let listen = move || {
-        for signal in signals.forever() {
-            if received.swap(signal, Ordering::Relaxed) != 0 {
-                // A second signal ends the process immediately.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-            wake();
-        }
-    };
     std::thread::Builder::new()
         .name("signals".into())
-        .spawn(listen)
+        .spawn(move || {
+            for signal in signals.forever() {
+                if received.swap(signal, Ordering::Relaxed) != 0 {
+                    // A second signal ends the process immediately.
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
+                wake();
+            }
+        })
         .map(drop)
         .doing("listen to", "signals")
 }

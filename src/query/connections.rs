@@ -30,7 +30,7 @@ pub fn connections(
         link: tag.clone(),
         carrier: link.carrier.as_str().to_owned(),
         address: link.address.clone(),
-        known_as: link.known_as.clone().or_else(|| settings.tag.clone()),
+        known_as: settings.known_as(link).map(str::to_owned),
         credentials: link.nats.credentials.as_deref().map(KeyFile::look),
         ca: link.nats.ca.as_deref().map(KeyFile::look),
     });

@@ -13,7 +13,7 @@ use crate::query::identity::AgentIdentity;
 use crate::query::links;
 use crate::room::Room;
 use crate::room::links::{LinkEndState, continues, last_item_there, state_there};
-use crate::room::settings::{Carrier, LinkSettings, Settings, stream_of, token};
+use crate::room::settings::{Carrier, Settings, stream_of, token};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -90,17 +90,14 @@ fn server_cleanup_command(settings: &Settings, tag: &str) -> Option<String> {
         .links
         .get(tag)
         .filter(|link| link.carrier == Carrier::Nats)?;
-    let known_as = |link: &LinkSettings| link.known_as.clone().or_else(|| settings.tag.clone());
-    let stream = stream_of(&known_as(link)?);
-    let is_other = |other: &LinkSettings| {
-        other.carrier == Carrier::Nats
-            && (&other.address, known_as(other)) == (&link.address, known_as(link))
-    };
-    let what = if settings
-        .links
-        .iter()
-        .any(|(other, settings)| other != tag && is_other(settings))
-    {
+    let known_as = settings.known_as(link)?;
+    let stream = stream_of(known_as);
+    let what = if settings.links.iter().any(|(other_tag, other)| {
+        other_tag != tag
+            && other.carrier == Carrier::Nats
+            && other.address == link.address
+            && settings.known_as(other) == Some(known_as)
+    }) {
         format!(
             "consumer rm {} {}",
             shell_word(&stream),
@@ -144,7 +141,7 @@ pub fn rebind(room: &Room, tag: &str, plan: &RebindResult) -> Result<RecordedLin
     })
 }
 
-/// Returns true if a link has this tag.
+/// Fails if no link has this tag.
 pub(super) fn check_known(room: &Room, tag: &str) -> Result<()> {
     let settings = room.settings()?;
     if settings.links.contains_key(tag) {

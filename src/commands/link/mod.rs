@@ -139,19 +139,14 @@ fn nats(
         .filter(|known| known.carrier == wanted.carrier)
         .map(|known| known.nats.clone())
         .unwrap_or_default();
-    let file = |file: &Option<String>, known| match file {
-        Some(file) if file.starts_with("~/") => text_of(Path::new(file)).map(Some),
-        Some(file) => text_of(&from.join(file)).map(Some),
-        None => Ok(known),
-    };
     let NatsSettings {
         credentials,
         ca,
         replicas,
     } = &wanted.nats;
     let nats = NatsSettings {
-        credentials: file(credentials, known.credentials)?,
-        ca: file(ca, known.ca)?,
+        credentials: absolute_file(credentials, from)?.or(known.credentials),
+        ca: absolute_file(ca, from)?.or(known.ca),
         replicas: replicas.or(known.replicas),
     };
     if wanted.carrier == Carrier::Nats || nats == NatsSettings::default() {
@@ -167,6 +162,15 @@ fn nats(
     }
 }
 
+/// A file with its absolute path. A file in the home directory keeps its `~/`.
+fn absolute_file(file: &Option<String>, from: &Path) -> Result<Option<String>> {
+    match file {
+        Some(file) if file.starts_with("~/") => text_of(Path::new(file)).map(Some),
+        Some(file) => text_of(&from.join(file)).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Changes the text of `settings.toml`, which stays valid.
 fn edit(
     room: &Room,
@@ -178,15 +182,9 @@ fn edit(
         .read(layout::SETTINGS, limits::REGISTRY_BYTES)?
         .unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let wrong = |what: String| {
-        Error::state(
-            room.dir.at(layout::SETTINGS),
-            what,
-            "write the table of the link by hand; nothing was changed",
-        )
-    };
-    let changed = change(&text).map_err(|e| wrong(e.to_string()))?;
-    Settings::parse(&changed).map_err(|_| wrong("cannot be changed by this command".into()))?;
+    let changed = change(&text).map_err(|e| not_changed(room, e.to_string()))?;
+    Settings::parse(&changed)
+        .map_err(|_| not_changed(room, "cannot be changed by this command".into()))?;
     if dry_run || changed == *text {
         Ok(())
     } else {
@@ -194,54 +192,59 @@ fn edit(
     }
 }
 
+fn not_changed(room: &Room, what: String) -> Error {
+    Error::state(
+        room.dir.at(layout::SETTINGS),
+        what,
+        "write the table of the link by hand; nothing was changed",
+    )
+}
+
 fn check_tag(room: &Room, tag: &str) -> Result<()> {
-    let usage = |what: String, fix: &str| Err(Error::usage(what, fix));
     if !is_tag(tag) {
-        let what = format!("{} is not a valid tag", quoted(tag));
-        return usage(
-            what,
+        return Err(Error::usage(
+            format!("{} is not a valid tag", quoted(tag)),
             "use letters, digits, `.`, `_` and `-`, and no reserved word such as `all` or `lane`",
-        );
+        ));
     }
     if room
         .settings()?
         .tag
         .is_some_and(|own| own.eq_ignore_ascii_case(tag))
     {
-        return usage(
+        return Err(Error::usage(
             format!("{tag} is the tag of this room"),
             "choose another tag for the other room",
-        );
+        ));
     }
     Ok(())
 }
 
-/// Returns true if the address has the form that the carrier needs.
+/// Fails if the address has not the form that the carrier needs.
 fn check_address(wanted: &LinkRequest<'_>) -> Result<()> {
-    let usage = |what: &str, fix: &str| Err(Error::usage(what, fix));
-    match wanted.carrier {
-        Carrier::Ssh if SshAddress::parse(wanted.address).is_none() => usage(
+    let (what, fix) = match wanted.carrier {
+        Carrier::Ssh if SshAddress::parse(wanted.address).is_none() => (
             "the address is none of SSH",
             "write [USER@]HOST:/PATH/TO/ROOM; docs/machines.md has the details",
         ),
-        Carrier::Nats if NatsAddress::parse(wanted.address).is_none() => usage(
+        Carrier::Nats if NatsAddress::parse(wanted.address).is_none() => (
             "the address is none of NATS servers",
             "write nats://HOST:PORT or tls://HOST:PORT, and all servers of a cluster with commas; docs/machines.md has the details",
         ),
-        Carrier::None if !wanted.address.is_empty() => usage(
+        Carrier::None if !wanted.address.is_empty() => (
             "the other room connects, so it has no address here",
             "omit the address, or choose another carrier",
         ),
-        _ => Ok(()),
-    }
+        _ => return Ok(()),
+    };
+    Err(Error::usage(what, fix))
 }
 
 /// The room in a directory, or the directory that is a room itself.
 fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
     if address.is_empty() {
-        let what = "the address is missing".to_owned();
         return Err(Error::usage(
-            what,
+            "the address is missing",
             "give the directory of the other project",
         ));
     }
@@ -260,21 +263,20 @@ fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
             )
         })?;
     let other = Room::open(&place.canonicalize().doing("find", place)?)?;
-    let usage = |what: &str, fix: &str| Err(Error::usage(what, fix));
     if other.dir.meta()?.is_same_file(&room.dir.meta()?) {
-        return usage(
+        return Err(Error::usage(
             "this is the room itself",
             "give the directory of the other project",
-        );
+        ));
     }
     if other
         .id()?
         .is_some_and(|id| room.id().is_ok_and(|own| own == Some(id)))
     {
-        return usage(
+        return Err(Error::usage(
             "the other room is a copy of this one",
             "run `mailbag init --adopt` in the copy",
-        );
+        ));
     }
     Ok(other)
 }
@@ -294,10 +296,9 @@ fn text_of(path: &Path) -> Result<String> {
     })
 }
 
-/// Returns true if the tag is free and no other tag links to the other room.
+/// Fails if the tag is not free, or if another tag links to the other room.
 fn check_free(settings: &Settings, wanted: &LinkRequest<'_>, address: &str) -> Result<()> {
     let tag = wanted.tag;
-    let is_same = |known: &String| known.eq_ignore_ascii_case(tag);
     for (known, link) in &settings.links {
         let is_there = match [link.carrier, wanted.carrier] {
             // The servers are not the room.
@@ -308,7 +309,7 @@ fn check_free(settings: &Settings, wanted: &LinkRequest<'_>, address: &str) -> R
                     && (known == tag || !address.is_empty())
             }
         };
-        let (what, fix) = match (is_same(known), is_there) {
+        let (what, fix) = match (known.eq_ignore_ascii_case(tag), is_there) {
             (true, true) if known == tag => continue,
             (false, false) => continue,
             (true, _) => (

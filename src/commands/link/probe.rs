@@ -149,14 +149,13 @@ impl ProbeRun<'_> {
                     .cloned();
                 self.reach(0);
             }
-            let is_ours = |carried: &OutgoingItem| {
+            if self.carried.as_ref().is_some_and(|carried| {
                 record.acked.iter().any(|acked| {
                     acked.link == carried.link
                         && acked.stream == carried.stream
                         && acked.n >= carried.n
                 })
-            };
-            if self.carried.as_ref().is_some_and(is_ours) {
+            }) {
                 self.reach(1);
                 self.reach(2);
             }
@@ -200,38 +199,30 @@ impl ProbeRun<'_> {
     }
 
     fn result(self) -> ProbeResult {
-        let stage = |(stage, time): (ProbeStage, Option<Duration>)| ProbeStageTime {
-            stage,
-            ms: time.map(|time| (time.as_secs_f64() * 1e5).round() / 100.0),
-        };
         let stages = [
             ProbeStage::Recorded,
             ProbeStage::Brought,
             ProbeStage::Confirmed,
-        ]
-        .into_iter()
-        .zip(self.times);
+        ];
         let ok = self.times[2].is_some();
-        let of_link = || {
-            links::links(self.room, Some(self.tag))
-                .ok()?
-                .into_iter()
-                .next()?
-                .problems
-                .into_iter()
-                .next()
-        };
-        let problem = if ok {
-            None
-        } else {
-            of_link().map(|problem| problem.reason)
-        };
         ProbeResult {
             tag: self.tag.to_owned(),
             ok,
-            stages: stages.map(stage).collect(),
+            stages: stages
+                .into_iter()
+                .zip(self.times)
+                .map(|(stage, time)| ProbeStageTime {
+                    stage,
+                    ms: time.map(|time| (time.as_secs_f64() * 1e5).round() / 100.0),
+                })
+                .collect(),
+            problem: if ok { None } else { self.problem_of_link() },
             remote_pass: self.there.map(|there| there.passed),
-            problem,
         }
+    }
+
+    fn problem_of_link(&self) -> Option<String> {
+        let links = links::links(self.room, Some(self.tag)).ok()?;
+        Some(links.first()?.problems.first()?.reason.clone())
     }
 }

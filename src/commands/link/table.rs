@@ -82,11 +82,9 @@ pub(super) fn block(tag: &str, link: &LinkSettings) -> String {
 
 fn fields(link: &LinkSettings) -> Vec<(&'static str, Value)> {
     let mut fields = vec![("carrier", link.carrier.as_str().into())];
-    fields.extend(
-        Some(&link.address)
-            .filter(|address| !address.is_empty())
-            .map(|address| ("address", address.into())),
-    );
+    if !link.address.is_empty() {
+        fields.push(("address", (&link.address).into()));
+    }
     fields.extend(link.known_as.as_ref().map(|tag| ("as", tag.into())));
     let NatsSettings {
         credentials,

@@ -200,7 +200,6 @@ fn shown(text: &str) -> ServiceState {
         .lines()
         .filter_map(|line| line.split_once('='))
         .collect();
-    let number = |name| fields.get(name).and_then(|value| value.parse::<u32>().ok());
     let seconds = fields
         .get("StateChangeTimestamp")
         .and_then(|time| time.strip_prefix('@')?.parse::<i64>().ok());
@@ -212,24 +211,28 @@ fn shown(text: &str) -> ServiceState {
             .unwrap_or("unknown")
             .to_owned(),
         since: seconds.map(|seconds| Stamp::from_micros(seconds * 1_000_000).to_string()),
-        pid: number("MainPID").filter(|pid| *pid != 0),
-        restarts: number("NRestarts"),
+        pid: fields
+            .get("MainPID")
+            .and_then(|pid| pid.parse().ok())
+            .filter(|pid| *pid != 0),
+        restarts: fields.get("NRestarts").and_then(|count| count.parse().ok()),
     }
 }
 
 /// Reads the output of `launchctl print`.
 fn printed(text: &str) -> ServiceState {
-    let field = |name: &str| {
-        text.lines()
-            .find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" = "))
-    };
     ServiceState {
         enabled: true,
-        state: field("state").unwrap_or("unknown").to_owned(),
+        state: printed_field(text, "state").unwrap_or("unknown").to_owned(),
         since: None,
-        pid: field("pid").and_then(|pid| pid.parse().ok()),
+        pid: printed_field(text, "pid").and_then(|pid| pid.parse().ok()),
         restarts: None,
     }
+}
+
+fn printed_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines()
+        .find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" = "))
 }
 
 #[cfg(test)]

@@ -82,17 +82,13 @@ impl RouterService {
         let path = room.dir.path();
         let room = path.canonicalize().doing("find", path)?;
         let name = name(&room);
-        let (name, file) = match manager {
-            ServiceManager::Systemd => {
-                let name = format!("{name}.service");
-                let file = layout::systemd_unit(&name);
-                (name, file)
-            }
-            ServiceManager::Launchd => {
-                let name = format!("io.{name}");
-                let file = layout::launch_agent(&name);
-                (name, file)
-            }
+        let name = match manager {
+            ServiceManager::Systemd => format!("{name}.service"),
+            ServiceManager::Launchd => format!("io.{name}"),
+        };
+        let file = match manager {
+            ServiceManager::Systemd => layout::systemd_unit(&name),
+            ServiceManager::Launchd => layout::launch_agent(&name),
         };
         let file = file.ok_or_else(|| {
             Error::usage(
@@ -200,12 +196,11 @@ impl RouterService {
     }
 
     fn changed(&self, changed: bool, content: Option<String>) -> ServiceChange {
-        let (service, file, room) = (self.name.clone(), self.file.clone(), self.room.clone());
         ServiceChange {
             manager: self.manager,
-            service,
-            file,
-            room,
+            service: self.name.clone(),
+            file: self.file.clone(),
+            room: self.room.clone(),
             changed,
             content,
         }
@@ -311,14 +306,9 @@ fn plain(path: &Path) -> Result<&str> {
 /// The variables that the service needs from here: programs that wake agents are found on the PATH, and consent is recorded where
 /// the others say.
 fn environment() -> Vec<(&'static str, String)> {
-    let value = |name| {
-        std::env::var(name)
-            .ok()
-            .filter(|value| !value.is_empty() && !value.chars().any(char::is_control))
-    };
-    let names = ["PATH", layout::TRUST_DIRECTORY, "XDG_DATA_HOME"];
-    names
+    ["PATH", layout::TRUST_DIRECTORY, "XDG_DATA_HOME"]
         .into_iter()
-        .filter_map(|name| Some((name, value(name)?)))
+        .filter_map(|name| Some((name, std::env::var(name).ok()?)))
+        .filter(|(_, value)| !value.is_empty() && !value.chars().any(char::is_control))
         .collect()
 }

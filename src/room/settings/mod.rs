@@ -235,6 +235,11 @@ pub struct Setting {
 }
 
 impl Settings {
+    /// The tag of this room in the other room of a link.
+    pub fn known_as<'a>(&'a self, link: &'a LinkSettings) -> Option<&'a str> {
+        link.known_as.as_deref().or(self.tag.as_deref())
+    }
+
     /// Reads `settings.toml`, or returns all problems with their lines.
     pub fn parse(text: &str) -> Result<Settings, Vec<Problem>> {
         let (table, syntax) = DeTable::parse_recoverable(text);
