@@ -4,7 +4,7 @@ use super::{answer, claim, office, owner, release_all, time};
 use crate::files;
 use crate::world::{Words, World, lossy, parse_json, wait};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 
 /// Starts a command that waits.
@@ -25,6 +25,33 @@ fn queue(world: &World) -> Vec<String> {
     waiting
         .map(|one| one["agent"].as_str().unwrap_or_default().to_owned())
         .collect()
+}
+
+#[test]
+fn a_repeated_accept_accepts_no_later_offer_with_the_same_id() {
+    // P120
+    let world = office();
+    world.ok("claim src --as alice");
+    world.ok("claim docs --as carol");
+    let drop = |agent: &str, message: Value| {
+        world.mail(agent, "1.json", message);
+        world.pass();
+    };
+    let offer = |subject: &str| json!({"id": "h", "type": "handoff", "to": "bob", "claims": [subject], "body": "yours"});
+    drop("alice", offer("src"));
+    let accept = json!({"type": "accept", "in_reply_to": "h"});
+    drop("bob", accept.clone());
+    assert_eq!(owner(&world, "src"), "bob");
+    drop("carol", offer("docs"));
+    drop("bob", accept);
+    assert_contains!(
+        world.fails(1, "handoff --accept h --as bob"),
+        "more than one offer has this name",
+        "<sender>/<id>"
+    );
+    assert_eq!(owner(&world, "docs"), "carol");
+    world.ok("handoff --accept carol/h --as bob");
+    assert_eq!(owner(&world, "docs"), "bob");
 }
 
 #[test]

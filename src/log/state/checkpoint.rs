@@ -3,6 +3,7 @@
 //! It is a cache. A checkpoint that is missing, damaged, of another version or that does not match the log is ignored,
 //! and the state is built from the whole log.
 
+use super::claims::ClosedOffer;
 use super::items::OpenItem;
 use super::mailboxes::{MailboxSizes, Mailboxes};
 use super::{
@@ -16,7 +17,7 @@ use crate::base::hash::{Hash, hash, hex};
 use crate::disk::{Dir, layout};
 use crate::log::LogPosition;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// The largest checkpoint that is read.
@@ -44,6 +45,7 @@ struct CheckpointHead {
     counts: MessageCounts,
     timers: Vec<MessageDeadline>,
     claims: Claims,
+    closed_offers: VecDeque<ClosedOffer>,
     approvals: Approvals,
     disputes: Disputes,
     items: (Vec<OpenItem>, u64),
@@ -99,6 +101,7 @@ impl RoomState {
             counts: self.counts,
             timers: self.timers.iter().cloned().collect(),
             claims: self.claims.clone(),
+            closed_offers: self.claims.closed.clone(),
             approvals: self.approvals.clone(),
             disputes: self.disputes.clone(),
             items: self.items.saved(),
@@ -149,6 +152,8 @@ fn read(file: &[u8]) -> Option<RoomState> {
     if head.version != VERSION {
         return None;
     }
+    let mut claims = head.claims;
+    claims.closed = head.closed_offers;
     let (ids, mailboxes) = body[cut + 1..].split_at_checked(head.ids)?;
     Some(RoomState {
         room: head.room,
@@ -173,7 +178,7 @@ fn read(file: &[u8]) -> Option<RoomState> {
         relations: Arc::default(),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
         timers: MessageDeadlines::of(head.timers),
-        claims: head.claims,
+        claims,
         approvals: head.approvals,
         disputes: head.disputes,
         items: OpenItems::of(head.items.0, head.items.1),

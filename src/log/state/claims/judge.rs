@@ -139,28 +139,36 @@ impl Claims {
     }
 
     /// The open offer that an agent answers, as `<sender>/<id>`. The reference is complete. Without one, it is the only
-    /// offer.
+    /// offer. Open and closed offers are searched together, so that a repeated answer never answers another offer.
     pub fn find_offer(
         &self,
         agent: &str,
         answer: OfferAnswer,
         reference: Option<&str>,
     ) -> Result<String, Vec<Problem>> {
-        let mine = self.offered.iter().filter(|one| {
-            *one.to == *agent || answer == OfferAnswer::Decline && *one.from == *agent
-        });
         let parsed = reference.and_then(Reference::parse);
-        let named: Vec<&ClaimOffer> = mine
-            .filter(|one| {
-                let (from, id) = one.offer.split_once('/').unwrap_or_default();
-                reference.is_none()
-                    || parsed
-                        .as_ref()
-                        .is_some_and(|parsed| parsed.is_of(from, id, Some(one.seq)))
-            })
-            .collect();
+        let is_meant = |from: &str, to: &str, offer: &str, seq: u64| {
+            let (sender, id) = offer.split_once('/').unwrap_or_default();
+            let is_named = |parsed: &Reference| parsed.is_of(sender, id, Some(seq));
+            (to == agent || answer == OfferAnswer::Decline && from == agent)
+                && (reference.is_none() || parsed.as_ref().is_some_and(is_named))
+        };
+        let open = self
+            .offered
+            .iter()
+            .filter(|one| is_meant(&one.from, &one.to, &one.offer, one.seq));
+        let closed = self
+            .closed
+            .iter()
+            .filter(|one| reference.is_some() && is_meant(&one.from, &one.to, &one.offer, one.seq));
+        let named: Vec<Option<&ClaimOffer>> = open.map(Some).chain(closed.map(|_| None)).collect();
         let (what, fix) = match ReferenceResolution::of(named) {
-            ReferenceResolution::One(one) => return Ok(one.offer.clone()),
+            ReferenceResolution::One(Some(one)) => return Ok(one.offer.clone()),
+            ReferenceResolution::One(None) => ("this offer has ended", "nothing was changed"),
+            ReferenceResolution::Several(_) if reference.is_some() => (
+                "more than one offer has this name",
+                "write <sender>/<id>, or the number as #12, in in_reply_to",
+            ),
             ReferenceResolution::Several(_) => (
                 "more than one offer is open",
                 "name the message of the offer in in_reply_to",

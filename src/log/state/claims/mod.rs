@@ -17,7 +17,7 @@ use crate::message::subject::{ClaimSubject, PreparedPath};
 use index::SubjectIndex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// An owned subject. Times are in microseconds since 1970 and printed as RFC 3339.
@@ -72,6 +72,9 @@ pub struct WaitingClaim {
     pub purpose: Option<String>,
 }
 
+/// The number of closed offers that the state keeps.
+const CLOSED_OFFERS: usize = 1000;
+
 /// An open offer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimOffer {
@@ -90,6 +93,15 @@ pub struct ClaimOffer {
     #[serde(with = "rfc3339")]
     #[schemars(with = "String")]
     pub since: i64,
+}
+
+/// An offer that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosedOffer {
+    offer: String,
+    from: Arc<str>,
+    to: Arc<str>,
+    seq: u64,
 }
 
 /// The known end of an owner's session.
@@ -111,6 +123,9 @@ pub struct Claims {
     waiting: Vec<WaitingClaim>,
     #[serde(rename = "offers")]
     offered: Vec<ClaimOffer>,
+    /// The router needs them to judge answers. A reader of `claims.json` does not.
+    #[serde(skip)]
+    pub(super) closed: VecDeque<ClosedOffer>,
     cuts: BTreeMap<Arc<str>, OwnerSessionEnd>,
     changed: u64,
     #[serde(skip)]
@@ -373,12 +388,12 @@ impl Claims {
         self.index.removed();
         // An offer of a subject that its sender no longer owns is void.
         let (held, index) = (&self.held, &self.index);
-        self.offered.retain(|offer| {
-            offer
-                .subjects
-                .iter()
-                .all(|subject| index.find(held, &offer.from, subject).is_some())
-        });
+        let is_void = |offer: &mut ClaimOffer| {
+            let mut subjects = offer.subjects.iter();
+            !subjects.all(|subject| index.find(held, &offer.from, subject).is_some())
+        };
+        let void = self.offered.extract_if(.., is_void);
+        note_closed(&mut self.closed, void);
         if !self.held.iter().any(|held| &*held.owner == owner) {
             self.cuts.remove(owner);
         }
@@ -393,12 +408,17 @@ impl Claims {
             .offered
             .iter_mut()
             .flat_map(|one| [&mut one.from, &mut one.to]);
-        for agent in owners.chain(waiting).chain(offered) {
+        let closed = self
+            .closed
+            .iter_mut()
+            .flat_map(|one| [&mut one.from, &mut one.to]);
+        for agent in owners.chain(waiting).chain(offered).chain(closed) {
             if agent == of {
                 *agent = to.clone();
             }
         }
-        self.offered.retain(|one| one.from != one.to);
+        let void = self.offered.extract_if(.., |one| one.from == one.to);
+        note_closed(&mut self.closed, void);
         self.cuts.remove(of);
         self.index.removed();
     }
@@ -410,8 +430,20 @@ impl Claims {
 
     fn close_offer(&mut self, offer: &str) -> Option<ClaimOffer> {
         let at = self.offered.iter().position(|one| one.offer == offer)?;
-        Some(self.offered.remove(at))
+        let closed = self.offered.remove(at);
+        note_closed(&mut self.closed, [closed.clone()]);
+        Some(closed)
     }
+}
+
+fn note_closed(closed: &mut VecDeque<ClosedOffer>, offers: impl IntoIterator<Item = ClaimOffer>) {
+    closed.extend(offers.into_iter().map(|one| ClosedOffer {
+        offer: one.offer,
+        from: one.from,
+        to: one.to,
+        seq: one.seq,
+    }));
+    closed.drain(..closed.len().saturating_sub(CLOSED_OFFERS));
 }
 
 /// The subjects of a record. They were parsed before the record was written.

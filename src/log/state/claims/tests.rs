@@ -1,6 +1,6 @@
 //! The rules of ownership, and a model test over random requests.
 
-use super::{ChangeSource, ClaimOffer, ClaimRequest, Claims, OwnedClaim};
+use super::{ChangeSource, ClaimOffer, ClaimRequest, Claims, OfferAnswer, OwnedClaim};
 use crate::base::clock::Stamp;
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
 use crate::message::subject::ClaimSubject;
@@ -86,6 +86,68 @@ fn a_claim_is_granted_whole_or_not_at_all() {
     room.say("alice", claim(&["src/auth", "docs"], false))
         .expect("its own and a free one");
     assert_eq!(room.0.of("alice").count(), 2);
+}
+
+#[test]
+fn an_answer_to_an_ended_offer_accepts_no_later_offer_with_the_same_id() {
+    // P120
+    let (mut claims, [alice, bob, carol]) =
+        (Claims::default(), ["alice", "bob", "carol"].map(name));
+    let mut seq = 0;
+    let mut apply = |claims: &mut Claims, from: &Arc<str>, change: ClaimChange| {
+        seq += 1;
+        let at = Stamp::from_micros(seq as i64);
+        let source = ChangeSource {
+            seq,
+            at,
+            from,
+            id: "h",
+        };
+        claims.apply(&change, source);
+    };
+    let own = |text: &str| {
+        ClaimChange::Grant(ClaimTerms {
+            claims: vec![text.to_owned()],
+            lease: 60,
+            purpose: None,
+        })
+    };
+    let offer = |text: &str| ClaimChange::Offer {
+        to: bob.clone(),
+        claims: vec![text.to_owned()],
+    };
+    let find = |claims: &Claims, reference| {
+        claims
+            .find_offer("bob", OfferAnswer::Accept, reference)
+            .ok()
+    };
+    let ends = [
+        ClaimChange::Accept {
+            offer: "alice/h".into(),
+        },
+        ClaimChange::Decline {
+            offer: "alice/h".into(),
+        },
+        ClaimChange::Release {
+            of: alice.clone(),
+            claims: vec!["src".into()],
+            waiting: Vec::new(),
+        },
+    ];
+    apply(&mut claims, &carol, own("docs"));
+    for end in ends {
+        let mut claims = claims.clone();
+        apply(&mut claims, &alice, own("src"));
+        apply(&mut claims, &alice, offer("src"));
+        assert_eq!(find(&claims, Some("h")).as_deref(), Some("alice/h"));
+        apply(&mut claims, &bob, end);
+        apply(&mut claims, &carol, offer("docs"));
+        assert_eq!(find(&claims, Some("h")), None, "it can mean either");
+        assert_eq!(find(&claims, Some("alice/h")), None);
+        for reference in [None, Some("carol/h")] {
+            assert_eq!(find(&claims, reference).as_deref(), Some("carol/h"));
+        }
+    }
 }
 
 #[test]
