@@ -93,6 +93,7 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
         let acks = AckRoom {
             dir: &room.dir,
             state: &state,
+            approvals: &state.approvals,
             registry: &registry,
         };
         let judged = judge_ack(&acks, &agent, &message, &mut before, &mut searches)?;

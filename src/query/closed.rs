@@ -3,6 +3,7 @@
 use crate::disk::Dir;
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
+use crate::log::state::approvals::ClosedApproval;
 use crate::log::state::{self, PastRenames, Relation, Relations, RoomState};
 use crate::message::id;
 use crate::message::status::{CopyStatus, Receipt};
@@ -103,8 +104,9 @@ fn status_by_sender(
     seq: u64,
     mut copies: impl Iterator<Item = CopyStatus>,
 ) -> Option<CopyStatus> {
-    let is_withdrawn = || state.approvals.is_withdrawn(seq);
+    let approval = state.approvals.closed(seq);
+    let is_withdrawn = approval.is_some_and(ClosedApproval::is_withdrawn);
     copies
         .find(|status| status.is_set_by_sender())
-        .or_else(|| is_withdrawn().then_some(CopyStatus::Withdrawn))
+        .or_else(|| is_withdrawn.then_some(CopyStatus::Withdrawn))
 }

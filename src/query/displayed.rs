@@ -1,12 +1,11 @@
 //! An open approval as a person reads it before deciding: the number, the digest, and the complete text.
 
-use crate::base::clock::Stamp;
-use crate::base::error::{Error, Problem, Result};
+use crate::base::error::{Error, Result};
 use crate::base::hash::hex;
 use crate::base::sanitize;
 use crate::base::text::quoted;
 use crate::disk::layout;
-use crate::log::state::approvals::{ClosedApproval, NamedApproval, OpenApproval};
+use crate::log::state::approvals::{NamedApproval, OpenApproval};
 use crate::log::{find, state};
 use crate::message::reference::ReferenceResolution;
 use crate::message::{FIELDS, Message, claim, decision, unknown};
@@ -75,20 +74,7 @@ pub fn open(room: &Room, reference: &str) -> Result<OpenApproval> {
     match approvals.find(reference) {
         ReferenceResolution::One(NamedApproval::Open(open)) => Ok(open.clone()),
         ReferenceResolution::One(NamedApproval::Closed(decided)) => {
-            let ClosedApproval {
-                approval, by, at, ..
-            } = decided;
-            let (by, at) = (
-                by.as_deref().unwrap_or("its deadline"),
-                Stamp::from_micros(*at),
-            );
-            let what = format!(
-                "{approval} was decided already: {}, by {by} at {at}",
-                decided.word()
-            );
-            Err(Error::NotGranted(vec![
-                Problem::new("decided_already", what).fix("the first decision counts"),
-            ]))
+            Err(Error::NotGranted(vec![decided.decided_already("")]))
         }
         ReferenceResolution::Several(several) => Err(Error::usage(
             format!("{} names {} approvals", quoted(reference), several.len()),

@@ -298,6 +298,38 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
     );
 }
 
+#[test]
+fn an_asker_cannot_withdraw_or_supersede_an_approval_that_has_an_outcome() {
+    // P180
+    let world = World::alice_and_bob();
+    let ask = |id: &str| approval(id, json!("bob"), json!({"deadline": "30m"}));
+    say(&world, 0, "alice", ask("d"));
+    say(&world, 0, "alice", ask("e"));
+    say(&world, 1, "bob", decision("alice/d", "yes"));
+    let ack = |id: &str, status: &str| json!({"type": "ack", "refs": [id], "status": status});
+    say(&world, 2, "alice", ack("alice/d", "superseded"));
+    pass(&world, 40);
+    say(&world, 41, "alice", ack("alice/e", "withdrawn"));
+    // In one batch after its decision: files of alice are taken first.
+    say(&world, 42, "bob", approval("f", json!("alice"), json!({})));
+    drop_at(&world, 43, "alice", decision("bob/f", "no"));
+    drop_at(&world, 43, "bob", ack("bob/f", "withdrawn"));
+    pass(&world, 43);
+    for (agent, acks) in [("alice", 2), ("bob", 1)] {
+        let explained = world.names(&format!("rejected/{agent}")).into_iter();
+        let explained = explained.filter(|name| name.ends_with(".error.json"));
+        assert_eq!(explained.count(), acks, "{agent}");
+    }
+    assert_contains!(
+        world.fails(65, "ack alice/d --status withdrawn --as alice"),
+        "alice/d was decided already: yes, by bob at"
+    );
+    assert_eq!(
+        steps(&world),
+        ["ask", "ask", "decide", "expire", "ask", "decide"]
+    );
+}
+
 /// An outcome as the router writes it.
 fn outcome() -> Value {
     json!({"status": "decided", "approval": "alice/d", "option": "yes", "by": "human"})

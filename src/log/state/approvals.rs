@@ -9,6 +9,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, hex};
 use crate::base::limits;
+use crate::base::text::to_the_second;
 use crate::message::claim::{self, rfc3339};
 use crate::message::decision::{self, ApprovalChange, ApprovalTerms};
 use crate::message::record::RecipientGroup;
@@ -99,12 +100,32 @@ impl OpenApproval {
 impl ClosedApproval {
     /// The outcome, as a word.
     pub fn word(&self) -> &str {
-        let is_withdrawn = self.by.as_ref() == Some(&self.from);
-        self.option.as_deref().unwrap_or(if is_withdrawn {
+        self.option.as_deref().unwrap_or(if self.is_withdrawn() {
             decision::WITHDRAWN
         } else {
             decision::DENIED
         })
+    }
+
+    /// Returns true if its asker withdrew it.
+    pub fn is_withdrawn(&self) -> bool {
+        self.option.is_none() && self.by.is_some()
+    }
+
+    /// The problem of another decision by this agent.
+    pub fn decided_already(&self, agent: &str) -> Problem {
+        let by = match self.by.as_deref() {
+            None => "its deadline",
+            Some(by) if by == agent => "you",
+            Some(by) => by,
+        };
+        let at = to_the_second(&Stamp::from_micros(self.at).to_string());
+        let what = format!(
+            "{} was decided already: {}, by {by} at {at}",
+            self.approval,
+            self.word()
+        );
+        Problem::new("decided_already", what).fix("nothing was changed; the first decision counts")
     }
 }
 
@@ -233,11 +254,9 @@ impl Approvals {
             .collect()
     }
 
-    /// Returns true if the asker of the approval with this record withdrew it.
-    pub fn is_withdrawn(&self, asked: u64) -> bool {
-        self.decided
-            .iter()
-            .any(|one| one.asked == asked && one.word() == decision::WITHDRAWN)
+    /// The closed approval with this record.
+    pub fn closed(&self, asked: u64) -> Option<&ClosedApproval> {
+        self.decided.iter().find(|one| one.asked == asked)
     }
 
     /// The key that is pinned for the room with this identity.

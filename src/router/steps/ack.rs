@@ -7,7 +7,7 @@ use crate::log::lookup::{
     self, LocatedMessage, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer,
 };
 use crate::log::state::RoomState;
-use crate::log::state::approvals::NamedApproval;
+use crate::log::state::approvals::{Approvals, NamedApproval};
 use crate::message::DECISION;
 use crate::message::reference::{Reference, ReferenceResolution};
 use crate::message::status::{CopyStatus, Receipt};
@@ -25,6 +25,8 @@ pub struct AckRoom<'a> {
     pub dir: &'a Dir,
     /// The state with its messages.
     pub state: &'a RoomState,
+    /// The approvals, with the changes of the present batch.
+    pub approvals: &'a Approvals,
     /// Its agents.
     pub registry: &'a Registry,
 }
@@ -45,6 +47,7 @@ pub fn judge(
         dir,
         state,
         registry,
+        ..
     } = room;
     let status = ack
         .text("status")
@@ -185,6 +188,10 @@ fn may_advance(
             .fix("send a new message about it; the decision counts")
             .into());
     }
+    let closed = room.approvals.closed(meant.seq);
+    if let Some(decided) = closed.filter(|closed| may_as_sender && !closed.is_withdrawn()) {
+        return Err(decided.decided_already(agent).into());
+    }
     let mut owners = BTreeSet::new();
     if may_as_sender {
         // A renamed recipient has its copy under its present name.
@@ -212,7 +219,7 @@ fn may_advance(
         }
     }
     // The recipients can close their copies and leave the approval open.
-    if may.is_empty() && may_as_sender && is_open_approval(room.state, meant.seq) {
+    if may.is_empty() && may_as_sender && is_open(room.approvals, meant.seq) {
         return Ok(vec![agent.clone()]);
     }
     // A sender withdraws open copies even if others are closed already.
@@ -232,8 +239,8 @@ fn may_advance(
     Ok(may)
 }
 
-fn is_open_approval(state: &RoomState, seq: u64) -> bool {
-    state.approvals.open().iter().any(|open| open.seq == seq)
+fn is_open(approvals: &Approvals, seq: u64) -> bool {
+    approvals.open().iter().any(|open| open.seq == seq)
 }
 
 /// The reference to the message that supersedes the messages of an ack with this status.

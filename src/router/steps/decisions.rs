@@ -56,6 +56,11 @@ impl<'a> BatchApprovals<'a> {
         }
     }
 
+    /// The approvals with the changes of this batch so far.
+    pub(super) fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
     /// Judges a message about approvals after its recipients are resolved, and adds further recipients. An error is
     /// temporary.
     pub(super) fn judge(
@@ -292,35 +297,25 @@ impl<'a> BatchApprovals<'a> {
     }
 
     fn open(&self, reference: &str, agent: &str) -> ApprovalResult<&OpenApproval> {
-        let (code, what, fix) = match self.approvals.find(reference) {
+        let (what, fix) = match self.approvals.find(reference) {
             ReferenceResolution::One(NamedApproval::Open(open)) => return Ok(open),
             ReferenceResolution::One(NamedApproval::Closed(decided)) => {
-                let by = match decided.by.as_deref() {
-                    None => "its deadline",
-                    Some(by) if by == agent => "you",
-                    Some(by) => by,
-                };
-                let at = shown(Stamp::from_micros(decided.at));
-                let what = format!(
-                    "{} was decided already: {}, by {by} at {at}",
-                    decided.approval,
-                    decided.word()
-                );
-                let fix = "nothing was changed; the first decision counts";
-                ("decided_already", what, fix)
+                return wrong(decided.decided_already(agent).at("/in_reply_to"));
             }
             ReferenceResolution::Several(_) => (
-                "no_approval",
                 format!("{reference} names more than one approval"),
                 "write <sender>/<id>, or the number as #12, in in_reply_to",
             ),
             ReferenceResolution::None => (
-                "no_approval",
                 format!("{reference} does not name an open approval"),
                 "`mailbag pending` lists open approvals; without option the message is not a decision on one",
             ),
         };
-        wrong(Problem::new(code, what).at("/in_reply_to").fix(fix))
+        wrong(
+            Problem::new("no_approval", what)
+                .at("/in_reply_to")
+                .fix(fix),
+        )
     }
 
     /// Verifies against the key that is pinned in the log, never against a key in the router's own home directory.

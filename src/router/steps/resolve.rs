@@ -349,6 +349,7 @@ impl<'a> MessageJudge<'a> {
             let room = ack::AckRoom {
                 dir: self.config.dir(),
                 state: self.state,
+                approvals: self.decisions.approvals(),
                 registry: self.config.registry(),
             };
             match ack::judge(&room, agent, &message, &mut self.acks, intake.searches())? {
