@@ -2,7 +2,7 @@
 
 use super::trust;
 use crate::base::error::{Error, Problem, Result};
-use crate::base::text::quoted;
+use crate::base::text::{listed, quoted};
 use crate::disk::{Barrier, Durability, layout};
 use crate::log::state::{self, OpenQuestion};
 use crate::message::id;
@@ -119,8 +119,16 @@ fn refuse_rights(id: &str, fields: &AgentFields) -> Result<()> {
     Ok(())
 }
 
-/// The problem of an id that an agent has already.
+/// The problem of an id that an agent or an alias has already.
 fn taken(registry: &Registry, id: &str) -> Option<Problem> {
+    if let Some((alias, addresses)) = registry.alias(id) {
+        let what = format!("{id} is an alias of {}", listed(addresses));
+        let fix = format!(
+            "remove {} from \"aliases\" in registry.json first, or use another id",
+            quoted(alias)
+        );
+        return Some(Problem::new("collision", what).fix(fix));
+    }
     let agent = registry.find(id)?;
     let what = if *agent.id == *id {
         format!("{id} is registered already")
@@ -243,12 +251,17 @@ pub fn mark(room: &Room, id: &str, status: AgentStatus) -> Result<()> {
     }
 }
 
-/// Removes an agent from the registry. Its mail stays; empty directories are removed.
-pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
+/// Removes an agent and the aliases that mean only this agent from the registry, and returns them. Its mail stays; empty
+/// directories are removed.
+pub fn remove(room: &Room, name: &str, force: bool) -> Result<(Agent, Vec<String>)> {
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
     let agent = known(&registry, name)?.clone();
-    let changed = registry.remove(&agent.id).map_err(Error::Rejected)?;
+    let aliases = registry.former(&agent.id);
+    let changed = registry
+        .remove(&agent.id)
+        .and_then(|registry| registry.without_aliases(&aliases))
+        .map_err(Error::Rejected)?;
     if !force {
         refuse_with_mail(room, &agent.id)?;
     }
@@ -260,7 +273,7 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
     ] {
         room.dir.remove_empty(directory)?;
     }
-    Ok(agent)
+    Ok((agent, aliases))
 }
 
 impl AgentFields {

@@ -101,6 +101,35 @@ fn an_agent_with_mail_is_removed_by_force_only() {
 }
 
 #[test]
+fn an_alias_of_a_removed_agent_is_removed_with_it_and_its_name_is_free() {
+    let world = World::with("alice new carol");
+    let aliases = serde_json::json!({"old": "@new", "older": "old", "team": ["new", "alice"]});
+    let mut registry = world.read("registry.json");
+    registry["aliases"] = aliases;
+    world.write("registry.json", registry.to_string());
+    for name in ["old", "OLD"] {
+        assert_contains!(
+            world.fails(65, &["agent", "add", name]),
+            "is an alias of @new",
+            "remove \"old\" from \"aliases\" in registry.json first"
+        );
+    }
+    assert_contains!(
+        world.ok("agent remove new"),
+        "removed its aliases: old, older"
+    );
+    let left = world.read("registry.json")["aliases"].clone();
+    assert_eq!(left, serde_json::json!({"team": ["new", "alice"]}));
+    assert_contains!(
+        world.fails(65, "send old hello --as alice"),
+        "unknown recipient"
+    );
+    world.ok("agent add old");
+    world.ok("send old hello --as alice");
+    assert_eq!(world.inbox("old").len(), 1);
+}
+
+#[test]
 fn a_thousand_agents_are_added_in_one_call() {
     let world = World::new();
     let ids: Vec<String> = (0..1000).map(|n| format!("agent_engineer_{n}")).collect();

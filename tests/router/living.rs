@@ -223,14 +223,58 @@ fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
 }
 
 #[test]
-fn mail_dropped_beside_the_outboxes_is_said() {
-    let town = Town::of("alice").run();
+fn mail_dropped_beside_the_outboxes_is_reported() {
+    let mut town = Town::of("alice").run();
     town.write(
         "outbox/lost.json",
-        r#"{"to": "alice", "body": "where am I?"}"#,
+        r#"{"from": "alice", "to": "alice", "body": "where am I?"}"#,
     );
     town.wait_for_reason("beside the outboxes");
     town.is_alive("alice", "alice");
+    town.stop();
+    town.write("outbox/lost2.json", "{}");
+    for _ in 0..2 {
+        let reports = |command: &mut assert_cmd::Command| {
+            command.env("MAILBAG_TEST_STRAY_MS", "0");
+        };
+        town.run_with("run --once", reports).ok();
+    }
+    let alerts = town.wait_for_mail("human", 1);
+    assert_eq!(alerts[0]["subject"], "outbox/lost.json is not sent");
+    assert_contains!(
+        alerts[0]["body"].to_string(),
+        "mv -n outbox/lost.json outbox/alice/"
+    );
+}
+
+#[test]
+fn mail_in_a_directory_that_no_agent_can_have_is_reported_once() {
+    // P10
+    let world = World::with("alice");
+    world.write("settings.toml", "admission = \"open\"\n");
+    for name in ["a b", "po:", "all", "empty!"] {
+        files::make_dir(world.room("outbox").join(name));
+    }
+    for name in ["a b", "po:", "all"] {
+        world.mail(name, "1.json", json!({"to": "alice", "body": "hello"}));
+    }
+    world.pass();
+    world.pass();
+    let alerts = world.inbox("human");
+    let subjects = alerts.iter().filter_map(|mail| mail["subject"].as_str());
+    let mut subjects = Vec::from_iter(subjects);
+    subjects.sort_unstable();
+    let expected = ["a b", "all", "po:"].map(|name| {
+        format!("outbox/{name} has mail, but the directory name is not a valid agent id")
+    });
+    assert_eq!(subjects, expected);
+    assert_contains!(
+        alerts[0]["body"].to_string(),
+        "rename the directory to an agent's id"
+    );
+    files::rename(world.room("outbox/a b"), world.room("outbox/bob"));
+    world.pass();
+    assert_eq!(world.inbox("alice").len(), 1);
 }
 
 #[test]

@@ -245,10 +245,17 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         }
         AgentCommand::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
         AgentCommand::Remove { id, force } => {
-            let agent = agent::remove(&room, &id, force)?;
+            let (agent, aliases) = agent::remove(&room, &id, force)?;
             // Its claims lapse.
             cx.refresh(&room, Freshness::Complete);
-            changed("removed", &agent, cx)?
+            cx.out.show(&agent, |out| {
+                out.done(format!("removed {}", agent.id))?;
+                if aliases.is_empty() {
+                    return Ok(());
+                }
+                let what = format!("removed its aliases: {}", listed(&aliases));
+                out.line(sanitize::line(&what))
+            })?;
         }
     }
     Ok(())

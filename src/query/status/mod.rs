@@ -397,9 +397,7 @@ fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<Outb
             }
         };
         let Some(first) = names.first() else { continue };
-        let is_new = |registry: &Registry| {
-            open && is_free_name(&agent) && registry.find_position(&agent).is_none()
-        };
+        let is_new = |registry: &Registry| open && is_free_name(&agent) && registry.is_free(&agent);
         if registry.is_none_or(|registry| registry.has_active(&agent) || is_new(registry)) {
             let first = first.to_string_lossy().into_owned();
             all.waiting.push(PendingOutboxFiles {

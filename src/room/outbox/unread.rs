@@ -16,8 +16,9 @@ pub struct UnreadOutbox {
 
 impl UnreadOutbox {
     /// The reason and the fix for this directory name. Without a registry, no agent is known.
-    pub fn of(registry: Option<&Registry>, outbox: &str) -> UnreadOutbox {
-        let (reason, fix) = match registry.and_then(|registry| registry.find(outbox)) {
+    pub fn of<'r>(registry: Option<&'r Registry>, outbox: &str) -> UnreadOutbox {
+        let named = |registry: &'r Registry| registry.find(outbox).or_else(|| registry.now(outbox));
+        let (reason, fix) = match registry.and_then(named) {
             Some(agent) if &*agent.id == outbox => (
                 "the agent is retired",
                 format!("mailbag agent set {outbox} --status offline"),
@@ -30,7 +31,7 @@ impl UnreadOutbox {
                     format!("mv -n {from}/* {to}/"),
                 )
             }
-            None if is_free_name(outbox) => (
+            None if is_free_name(outbox) && registry.is_none_or(|known| known.is_free(outbox)) => (
                 "no agent with that id is registered",
                 format!("mailbag agent add {outbox}"),
             ),
@@ -56,12 +57,15 @@ mod tests {
     #[test]
     fn each_fix_leads_to_an_agent() {
         let agents = json!([{"id": "bob"}, {"id": "old", "status": "retired"}]);
-        let registry = json!({"version": 1, "agents": agents}).to_string();
+        let aliases = json!({"bobby": "bob", "web": "cap:web"});
+        let registry = json!({"version": 1, "agents": agents, "aliases": aliases}).to_string();
         let registry = Registry::parse(registry.as_bytes()).expect("a registry");
         for (outbox, fix) in [
             ("carol", "mailbag agent add carol"),
             ("old", "mailbag agent set old --status offline"),
             ("Bob", "mv -n outbox/Bob/* outbox/bob/"),
+            ("bobby", "mv -n outbox/bobby/* outbox/bob/"),
+            ("web", "rename the directory to an agent's id"),
             ("all", "rename the directory to an agent's id"),
             ("any_writer", "rename the directory to an agent's id"),
             ("a b", "rename the directory to an agent's id"),

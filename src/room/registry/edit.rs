@@ -57,6 +57,15 @@ impl Registry {
         self.edited(|entries| entries.retain(|entry| !is(entry, id)))
     }
 
+    /// Removes these aliases.
+    pub fn without_aliases(&self, names: &[String]) -> Result<Registry, Vec<Problem>> {
+        let mut document = self.document.clone();
+        if let Some(Value::Object(aliases)) = document.get_mut("aliases") {
+            aliases.retain(|name, _| !names.contains(name));
+        }
+        read::registry(document)
+    }
+
     /// Removes an agent, and makes its id an alias of another agent, which follows its topics.
     pub fn renamed(&self, id: &str, to: &str) -> Result<Registry, Vec<Problem>> {
         self.not_human(id, "be renamed")?;
@@ -110,7 +119,7 @@ impl Registry {
     pub fn next_free_name<'a>(&self, pool: &'a [String]) -> Option<&'a str> {
         pool.iter()
             .map(String::as_str)
-            .find(|name| self.by_lower_case(name).is_none())
+            .find(|name| self.is_free(name))
     }
 
     /// The agent entry for a new outbox in an open room. An id of the form `agent_<role>_<n>_…` gives the role and the

@@ -312,6 +312,11 @@ impl Registry {
         at.map(|at| &self.aliases[at as usize])
     }
 
+    /// Returns true if no agent, display name or alias has this name, in any letter case.
+    pub fn is_free(&self, name: &str) -> bool {
+        self.by_lower_case(name).is_none()
+    }
+
     /// The agent that has this id now: the agent itself, or the only one that an alias in its place means.
     pub fn now(&self, id: &str) -> Option<&Agent> {
         self.index.now(&self.aliases, id).map(|at| self.at(at))

@@ -346,7 +346,12 @@ impl RegistryReader {
                     "{theirs} and {} have the same name (letter case is ignored)",
                     holder.entry(name)
                 );
-                let fix = "rename one of them; some file systems ignore letter case";
+                let fix = match (first, holder) {
+                    (NameHolder::Agent { .. }, NameHolder::Agent { .. }) => {
+                        "rename one of them; some file systems ignore letter case"
+                    }
+                    _ => "rename one of them, or remove the alias",
+                };
                 self.problems.push(
                     Problem::new("collision", what)
                         .at(holder.place(name))

@@ -1,16 +1,20 @@
 //! The outboxes of a room. The router finds and watches them, makes missing ones, and admits agents if the room is
 //! open.
 
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::disk::{Barrier, Dir, DirectoryEntry, layout};
+use crate::base::sanitize;
+use crate::disk::{Barrier, Dir, DirectoryEntry, failpoint, layout};
 use crate::message::id;
+use crate::room::outbox::{fix_beside, is_free_name};
 use crate::room::registry::{Agent, Registry};
 use crate::room::settings::SenderAdmission;
 use crate::router::Router;
 use crate::router::watcher::RouterEvents;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Watched directories.
@@ -137,28 +141,40 @@ impl WatchedDirectories {
 }
 
 /// Lists the outboxes. An entry that cannot be an outbox is pending, so that people see mail that was dropped beside
-/// the outboxes.
+/// the outboxes, and the human is notified.
 fn list_outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     let mut outboxes = BTreeMap::new();
+    let mut beside: Option<String> = None;
     for entry in dir.list()? {
         let entry = entry?;
         let name = entry.name.to_string_lossy();
-        let place = layout::outbox(&name).display().to_string();
+        let place = layout::below(Path::new(layout::OUTBOXES), &entry.name);
+        let place = place.display().to_string();
+        let may_be_directory = matches!(entry.kind, FileType::Directory | FileType::Unknown);
         if entry.kind == FileType::RegularFile {
             router.pending.not_ready(
                 &place,
                 "it is beside the outboxes: move it into outbox/<agent>/",
                 None,
             );
+            if layout::is_message_file(&entry.name)
+                && beside.as_deref().is_none_or(|first| *name < *first)
+            {
+                beside = Some(name.into_owned());
+            }
         } else if !id::is_name(&name) {
-            if !name.starts_with('.') {
-                router
-                    .pending
-                    .not_ready(&place, "no agent can have this name", None);
+            if name.starts_with('.') || !may_be_directory {
+                continue;
+            }
+            let state = router.journal.state();
+            let (notices, pending) = (&mut router.notices, &mut router.pending);
+            if has_mail(dir, &entry.name) {
+                notices.report_unread_outbox(state, &router.config, pending, &name);
+            } else {
+                pending.clear(&place);
             }
         } else {
             let agent = registered(router.config.registry(), dir, &name, entry.inode);
-            let may_be_directory = matches!(entry.kind, FileType::Directory | FileType::Unknown);
             if may_be_directory || router.config.registry().agent(&agent).is_some() {
                 outboxes.insert(agent, entry.inode);
             } else {
@@ -168,7 +184,41 @@ fn list_outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u6
             }
         }
     }
+    if let Some(name) = beside {
+        report_beside(router, dir, &name);
+    }
     Ok(outboxes)
+}
+
+/// Returns true if a directory that the router does not watch has a message file.
+fn has_mail(outboxes: &Dir, name: &OsStr) -> bool {
+    let listing = outboxes.sub(name).and_then(|dir| dir.list());
+    let mut entries = listing.into_iter().flatten().flatten();
+    entries.any(|entry| layout::is_message_file(&entry.name))
+}
+
+/// Notifies the human of a message file beside the outboxes, unless it changed a moment ago: its writer may still move it.
+fn report_beside(router: &mut Router, outboxes: &Dir, name: &str) {
+    let changed = outboxes.stat(name).ok().flatten().map(|meta| meta.changed);
+    let since = Stamp::from_micros((changed.unwrap_or_default() / 1000) as i64);
+    if since.is_within(failpoint::stray(), Stamp::now()) {
+        return;
+    }
+    let place = layout::below(Path::new(layout::OUTBOXES), name.as_ref());
+    let place = place.display().to_string();
+    let registry = router.config.registry();
+    let fix = fix_beside(router.config.dir(), &place, |from| {
+        registry.agent(from).is_some()
+    });
+    let shown = sanitize::line(&place).into_owned();
+    router.notices.notify_human(
+        router.journal.state(),
+        format!("beside:{name}"),
+        format!("{shown} is not sent"),
+        format!(
+            "It is beside the outboxes, and the router reads only files in outbox/<agent>/. In the directory of the room:\n\n    {fix}"
+        ),
+    );
 }
 
 /// The agent of a directory. A file system that ignores letter case may show the directory of a registered agent in
@@ -223,8 +273,11 @@ fn make_directories(router: &mut Router, agents: &[&str]) -> Result<()> {
 
 /// Registers agents with an outbox, in an open room.
 fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
-    let known = router.config.registry();
-    if there.keys().all(|agent| known.agent(agent).is_some()) {
+    let is_new = |registry: &Registry, agent: &str| is_free_name(agent) && registry.is_free(agent);
+    if !there
+        .keys()
+        .any(|agent| is_new(router.config.registry(), agent))
+    {
         return Ok(());
     }
     let held = router.config.room().try_lock_registry()?;
@@ -233,7 +286,7 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
         return Ok(());
     };
     for agent in there.keys() {
-        if registry.agent(agent).is_some() {
+        if !is_new(&registry, agent) {
             continue;
         }
         match registry.add(Registry::admit(agent)) {

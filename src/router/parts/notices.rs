@@ -1,9 +1,14 @@
 //! Notices: messages of the router's own, each sent once.
 
+use super::{PendingWork, RoomConfig};
+use crate::base::sanitize;
+use crate::disk::layout;
 use crate::log::state::RoomState;
 use crate::message::id;
 use crate::message::record::Record;
+use crate::room::outbox::UnreadOutbox;
 use serde_json::{Map, Value};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The prefix of a notice in the pending list.
@@ -75,6 +80,28 @@ impl NoticeQueue {
         self.add(
             state,
             NoticeText::alert(id::HUMAN.into(), about, subject, body),
+        );
+    }
+
+    /// Reports mail in an outbox that the router does not read to the human, and lists it as pending. The files stay.
+    pub(crate) fn report_unread_outbox(
+        &mut self,
+        state: &RoomState,
+        config: &RoomConfig,
+        pending: &mut PendingWork,
+        outbox: &str,
+    ) {
+        let UnreadOutbox { reason, fix } = UnreadOutbox::of(Some(config.registry()), outbox);
+        let place = layout::below(Path::new(layout::OUTBOXES), outbox.as_ref());
+        let place = place.display().to_string();
+        pending.not_ready(&place, &format!("{reason}: {fix}"), None);
+        self.notify_human(
+            state,
+            format!("outbox:{outbox}"),
+            format!("{} has mail, but {reason}", sanitize::line(&place)),
+            format!(
+                "Its files stay there until you do this in the directory of the room:\n\n    {fix}\n\nThen they are routed."
+            ),
         );
     }
 

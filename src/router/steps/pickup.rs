@@ -8,7 +8,7 @@ use crate::log::state::{IncomingStream, RoomState};
 use crate::message::link::IncomingItem;
 use crate::room::outbox::{
     self, FileContent, FileReadiness, MessageLine, OutboxFiles, PickupConditions, ReadyFile,
-    SenderTurn, UnreadOutbox,
+    SenderTurn,
 };
 use crate::router::parts::{
     BatchSpace, FileMessage, FileSlice, LinkAcknowledgements, MailIntake, MessageDelay,
@@ -184,7 +184,11 @@ impl PickupStep<'_> {
             .filter(|known| !known.is_retired())
         else {
             self.pending.clear(outbox.display());
-            return self.report_unusable(agent, &files);
+            if !files.names.is_empty() {
+                self.notices
+                    .report_unread_outbox(self.state, self.config, self.pending, agent);
+            }
+            return;
         };
         let most = self.config.settings().message_bytes;
         let terms = PickupConditions {
@@ -396,25 +400,6 @@ impl PickupStep<'_> {
     fn end_file(&mut self, agent: &Arc<str>) {
         self.intake.outboxes().begin(agent, None);
         self.intake.outboxes().line_up(agent);
-    }
-
-    /// Reports mail in the outbox of an unregistered or retired agent to the human. The files stay.
-    fn report_unusable(&mut self, agent: &Arc<str>, files: &OutboxFiles) {
-        if files.names.is_empty() {
-            return;
-        }
-        let UnreadOutbox { reason, fix } = UnreadOutbox::of(Some(self.config.registry()), agent);
-        let place = layout::outbox(agent).display().to_string();
-        self.pending
-            .not_ready(&place, &format!("{reason}: {fix}"), None);
-        self.notices.notify_human(
-            self.state,
-            format!("outbox:{agent}"),
-            format!("outbox/{agent} has mail, but {reason}"),
-            format!(
-                "Its files stay there until you do this in the directory of the room:\n\n    {fix}\n\nThen they are routed."
-            ),
-        );
     }
 
     /// Takes a claim that has no record. Returns true if later claims of its sender wait, because the claim or some
