@@ -205,6 +205,14 @@ fn name(text: &str, name: &str, of: &str) -> Result<String, Problem> {
 
 fn remote(text: &str, tag: &str, who: &str) -> Result<Address, Problem> {
     let tag = name(text, tag, "a room")?;
+    if who.is_empty() {
+        let what = format!("{} has a room and no address in it", quoted(text));
+        let fix = format!(
+            "write {0:?} for the agent {0}, or as in {0}:bob for the room {0}",
+            tag
+        );
+        return Err(bad(what).fix(fix));
+    }
     match shape(who) {
         Ok(Address::Remote { .. }) => Err(bad(format!(
             "{} contains the tags of two rooms",
@@ -290,20 +298,26 @@ fn parts(text: &str) -> Vec<String> {
     if let Ok(list) = serde_json::from_str::<Vec<String>>(text) {
         return list;
     }
-    let words = text.split([',', ';', ' ', '&', '+']).map(str::trim);
+    let around = ['<', '>', '(', ')', '"', '\'', '`'];
+    let words = text
+        .split([',', ';', ' ', '&', '+'])
+        .map(|word| word.trim().trim_matches(around));
     words
         .filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("and"))
         .map(str::to_owned)
         .collect()
 }
 
-/// Suggests a correction of common mistakes: several addresses in one string, or spaces around an address.
+/// Suggests a correction of common mistakes: several addresses in one string, or other characters around an address.
 fn mended(problem: Problem, parts: &[String]) -> Problem {
     const MOST: usize = 20;
     let whole = parts.iter().all(|part| shape(part).is_ok());
     match parts {
         [one] if whole => problem
-            .fix(format!("write {} without spaces around it", quoted(one)))
+            .fix(format!(
+                "write {} without other characters around it",
+                quoted(one)
+            ))
             .example(json!(one)),
         [_, _, ..] if whole && parts.len() <= MOST => problem
             .fix(format!(
@@ -335,6 +349,8 @@ mod tests {
             "@bob*",
             "@#auth-module",
             "@@bob",
+            "@bob,",
+            "<bob>",
         ] {
             let problem = Address::parse(text).expect_err(text);
             let example = problem

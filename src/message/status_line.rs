@@ -107,9 +107,7 @@ impl StatusLine {
         let mut fields = StatusLineFields(fields);
         match kind {
             "artifact" => Ok(StatusLine::Artifact {
-                path: fields
-                    .text("path")?
-                    .ok_or_else(|| missing("path", "artifact", json!("context/api/spec.yaml")))?,
+                path: fields.path()?,
                 description: fields.text("description")?,
                 category: fields.text("category")?,
             }),
@@ -296,6 +294,16 @@ impl StatusLineFields {
             "a text, or omit the field",
             json!("tests pass"),
         ))
+    }
+
+    /// The path of an artifact.
+    fn path(&mut self) -> Result<String, Problem> {
+        let example = json!("context/api/spec.yaml");
+        match self.text("path") {
+            Ok(Some(path)) => Ok(path),
+            Ok(None) => Err(missing("path", "artifact", example)),
+            Err(problem) => Err(problem.fix("write the path of the file").example(example)),
+        }
     }
 
     /// A string, or a list of strings.

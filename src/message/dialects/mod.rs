@@ -11,7 +11,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use table::{PAYLOAD_FIELD, published};
+pub use table::{CorrectedNames, PAYLOAD_FIELD, published};
 
 use crate::base::error::Problem;
 use crate::message::reference::Reference;
@@ -26,15 +26,20 @@ use table::{DialectField, ROUTED, ROUTES, ValueConversion};
 pub struct ConvertedMessage {
     /// Its fields in the sent order.
     pub fields: Map<String, Value>,
-    /// The canonical fields read from a dialect, and their original positions as JSON pointers.
-    pub origins: Vec<(&'static str, String)>,
+    /// Where the parts of the message were read, if that is another place.
+    pub origins: FieldOrigins,
     /// Fields that contradict each other, names that are not understood, and values that no canonical field accepts.
     pub problems: Vec<Problem>,
     /// The message with the right names, if some names are not understood.
-    pub corrected: Option<Value>,
+    pub corrected: Option<CorrectedNames>,
     /// True if a problem is about the recipients.
     pub has_wrong_recipients: bool,
+    /// True if a problem is about the content.
+    pub has_wrong_content: bool,
 }
+
+/// JSON pointers into a message in canonical form, each with the pointer to the value that the sender wrote.
+pub type FieldOrigins = Vec<(String, String)>;
 
 /// Converts any dialect to the canonical form. A canonical message is returned unchanged.
 pub fn spell(fields: Map<String, Value>) -> ConvertedMessage {
@@ -45,6 +50,7 @@ pub fn spell(fields: Map<String, Value>) -> ConvertedMessage {
             problems: Vec::new(),
             corrected: None,
             has_wrong_recipients: false,
+            has_wrong_content: false,
         };
     }
     let word = type_word(&fields).unwrap_or_default().to_owned();
@@ -53,7 +59,6 @@ pub fn spell(fields: Map<String, Value>) -> ConvertedMessage {
     let mut conversion = MessageConversion {
         word,
         kind,
-        corrected,
         ..MessageConversion::default()
     };
     for (key, value) in fields {
@@ -66,8 +71,9 @@ pub fn spell(fields: Map<String, Value>) -> ConvertedMessage {
         fields: conversion.fields,
         origins: conversion.origins,
         problems: conversion.problems,
-        corrected: conversion.corrected,
+        corrected,
         has_wrong_recipients: conversion.has_wrong_recipients,
+        has_wrong_content: conversion.has_wrong_content,
     }
 }
 
@@ -138,15 +144,14 @@ struct MessageConversion {
     word: String,
     kind: String,
     fields: Map<String, Value>,
-    origins: Vec<(&'static str, String)>,
+    origins: FieldOrigins,
     problems: Vec<Problem>,
     metadata: Vec<(String, Value, String)>,
     /// The fields of a status line.
     line: Map<String, Value>,
     recipients: DialectRecipients,
-    /// The message with the right names, if some are rejected.
-    corrected: Option<Value>,
     has_wrong_recipients: bool,
+    has_wrong_content: bool,
 }
 
 impl MessageConversion {
@@ -224,16 +229,19 @@ impl MessageConversion {
         }
         let Some(before) = self.fields.get(field) else {
             self.fields.insert(field.to_owned(), value);
-            return self.origins.push((field, place));
+            return self.origins.push((format!("/{field}"), place));
         };
         if !is_same(field, before, &value) {
-            let first = self
-                .origins
-                .iter()
-                .find(|(f, _)| *f == field)
-                .map_or("", |(_, place)| place);
-            self.problems.push(conflict(first, &place));
+            let first = self.origin(format!("/{field}"));
+            self.problems.push(conflict(&first, &place));
         }
+    }
+
+    /// Where the sender wrote the value at this place.
+    fn origin(&self, place: String) -> String {
+        let mut origins = self.origins.iter();
+        let known = origins.find(|(canonical, _)| *canonical == place);
+        known.map_or(place, |(_, origin)| origin.clone())
     }
 
     /// The canonical form of a field's value.
@@ -355,6 +363,7 @@ impl MessageConversion {
         let line = std::mem::take(&mut self.line);
         let report = StatusLine::parse(&self.word, line.clone()).map(StatusLine::report);
         let report = report.unwrap_or_else(|problem| {
+            self.has_wrong_content = true;
             self.problems.push(problem);
             ReportMessage {
                 metadata: line,
@@ -395,8 +404,8 @@ impl MessageConversion {
         match recipients.merge(before, body, &self.kind) {
             Ok(Some((to, place))) => {
                 self.fields.insert("to".to_owned(), to);
-                if !self.origins.iter().any(|(field, _)| *field == "to") {
-                    self.origins.push(("to", place));
+                if !self.origins.iter().any(|(field, _)| field == "/to") {
+                    self.origins.push(("/to".to_owned(), place));
                 }
             }
             Ok(None) => {}
@@ -419,17 +428,13 @@ impl MessageConversion {
         };
         let joint = if remark.starts_with(';') { "" } else { "; " };
         let fix = format!("write {field} instead{joint}{remark}");
-        let problem = Problem::new("misnamed_field", what)
-            .at(format!("/{}", pointer_segment(key)))
-            .fix(fix);
-        self.problems.push(
-            self.corrected
-                .clone()
-                .map_or(problem.clone(), |message| problem.example(message)),
-        );
+        let problem = Problem::new("misnamed_field", what);
+        self.problems
+            .push(problem.at(format!("/{}", pointer_segment(key))).fix(fix));
     }
 
     fn reject(&mut self, place: String, wanted: &str) {
+        self.has_wrong_content = true;
         let problem =
             Problem::new("wrong_type", format!("{} must be {wanted}", &place[1..])).at(place);
         self.problems
@@ -449,16 +454,23 @@ impl MessageConversion {
         let Value::Object(metadata) = metadata else {
             return;
         };
+        let mut origins = FieldOrigins::new();
         for (key, value, place) in self.metadata.drain(..) {
+            let here = format!("/metadata/{}", pointer_segment(&key));
             match metadata.get(&key) {
-                None => drop(metadata.insert(key, value)),
+                None => {
+                    metadata.insert(key, value);
+                    origins.push((here, place));
+                }
                 Some(before) if *before == value => {}
-                Some(_) => self.problems.push(conflict(
-                    &format!("/metadata/{}", pointer_segment(&key)),
-                    &place,
-                )),
+                Some(_) => {
+                    let first = origins.iter().find(|(canonical, _)| *canonical == here);
+                    let first = first.map_or(&here, |(_, origin)| origin);
+                    self.problems.push(conflict(first, &place));
+                }
             }
         }
+        self.origins.append(&mut origins);
     }
 }
 

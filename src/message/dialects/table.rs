@@ -1,6 +1,7 @@
 //! The one table of spellings: other names and values that are read, and names that are rejected. `mailbag generate schema
 //! dialects` prints it, and the protocol shows it.
 
+use super::{FieldOrigins, pointer_segment};
 use crate::message::FIELDS;
 use crate::message::status::CopyStatus;
 use serde_json::{Map, Value};
@@ -332,9 +333,16 @@ fn known(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<DialectFiel
         .or_else(|| MEANINGS.get(folded).copied())
 }
 
-/// The message with the fields that rejected names stand for, unless it has these fields already. `None` if no name is
-/// rejected.
-pub(super) fn with_right_names(fields: &Map<String, Value>, kind: &str) -> Option<Value> {
+/// A message with the right names of fields.
+pub struct CorrectedNames {
+    /// The message with the fields that rejected names stand for, unless it has these fields already.
+    pub message: Value,
+    /// The fields with a value from another name.
+    pub moved: FieldOrigins,
+}
+
+/// The message with the right names. `None` if no name is rejected.
+pub(super) fn with_right_names(fields: &Map<String, Value>, kind: &str) -> Option<CorrectedNames> {
     let right_name = |key: &str| match meaning(key, kind) {
         Some(DialectField::Instead(field, _)) => Some(field),
         _ => None,
@@ -344,11 +352,16 @@ pub(super) fn with_right_names(fields: &Map<String, Value>, kind: &str) -> Optio
         .keys()
         .filter_map(|key| Some((key, right_name(key)?)))
         .collect();
+    let mut moved = FieldOrigins::new();
     for (key, field) in &wrong {
         let value = corrected.shift_remove(*key).unwrap_or_default();
-        corrected.entry(*field).or_insert(value);
+        if !corrected.contains_key(*field) {
+            corrected.insert((*field).to_owned(), value);
+            moved.push((format!("/{field}"), format!("/{}", pointer_segment(key))));
+        }
     }
-    (!wrong.is_empty()).then_some(Value::Object(corrected))
+    let message = Value::Object(corrected);
+    (!wrong.is_empty()).then_some(CorrectedNames { message, moved })
 }
 
 fn has_meaning(field: &str, kind: &str) -> bool {

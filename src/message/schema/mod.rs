@@ -25,7 +25,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::checked::{has_to, text_field};
-use crate::message::dialects::{ConvertedMessage, spell};
+use crate::message::dialects::{ConvertedMessage, CorrectedNames, spell};
 use crate::message::{Message, goes_to_all, id};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -55,17 +55,36 @@ pub fn check_as(
         mut problems,
         corrected,
         has_wrong_recipients,
+        has_wrong_content,
     } = spell(fields);
     if let Some(corrected) = corrected
         && problems.iter().any(|problem| problem.code == MISNAMED)
     {
         // A field that is missing because its name is wrong is not another problem.
         problems.retain(|problem| problem.code == MISNAMED);
-        let problems_of_rest = check_as(corrected, sender, also, now).err();
-        for problem in &mut problems {
-            fit_example(problem, sender, now);
+        let CorrectedNames { mut message, moved } = corrected;
+        let rest = check_as(message.clone(), sender, also, now).err();
+        let rest = rest.unwrap_or_default();
+        for problem in &rest {
+            if let (Some(value), Some(example)) =
+                (message.pointer_mut(&problem.place), &problem.example)
+            {
+                *value = example.clone();
+            }
         }
-        problems.extend(problems_of_rest.unwrap_or_default());
+        if check(message.clone(), sender, now).is_ok() {
+            problems = problems
+                .into_iter()
+                .map(|problem| problem.example(message.clone()))
+                .collect();
+        }
+        for other in in_the_senders_words(rest, &moved) {
+            match problems.iter_mut().find(|one| one.place == other.place) {
+                // The value of the misnamed field is also wrong.
+                Some(one) => one.fix = format!("{}; {}", one.fix, other.fix),
+                None => problems.push(other),
+            }
+        }
         problems.truncate(limits::PROBLEMS);
         return Err(problems);
     }
@@ -91,9 +110,11 @@ pub fn check_as(
         broken_rules.retain(|problem| is_listed(problem, &problems_of_meant));
     }
     problems.extend(broken_rules);
-    if has_wrong_recipients {
-        problems.retain(|problem| problem.code != NO_RECIPIENT);
-    }
+    problems.retain(|problem| match &*problem.code {
+        NO_RECIPIENT => !has_wrong_recipients,
+        NO_CONTENT => !has_wrong_content,
+        _ => true,
+    });
     if problems.is_empty() {
         fill_in(&mut fields, sender);
         return Message::from_fields(fields).ok_or_else(|| vec![not_an_object(&Value::Null)]);
@@ -108,8 +129,10 @@ pub fn check_as(
 pub const MISNAMED: &str = "misnamed_field";
 /// The code of a message that names no recipient.
 pub(super) const NO_RECIPIENT: &str = "no_recipient";
+/// The code of a message without content.
+pub(super) const NO_CONTENT: &str = "no_content";
 
-/// Some examples depend on the sender or the time, or are whole messages.
+/// Some examples depend on the sender or the time.
 fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
     match (problem.code.as_str(), problem.place.as_str()) {
         ("wrong_type", "/from") => {
@@ -122,12 +145,6 @@ fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
                 problem.fix = format!("write a later time, such as {later}");
             }
             problem.example = Some(later);
-        }
-        (MISNAMED, _) => {
-            problem.example = problem
-                .example
-                .take()
-                .filter(|message| check(message.clone(), sender, now).is_ok());
         }
         _ => {}
     }
@@ -219,16 +236,17 @@ fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
 /// their number.
 pub(crate) fn in_the_senders_words(
     problems: Vec<Problem>,
-    origins: &[(&'static str, String)],
+    origins: &[(String, String)],
 ) -> Vec<Problem> {
     let mut reported: Vec<Problem> = Vec::new();
     for mut problem in problems {
-        let field = problem
-            .place
-            .strip_prefix('/')
-            .and_then(|p| p.split('/').next());
-        if let Some((field, origin)) = origins.iter().find(|(f, _)| Some(*f) == field) {
-            problem.place = format!("{origin}{}", &problem.place[field.len() + 1..]);
+        let written = origins.iter().filter_map(|(canonical, origin)| {
+            let below = problem.place.strip_prefix(&**canonical)?;
+            let is_below = below.is_empty() || below.starts_with('/');
+            is_below.then(|| (canonical.len(), format!("{origin}{below}")))
+        });
+        if let Some((_, place)) = written.max_by_key(|(length, _)| *length) {
+            problem.place = place;
         }
         if reported.len() < limits::PROBLEMS && !is_listed(&problem, &reported) {
             reported.push(problem);

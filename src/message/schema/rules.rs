@@ -82,12 +82,12 @@ fn check_reserved(fields: &CheckedFields) -> Option<Problem> {
     let in_metadata = OUTCOMES
         .iter()
         .find(|name| metadata.is_some_and(|metadata| metadata.contains_key(**name)))
-        .map(|name| (format!("metadata.{name}"), format!("/metadata/{name}")));
+        .map(|name| (name, format!("/metadata/{name}")));
     let (name, place) = in_metadata.or_else(|| {
         let name = OUTCOMES
             .iter()
             .find(|name| field(fields, name).is_some_and(Value::is_object))?;
-        Some(((*name).to_owned(), format!("/{name}")))
+        Some((name, format!("/{name}")))
     })?;
     let what = format!("{name} is an outcome, which only the router writes");
     Some(
@@ -192,7 +192,7 @@ fn check_content(fields: &CheckedFields) -> Option<Problem> {
         _ => json!("bob"),
     };
     Some(
-        Problem::new("no_content", what)
+        Problem::new(super::NO_CONTENT, what)
             .fix(fix)
             .example(json!({"to": to, "body": "hi"})),
     )
