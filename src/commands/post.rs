@@ -9,11 +9,11 @@ use crate::log::state::unreached_subject;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
 use crate::query::identity::AgentIdentity;
-use crate::query::inbox;
 use crate::query::reach::{
     AnnouncementTime, ExpectedReception, ExpectedRecipient, reach, sentences,
 };
 use crate::query::status;
+use crate::room::inbox;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, RouterPresence};

@@ -37,24 +37,28 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
 }
 
 #[test]
-fn a_file_with_another_suffix_was_seen_with_and_without_a_router() {
-    // P58
-    let rename = |world: &World| {
-        let mail = file(world, "bob");
-        files::rename(&mail, mail.with_extension("json.done"));
-    };
-    let mut town = Town::alice_and_bob().run();
-    let id = town.send("alice", "bob", "hello");
-    town.wait_for_mail("bob", 1);
-    rename(&town);
-    wait_for_status(&town, &id, "bob", "seen");
-    town.stop();
-    let id = town.send("alice", "bob", "hello");
-    town.pass();
-    rename(&town);
-    assert_eq!(town.json("status")["unread"], json!({}));
-    town.pass();
-    assert_contains!(statuses(&town, &id, "bob").join(" "), "seen");
+fn a_file_with_another_name_was_seen_with_and_without_a_router() {
+    // P58, P350
+    for ending in [".json.done", ".done.json", "~2.json"] {
+        let rename = |world: &World| {
+            let mail = file(world, "bob");
+            let name = mail.file_stem().unwrap_or_default().to_string_lossy();
+            files::rename(&mail, mail.with_file_name(format!("{name}{ending}")));
+        };
+        let mut town = Town::alice_and_bob().run();
+        let id = town.send("alice", "bob", "hello");
+        town.wait_for_mail("bob", 1);
+        rename(&town);
+        wait_for_status(&town, &id, "bob", "seen");
+        town.stop();
+        let world = World::alice_and_bob();
+        let id = world.send("alice", "bob", "hello");
+        world.pass();
+        rename(&world);
+        assert_eq!(world.json("status")["unread"], json!({}), "{ending}");
+        world.pass();
+        assert_contains!(statuses(&world, &id, "bob").join(" "), "seen"; "{ending}");
+    }
 }
 
 #[test]

@@ -411,6 +411,14 @@ pub fn is_mail_file(name: &std::ffi::OsStr) -> bool {
     !bytes.starts_with(b".") && bytes.ends_with(ONE.as_bytes())
 }
 
+/// Returns true if a file in an inbox can have an ending that its reader gave it: `x.done.json`, `x~2.json`.
+pub fn can_be_renamed(name: &std::ffi::OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let stem = name.strip_suffix(ONE).unwrap_or(&name);
+    let end = stem.rsplit_once('.').map_or("", |(_, end)| end);
+    stem.contains('~') || !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
 /// Returns true if a file in an outbox with this name has one message per line.
 pub fn is_lines_file(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();

@@ -5,7 +5,6 @@ mod head;
 mod origin;
 
 pub use closing::note_closed;
-pub(crate) use origin::copy_name;
 pub use origin::{PLACED_DIRECTLY, RECORD_LOST};
 
 use crate::base::clock::Stamp;
@@ -205,15 +204,12 @@ pub(crate) fn unread_count(room: &Room, state: &RoomState, agent: &str) -> usize
 
 fn count_files(room: &Room, state: &RoomState, agent: &str) -> Result<usize> {
     let names = inbox::unread_with_leased(&room.dir, agent)?;
-    Ok(count_unread(&names, state, agent))
+    Ok(count_unread(room, &names, state, agent))
 }
 
 /// The number of these files that are unread messages of the agent.
-fn count_unread(names: &[OsString], state: &RoomState, agent: &str) -> usize {
-    let is_unread = |name: &&OsString| {
-        let at = layout::read_delivered(name);
-        at.is_some_and(|at| state.mailboxes.unread_at(agent, at).is_some())
-    };
+fn count_unread(room: &Room, names: &[OsString], state: &RoomState, agent: &str) -> usize {
+    let is_unread = |name: &&OsString| inbox::is_unread_copy(&room.dir, state, agent, name);
     names.iter().filter(is_unread).count()
 }
 
@@ -225,7 +221,9 @@ pub fn leased_count(room: &Room, agent: &str) -> Result<usize> {
     }
     // A user of an agent may not read the log.
     let state = state::committed(&room.dir);
-    Ok(state.map_or(names.len(), |state| count_unread(&names, &state, agent)))
+    Ok(state.map_or(names.len(), |state| {
+        count_unread(room, &names, &state, agent)
+    }))
 }
 
 /// States that there is nothing to read, and the number of leased messages, if there are any.

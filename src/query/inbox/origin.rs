@@ -11,6 +11,7 @@ use crate::log::state::{self, RoomState};
 use crate::message::copy::MessageCopies;
 use crate::message::record::{EventKind, Record};
 use crate::room::Room;
+use crate::room::inbox::copy_name;
 use crate::router::recover::lost_message_of_copy;
 use serde_json::Value;
 use std::sync::Arc;
@@ -137,12 +138,6 @@ impl AuthorChecker<'_> {
         let state = self.state.as_ref();
         Ok(state.is_some_and(|state| **state.holder(name, seq) == *owner))
     }
-}
-
-/// The file name that the router gives to each copy of this record.
-pub(crate) fn copy_name(record: &Record) -> String {
-    let id = record.id().unwrap_or_default();
-    layout::delivered(record.stamp(), record.sender(), id)
 }
 
 /// Returns true if the file has the name that the router gives to a copy of this record. A read copy can have a suffix.

@@ -10,7 +10,9 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, LockFile, file_meta, layout};
-use crate::log::state::{DeliveryDirectory, StagedFile};
+use crate::log::find;
+use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
+use crate::message::record::Record;
 use rustix::fs::FileType;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
@@ -67,6 +69,27 @@ fn fail_rest(e: Error, deliveries: impl Iterator<Item = StagedFile>) -> Vec<(Sta
         failed.push((delivery, error));
     }
     failed
+}
+
+/// The file name that the router gives to each copy of this record.
+pub fn copy_name(record: &Record) -> String {
+    let id = record.id().unwrap_or_default();
+    layout::delivered(record.stamp(), record.sender(), id)
+}
+
+/// Returns true if a file in an agent's inbox is an unread copy. A reader can mark a message as read by giving the file another
+/// name. The log is read only if the name can be such a name.
+pub fn is_unread_copy(room: &Dir, state: &RoomState, agent: &str, name: &OsStr) -> bool {
+    let at = layout::read_delivered(name).filter(|_| layout::is_mail_file(name));
+    let Some(seq) = at.and_then(|at| state.mailboxes.unread_at(agent, at)) else {
+        return false;
+    };
+    if !layout::can_be_renamed(name) {
+        return true;
+    }
+    let line = find::by_seq(room, seq).ok().flatten();
+    let record = line.and_then(|line| line.record().ok());
+    record.is_none_or(|record| *copy_name(&record) == *name)
 }
 
 /// The names of an agent's unread mail that is not leased, oldest first, like `ls inbox/<agent>/*.json`.

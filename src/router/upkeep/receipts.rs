@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
 use crate::log::state::DeliveryDirectory;
+use crate::room::inbox;
 use crate::router::Router;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -113,8 +114,7 @@ impl Router {
             };
             for entry in dir.list()? {
                 let name = entry?.name;
-                // A reader can mark a message as read by giving the file another suffix.
-                if is_unread && !layout::is_mail_file(&name) {
+                if is_unread && !inbox::is_unread_copy(self.config.dir(), state, agent, &name) {
                     continue;
                 }
                 to.extend(layout::read_delivered(&name).map(|at| (at, name)));
