@@ -33,7 +33,7 @@ fn hear_signals() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let signals = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2];
-        let heard = mailbag::disk::machine::heard(&signals);
+        let heard = mailbag::disk::machine::unignored_signals(&signals);
         for ignored in signals.iter().filter(|signal| !heard.contains(signal)) {
             let caught = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
             signal_hook::flag::register(*ignored, caught).expect("a signal that can be caught");

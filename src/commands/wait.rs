@@ -9,7 +9,7 @@ use crate::room::Room;
 use crate::room::sessions::{SessionHold, SessionIdentity};
 use crate::router::daemon::{BackgroundRouter, alongside};
 use crate::router::watcher::InboxWatch;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::SIGTERM;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -72,7 +72,12 @@ impl InboxWaiter {
     /// ignored.
     pub fn new(room: &Room, agent: &str) -> Result<InboxWaiter> {
         let mut waiter = InboxWaiter::of_server(room, agent)?;
-        listen(waiter.signal.clone(), waiter.watch.waker())?;
+        let (received, wake) = (waiter.signal.clone(), waiter.watch.waker());
+        machine::at_signals(&machine::END_SIGNALS, move |signal| {
+            let is_second = received.swap(signal, Ordering::Relaxed) != 0;
+            wake();
+            is_second
+        })?;
         waiter.hold = SessionHold::of_waiting(room, agent);
         waiter.routing = Some(StandbyRouter::new(room));
         Ok(waiter)
@@ -289,22 +294,4 @@ pub fn hold(room: &Room, agent: Option<&str>) -> Option<SessionHold> {
 /// The end of a timeout; `None` if it is beyond the range of the clock.
 pub fn deadline(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
-}
-
-fn listen(received: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]))
-        .doing("listen to", "signals")?;
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            for signal in signals.forever() {
-                if received.swap(signal, Ordering::Relaxed) != 0 {
-                    // A second signal ends the process immediately.
-                    let _ = signal_hook::low_level::emulate_default_handler(signal);
-                }
-                wake();
-            }
-        })
-        .map(drop)
-        .doing("listen to", "signals")
 }

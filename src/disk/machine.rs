@@ -6,7 +6,6 @@ use super::{Dir, layout};
 use crate::base::error::{ErrorContext, Result};
 use crate::base::test_variable;
 use rustix::fs::StatVfsMountFlags;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::File;
@@ -454,7 +453,7 @@ fn ignored_signals() -> Vec<i32> {
 
 /// Selects the signals that this process should handle. A parent that ignores SIGINT or SIGHUP, such as `nohup`, wants
 /// the process to continue. SIGTERM is always handled, so that the process can be ended cleanly.
-pub fn heard(signals: &[i32]) -> Vec<i32> {
+pub fn unignored_signals(signals: &[i32]) -> Vec<i32> {
     let ignored = ignored_signals();
     signals
         .iter()
@@ -463,15 +462,21 @@ pub fn heard(signals: &[i32]) -> Vec<i32> {
         .collect()
 }
 
-/// Calls `end` at each SIGINT and SIGTERM, in a separate thread. If `end` returns true because the end was already
-/// requested, the signal ends the process immediately.
-pub fn at_signals(end: impl Fn() -> bool + Send + 'static) -> Result<()> {
-    let mut signals = Signals::new(heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
+/// The signals that ask a process to end.
+pub const END_SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGTERM];
+
+/// Calls `handle` at each of these signals that this process does not ignore, in a separate thread. If `handle` returns
+/// true because the end was already requested, the signal ends the process immediately.
+pub fn at_signals(
+    signals: &[i32],
+    mut handle: impl FnMut(i32) -> bool + Send + 'static,
+) -> Result<()> {
+    let mut signals = Signals::new(unignored_signals(signals)).doing("listen to", "signals")?;
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
             for signal in signals.forever() {
-                if end() {
+                if handle(signal) {
                     let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }
             }

@@ -1,7 +1,7 @@
 //! `mailbag link run`: one process for all outgoing links of this room.
 
 use super::connect::{LinkConnector, StopRequest};
-use crate::base::error::{Error, ErrorContext, Result};
+use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::wait::StandbyRouter;
 use crate::disk::machine;
@@ -9,7 +9,6 @@ use crate::query::connections::{ConnectionTrust, connections};
 use crate::room::Room;
 use crate::room::consent::{ConsentList, LinkConnection};
 use crate::router::daemon;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -203,19 +202,9 @@ fn broken() -> Error {
 
 /// Handles SIGINT and SIGTERM: the first signal ends all carriers, the second ends the process.
 fn listen(stop: Arc<StopRequest>) -> Result<()> {
-    let signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]));
-    let mut signals = signals.doing("listen for signals in", "this process")?;
-    let listen = move || {
-        for signal in signals.forever() {
-            if stop.is_asked() {
-                std::process::exit(128 + signal);
-            }
-            stop.ask();
-        }
-    };
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(listen)
-        .map(drop)
-        .doing("listen for signals in", "this process")
+    machine::at_signals(&machine::END_SIGNALS, move |_| {
+        let was_asked = stop.is_asked();
+        stop.ask();
+        was_asked
+    })
 }

@@ -89,7 +89,7 @@ pub fn serve(
     let (change, changes) = watch::channel(ChangeSignal::default());
     let app = Arc::new(WebApp::new(room, gate, changes));
     let (ending, ended) = watch::channel(false);
-    machine::at_signals(move || ending.send_replace(true))?;
+    machine::at_signals(&machine::END_SIGNALS, move |_| ending.send_replace(true))?;
     let streams = app.streams.clone();
     let is_watched = move || streams.available_permits() < limits::WEB_STREAMS;
     let kept = room.clone();

@@ -1,13 +1,14 @@
 //! `mailbag channel`: lists channels and shows their messages.
 
 use super::who;
-use crate::base::error::{ErrorContext, Result};
+use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{BOLD, CommandOutput, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
+use crate::disk::machine;
 use crate::query::channel::{self, ConversationLine};
 use crate::query::closed::ClosedMessages;
 use crate::room::Room;
@@ -174,19 +175,9 @@ pub(super) fn until_end(
 
 /// Gets a message when a signal asks the command to end.
 pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let mut signals =
-        signal_hook::iterator::Signals::new(crate::disk::machine::heard(&[SIGINT, SIGTERM]))
-            .doing("listen for signals in", "this process")?;
     let (end, ends) = channel();
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            signals.forever().next();
-            // The receiver is gone if the command has ended by itself.
-            let _ = end.send(());
-        })
-        .doing("listen for signals in", "this process")?;
+    // The receiver is gone if the command is ending.
+    machine::at_signals(&machine::END_SIGNALS, move |_| end.send(()).is_err())?;
     Ok(ends)
 }
 

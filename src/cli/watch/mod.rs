@@ -12,7 +12,7 @@ mod view;
 
 use self::keeper::{RefreshReason, RoomMonitor, RoomSnapshot};
 use super::context::{CommandContext, IdentityArgs};
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::commands::wait;
 use crate::disk::machine;
 use crate::message::id;
@@ -21,7 +21,6 @@ use crate::query::timeline::{ChannelSelection, Timeline, TimelineEntry};
 use crate::room::Room;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 const EXAMPLES: &str = "\
@@ -149,20 +148,10 @@ fn keep_awake(
             .out
             .warn(&format!("{e}; looking every two seconds instead")),
     }
-    let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(
-            |source| Error::Io {
-                verb: "listen for signals in",
-                path: PathBuf::from("this process"),
-                source,
-            },
-        )?;
     let end = wakes.clone();
-    std::thread::spawn(move || {
-        for _ in signals.forever() {
-            let _ = end.send(WatchEvent::End);
-        }
-    });
+    machine::at_signals(&[SIGHUP, SIGINT, SIGTERM], move |_| {
+        end.send(WatchEvent::End).is_err()
+    })?;
     Ok(keeper)
 }
 

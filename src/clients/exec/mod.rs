@@ -140,7 +140,7 @@ impl RunEventQueue {
     fn listen(room: &Room) -> Result<RunEventQueue> {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));
-        let signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS))
+        let signals = SignalsInfo::<WithOrigin>::new(machine::unignored_signals(&SIGNALS))
             .doing("listen to", "signals")?;
         let handle = signals.handle();
         let (told, is_finishing) = (sender.clone(), finishing.clone());

@@ -16,10 +16,10 @@ pub fn monitor(command: &[OsString]) -> Result<CommandEnd> {
         .split_first()
         .expect("the command line asks for a command");
     terminal::lead().doing("lead the session of", "the terminal")?;
-    let heard = machine::heard(&SIGNALS)
+    let signals = machine::unignored_signals(&SIGNALS)
         .into_iter()
         .chain([SIGCHLD, SIGCONT]);
-    let mut signals = Signals::new(heard).doing("listen to", "signals")?;
+    let mut signals = Signals::new(signals).doing("listen to", "signals")?;
     let mut command = Command::new(program);
     command.args(arguments);
     machine::end_with_us(&mut command);

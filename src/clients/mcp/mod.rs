@@ -49,7 +49,7 @@ pub fn serve(options: McpOptions) -> Result<()> {
     ));
     let (ending, ended) = watch::channel(false);
     let asked = ending.clone();
-    machine::at_signals(move || asked.send_replace(true))?;
+    machine::at_signals(&machine::END_SIGNALS, move |_| asked.send_replace(true))?;
     let receipts = Arc::new(UnconfirmedMail::default());
     session.begin();
     let kept = session.clone();
