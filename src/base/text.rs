@@ -1,7 +1,7 @@
 //! Texts that all output writes the same way: counts and times.
 
-use super::limits;
-use std::fmt::Display;
+use super::{limits, sanitize};
+use std::fmt::{Display, Write};
 use std::path::Path;
 
 /// A count with its noun: `1 copy`, `2 copies`. The noun is given in the singular.
@@ -69,8 +69,30 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word of a command that mailbag shows. The sanitizer does not change it: a character that it would escape is
+/// an escape of `bash`, `zsh` and `ksh`, as in `$'src/\u003cuser>'`.
 pub fn shell_word(text: &str) -> String {
+    if *sanitize::line(text) == *text {
+        return posix_shell_word(text);
+    }
+    let mut word = "$'".to_owned();
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => word.extend(['\\', c]),
+            ' '..='~' if c != '<' => word.push(c),
+            c => {
+                let _ = match u32::from(c) {
+                    code @ ..=0xffff => write!(word, "\\u{code:04x}"),
+                    code => write!(word, "\\U{code:08x}"),
+                };
+            }
+        }
+    }
+    word + "'"
+}
+
+/// Quotes a word for every shell.
+pub fn posix_shell_word(text: &str) -> String {
     let is_plain = text
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
@@ -86,7 +108,7 @@ pub fn shell_path(path: &Path) -> String {
     shell_word(&path.to_string_lossy())
 }
 
-/// The word that [`shell_word`] quoted.
+/// The word that [`posix_shell_word`] quoted.
 pub fn unquoted_shell_word(word: &str) -> String {
     let inner = word
         .strip_prefix('\'')
@@ -105,6 +127,20 @@ pub fn to_the_second(time: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shown_shell_word_means_the_text_and_is_not_changed_by_the_sanitizer() {
+        for (text, word) in [
+            ("src/a.rs", "src/a.rs"),
+            ("", "''"),
+            ("yes; it's", r"'yes; it'\''s'"),
+            ("src/<user>/it's\\", r"$'src/\u003cuser>/it\'s\\'"),
+            ("a\u{202e}b\u{e0001}\n", r"$'a\u202eb\U000e0001\u000a'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+            assert_eq!(sanitize::line(word), word);
+        }
+    }
 
     #[test]
     fn a_count_has_the_right_plural() {

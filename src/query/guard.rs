@@ -3,6 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::sanitize;
+use crate::base::text::shell_word;
 use crate::log::state::Claims;
 use crate::log::state::claims::OwnedClaim;
 use crate::room::repository::RepositoryPath;
@@ -80,10 +81,11 @@ pub fn ask_for(owned: &[OwnedFile]) -> String {
     let Some(first) = owned.first() else {
         return String::new();
     };
-    let (owner, claim) = (&first.claim.owner, quoted(first.claim.subject.as_str()));
     format!(
-        "ask the owner with `mailbag send {owner} 'May I change {}?'`, or wait for it with `mailbag claim --wait {claim}`",
-        plain(&first.path)
+        "ask the owner with `mailbag send {} {}`, or wait for it with `mailbag claim --wait {}`",
+        first.claim.owner,
+        shell_word(&format!("May I change {}?", first.path)),
+        shell_word(first.claim.subject.as_str())
     )
 }
 
@@ -104,14 +106,4 @@ impl OwnedFile {
         ))
         .into_owned()
     }
-}
-
-/// A word for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", plain(text))
-}
-
-/// A text that can be copied between single quotes of a shell.
-pub fn plain(text: &str) -> String {
-    sanitize::line(&text.replace('\'', "?")).into_owned()
 }

@@ -2,8 +2,9 @@
 
 use super::{approval, decision, drop_at, pass, room, run_at, say};
 use crate::files;
-use crate::world::{World, parse_json};
+use crate::world::{World, lossy, parse_json};
 use serde_json::{Value, json};
+use std::process::Command;
 
 /// The pending items of an agent at this time: kind and title.
 #[track_caller]
@@ -208,6 +209,36 @@ fn the_command_of_a_pending_item_is_one_that_a_shell_leaves_as_it_is() {
         file["pending"]["human"][0]["command"],
         "mailbag release 'src/*.rs' --of alice"
     );
+}
+
+#[test]
+fn the_command_of_a_pending_item_works_although_the_sanitizer_escapes_its_subject() {
+    // P531
+    let world = World::with("alice bob");
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src/<user>/\u{202e}/**"]}),
+    );
+    say(
+        &world,
+        1,
+        "bob",
+        json!({"type": "claim", "claims": ["src/<user>/\u{202e}/a.rs"], "wait": true}),
+    );
+    let text = run_at(&world, 2, "pending --as alice");
+    let command = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("mailbag "))
+        .expect("a command");
+    let words = Command::new("bash")
+        .args(["-c", &format!("printf '%s\\0' {command}")])
+        .output()
+        .expect("bash runs");
+    let words = lossy(&words.stdout);
+    let words: Vec<&str> = words.split_terminator('\0').collect();
+    world.ok(&[&words[..], &["--as", "alice"]].concat());
 }
 
 #[test]

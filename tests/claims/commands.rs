@@ -64,7 +64,7 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
     for word in [
         "alice owns src/auth/** since 20",
         "Passkeys",
-        "mailbag ask alice",
+        "mailbag send alice",
         "--wait",
     ] {
         assert!(complaint.contains(word), "{word}: {complaint}");

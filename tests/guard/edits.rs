@@ -315,8 +315,8 @@ fn two_agents_that_edit_one_file_within_30_seconds_are_notified_once_an_hour() {
         "another file"
     );
     let said = edit_file(&world, "bob", "10:00:20", "src/a.rs");
-    let text = "you and alice edited src/a.rs within 30 seconds, and nobody has claimed it. Agree with alice, or run \
-                `mailbag claim 'src/a.rs'`";
+    let text = "you and alice edited src/a.rs within 30 seconds, and no agent has claimed it. Agree with alice, or run \
+                `mailbag claim src/a.rs`";
     assert_contains!(said, &format!("\"additionalContext\":\"mailbag: {text}.\""));
     assert_eq!(notice(&world, "alice"), text.replace("alice", "bob"));
     assert_eq!(
@@ -343,7 +343,7 @@ fn a_claimed_file_needs_no_notice() {
     assert_eq!(edit_file(&world, "bob", "10:00:00", "src/a.rs"), "");
     let said = edit_file(&world, "alice", "10:00:05", "src/a.rs");
     assert!(
-        said.contains("belongs to bob") && !said.contains("nobody has claimed"),
+        said.contains("belongs to bob") && !said.contains("no agent has claimed"),
         "{said}"
     );
 }

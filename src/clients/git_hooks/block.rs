@@ -3,7 +3,7 @@
 //! They do nothing on a machine without the program, and only the status [`STOPPED`] stops a commit: a program that fails
 //! stops nothing.
 
-use crate::base::text::{shell_word, unquoted_shell_word};
+use crate::base::text::{posix_shell_word, unquoted_shell_word};
 
 /// The exit status of a check that stops a commit. No other failure has it.
 pub const STOPPED: u8 = 10;
@@ -18,12 +18,12 @@ const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
 /// The call of the program in a hook.
 pub(super) fn call(program: &str, hook: &str) -> String {
-    format!("{} hook git {hook}", shell_word(program))
+    format!("{} hook git {hook}", posix_shell_word(program))
 }
 
 /// The lines in a shell script.
 pub(super) fn lines(program: &str, hook: &str) -> String {
-    let (name, call) = (shell_word(program), call(program, hook));
+    let (name, call) = (posix_shell_word(program), call(program, hook));
     let unless = format!("|| [ $? -ne {STOPPED} ] || exit 1");
     format!("if command -v {name} >/dev/null 2>&1; then\n    {call} {unless}\nfi\n")
 }

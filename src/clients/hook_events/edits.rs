@@ -3,6 +3,7 @@
 
 use super::{HookAnswer, HookEvent, ToolVerdict, agent, bind, deliver};
 use crate::base::error::{Error, Result};
+use crate::base::text::shell_word;
 use crate::base::{limits, sanitize};
 use crate::commands::claim::release_lapsed;
 use crate::commands::follow::let_router_process;
@@ -152,10 +153,12 @@ fn same_file(room: &Room, agent: &str, files: &[String]) -> Option<String> {
 }
 
 fn same_file_text(other: &str, file: &str) -> String {
-    let (seconds, path) = (limits::SAME_FILE.as_secs(), guard::plain(file));
     format!(
-        "you and {other} edited {path} within {seconds} seconds, and nobody has claimed it. Agree with {other}, or run \
-         `mailbag claim '{path}'`"
+        "you and {other} edited {} within {} seconds, and no agent has claimed it. Agree with {other}, or run \
+         `mailbag claim {}`",
+        sanitize::line(file),
+        limits::SAME_FILE.as_secs(),
+        shell_word(file)
     )
 }
 

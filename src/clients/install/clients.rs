@@ -1,7 +1,7 @@
 //! The client's facts applied to this machine: its files, and the hook and the server in its settings.
 
 use super::json::ListEnd;
-use crate::base::text::shell_word;
+use crate::base::text::posix_shell_word;
 use crate::clients::kind::Client;
 pub use crate::clients::kind::InstallScope;
 use crate::clients::kind::{ClientFile, ClientHook, TimeUnit};
@@ -227,7 +227,7 @@ impl Client {
         };
         format!(
             "command -v {}{SILENT}{exec}{}{}",
-            shell_word(&wanted.program),
+            posix_shell_word(&wanted.program),
             self.call(job, wanted),
             self.behind()
         )
@@ -245,7 +245,7 @@ impl Client {
     /// The call alone, as shell text.
     pub(super) fn call(self, job: HookJob, wanted: &HookConfiguration) -> String {
         let words = self.words(job, wanted);
-        [vec![shell_word(&wanted.program)], words]
+        [vec![posix_shell_word(&wanted.program)], words]
             .concat()
             .join(" ")
     }

@@ -5,7 +5,7 @@ use super::parties;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
-use crate::base::text::{listed, to_the_second};
+use crate::base::text::{listed, shell_word, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::log::state::approvals::{Approvals, NamedApproval, OpenApproval};
 use crate::log::state::{ChangeSource, RoomState};
@@ -326,8 +326,9 @@ impl<'a> BatchApprovals<'a> {
         given: Option<&str>,
     ) -> Result<ApprovalResult<()>> {
         let fix = format!(
-            "run `mailbag decide {} {option}` in a terminal",
-            open.approval
+            "run `mailbag decide {} {}` in a terminal",
+            open.approval,
+            shell_word(option)
         );
         let Some(place) = signature::place(self.config.room())? else {
             let what = "this room is a copy, so no signature counts in it";

@@ -4,7 +4,7 @@ use super::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::base::text::to_the_second;
+use crate::base::text::{shell_word, to_the_second};
 use crate::message::address::quoted;
 use crate::message::claim::{ClaimChange, ClaimTerms};
 use crate::message::reference::{Reference, ReferenceResolution};
@@ -475,8 +475,11 @@ impl ConflictingClaim<'_> {
             .unwrap_or_default();
         let since = to_the_second(&Stamp::from_micros(self.since).to_string());
         let what = format!("{agent} {verb} {subject} since {since}{purpose}");
+        let word = shell_word(subjects.get(n).unwrap_or(subject).as_str());
+        let question = shell_word(&format!("May I have {subject}?"));
         let fix = format!(
-            "ask for it with `mailbag ask {agent}`, or wait for it: with `mailbag claim --wait`, or with \"wait\": true"
+            "ask for it with `mailbag send {agent} {question}`, or wait for it: with `mailbag claim --wait {word}`, or with \
+             \"wait\": true"
         );
         Problem::new("claimed", what)
             .at(format!("/claims/{n}"))
