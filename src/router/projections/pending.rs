@@ -113,8 +113,12 @@ fn everything(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, P
         .chain(late_links(state))
 }
 
+/// Returns true if a sender shows no activity. The activity of an agent of a linked room is unknown.
 fn is_inactive(from: &str, state: &RoomState, calls: &SessionCalls, now: Stamp) -> bool {
-    from != id::HUMAN && from != id::MAILBAG && !roster::is_there(from, state, calls, now)
+    id::is_name(from)
+        && from != id::HUMAN
+        && from != id::MAILBAG
+        && !roster::is_there(from, state, calls, now)
 }
 
 impl PendingItem {
