@@ -99,7 +99,7 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
     let report = agent
         .report
         .as_ref()
-        .map(|report| told(report, now))
+        .map(|report| describe_report(report, now))
         .unwrap_or_default();
     let commit = agent
         .commit
@@ -146,11 +146,10 @@ fn owned(agent: &AgentPresence) -> String {
     }
 }
 
-fn told(report: &WorkReport, now: Stamp) -> String {
+fn describe_report(report: &WorkReport, now: Stamp) -> String {
     let progress = report
-        .progress
-        .as_ref()
-        .map(|progress| format!(" {progress}"))
+        .percent()
+        .map(|percent| format!(" {percent}"))
         .unwrap_or_default();
     let text = if report.text.is_empty() {
         String::new()

@@ -237,6 +237,18 @@ impl WorkReport {
         (!report.is_empty()).then_some(report)
     }
 
+    /// The progress for people, such as `40 %`. A number from 0 to 1 is a fraction; a larger one is a percentage.
+    pub fn percent(&self) -> Option<String> {
+        let progress = self.progress.as_ref()?.as_f64()?;
+        let percent = if progress > 1.0 {
+            progress
+        } else {
+            progress * 100.0
+        };
+        let rounded = (percent * 10.0).round() / 10.0;
+        Some(format!("{rounded} %"))
+    }
+
     /// Returns true if the sender reports completed work.
     pub fn is_completed(&self) -> bool {
         COMPLETED.contains(&&*self.kind)
@@ -261,4 +273,27 @@ fn waiting_for(metadata: &Value) -> Vec<String> {
         .take(limits::WAITING_FOR)
         .map(str::to_owned)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn progress_is_shown_as_a_percentage() {
+        for (progress, shown) in [
+            (json!(0.5), "50 %"),
+            (json!("75%"), "75 %"),
+            (json!(40), "40 %"),
+            (json!(1), "100 %"),
+            (json!(0.333), "33.3 %"),
+        ] {
+            let fields =
+                json!({"type": "progress", "body": "x", "metadata": {"progress": progress}});
+            let fields = fields.as_object().expect("an object");
+            let report = WorkReport::of_fields(fields, Stamp::from_micros(0)).expect("a report");
+            assert_eq!(report.percent().as_deref(), Some(shown));
+        }
+    }
 }

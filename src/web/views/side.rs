@@ -134,7 +134,7 @@ fn row(one: &AgentPresence, waits: &[WaitReason]) -> Markup {
             @if let Some(report) = &one.report {
                 p .report {
                     (text(&report.text))
-                    @if let Some(progress) = &report.progress { " (" (progress.to_string()) " %)" }
+                    @if let Some(percent) = report.percent() { " (" (percent) ")" }
                     @if !report.waiting_for.is_empty() {
                         ", blocked by " (agents(report.waiting_for.iter().map(String::as_str)))
                     }

@@ -196,9 +196,8 @@ fn to_the_minute(at: Stamp) -> String {
 
 fn does(report: &WorkReport) -> String {
     let progress = report
-        .progress
-        .as_ref()
-        .map(|progress| format!(" {progress} %"))
+        .percent()
+        .map(|percent| format!(" {percent}"))
         .unwrap_or_default();
     let text = if report.text.is_empty() {
         String::new()
