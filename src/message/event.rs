@@ -10,8 +10,8 @@ use crate::base::error::Problem;
 use crate::base::text::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -90,6 +90,20 @@ impl RouterAction {
         };
         Some(format!("{what} · {done}"))
     }
+}
+
+/// Like [`RouterAction::summary`], from the `refs` and the `status` of a copy of an ack.
+pub(crate) fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
+    if copy.get("type")?.as_str()? != "ack" {
+        return None;
+    }
+    let refs = copy.get("refs")?.as_array()?;
+    let refs = refs.iter().filter_map(Value::as_str).map(str::to_owned);
+    Some(format!(
+        "{} · {}",
+        listed(refs),
+        copy.get("status")?.as_str()?
+    ))
 }
 
 /// The event of a record.

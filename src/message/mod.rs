@@ -17,7 +17,7 @@ pub mod copy;
 pub mod decision;
 pub mod dialects;
 pub mod envelope;
-mod event;
+pub(crate) mod event;
 mod fields;
 pub mod gap;
 mod head;

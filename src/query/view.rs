@@ -97,6 +97,8 @@ impl<'a> From<&'a InboxMessage> for MessageView<'a> {
             problem,
             text: mail.content.as_str().unwrap_or_default(),
         });
+        // A claim or a decision may be addressed to no agent.
+        let addressed = texts(fields.and_then(|fields| fields.get("addressed_to")));
         MessageView {
             seq: mail.seq,
             id: &mail.id,
@@ -111,9 +113,11 @@ impl<'a> From<&'a InboxMessage> for MessageView<'a> {
             change: mail.change.as_deref().map(Cow::Borrowed),
             requires_response: mail.requires_response,
             copies: None,
-            addressed: texts(
-                fields.and_then(|fields| fields.get("addressed_to").or_else(|| fields.get("to"))),
-            ),
+            addressed: if addressed.is_empty() {
+                texts(fields.and_then(|fields| fields.get("to")))
+            } else {
+                addressed
+            },
             fields,
             closed: mail.closed.as_deref(),
             invalid,

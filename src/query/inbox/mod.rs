@@ -16,7 +16,7 @@ use crate::disk::{Dir, layout};
 use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::log::state::{self, RoomState};
 use crate::message::title::first_line;
-use crate::message::{Priority, claim, decision};
+use crate::message::{Priority, claim, decision, event};
 use crate::room::{Room, inbox};
 use origin::{AuthorChecker, FileAuthor, ReadExtent};
 use rustix::fs::FileType;
@@ -539,9 +539,11 @@ impl InboxMessage {
                 .as_deref()
                 .and_then(first_line)
                 .map(str::to_owned),
-            change: content
-                .as_object()
-                .and_then(|c| claim::summary_of_copy(c).or_else(|| decision::summary_of_copy(c))),
+            change: content.as_object().and_then(|copy| {
+                claim::summary_of_copy(copy)
+                    .or_else(|| decision::summary_of_copy(copy))
+                    .or_else(|| event::summary_of_copy(copy))
+            }),
             thread_id: text("thread_id"),
             requires_response: content
                 .get("requires_response")
