@@ -57,7 +57,7 @@ pub fn main() -> ExitCode {
         Err(e) => {
             // Show the results from before the failure.
             let _ = cx.out.flush();
-            let e = cx.out.behind(e);
+            let e = cx.out.after_work(e);
             let root = args::command();
             let (command, _) = words::named_command(&words, &root);
             // A program gets the names of the fields.
@@ -92,9 +92,17 @@ fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
     } else {
         mistakes::answer(error, words)
     };
+    let out = CommandOutput::new(json, false);
     match answer {
-        Some(answer) => CommandOutput::new(json, false).error(&answer),
-        None => show::output::usage(error, json),
+        Some(answer) => out.error(&answer),
+        None => {
+            if let Err(e) = show::output::usage(error, json)
+                && !show::output::is_closed_pipe(&e)
+            {
+                out.error(&e);
+                return Exit::of(&e);
+            }
+        }
     }
     if error.use_stderr() {
         Exit::Usage

@@ -29,7 +29,9 @@ fn a_full_output_does_not_make_anybody_send_twice() {
     world.write("notes.md", "a text");
     world.ok("take --as bob --holder one");
     let notes = world.room("notes.md").display().to_string();
-    let commands: [&[&str]; 8] = [
+    let copy = world.path().join("copy").display().to_string();
+    let other = world.path().join("other").display().to_string();
+    let commands: [&[&str]; 16] = [
         &["send", "bob", "hello", "--as", "alice"],
         &["reply", &id, "hello", "--as", "bob"],
         &["ack", &id, "--as", "bob"],
@@ -38,6 +40,23 @@ fn a_full_output_does_not_make_anybody_send_twice() {
         &["topic", "subscribe", "ports", "--as", "bob"],
         &["take", "--done", &id, "--as", "bob", "--holder", "one"],
         &["rejected", "retry", "bad.json"],
+        &["agent", "add", "dan"],
+        &["agent", "set", "dan", "--role", "tester"],
+        &["agent", "retire", "dan"],
+        &["agent", "remove", "dan"],
+        &["backup", &copy],
+        &["init", &other],
+        &[
+            "join",
+            "erin",
+            "--role",
+            "x",
+            "--session",
+            "s1",
+            "--client",
+            "claude",
+        ],
+        &["run", "--once"],
     ];
     for args in commands {
         let (code, said) = to_a_full_disk(&world, &[args, &["--json"]].concat());
@@ -212,4 +231,14 @@ fn only_a_failure_that_can_end_by_itself_says_to_try_again() {
     world.fails(1, "share file --category a --as alice");
     let (code, said) = to_a_full_disk(&world, "inbox bob --json");
     assert_eq!(code, 75, "{said}");
+}
+
+#[test]
+fn help_and_version_to_a_full_disk_are_errors() {
+    let world = World::alice_and_bob();
+    for words in ["help", "--help", "send --help", "--version"] {
+        let (code, said) = to_a_full_disk(&world, words);
+        assert_eq!(code, 75, "{words}: {said}");
+        assert_contains!(said, "cannot write to standard output");
+    }
 }

@@ -53,6 +53,7 @@ pub(crate) struct CommandOutput {
     pub(crate) quiet: bool,
     /// The completed work, and the advice for an error that follows.
     did: Option<(String, &'static str)>,
+    has_changed: bool,
 }
 
 impl CommandOutput {
@@ -67,6 +68,7 @@ impl CommandOutput {
             json,
             quiet,
             did: None,
+            has_changed: false,
         }
     }
 
@@ -75,8 +77,13 @@ impl CommandOutput {
         self.did = Some((what.into(), fix));
     }
 
+    /// Records that the command changed something, so that a script does not repeat it because its output was lost.
+    pub(crate) fn changed(&mut self) {
+        self.has_changed = true;
+    }
+
     /// The error to show, with the work that was done before it.
-    pub(crate) fn behind(&mut self, error: Error) -> Error {
+    pub(crate) fn after_work(&mut self, error: Error) -> Error {
         let is_trouble = matches!(
             error,
             Error::Io { .. }
@@ -90,6 +97,11 @@ impl CommandOutput {
                 what,
                 reason: error.to_string(),
                 fix: fix.into(),
+            },
+            None if self.has_changed && is_lost_output(&error) => Error::Done {
+                what: "the changes were made".into(),
+                reason: error.to_string(),
+                fix: "do not repeat the command".into(),
             },
             _ => error,
         }
@@ -425,12 +437,15 @@ impl Write for RawOutput {
 
 /// Returns true for a closed pipe: its reader needs no more output.
 pub(crate) fn is_closed_pipe(error: &Error) -> bool {
+    is_lost_output(error) && error.errno() == Some(libc::EPIPE)
+}
+
+fn is_lost_output(error: &Error) -> bool {
     matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT)
-        && error.errno() == Some(libc::EPIPE)
 }
 
 /// An error of the command line itself, before there is an [`CommandOutput`].
-pub(crate) fn usage(error: &clap::Error, json: bool) {
+pub(crate) fn usage(error: &clap::Error, json: bool) -> Result<()> {
     if json && error.use_stderr() {
         let text = error.render().to_string();
         let text = text.trim();
@@ -445,8 +460,10 @@ pub(crate) fn usage(error: &clap::Error, json: bool) {
         };
         ErrorOutput::new(Exit::Usage, report).print();
     } else {
-        let _ = error.print();
+        error.print().doing("write to", STDOUT)?;
+        std::io::stdout().flush().doing("write to", STDOUT)?;
     }
+    Ok(())
 }
 
 /// The error of a command, on standard error.

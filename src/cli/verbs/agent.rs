@@ -196,6 +196,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     match args.verb {
         AgentCommand::Add { ids, fields } => {
             let added = agent::add(&room, &ids, &fields.into())?;
+            cx.out.changed();
             cx.out
                 .list("agents", added.into_iter().map(Ok), "", |out, agent| {
                     let name = agent
@@ -321,12 +322,14 @@ fn show(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
 }
 
 fn changed(verb: &str, agent: &Agent, cx: &mut CommandContext) -> Result<()> {
+    cx.out.changed();
     cx.out
         .show(agent, |out| out.done(format!("{verb} {}", agent.id)))
 }
 
 /// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
 fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
+    cx.out.changed();
     // Its claims lapse.
     cx.refresh(room, Freshness::Complete);
     let remaining = &agent::left_by(room, &agent.id)?;

@@ -48,6 +48,9 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         },
     );
     progress.end();
+    if !args.dry_run {
+        cx.out.changed();
+    }
     cx.out.show(&report, |out| {
         show(&report, &args.older_than, done.is_ok(), out)
     })?;

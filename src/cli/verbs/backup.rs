@@ -37,6 +37,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         progress.report(|| format!("copied {} so far", count(files, "file")));
     })?;
     progress.end();
+    cx.out.changed();
     cx.out.show(&report, |out| show(&report, out))
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room()?;
     if let Some(CharterCommand::Init) = args.verb {
         let written = charter::init(&room)?;
+        cx.out.changed();
         cx.out.show(&written, |out| {
             out.done(format!(
                 "wrote {}: complete it in an editor",

@@ -43,6 +43,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     }
     let asked = args.dir.or_else(|| cx.asked());
     let (_, init) = init::init(asked.as_deref(), &here()?, readers)?;
+    cx.out.changed();
     cx.out.show(&init, |out| {
         let place = init.room.display().to_string();
         let place = sanitize::line(&place);
@@ -70,6 +71,7 @@ fn adopt(dir: Option<PathBuf>, cx: &mut CommandContext) -> Result<()> {
         None => cx.room()?,
     };
     room.adopt()?;
+    cx.out.changed();
     let init = InitReport::describe(
         room.dir.path().to_path_buf(),
         RoomCreation::Already,

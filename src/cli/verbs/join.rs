@@ -76,6 +76,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         Some(name) => join::join(&room, name, role, &caller, claim)?,
         None => join::join_any(&room, role, &caller)?,
     };
+    cx.out.changed();
     cx.out.show(&joined, |out| show(&joined, out))
 }
 

@@ -207,6 +207,9 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 fn add(wanted: &LinkRequest<'_>, cx: &mut CommandContext) -> Result<Exit> {
     let room = cx.room_to_route()?;
     let added = link::add(&room, &here()?, wanted)?;
+    if !added.dry_run {
+        cx.out.changed();
+    }
     cx.out.show(&added, |out| tell_added(&added, out))?;
     if !added.dry_run {
         cx.refresh(&room, Freshness::Complete);
@@ -375,6 +378,7 @@ fn tell_probe(probe: &ProbeResult, timeout: Duration, out: &mut CommandOutput) -
 
 fn remove(tag: &str, bounce: bool, cx: &mut CommandContext) -> Result<Exit> {
     let removed = link::remove(&cx.room_to_route()?, tag, bounce)?;
+    cx.out.changed();
     cx.out.show(&removed, |out| {
         let gone = match removed.waiting {
             0 => String::new(),
@@ -420,6 +424,7 @@ fn rebind(tag: &str, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
         }
     }
     let changed = link::rebind(&room, tag, &plan)?;
+    cx.out.changed();
     cx.out.show(&changed, |out| {
         let again = count_of(changed.waiting, "item");
         out.done(format!(

@@ -179,6 +179,7 @@ fn accept_gap(room: &Room, yes: bool, cx: &mut CommandContext) -> Result<Exit> {
         return Ok(Exit::Error);
     }
     let loss = gap::accept_gap(room)?;
+    cx.out.changed();
     let done = || {
         format!(
             "accepted: the next record after the gap has a number above {}",

@@ -340,6 +340,7 @@ fn drop_all(which: &RejectedSelection, yes: bool, cx: &mut CommandContext) -> Re
             one.seq, one.agent
         ));
     }
+    cx.out.changed();
     cx.out
         .show(&json!({ "rejected": removed }), |out| match removed.len() {
             0 => {

@@ -100,6 +100,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         );
     } else {
         let report = PassReport { tally, router };
+        cx.out.changed();
         if let Some(pid) = router {
             if !follow::ask_router(&room, cx.writer_wait()) {
                 room.check_progress()?;

@@ -81,6 +81,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         }
         ServiceCommand::Install { .. } => {
             let done = RouterService::of(&room, ServiceManager::here())?.install()?;
+            cx.out.changed();
             cx.out.show(&done, |out| {
                 changed(&done, out, "installed and started", "it runs already")
             })?;
@@ -91,6 +92,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         }
         ServiceCommand::Uninstall => {
             let done = RouterService::of(&room, ServiceManager::here())?.uninstall()?;
+            cx.out.changed();
             cx.out.show(&done, |out| {
                 changed(&done, out, "stopped and removed", "it is not installed")
             })?;

@@ -235,6 +235,7 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut CommandContext) -> Result<E
         }
         None => {
             approval::pin_own_key(&room)?;
+            cx.out.changed();
             format!("your decision key {own} is now pinned in this room")
         }
     };

@@ -270,6 +270,9 @@ pub(crate) fn report(
     } else {
         Exit::Error
     };
+    if !dry_run {
+        cx.out.changed();
+    }
     cx.out.show(
         &InstallChanges {
             plan,
