@@ -159,7 +159,7 @@ fn is_generated(room: &Dir, path: &Path, size: u64) -> Result<bool> {
     let generated = match name {
         _ if size == 0 && LOCKS.iter().any(|above| path.starts_with(above)) => return Ok(true),
         layout::GITIGNORE => "*\n".to_owned(),
-        layout::REGISTRY => Registry::empty().to_json(),
+        layout::REGISTRY => Registry::empty().to_json().to_owned(),
         // A kill during a replacement leaves a temporary file.
         _ if name.ends_with(".tmp") => {
             let above = path.parent().and_then(Path::to_str);

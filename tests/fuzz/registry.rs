@@ -69,7 +69,7 @@ pub(crate) fn run(bytes: &[u8]) {
 }
 
 fn same(registry: &Registry) -> String {
-    let text = registry.to_json();
+    let text = registry.to_json().to_owned();
     let again = Registry::parse(text.as_bytes())
         .unwrap_or_else(|e| panic!("doesn't read back: {e:?}\n{text}"));
     assert_eq!(again.to_json(), text);

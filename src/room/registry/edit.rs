@@ -59,11 +59,11 @@ impl Registry {
 
     /// Removes these aliases.
     pub fn without_aliases(&self, names: &[String]) -> Result<Registry, Vec<Problem>> {
-        let mut document = self.document.clone();
+        let mut document = self.document()?;
         if let Some(Value::Object(aliases)) = document.get_mut("aliases") {
             aliases.retain(|name, _| !names.contains(name));
         }
-        read::registry(document)
+        read_edited(&document)
     }
 
     /// Removes an agent, and makes its id an alias of another agent, which follows its topics.
@@ -78,14 +78,14 @@ impl Registry {
 
     /// Makes a name an alias of an agent.
     pub fn aliased(&self, name: &str, to: &str) -> Result<Registry, Vec<Problem>> {
-        let mut document = self.document.clone();
+        let mut document = self.document()?;
         let aliases = document
             .entry("aliases")
             .or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(aliases) = aliases {
             aliases.insert(name.to_owned(), to.into());
         }
-        read::registry(document)
+        read_edited(&document)
     }
 
     /// Subscribes an agent to a topic. If it is subscribed already, the registry is unchanged.
@@ -163,11 +163,15 @@ impl Registry {
     }
 
     fn edited(&self, edit: impl FnOnce(&mut Vec<Value>)) -> Result<Registry, Vec<Problem>> {
-        let mut document = self.document.clone();
+        let mut document = self.document()?;
         if let Some(Value::Array(entries)) = document.get_mut("agents") {
             edit(entries);
         }
-        read::registry(document)
+        read_edited(&document)
+    }
+
+    fn document(&self) -> Result<Map<String, Value>, Vec<Problem>> {
+        read::document(self.text.as_bytes())
     }
 
     fn known(&self, id: &str) -> Result<&Agent, Vec<Problem>> {
@@ -190,6 +194,12 @@ impl Registry {
         );
         Err(vec![problem.fix("leave it unchanged")])
     }
+}
+
+/// Formats a document and reads it.
+pub(super) fn read_edited(document: &Map<String, Value>) -> Result<Registry, Vec<Problem>> {
+    let text = serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
+    read::registry(text.as_bytes())
 }
 
 fn is(entry: &Value, id: &str) -> bool {

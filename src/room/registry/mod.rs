@@ -1,7 +1,7 @@
 //! `registry.json`: the agents, with all indexes for addresses.
 //!
 //! A [`Registry`] is always valid. Reading checks everything and reports all problems, and an edit returns a new
-//! registry after the same checks. The original document is kept, so that unknown fields and the order of entries
+//! registry after the same checks. The text of the file is kept, so that unknown fields and the order of entries
 //! survive every edit.
 
 mod edit;
@@ -29,8 +29,8 @@ use std::sync::Arc;
 /// The agents that can send and receive messages.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    /// The original document, to write it again.
-    document: Map<String, Value>,
+    /// The text of the file, to edit it.
+    text: Arc<str>,
     agents: Vec<Agent>,
     aliases: Vec<(String, Vec<String>)>,
     /// The lanes of the charter. They are also names.
@@ -127,7 +127,7 @@ impl Registry {
     /// assert!(problems[0].to_string().contains("agents[0].id"));
     /// ```
     pub fn parse(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
-        read::document(bytes).and_then(read::registry)
+        read::registry(bytes)
     }
 
     /// A registry that contains only the human.
@@ -136,24 +136,7 @@ impl Registry {
             ("version".into(), json!(1)),
             ("agents".into(), json!([{"id": id::HUMAN}])),
         ]);
-        let human = Agent::new(id::HUMAN);
-        let mut index = RegistryIndex::default();
-        index.ids.insert(human.id.clone(), 0);
-        index.by_lower_case.insert(
-            id::HUMAN.into(),
-            NameHolder::Agent {
-                at: 0,
-                is_name: false,
-            },
-        );
-        Registry {
-            document,
-            agents: vec![human],
-            aliases: Vec::new(),
-            lanes: Arc::default(),
-            links: Arc::default(),
-            index,
-        }
+        edit::read_edited(&document).expect("the human is a valid agent")
     }
 
     /// All agents in the order of the file. A human that is not in the file is the last one.
@@ -226,11 +209,9 @@ impl Registry {
             .collect()
     }
 
-    /// The text of the file, formatted, with order and unknown fields kept.
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(&self.document).unwrap_or_default();
-        text.push('\n');
-        text
+    /// The text of the file, with order and unknown fields kept. The text of an edited registry is formatted.
+    pub fn to_json(&self) -> &str {
+        &self.text
     }
 
     /// The position of the agent with this exact id.

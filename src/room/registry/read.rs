@@ -32,39 +32,41 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
                 .fix("save it as UTF-8 without one"),
         ]);
     }
-    // serde_json keeps one of two equal keys, so an agent could disappear unnoticed.
-    match schema::parse(bytes) {
+    let value = match schema::parse(bytes) {
+        ParsedFile::Value(value) => value,
+        // serde_json keeps one of two equal keys, so an agent could disappear unnoticed.
         ParsedFile::Bad(problem) if problem.code == "duplicate_key" => return Err(vec![problem]),
-        _ => {}
-    }
-    let value: Value = serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?;
+        // Unknown fields may have values that a message cannot have.
+        _ => serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?,
+    };
     match value {
         Value::Object(map) => Ok(map),
         other => Err(schema::check_registry(&other)),
     }
 }
 
-/// Builds the registry from a document.
-pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Problem>> {
+/// Reads the text of a registry.
+pub(super) fn registry(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
+    let mut document = document(bytes)?;
     let mut reader = RegistryReader {
         fits: document
             .get("version")
             .is_none_or(|v| v.as_u64() == Some(1)),
         problems: Vec::new(),
     };
-    let mut agents = reader.agents(&document);
-    let aliases = reader.aliases(&document);
+    let mut agents = reader.agents(document.remove("agents"));
+    let aliases = reader.aliases(document.remove("aliases"));
     if !agents.iter().any(Agent::is_human) {
         agents.push(Agent::new(id::HUMAN));
     }
     if !reader.fits {
-        return Err(misfits(document));
+        return Err(misfits(bytes));
     }
     let index = reader.index(&agents, &aliases);
     reader.problems.truncate(limits::PROBLEMS);
     if reader.problems.is_empty() {
         Ok(Registry {
-            document,
+            text: String::from_utf8_lossy(bytes).into(),
             agents,
             aliases,
             lanes: Arc::default(),
@@ -78,8 +80,11 @@ pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Pro
 
 /// The problems of a document that does not fit the schema. Every command reads the registry, and to compile the schema
 /// takes a millisecond, so only a document that does not fit pays for it.
-fn misfits(document: Map<String, Value>) -> Vec<Problem> {
-    let problems = schema::check_registry(&Value::Object(document));
+fn misfits(bytes: &[u8]) -> Vec<Problem> {
+    let problems = match document(bytes) {
+        Ok(document) => schema::check_registry(&Value::Object(document)),
+        Err(problems) => problems,
+    };
     if !problems.is_empty() {
         return problems;
     }
@@ -94,20 +99,14 @@ struct RegistryReader {
 }
 
 impl RegistryReader {
-    fn agents(&mut self, document: &Map<String, Value>) -> Vec<Agent> {
-        let entries = self
-            .fitting(document.get("agents").and_then(Value::as_array))
-            .into_iter()
-            .flatten();
-        entries
-            .enumerate()
-            .map(|(n, entry)| self.agent(&format!("/agents/{n}"), entry))
-            .collect()
+    fn agents(&mut self, entries: Option<Value>) -> Vec<Agent> {
+        let entries = self.list(entries).into_iter().enumerate();
+        entries.map(|(n, entry)| self.agent(n, entry)).collect()
     }
 
-    fn agent(&mut self, place: &str, entry: &Value) -> Agent {
+    fn agent(&mut self, n: usize, entry: Value) -> Agent {
         let mut agent = Agent::new("");
-        for (key, value) in self.fitting(entry.as_object()).into_iter().flatten() {
+        for (key, value) in self.object(entry) {
             match key.as_str() {
                 "id" => agent.id = self.name(value).into(),
                 "role" => agent.role = Some(self.name(value)),
@@ -124,15 +123,15 @@ impl RegistryReader {
                         .fitting(value.as_str().and_then(AgentStatus::parse))
                         .unwrap_or_default()
                 }
-                "uid" => agent.uid = self.uid(place, value),
+                "uid" => agent.uid = self.uid(n, &value),
                 "supervisor" => agent.supervisor = Some(self.name(value)),
-                "wake" => agent.wake = self.wake(place, value),
+                "wake" => agent.wake = self.wake(n, &value),
                 "session" => {
                     agent.session = Some(self.text(value, |text| {
                         (1..=limits::SESSION_KEY).contains(&text.len())
                     }))
                 }
-                _ => drop(agent.rest.insert(key.clone(), value.clone())),
+                _ => drop(agent.rest.insert(key, value)),
             }
         }
         self.fits &= !agent.id.is_empty();
@@ -140,7 +139,7 @@ impl RegistryReader {
             let what = "the human is always registered and cannot retire";
             self.problems.push(
                 Problem::new("reserved_name", what)
-                    .at(format!("{place}/status"))
+                    .at(format!("/agents/{n}/status"))
                     .fix("remove its status"),
             );
         }
@@ -148,30 +147,34 @@ impl RegistryReader {
         if agent.is_human() && agent.supervisor.is_some() {
             self.problems.push(
                 Problem::new("reserved_name", "the human has no supervisor")
-                    .at(format!("{place}/supervisor"))
+                    .at(format!("/agents/{n}/supervisor"))
                     .fix("remove its supervisor"),
             );
         }
         agent
     }
 
-    fn aliases(&mut self, document: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
-        let Some(aliases) = document.get("aliases") else {
+    fn aliases(&mut self, aliases: Option<Value>) -> Vec<(String, Vec<String>)> {
+        let Some(aliases) = aliases else {
             return Vec::new();
         };
-        let entries = self.fitting(aliases.as_object()).into_iter().flatten();
+        let entries = self.object(aliases).into_iter();
         entries
-            .map(|(alias, target)| (alias.clone(), self.addresses(alias, target)))
+            .map(|(alias, target)| {
+                let addresses = self.addresses(&alias, target);
+                (alias, addresses)
+            })
             .collect()
     }
 
-    fn addresses(&mut self, alias: &str, target: &Value) -> Vec<String> {
-        let targets = target
-            .as_array()
-            .map_or(std::slice::from_ref(target), Vec::as_slice);
+    fn addresses(&mut self, alias: &str, target: Value) -> Vec<String> {
+        let targets = match target {
+            Value::Array(targets) => targets,
+            target => vec![target],
+        };
         self.fits &= id::is_name(alias) && !targets.is_empty();
         let texts: Vec<String> = targets
-            .iter()
+            .into_iter()
             .map(|target| self.text(target, |text| !text.is_empty()))
             .collect();
         for problem in texts.iter().filter_map(|text| Address::parse(text).err()) {
@@ -180,19 +183,37 @@ impl RegistryReader {
         texts
     }
 
-    fn names(&mut self, value: &Value) -> Vec<String> {
-        let names = self.fitting(value.as_array()).into_iter().flatten();
+    fn names(&mut self, value: Value) -> Vec<String> {
+        let names = self.list(Some(value)).into_iter();
         names.map(|name| self.name(name)).collect()
     }
 
-    fn name(&mut self, value: &Value) -> String {
+    fn name(&mut self, value: Value) -> String {
         self.text(value, id::is_name)
     }
 
-    fn text(&mut self, value: &Value, fits: fn(&str) -> bool) -> String {
-        self.fitting(value.as_str().filter(|text| fits(text)))
-            .unwrap_or_default()
-            .to_owned()
+    fn text(&mut self, value: Value, fits: fn(&str) -> bool) -> String {
+        let text = match value {
+            Value::String(text) if fits(&text) => Some(text),
+            _ => None,
+        };
+        self.fitting(text).unwrap_or_default()
+    }
+
+    fn list(&mut self, value: Option<Value>) -> Vec<Value> {
+        let list = match value {
+            Some(Value::Array(list)) => Some(list),
+            _ => None,
+        };
+        self.fitting(list).unwrap_or_default()
+    }
+
+    fn object(&mut self, value: Value) -> Map<String, Value> {
+        let object = match value {
+            Value::Object(object) => Some(object),
+            _ => None,
+        };
+        self.fitting(object).unwrap_or_default()
     }
 
     fn fitting<T>(&mut self, read: Option<T>) -> Option<T> {
@@ -201,28 +222,28 @@ impl RegistryReader {
     }
 
     /// JSON Schema accepts 1000.0 as an integer, so the schema does not decide this.
-    fn uid(&mut self, place: &str, value: &Value) -> Option<u32> {
+    fn uid(&mut self, n: usize, value: &Value) -> Option<u32> {
         let uid = value.as_u64().and_then(|n| u32::try_from(n).ok());
         if uid.is_none() {
             let what = "uid is not a user number";
             let fix = "write a whole number from 0 to 4294967295, such as 1000";
             self.problems.push(
                 Problem::new("wrong_type", what)
-                    .at(format!("{place}/uid"))
+                    .at(format!("/agents/{n}/uid"))
                     .fix(fix),
             );
         }
         uid
     }
 
-    fn wake(&mut self, place: &str, value: &Value) -> Option<WakeSettings> {
+    fn wake(&mut self, n: usize, value: &Value) -> Option<WakeSettings> {
         let read = WakeSettings::read(value);
         if let Err(wanted) = &read {
             let what = "this is not a valid way to wake an agent";
             let fix = format!("give {wanted}");
             self.problems.push(
                 Problem::new("bad_wake", what)
-                    .at(format!("{place}/wake"))
+                    .at(format!("/agents/{n}/wake"))
                     .fix(fix),
             );
         }

@@ -167,7 +167,7 @@ fn subscribe(
 ) -> Result<()> {
     let _held = config.room().try_lock_registry()?;
     let mut registry = config.room().registry()?;
-    let before = registry.to_json();
+    let before = registry.to_json().to_owned();
     for (seq, agent, act) in acts {
         let edited = match act {
             RouterAction::Subscribe(topic) => registry.subscribe(agent, topic),
