@@ -18,25 +18,27 @@ pub struct RoomAvailability<'a> {
     registry: &'a Registry,
     /// The state computed from the log.
     state: RoomState,
+    calls: SessionCalls,
 }
 
 impl<'a> RoomAvailability<'a> {
     /// Without the log: fast, and enough to predict whether the router would reject a message.
     pub fn quick(room: &'a Room, registry: &'a Registry) -> RoomAvailability<'a> {
-        RoomAvailability {
-            room,
-            registry,
-            state: RoomState::default(),
-        }
+        RoomAvailability::of_state(room, registry, RoomState::default())
     }
 
     /// With activity from the log. An unreadable log counts as empty.
     pub fn whole(room: &'a Room, registry: &'a Registry) -> RoomAvailability<'a> {
         let state = state::committed(&room.dir).unwrap_or_default();
+        RoomAvailability::of_state(room, registry, state)
+    }
+
+    fn of_state(room: &'a Room, registry: &'a Registry, state: RoomState) -> RoomAvailability<'a> {
         RoomAvailability {
             room,
             registry,
             state,
+            calls: SessionCalls::of(&room.dir),
         }
     }
 }
@@ -53,12 +55,7 @@ impl Availability for RoomAvailability<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(
-            agent,
-            &self.state,
-            &SessionCalls::of(&self.room.dir),
-            Stamp::now(),
-        )
+        roster::is_there(agent, &self.state, &self.calls, Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

@@ -4,7 +4,7 @@ use super::{SessionLease, holds, read};
 use crate::base::clock::Stamp;
 use crate::disk::{Dir, layout};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 /// The log shows the effect of a session's call within this time.
@@ -25,6 +25,8 @@ pub enum SessionRunState {
 pub struct SessionCalls {
     room: Dir,
     sessions: Option<Dir>,
+    /// The agents with a lease. Listed once, on demand, because most agents of a large room have no lease.
+    leased: OnceCell<HashSet<String>>,
     /// Read once, on demand.
     held: OnceCell<BTreeSet<String>>,
 }
@@ -35,12 +37,19 @@ impl SessionCalls {
         SessionCalls {
             room: room.clone(),
             sessions: room.sub(layout::SESSIONS).ok(),
+            leased: OnceCell::new(),
             held: OnceCell::new(),
         }
     }
 
     fn lease(&self, agent: &str) -> Option<SessionLease> {
-        read(self.sessions.as_ref()?, agent)
+        let sessions = self.sessions.as_ref()?;
+        let leased = self.leased.get_or_init(|| leased_agents(sessions));
+        if leased.contains(agent) {
+            read(sessions, agent)
+        } else {
+            None
+        }
     }
 
     fn open_lease(&self, agent: &str) -> Option<SessionLease> {
@@ -98,4 +107,11 @@ impl SessionCalls {
     pub fn held(&self) -> &BTreeSet<String> {
         self.held.get_or_init(|| holds::held_agents(&self.room))
     }
+}
+
+fn leased_agents(sessions: &Dir) -> HashSet<String> {
+    let entries = sessions.list().into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| layout::read_session(&entry.name).map(str::to_owned))
+        .collect()
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub(super) struct BatchAvailability<'a> {
     config: &'a RoomConfig,
     state: &'a RoomState,
+    calls: SessionCalls,
     /// The number of copies of this batch for each agent.
     taken: HashMap<String, usize>,
     pub(super) owners: BatchClaims<'a>,
@@ -26,6 +27,7 @@ impl<'a> BatchAvailability<'a> {
         BatchAvailability {
             config,
             state,
+            calls: SessionCalls::of(config.dir()),
             taken: HashMap::new(),
             owners: BatchClaims::new(config, state),
         }
@@ -45,8 +47,7 @@ impl Availability for BatchAvailability<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        let calls = SessionCalls::of(self.config.dir());
-        roster::is_there(agent, self.state, &calls, Stamp::now())
+        roster::is_there(agent, self.state, &self.calls, Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {
