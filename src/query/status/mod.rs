@@ -176,16 +176,17 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
         .settings()
         .is_ok_and(|settings| settings.admission == SenderAdmission::Open);
     // `status` reports a directory or a lock that cannot be read.
+    let filled = room.filled_outboxes().unwrap_or_default();
     let OutboxSurvey {
         waiting,
         unregistered,
         ..
-    } = outboxes(room, registry.as_ref(), open).unwrap_or_default();
+    } = outboxes(room, &filled, registry.as_ref(), open);
     let mut rejected = 0;
     for agent in room.directories(layout::REJECTED).unwrap_or_default() {
         rejected += rejected::count(room, &agent).unwrap_or_default();
     }
-    let strays = strays::strays(room).unwrap_or_default();
+    let strays = strays::strays(room, &filled);
     let (router, router_visible_to) = match room.router_presence() {
         Ok(RouterPresence::Hidden { visible_to }) => (None, Some(visible_to)),
         Ok(RouterPresence::Running(holder)) if holder.mode != RouterMode::Pass => {
@@ -273,14 +274,14 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         problems.push(end.what);
     }
     let is_open = settings.admission == SenderAdmission::Open;
-    let listed = outboxes(room, registry.as_ref(), is_open);
+    let filled = noted(room.filled_outboxes(), &mut problems);
     let OutboxSurvey {
         waiting,
         unregistered,
         unreadable,
-    } = noted(listed, &mut problems);
+    } = outboxes(room, &filled, registry.as_ref(), is_open);
     noted(room.directories(layout::INBOXES), &mut problems);
-    let strays = noted(strays::strays(room), &mut problems);
+    let strays = strays::strays(room, &filled);
     let rejected = rejected(room, &mut problems);
     let agents = registry.iter().flat_map(Registry::agents);
     let calls = SessionCalls::of(&room.dir);
@@ -383,10 +384,15 @@ struct OutboxSurvey {
     unreadable: Vec<String>,
 }
 
-/// Reads all outboxes. An open room registers new senders, so the router reads all of them.
-fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<OutboxSurvey> {
+/// Reads these outboxes. An open room registers new senders, so the router reads all of them.
+fn outboxes(
+    room: &Room,
+    filled: &[String],
+    registry: Option<&Registry>,
+    open: bool,
+) -> OutboxSurvey {
     let mut all = OutboxSurvey::default();
-    for agent in room.directories(layout::OUTBOXES)? {
+    for agent in filled.iter().cloned() {
         let outbox = layout::outbox(&agent);
         let names = match files(room, &outbox) {
             Ok(names) => names,
@@ -415,7 +421,7 @@ fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<Outb
             });
         }
     }
-    Ok(all)
+    all
 }
 
 /// The sentence about outboxes of other users that the calling user cannot read. `None` without such an outbox.

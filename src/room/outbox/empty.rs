@@ -43,12 +43,15 @@ impl EmptyOutboxes {
     }
 
     /// Returns true if this outbox is known to be empty.
-    pub fn has(&self, outboxes: &Dir, name: impl AsRef<OsStr>, inode: u64) -> bool {
-        let Some(&changed) = self.known.get(&inode) else {
+    pub fn has(&self, outboxes: &Dir, name: impl AsRef<OsStr>) -> bool {
+        if self.known.is_empty() {
+            return false;
+        }
+        let Ok(Some(meta)) = outboxes.stat(name.as_ref()) else {
             return false;
         };
-        let meta = outboxes.stat(name.as_ref());
-        meta.is_ok_and(|meta| meta.is_some_and(|meta| entry(&meta) == (inode, changed)))
+        let (inode, changed) = entry(&meta);
+        self.known.get(&inode) == Some(&changed)
     }
 
     /// Adds an outbox that was empty after it had this metadata.

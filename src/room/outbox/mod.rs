@@ -76,8 +76,8 @@ impl Outboxes {
     }
 
     /// Requests a full scan of a new outbox, unless it is known to be empty.
-    pub fn scan_new(&mut self, outboxes: &Dir, agent: &Arc<str>, inode: u64) {
-        if !self.empty.has(outboxes, &**agent, inode) {
+    pub fn scan_new(&mut self, outboxes: &Dir, agent: &Arc<str>) {
+        if !self.empty.has(outboxes, &**agent) {
             self.scan(agent);
         }
     }

@@ -71,7 +71,7 @@ impl WatchedDirectories {
             if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
                 // Watching before reading ensures that no file is missed.
                 self.note_watched(router, place, notice.outbox(agent));
-                router.intake.outboxes().scan_new(&dir, agent, *inode);
+                router.intake.outboxes().scan_new(&dir, agent);
             }
         }
         for agent in self.outboxes.keys() {
@@ -230,8 +230,10 @@ fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str
     let Some(Agent { id, .. }) = agent.filter(|agent| agent.id.eq_ignore_ascii_case(name)) else {
         return name.into();
     };
+    if &**id == name {
+        return id.clone();
+    }
     match dir.stat(&**id) {
-        _ if &**id == name => id.clone(),
         Ok(Some(meta)) if meta.inode == inode => id.clone(),
         _ => name.into(),
     }
