@@ -50,7 +50,8 @@ pub fn dry_run(room: &Room, who: Option<&AgentIdentity>, draft: MessageDraft) ->
     let registry = room.registry()?;
     let from = who.and_then(|who| who.in_registry(&registry).ok());
     let from = from.map(|agent| &*agent.id);
-    let mut dry_run = DryRun::of_addresses(explain(room, from, &send::addresses(room, &draft)?)?);
+    let addresses = send::addresses(room, &draft)?;
+    let mut dry_run = DryRun::of_addresses(explain(room, &registry, from, &addresses)?);
     if let Some(who) = who
         && !draft.is_empty()
     {

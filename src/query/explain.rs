@@ -7,27 +7,28 @@ use crate::base::error::Result;
 use crate::message::address::Address;
 use crate::message::id;
 use crate::room::Room;
+use crate::room::registry::Registry;
 use crate::room::resolve::{self, RecipientExplanation};
 use std::collections::BTreeSet;
 
 /// For each address: the agents that it reaches, the rule that applies, and why it does not reach the others.
 pub fn explain(
     room: &Room,
+    registry: &Registry,
     from: Option<&str>,
     addresses: &[String],
 ) -> Result<RecipientExplanation> {
-    let registry = room.registry()?;
     let from = from
-        .map(|name| identity::registered(&registry, name, Some("--from")))
+        .map(|name| identity::registered(registry, name, Some("--from")))
         .transpose()?;
     let from = from.map(|agent| agent.id.to_string());
     let mut candidates = if addresses.iter().any(|address| address.contains("any_")) {
-        RoomAvailability::whole(room, &registry)
+        RoomAvailability::whole(room, registry)
     } else {
-        RoomAvailability::quick(room, &registry)
+        RoomAvailability::quick(room, registry)
     };
     Ok(resolve::explain(
-        &registry,
+        registry,
         from.as_deref(),
         addresses,
         &mut candidates,

@@ -11,8 +11,8 @@ use crate::room::registry::{AgentWakeMethod, Registry, wants_session};
 use crate::room::sessions::{self, SessionCalls};
 use crate::room::{Room, RouterMode};
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -151,16 +151,15 @@ pub fn reach<'r>(
     announcement: &AnnouncementTime,
     recipients: impl Iterator<Item = (Arc<str>, &'r str)>,
 ) -> Vec<ExpectedRecipient> {
-    let mut look = ReceptionLookup {
+    let look = ReceptionLookup {
         room,
-        registry: room.registry().ok(),
         lease: room
             .settings()
             .map(|settings| settings.session_lease)
             .unwrap_or_default(),
         calls: SessionCalls::of(&room.dir),
-        wakes: None,
-        roster: None,
+        waking: OnceCell::new(),
+        roster: OnceCell::new(),
     };
     let reached = recipients
         .enumerate()
@@ -196,44 +195,48 @@ pub fn sentences(recipients: &[ExpectedRecipient]) -> Vec<String> {
 
 struct ReceptionLookup<'r> {
     room: &'r Room,
-    registry: Option<Registry>,
     lease: std::time::Duration,
     calls: SessionCalls,
-    /// Whether a router runs that starts programs. Asked once, on demand.
-    wakes: Option<bool>,
-    /// When each agent was last seen, by the roster. Read once, on demand.
-    roster: Option<BTreeMap<String, String>>,
+    /// The registry, if a router runs that starts programs. Read once, on demand.
+    waking: OnceCell<Option<Registry>>,
+    /// Read once, on demand.
+    roster: OnceCell<RosterFile>,
+}
+
+/// The times in `roster.json`.
+#[derive(Default, Deserialize)]
+struct RosterFile {
+    agents: Vec<SeenAgent>,
+}
+
+#[derive(Deserialize)]
+struct SeenAgent {
+    id: String,
+    last_seen: Option<String>,
 }
 
 impl ReceptionLookup<'_> {
-    fn reach_of(&mut self, agent: &str) -> ExpectedReception {
+    fn reach_of(&self, agent: &str) -> ExpectedReception {
         if tag_of(agent).is_some() {
             return ExpectedReception::Link;
         }
         let lease = sessions::last_of(self.room, agent).ok().flatten();
-        let by = self
-            .registry
+        let waking = self.waking.get_or_init(|| waking_registry(self.room));
+        let by = waking
             .as_ref()
             .and_then(|known| Some(&known.agent(agent)?.wake.as_ref()?.by));
-        let wakes = *self.wakes.get_or_insert_with(|| {
-            self.room.router_presence().is_ok_and(|presence| {
-                presence
-                    .holder()
-                    .is_some_and(|router| router.mode == RouterMode::Run)
-            })
-        });
         let has_session = lease
             .as_ref()
             .is_some_and(|lease| !lease.ended && lease.session.is_some());
         let has_program = match by {
-            Some(AgentWakeMethod::Command(argv)) => wakes && (has_session || !wants_session(argv)),
+            Some(AgentWakeMethod::Command(argv)) => has_session || !wants_session(argv),
             _ => false,
         };
         if let Some(lease) = lease
             .as_ref()
             .filter(|lease| lease.is_live(&self.room.dir, self.lease))
         {
-            let is_woken = has_program || matches!(by, Some(AgentWakeMethod::Codex)) && wakes;
+            let is_woken = has_program || matches!(by, Some(AgentWakeMethod::Codex));
             return if !lease.is_idle() {
                 ExpectedReception::Working
             } else if !lease.interrupted
@@ -258,25 +261,25 @@ impl ReceptionLookup<'_> {
         }
     }
 
-    fn last_seen(&mut self, agent: &str) -> Option<String> {
-        let room = self.room;
-        let roster = self.roster.get_or_insert_with(|| {
-            let bytes = room
-                .dir
-                .read(layout::ROSTER, limits::REGISTRY_BYTES)
-                .ok()
-                .flatten()
-                .unwrap_or_default();
-            let roster: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            let agents = roster["agents"].as_array().into_iter().flatten();
-            let seen = agents.filter_map(|agent| {
-                Some((
-                    agent["id"].as_str()?.to_owned(),
-                    agent["last_seen"].as_str()?.to_owned(),
-                ))
-            });
-            seen.collect()
-        });
-        roster.get(agent).cloned()
+    fn last_seen(&self, agent: &str) -> Option<String> {
+        let roster = self.roster.get_or_init(|| read_roster(self.room));
+        let seen = roster.agents.iter().find(|seen| seen.id == agent)?;
+        seen.last_seen.clone()
     }
+}
+
+/// The registry, if a router runs that starts programs.
+fn waking_registry(room: &Room) -> Option<Registry> {
+    let presence = room.router_presence().ok()?;
+    if presence.holder()?.mode == RouterMode::Run {
+        room.registry().ok()
+    } else {
+        None
+    }
+}
+
+fn read_roster(room: &Room) -> RosterFile {
+    let bytes = room.dir.read(layout::ROSTER, limits::REGISTRY_BYTES);
+    let bytes = bytes.ok().flatten().unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
 }

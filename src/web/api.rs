@@ -203,7 +203,9 @@ pub(super) async fn explain(
 ) -> Response {
     let work = move |app: &WebApp| {
         let addresses: Vec<String> = to.split_whitespace().map(str::to_owned).collect();
-        query::explain::explain(&app.room, Some(id::HUMAN), &addresses).map(DryRun::of_addresses)
+        let registry = app.room.registry()?;
+        query::explain::explain(&app.room, &registry, Some(id::HUMAN), &addresses)
+            .map(DryRun::of_addresses)
     };
     answer(&app, work).await
 }

@@ -93,7 +93,7 @@ fn reaches(room: &Room, to: &str) -> Result<Markup> {
     if addresses.is_empty() {
         return Ok(html! { "Several addresses have blanks between them." });
     }
-    let explained = explain(room, Some(id::HUMAN), &addresses)?;
+    let explained = explain(room, &room.registry()?, Some(id::HUMAN), &addresses)?;
     let mut problems = explained
         .addresses
         .iter()
