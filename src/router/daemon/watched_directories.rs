@@ -124,6 +124,9 @@ impl WatchedDirectories {
 
     /// Notes the result of watching a directory. A failure affects its agent only, and is tried again.
     fn note_watched(&mut self, router: &mut Router, place: PathBuf, watched: Result<()>) {
+        if watched.is_ok() && !self.unwatched.remove(&place) {
+            return;
+        }
         let what = format!("{}/", place.display());
         match watched {
             Err(e @ Error::Busy { .. }) => tracing::warn!("{e}"),
@@ -131,11 +134,7 @@ impl WatchedDirectories {
                 router.pending.failed(&what, e.to_string());
                 self.unwatched.insert(place);
             }
-            Ok(()) => {
-                if self.unwatched.remove(&place) {
-                    router.pending.clear(&what);
-                }
-            }
+            Ok(()) => router.pending.clear(&what),
         }
     }
 }
