@@ -80,7 +80,10 @@ pub fn copy_name(record: &Record) -> String {
 /// Returns true if a file in an agent's inbox is an unread copy. A reader can mark a message as read by giving the file another
 /// name. The log is read only if the name can be such a name.
 pub fn is_unread_copy(room: &Dir, state: &RoomState, agent: &str, name: &OsStr) -> bool {
-    let at = layout::read_delivered(name).filter(|_| layout::is_mail_file(name));
+    if !layout::is_mail_file(name) {
+        return false;
+    }
+    let at = layout::read_delivered(name);
     let Some(seq) = at.and_then(|at| state.mailboxes.unread_at(agent, at)) else {
         return false;
     };
