@@ -247,10 +247,15 @@ pub fn registered<'r>(
     })
 }
 
-/// The id of the agent that a filter means: a registered agent under its present or a former name.
+/// The id of the agent that a filter means: a registered agent under its present or a former name, or an agent of a linked
+/// room, such as `po:Sintra`.
 pub fn filtered(registry: &Registry, name: &str, option: Option<&str>) -> Result<String> {
+    let is_far = name
+        .split_once(':')
+        .is_some_and(|(tag, agent)| id::is_name(tag) && id::is_name(agent));
     match registry.now(name) {
         Some(agent) => Ok(agent.id.to_string()),
+        None if is_far => Ok(name.to_owned()),
         None => registered(registry, name, option).map(|agent| agent.id.to_string()),
     }
 }

@@ -284,4 +284,14 @@ fn the_sender_s_tag_comes_from_the_receiver_s_link() {
         .find(|record| record["arrived"].is_object())
         .expect("an item");
     assert_fields!(arrived, arrived.link: "fit", from: "fit:alice");
+    for command in [
+        "list --from fit:alice",
+        "search x --from fit:alice",
+        "wait --from fit:alice --as sintra",
+    ] {
+        let found = rooms.po.items(command);
+        assert_eq!(found[0]["from"], "fit:alice", "{command}: {found}");
+    }
+    let sent = rooms.fit.items("list --to po:sintra");
+    assert_eq!(sent[0]["from"], "alice", "{sent}");
 }
