@@ -83,7 +83,7 @@ impl Room {
         ))
     }
 
-    fn of(dir: Dir) -> Room {
+    pub(super) fn of(dir: Dir) -> Room {
         Room {
             dir,
             read: Arc::default(),

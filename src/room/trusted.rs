@@ -21,16 +21,27 @@ impl Room {
         Ok(self.owner()? == rustix::process::geteuid().as_raw())
     }
 
-    /// Fails if the room was removed after it was opened. A room that was moved still exists.
+    /// Fails if the room was removed after it was opened, or if another room has its place. A room that was only moved still
+    /// exists.
     pub fn still_exists(&self) -> Result<()> {
-        if self.dir.meta()?.links > 0 {
+        let path = self.dir.path().display();
+        let what = if self.dir.meta()?.links == 0 {
+            format!("the room {path} was removed")
+        } else if self.is_replaced() {
+            format!("the room {path} was moved, and another room is in its place")
+        } else {
             return Ok(());
-        }
-        let what = format!("the room {} was removed", self.dir.path().display());
+        };
         Err(Error::moved(
             what,
             "restore the room or make another one, then run the command again",
         ))
+    }
+
+    /// Compares the ids: some file systems change inode numbers at any time.
+    fn is_replaced(&self) -> bool {
+        let there = Dir::open(self.dir.path()).and_then(|dir| Room::of(dir).id());
+        matches!((there, self.id()), (Ok(Some(there)), Ok(Some(own))) if there != own)
     }
 
     /// Fails if the room was removed, moved away, or replaced by another directory.

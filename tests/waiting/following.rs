@@ -129,3 +129,14 @@ fn a_view_of_a_room_that_is_removed_ends_with_an_error() {
         "{told}"
     );
 }
+
+#[test]
+fn a_view_of_a_room_that_another_room_replaces_ends_with_an_error() {
+    let world = World::alice_and_bob();
+    let mut following = Beside::start(&world, "list --follow --as bob --idle 0");
+    routes(&mut following, &world);
+    files::rename(world.room(""), world.path().join("moved"));
+    world.ok("init");
+    assert_eq!(following.ended(&world).code(), Some(1));
+    assert_contains!(following.err(), "another room is in its place");
+}
