@@ -7,6 +7,7 @@ use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, listed, shell_word};
+use crate::log::lookup;
 use crate::log::owners::owners;
 use crate::log::state::claims::{Claims, OfferAnswer};
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
@@ -14,7 +15,7 @@ use crate::message::record::Record;
 use crate::message::subject::ClaimSubject;
 use crate::message::{ALL_CLAIMS, object};
 use crate::query::claims;
-use crate::query::identity::AgentIdentity;
+use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
 use crate::room::repository::subject_of;
 use schemars::JsonSchema;
@@ -169,6 +170,10 @@ pub fn ask(
 ) -> Result<SentClaimMessage> {
     let before = owners(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
+    if let ClaimAction::Accept(Some(offer)) | ClaimAction::Decline(Some(offer)) = &ask {
+        // A wrong reference is an error of the command line, and no message is sent.
+        lookup::one_of(&room.dir, &identity::own_viewer(room, &agent)?, offer)?;
+    }
     let ask = match ask {
         ClaimAction::Accept(None) => {
             ClaimAction::Accept(Some(only_offer(&before, &agent, OfferAnswer::Accept)?))

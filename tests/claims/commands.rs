@@ -45,9 +45,9 @@ fn a_repeated_accept_accepts_no_later_offer_with_the_same_id() {
     drop("carol", offer("docs"));
     drop("bob", accept);
     assert_contains!(
-        world.fails(1, "handoff --accept h --as bob"),
-        "more than one offer has this name",
-        "<sender>/<id>"
+        world.fails(2, "handoff --accept h --as bob"),
+        "\"h\" is ambiguous",
+        "(carol/h)"
     );
     assert_eq!(owner(&world, "docs"), "carol");
     world.ok("handoff --accept carol/h --as bob");
@@ -335,7 +335,15 @@ fn a_claim_that_has_lapsed_without_a_router_is_free() {
     assert_eq!(at(9, &["claims", "src", "--as", "bob"]).code, 1);
     assert_eq!(at(11, &["claims", "src", "--as", "bob"]).code, 0);
     assert_eq!(at(11, &["claims"]).out, "");
-    world.fails(3, "claims --as nosuch");
+    for unknown in [
+        "claims --as nosuch",
+        "release --of nosuch --as human",
+        "handoff --accept nosuch --as bob",
+        "handoff --decline 99 --as bob",
+        "watch --as nosuch",
+    ] {
+        world.fails(3, unknown);
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let registry = room.registry()?;
     let owner = args.of.as_deref().unwrap_or(&who.name);
-    let owner = mailbox(&room, &registry, owner).unwrap_or_else(|_| owner.to_owned());
+    let owner = mailbox(&room, &registry, owner)?;
     let subjects = claim::owned_subjects(&room, &here()?, &owner, &args.subjects)?;
     decide(
         claim::ask(

@@ -92,8 +92,8 @@ pub(super) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         || !std::io::stdin().is_terminal();
     let (wakes, woken) = channel();
     if plain {
-        // A pipe has no reader with an identity, except the session that runs this command.
-        let viewer = if cx.out.is_terminal() {
+        // A pipe has no reader with an identity, except the session that runs this command, or the agent after --as.
+        let viewer = if cx.out.is_terminal() || args.identity.given().is_some() {
             args.identity.looker(cx, &room)?
         } else {
             None
