@@ -247,6 +247,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         AgentCommand::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
         AgentCommand::Remove { id, force } => {
             let (agent, aliases) = agent::remove(&room, &id, force)?;
+            cx.out.changed();
             // Its claims lapse.
             cx.refresh(&room, Freshness::Complete);
             cx.out.show(&agent, |out| {
