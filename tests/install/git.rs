@@ -183,6 +183,46 @@ fn uninstall_keeps_a_person_s_additions_to_git_hooks() {
 }
 
 #[test]
+fn damaged_marks_in_a_git_hook_are_an_error() {
+    let desk = git_desk();
+    desk.install();
+    let path = desk.path(".git/hooks/pre-commit");
+    let whole = files::read_text(&path);
+    let last = whole.replace("# mailbag:end\n", "");
+    let first = whole.replace("# mailbag:begin", "# begin");
+    for damaged in [last, first, format!("{whole}{whole}")] {
+        files::write(&path, damaged.clone());
+        let wrong = "must have the marks # mailbag:begin and # mailbag:end exactly once each";
+        for args in ["install git", "uninstall git"] {
+            assert_contains!(desk.run(args).fails(1), wrong, "nothing was changed");
+        }
+        assert_contains!(desk.ok("install git --status"), "problem: ", wrong);
+        let status = parse_json(desk.ok("install git --status --json"));
+        assert_contains!(status["git"]["problems"].to_string(), wrong);
+        assert_eq!(files::read_text(&path), damaged);
+    }
+}
+
+#[test]
+fn a_call_without_marks_is_left_to_the_person() {
+    let desk = git_desk();
+    desk.install();
+    let path = desk.path(".git/hooks/pre-commit");
+    let text = files::read_text(&path);
+    let text: String = text
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("# mailbag:"))
+        .collect();
+    files::write(&path, text.clone());
+    assert_eq!(desk.install()["files"], json!([]));
+    assert_contains!(
+        desk.ok("uninstall git"),
+        "our lines were added by hand; remove them"
+    );
+    assert_eq!(files::read_text(&path), text);
+}
+
+#[test]
 fn install_does_not_change_hooks_that_are_not_shell_scripts() {
     let polyglot = "#!/bin/sh\n''''exec python3 \"$0\" \"$@\" # '''\nprint(1)\n";
     let cases: [(&str, u32, &str); 5] = [

@@ -4,12 +4,13 @@
 //! stops nothing.
 
 use crate::base::text::{posix_shell_word, unquoted_shell_word};
+use crate::clients::install::{EditError, marked};
 
 /// The exit status of a check that stops a commit. No other failure has it.
 pub const STOPPED: u8 = 10;
 
-const BEGIN: &str = "# mailbag:begin (`mailbag uninstall git` removes these lines)\n";
-const END: &str = "# mailbag:end\n";
+const BEGIN: &str = "# mailbag:begin";
+const END: &str = "# mailbag:end";
 /// The first line of a new hook.
 pub(super) const FIRST_LINE: &str = "#!/bin/sh\n";
 
@@ -37,37 +38,39 @@ pub(super) fn one_line(program: &str, hook: &str) -> String {
 }
 
 /// The text with our lines. `None` if it is not a script that can be extended.
-pub(super) fn put(text: &str, program: &str, hook: &str) -> Option<String> {
-    let block = format!("{BEGIN}{}{END}", lines(program, hook));
-    let (before, after) = match place(text) {
-        Some((start, end)) => (&text[..start], &text[end..]),
-        None => text.split_at(end_of_first_line(text)?),
+pub(super) fn put(text: &str, program: &str, hook: &str) -> Result<Option<String>, EditError> {
+    let (start, end) = match (place(text)?, end_of_first_line(text)) {
+        (Some(place), _) => place,
+        (None, Some(end)) => (end, end),
+        (None, None) => return Ok(None),
     };
-    Some(format!("{before}{block}{after}"))
+    Ok(Some(format!(
+        "{}{BEGIN} (`mailbag uninstall git` removes these lines)\n{}{END}\n{}",
+        &text[..start],
+        lines(program, hook),
+        &text[end..]
+    )))
 }
 
 /// The text without our lines.
-pub(super) fn take_out(text: &str) -> String {
-    place(text).map_or_else(
+pub(super) fn take_out(text: &str) -> Result<String, EditError> {
+    Ok(place(text)?.map_or_else(
         || text.to_owned(),
         |(start, end)| format!("{}{}", &text[..start], &text[end..]),
-    )
+    ))
 }
 
 /// The program that our lines call.
-pub(super) fn program(text: &str) -> Option<String> {
-    let (start, end) = place(text)?;
-    let word = text[start..end]
-        .split_once("command -v ")?
-        .1
-        .split_once(" >/dev/null")?
-        .0;
-    Some(unquoted_shell_word(word))
+pub(super) fn program(text: &str) -> Result<Option<String>, EditError> {
+    Ok(place(text)?.and_then(|(start, end)| {
+        let (_, rest) = text[start..end].split_once("command -v ")?;
+        let (word, _) = rest.split_once(" >/dev/null")?;
+        Some(unquoted_shell_word(word))
+    }))
 }
 
-fn place(text: &str) -> Option<(usize, usize)> {
-    let start = text.find(BEGIN)?;
-    Some((start, start + text[start..].find(END)? + END.len()))
+fn place(text: &str) -> Result<Option<(usize, usize)>, EditError> {
+    marked(text, BEGIN, END)
 }
 
 /// The end of the `#!` line of a plain shell script.
@@ -104,21 +107,23 @@ mod tests {
             "#!/usr/bin/env -S bash -e\necho a\nexit 0",
             "#!/bin/busybox sh\n\n\tx\r\n",
         ] {
-            let with = put(script, "mailbag", "pre-commit").expect("a shell script");
+            let put = |text: &str, program: &str| {
+                let changed = put(text, program, "pre-commit").expect("both marks or none");
+                changed.expect("a shell script")
+            };
+            let with = put(script, "mailbag");
+            assert_eq!(put(&with, "mailbag"), with, "a second time");
             assert_eq!(
-                put(&with, "mailbag", "pre-commit").as_ref(),
-                Some(&with),
-                "a second time"
+                (take_out(&with), program(&with)),
+                (Ok(script.to_owned()), Ok(Some("mailbag".to_owned())))
             );
+            let moved = put(&with, "/a b/it's/mailbag");
             assert_eq!(
-                (take_out(&with).as_str(), program(&with).as_deref()),
-                (script, Some("mailbag"))
-            );
-            let moved =
-                put(&with, "/a b/it's/mailbag", "pre-commit").expect("still a shell script");
-            assert_eq!(
-                (take_out(&moved).as_str(), program(&moved).as_deref()),
-                (script, Some("/a b/it's/mailbag"))
+                (take_out(&moved), program(&moved)),
+                (
+                    Ok(script.to_owned()),
+                    Ok(Some("/a b/it's/mailbag".to_owned()))
+                )
             );
         }
     }
@@ -134,7 +139,7 @@ mod tests {
             "#!/bin/sh\r\necho\r\n",
             polyglot,
         ] {
-            assert_eq!(put(other, "mailbag", "pre-commit"), None, "{other:?}");
+            assert_eq!(put(other, "mailbag", "pre-commit"), Ok(None), "{other:?}");
         }
     }
 }

@@ -115,7 +115,8 @@ impl HookRepository {
             _ if there.mode().is_some_and(|mode| mode & 0o111 == 0) => {
                 HookOwner::other(file, "it is not executable, so git ignores it", shell)
             }
-            Ok(text) if block::put(text, program, hook).is_some() => HookOwner::Ours(file),
+            // Damaged marks are rejected when the file is edited.
+            Ok(text) if block::put(text, program, hook) != Ok(None) => HookOwner::Ours(file),
             _ => HookOwner::other(
                 file,
                 "it is not a shell script; call the program in its own language, and exit with 1 after 10",

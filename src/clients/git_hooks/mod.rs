@@ -11,7 +11,7 @@ pub use block::STOPPED;
 
 use super::install::{
     BackupAction, FileChange, HookCall, HookPresence, InstallPlan, InstallScope, ManualEdit,
-    changing, program, read_backup, read_file, text,
+    changing, program, read_backup, read_file, refused, text,
 };
 use crate::base::error::Result;
 use crate::base::written_path::write_path;
@@ -42,6 +42,8 @@ pub struct GitHookStatus {
     /// The files that were examined.
     #[serde(serialize_with = "write_path")]
     pub files: Vec<PathBuf>,
+    /// Files that could not be read.
+    pub problems: Vec<String>,
 }
 
 /// Plans the installation into the repository around a directory.
@@ -73,13 +75,14 @@ pub fn uninstall(from: &Path) -> Result<InstallPlan> {
     for hook in HOOKS {
         // Another program may have become the owner of the hooks since the installation.
         let usual = layout::of_client(&repository.usual, hook);
-        if !holder::is_link(&repository.usual) && !holder::is_link(&usual) {
-            files.extend(take_out(&usual, hook)?);
-        }
-        if let HookOwner::Other { path, .. } = repository.holder(hook, super::install::NAME)?
-            && path != usual
-            && calls(&path, hook)
-        {
+        let change = if holder::is_link(&repository.usual) || holder::is_link(&usual) {
+            None
+        } else {
+            take_out(&usual, hook)?
+        };
+        let (HookOwner::Ours(path) | HookOwner::Other { path, .. }) =
+            repository.holder(hook, super::install::NAME)?;
+        if calls(&path, hook) && (path != usual || change.is_none()) {
             let reason = "our lines were added by hand; remove them".to_owned();
             manual_edits.push(ManualEdit {
                 path,
@@ -87,6 +90,7 @@ pub fn uninstall(from: &Path) -> Result<InstallPlan> {
                 lines: String::new(),
             });
         }
+        files.extend(change);
     }
     Ok(plan(repository, files, manual_edits, String::new()))
 }
@@ -94,13 +98,18 @@ pub fn uninstall(from: &Path) -> Result<InstallPlan> {
 /// Examines the repository around a directory. `None` if there is none.
 pub fn status(from: &Path) -> Option<GitHookStatus> {
     let repository = HookRepository::around(from).ok()?;
-    let (mut missing, mut files, mut command) = (Vec::new(), Vec::new(), None);
+    let (mut missing, mut files, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    let mut command = None;
     for hook in HOOKS {
-        let path = match repository.holder(hook, super::install::NAME) {
-            Ok(HookOwner::Ours(path) | HookOwner::Other { path, .. }) => path,
-            Err(_) => layout::of_client(&repository.hooks, hook),
+        let (found, path) = match repository.holder(hook, super::install::NAME) {
+            Ok(HookOwner::Ours(path)) => (find_program(&path), path),
+            Ok(HookOwner::Other { path, .. }) => (find_program(&path).or(Ok(None)), path),
+            Err(e) => (Err(e), layout::of_client(&repository.hooks, hook)),
         };
-        command = command.or_else(|| block::program(&read(&path)?));
+        match found {
+            Ok(found) => command = command.or(found),
+            Err(e) => problems.push(e.to_string()),
+        }
         if !calls(&path, hook) {
             missing.push(hook);
         }
@@ -127,6 +136,7 @@ pub fn status(from: &Path) -> Option<GitHookStatus> {
         command,
         executable,
         files,
+        problems,
     })
 }
 
@@ -162,14 +172,14 @@ fn plan(
 fn put(path: &Path, program: &str, hook: &str) -> Result<Option<FileChange>> {
     let original = read_file(path)?.as_program();
     let before = text(&original)?;
-    let Some(after) = block::put(before.unwrap_or(block::FIRST_LINE), program, hook) else {
+    let now = before.unwrap_or(block::FIRST_LINE);
+    let after = block::put(now, program, hook).map_err(|wrong| refused(&original, wrong))?;
+    let is_ours = block::take_out(now).is_ok_and(|rest| rest != now);
+    let is_by_hand = !is_ours && has_call(now, hook);
+    let Some(after) = after.filter(|after| before != Some(after) && !is_by_hand) else {
         return Ok(None);
     };
-    if before == Some(after.as_str()) {
-        return Ok(None);
-    }
     original.check_writable()?;
-    let is_ours = before.is_some_and(|text| block::program(text).is_some());
     let keep = if before.is_some() && !is_ours {
         BackupAction::Make
     } else {
@@ -183,14 +193,15 @@ fn take_out(path: &Path, hook: &str) -> Result<Option<FileChange>> {
     let Some(now) = text(&original)? else {
         return Ok(None);
     };
-    let Some(program) = block::program(now) else {
+    let rest = block::take_out(now).map_err(|wrong| refused(&original, wrong))?;
+    if rest == now {
         return Ok(None);
-    };
+    }
     original.check_writable()?;
-    let rest = block::take_out(now);
+    let program = block::program(now).unwrap_or_default().unwrap_or_default();
     let backup = read_backup(path)?;
     let (after, keep) = match text(&backup)? {
-        Some(before) if block::put(before, &program, hook).as_deref() == Some(now) => {
+        Some(before) if block::put(before, &program, hook) == Ok(Some(now.to_owned())) => {
             (Some(before.to_owned()), BackupAction::Drop)
         }
         // The person has changed the hook since: their copy stays.
@@ -201,13 +212,23 @@ fn take_out(path: &Path, hook: &str) -> Result<Option<FileChange>> {
     changing(path, &original, after, keep).map(Some)
 }
 
-/// Returns true if a file calls our hook in any form.
-fn calls(path: &Path, hook: &str) -> bool {
-    read(path).is_some_and(|text| text.contains(&format!(" hook git {hook}")))
+/// The program that our lines in a hook call.
+fn find_program(path: &Path) -> Result<Option<String>> {
+    let file = read_file(path)?;
+    let program = block::program(text(&file)?.unwrap_or_default());
+    program.map_err(|wrong| refused(&file, wrong))
 }
 
-fn read(path: &Path) -> Option<String> {
-    let file = read_file(path).ok()?;
-    file.bytes()
-        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+/// Returns true if a file calls our hook in any form.
+fn calls(path: &Path, hook: &str) -> bool {
+    read_file(path).is_ok_and(|file| {
+        has_call(
+            &String::from_utf8_lossy(file.bytes().unwrap_or_default()),
+            hook,
+        )
+    })
+}
+
+fn has_call(text: &str, hook: &str) -> bool {
+    text.contains(&format!(" hook git {hook}"))
 }

@@ -30,7 +30,7 @@ pub(super) fn without<'t>(text: &'t str, block: &str) -> impl Iterator<Item = St
 }
 
 /// Start and end of our lines between two marks, the last line end included.
-pub(super) fn marked(
+pub(in crate::clients) fn marked(
     text: &str,
     begin: &str,
     end: &str,

@@ -31,6 +31,7 @@ mod questions;
 mod removal;
 
 use crate::clients::kind::{Client, ClientQuestion};
+pub(super) use blocks::marked;
 pub(super) use changing::{BackupAction, changing};
 pub use changing::{FileChange, FileChangeKind};
 pub use clients::{ClientDirectories, InstallScope};
@@ -56,7 +57,8 @@ use crate::room::{self, Room};
 use clients::{FileFormat, HookConfiguration, InstallPart, TargetFile};
 use form::InstallMethod;
 pub use form::runs_hooks_of_settings;
-use json::{EditError, JsonFile};
+pub(super) use json::EditError;
+use json::JsonFile;
 use preexisting::{PreexistingState, check_inside};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -407,7 +409,7 @@ pub(super) fn text(file: &UserFile) -> Result<Option<&str>> {
         .transpose()
 }
 
-fn refused(file: &UserFile, wrong: EditError) -> Error {
+pub(super) fn refused(file: &UserFile, wrong: EditError) -> Error {
     let fix = "correct the file and run the command again; nothing was changed".into();
     Error::State {
         path: file.path().to_path_buf(),

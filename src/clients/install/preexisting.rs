@@ -90,7 +90,7 @@ pub(super) fn contains_ours(target: &TargetFile, text: &str) -> bool {
             JsonFile::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())
         }
         FileFormat::Toml => matches!(toml::server(text), Ok(Some(_))),
-        FileFormat::Markdown => sections::has_section(text, InstallPart::Section),
+        FileFormat::Markdown => sections::has_section(text, InstallPart::Section) == Ok(true),
         FileFormat::Script => matches!(plugin::find(text), Ok(Some(_))),
         FileFormat::Whole => whole::is_ours(text, target.parts[0]),
     }

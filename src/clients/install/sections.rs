@@ -49,8 +49,8 @@ pub(super) fn take_out(text: &str) -> Result<String, EditError> {
 }
 
 /// Whether a text has our section, or for an include, an equivalent line.
-pub(super) fn has_section(text: &str, part: InstallPart) -> bool {
-    matches!(place(text), Ok(Some(_))) || part == InstallPart::Include && includes(text)
+pub(super) fn has_section(text: &str, part: InstallPart) -> Result<bool, EditError> {
+    Ok(place(text)?.is_some() || part == InstallPart::Include && includes(text))
 }
 
 /// Returns true if a text has our unchanged section.

@@ -188,7 +188,11 @@ impl ClientStatus {
 
     fn fill(&mut self, target: &TargetFile, text: &str) -> Result<(), EditError> {
         match target.format {
-            FileFormat::Markdown => self.section &= sections::has_section(text, target.parts[0]),
+            FileFormat::Markdown => {
+                let has_section = sections::has_section(text, target.parts[0]);
+                self.section &= *has_section.as_ref().unwrap_or(&false);
+                has_section?;
+            }
             FileFormat::Script => {
                 let plugin = plugin::find(text)?;
                 if plugin.is_some() {

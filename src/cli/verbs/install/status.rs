@@ -91,10 +91,7 @@ fn show(
                 status.missing.join(", ")
             ))?;
         }
-        for problem in &status.problems {
-            let word = out.paint(RED, "problem");
-            out.line(format!("{word}: {}", sanitize::line(problem)))?;
-        }
+        show_problems(&status.problems, out)?;
     }
     for client in all
         .iter()
@@ -108,12 +105,23 @@ fn show(
             out.line(format!("note: waking sessions of {}: {why}", client.name()))?;
         }
     }
-    if let Some(git) = git.filter(|git| !git.missing.is_empty()) {
+    let Some(git) = git else {
+        return Ok(());
+    };
+    if !git.missing.is_empty() {
         let word = out.paint(YELLOW, "partly");
         out.line(format!(
             "{word}: git has no hook at {}",
             git.missing.join(", ")
         ))?;
+    }
+    show_problems(&git.problems, out)
+}
+
+fn show_problems(problems: &[String], out: &mut CommandOutput) -> Result<()> {
+    for problem in problems {
+        let word = out.paint(RED, "problem");
+        out.line(format!("{word}: {}", sanitize::line(problem)))?;
     }
     Ok(())
 }

@@ -18,9 +18,9 @@ pub(super) use step::{JsonStep, look};
 
 /// Why a text cannot be edited, with the line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct EditError {
-    pub(super) line: Option<u64>,
-    pub(super) what: String,
+pub(in crate::clients) struct EditError {
+    pub(in crate::clients::install) line: Option<u64>,
+    pub(in crate::clients::install) what: String,
 }
 
 impl EditError {
