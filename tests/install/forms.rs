@@ -269,6 +269,16 @@ fn the_skill_stays_while_another_client_reads_it_and_one_of_a_person_is_not_chan
     assert!(!fresh.at(".agents").exists(), "Kimi CLI reads no skill");
 
     let fresh = Fresh::with(&["codex"]);
+    fresh.ok("up");
+    let edited = files::read_text(fresh.at(SKILL)) + "Mine.\n";
+    fresh.write(SKILL, &edited);
+    fresh.ok("up");
+    for args in ["up --undo", "uninstall codex"] {
+        assert_contains!(fresh.run(args).err, "was edited", "it is kept");
+        assert_eq!(files::read_text(fresh.at(SKILL)), edited);
+    }
+
+    let fresh = Fresh::with(&["codex"]);
     fresh.write(SKILL, "---\nname: post\n---\nMine.\n");
     let said = fresh.run("up");
     assert_eq!(said.code, 1, "{said:?}");

@@ -39,6 +39,14 @@ pub(super) fn kept(file: &Path, backup: &Path) -> String {
     )
 }
 
+/// The note for a file of mailbag that is not as this version wrote it.
+pub(super) fn edited(file: &Path) -> String {
+    format!(
+        "{} was edited, or another version of {NAME} wrote it; it is kept, delete it when you like",
+        file.display()
+    )
+}
+
 /// The note for an entry of the user's own.
 pub(super) fn theirs(path: &Path) -> String {
     format!(

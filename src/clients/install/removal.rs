@@ -1,10 +1,12 @@
 //! Plans an uninstallation. An earlier run may have been killed.
 
-use super::clients::{ClientDirectories, HookConfiguration, InstallPart, InstallScope, TargetFile};
+use super::clients::{
+    ClientDirectories, FileFormat, HookConfiguration, InstallPart, InstallScope, TargetFile,
+};
 use super::preexisting::{PreexistingState, check_inside};
 use super::{
     BackupAction, FileChange, InstallPlan, InstallRequest, changing, edit, homes, is_installed,
-    notes, plan, read_backup, read_file, refused, sections, status, targets, text, undo,
+    notes, plan, read_backup, read_file, refused, sections, status, targets, text, undo, whole,
 };
 use crate::base::error::Result;
 use crate::clients::kind::Client;
@@ -127,7 +129,11 @@ pub(super) fn take_out(
         client,
         text: now,
     };
-    let rest = if extent == RemovalExtent::Whole || installed.is_ours(before) {
+    let is_edited = target.format == FileFormat::Whole && whole::is_edited(now, target.parts[0]);
+    if is_edited {
+        notes.push(notes::edited(&target.path));
+    }
+    let rest = if !is_edited && (extent == RemovalExtent::Whole || installed.is_ours(before)) {
         undo(&installed.target, now, client).map_err(|wrong| refused(&original, wrong))?
     } else {
         now.to_owned()

@@ -45,10 +45,18 @@ pub(super) fn is_ours(text: &str, part: InstallPart) -> bool {
     read.is_ok_and(|value| value["name"] == "mailbag")
 }
 
-/// Replaces an empty file, or an earlier version.
+/// Returns true if the text is a file of mailbag that a person edited, or that another version of mailbag wrote.
+pub(super) fn is_edited(text: &str, part: InstallPart) -> bool {
+    is_ours(text, part) && text != content(part)
+}
+
+/// Replaces an empty file, or another version. Lines that a person added at the end stay.
 pub(super) fn put(text: &str, part: InstallPart) -> Result<String, EditError> {
-    if text.trim().is_empty() || is_ours(text, part) {
-        Ok(content(part))
+    let content = content(part);
+    if text.starts_with(&content) {
+        Ok(text.to_owned())
+    } else if text.trim().is_empty() || is_ours(text, part) {
+        Ok(content)
     } else {
         Err(EditError::new(
             "is not a file of mailbag; rename or remove it",
