@@ -119,7 +119,7 @@ fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut CommandContext) -> Re
             .line("mailbag: no room here; the hooks do nothing until `mailbag init`")?;
         return Ok(Exit::Ok);
     };
-    let guard = room.settings()?.guard;
+    let guard = room.settings()?.guard.as_str();
     let who = match Committer::of(room, None, directory)? {
         Committer::Agent(name) => format!("commits here are by {name}"),
         Committer::Human | Committer::Unknown(_) => {
@@ -128,7 +128,7 @@ fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut CommandContext) -> Re
     };
     let path = room.dir.path().display();
     cx.out.line(format!(
-        "mailbag: found the room {path}; guard = {guard:?}; {who}"
+        "mailbag: found the room {path}; guard = \"{guard}\"; {who}"
     ))?;
     cx.out.flush()?;
     Ok(Exit::Ok)

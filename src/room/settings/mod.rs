@@ -58,6 +58,17 @@ pub enum GuardMode {
     Deny,
 }
 
+impl GuardMode {
+    /// The value of the setting.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GuardMode::Off => "off",
+            GuardMode::Warn => "warn",
+            GuardMode::Deny => "deny",
+        }
+    }
+}
+
 /// The text that a hook shows at the start of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -313,7 +313,7 @@ fn cannot(path: &Path, e: notify::Error) -> Error {
         notify::ErrorKind::Io(source) => source,
         notify::ErrorKind::PathNotFound => std::io::Error::from_raw_os_error(libc::ENOENT),
         notify::ErrorKind::MaxFilesWatch => std::io::Error::from_raw_os_error(libc::ENOSPC),
-        kind => std::io::Error::other(format!("{kind:?}")),
+        kind => std::io::Error::other(notify::Error::new(kind)),
     };
     Error::Io {
         verb: "watch",
