@@ -350,6 +350,35 @@ fn a_hook_without_news_reads_an_inbox_of_hundreds_again_only_once_it_has_changed
 }
 
 #[test]
+fn the_numbers_of_a_start_hook_add_up() {
+    // P102
+    let world = room();
+    for n in 0..700 {
+        let at = format!("20260101T000000.{n:06}Z");
+        let text = json!({"id": format!("m{n}"), "from": "bob", "type": "message", "body": format!("{n}")}).to_string();
+        world.write(&format!("inbox/alice/{at}-bob-m{n}.json"), text);
+    }
+    let told = fire(&world, "claude", "SessionStart-startup");
+    assert_contains!(told, "; 700 unread (", ", 200 others), newest first:");
+    let lines = told.split("\\n").skip(1);
+    let shown = lines.take_while(|line| !line.starts_with("and ")).count();
+    assert_contains!(
+        told,
+        &format!("\\nand {} more, ", 700 - shown),
+        &format!(" {} from ", 500 - shown),
+        ", 200 others\""
+    );
+    let world = room();
+    mail(&world, "plans", "--priority low");
+    mail(&world, "hello", "");
+    assert_contains!(
+        fire(&world, "claude", "SessionStart-startup"),
+        "; 2 unread (1 from bob, 1 other):",
+        "\\nand 1 more\\n"
+    );
+}
+
+#[test]
 fn an_announced_message_is_recognised_among_many_markers() {
     // P63
     let world = room();

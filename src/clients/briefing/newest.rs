@@ -43,6 +43,30 @@ pub(super) struct UnreadCount {
     pub(super) is_exact: bool,
 }
 
+impl UnreadCount {
+    /// No message.
+    pub(super) const NONE: UnreadCount = UnreadCount {
+        number: 0,
+        is_exact: true,
+    };
+
+    /// The number with this number of further messages.
+    pub(super) fn with(self, number: usize) -> UnreadCount {
+        UnreadCount {
+            number: self.number + number,
+            ..self
+        }
+    }
+
+    /// The number without this number of messages.
+    pub(super) fn without(self, number: usize) -> UnreadCount {
+        UnreadCount {
+            number: self.number.saturating_sub(number),
+            ..self
+        }
+    }
+}
+
 impl fmt::Display for UnreadCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -46,13 +46,14 @@ pub(super) fn summary(
         if is_named { &mut named } else { &mut left }.push(*one);
     }
     let order = if each.len() > 1 { ", newest first" } else { "" };
+    let others = unread.without(each.len());
     let mut text = format!(
         "mailbag: you are {agent}; {unread} unread ({}){order}:",
-        senders(&each)
+        senders(&each, others)
     );
     let shown_lines = put(&mut text, &named, most.saturating_sub(DIGEST));
     left.extend(&named[shown_lines..]);
-    add_rest(&mut text, &left);
+    add_rest(&mut text, &left, others);
     text
 }
 
@@ -77,16 +78,24 @@ pub(super) fn news(
     }
     let shown_lines = put(&mut text, shown, most_characters.saturating_sub(DIGEST));
     match shown_lines {
-        0 => text.push_str(&format!(" {} new, {}", count(&each), senders(&each))),
-        _ => add_rest(&mut text, &each[shown_lines..]),
+        0 => text.push_str(&format!(
+            " {} new, {}",
+            count(&each),
+            senders(&each, UnreadCount::NONE)
+        )),
+        _ => add_rest(&mut text, &each[shown_lines..], UnreadCount::NONE),
     }
     (text, shown_lines)
 }
 
 /// Adds the remaining messages as a count by sender.
-fn add_rest(text: &mut String, rest: &[RepeatedLine]) {
+fn add_rest(text: &mut String, rest: &[RepeatedLine], others: UnreadCount) {
+    let all = others.with(count(rest));
+    if all.number > 0 {
+        text.push_str(&format!("\nand {all} more"));
+    }
     if !rest.is_empty() {
-        text.push_str(&format!("\nand {} more, {}", count(rest), senders(rest)));
+        text.push_str(&format!(", {}", senders(rest, others)));
     }
 }
 
@@ -113,7 +122,13 @@ fn alike(mails: &[InboxMessage]) -> Vec<RepeatedLine<'_>> {
     let mut each: Vec<RepeatedLine> = Vec::new();
     let mut at = BTreeMap::new();
     for mail in mails {
-        let line = (&mail.from, &mail.kind, mail.priority, about(mail));
+        let line = (
+            &mail.from,
+            &mail.kind,
+            mail.priority,
+            &mail.closed,
+            about(mail),
+        );
         let n = *at.entry(line).or_insert(each.len());
         match each.get_mut(n) {
             Some(alike) => {
@@ -149,6 +164,11 @@ fn line(alike: &RepeatedLine) -> String {
     } else {
         format!("{} ", mail.priority.as_str())
     };
+    let closed = mail
+        .closed
+        .as_ref()
+        .map(|closed| format!(" ({closed})"))
+        .unwrap_or_default();
     let (kind, from) = (
         brief(&mail.kind, limits::NAME),
         brief(&mail.from, limits::NAME),
@@ -166,7 +186,7 @@ fn line(alike: &RepeatedLine) -> String {
         .map(|age| format!(", {age}"))
         .unwrap_or_default();
     format!(
-        "{times}{priority}{kind} from {from}{about}{wanted}, {newest}{}{age}",
+        "{times}{priority}{kind}{closed} from {from}{about}{wanted}, {newest}{}{age}",
         reference(mail)
     )
 }
@@ -205,22 +225,30 @@ fn sender(mail: &InboxMessage) -> &str {
     }
 }
 
-/// The senders, in descending order of their number of messages.
-fn senders(each: &[RepeatedLine]) -> String {
+/// The senders, in descending order of their number of messages, and the number of other messages.
+fn senders(each: &[RepeatedLine], others: UnreadCount) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for alike in each {
         *counts.entry(sender(alike.newest)).or_default() += alike.times;
     }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
-    let others = counts.len().saturating_sub(BRIEFING_SENDERS);
-    counts.truncate(BRIEFING_SENDERS);
-    if let ([(from, _)], 0) = (counts.as_slice(), others) {
+    let more = counts.split_off(counts.len().min(BRIEFING_SENDERS));
+    if let ([(from, _)], 0) = (counts.as_slice(), others.number) {
         return format!("from {}", brief(from, limits::DISPLAY_NAME * 2));
     }
-    let named = counts
+    let mut parts: Vec<String> = counts
         .iter()
-        .map(|(from, count)| format!("{count} from {}", brief(from, limits::DISPLAY_NAME * 2)));
-    let others = (others > 0).then(|| format!("others from {others}"));
-    named.chain(others).collect::<Vec<_>>().join(", ")
+        .map(|(from, count)| format!("{count} from {}", brief(from, limits::DISPLAY_NAME * 2)))
+        .collect();
+    if !more.is_empty() {
+        let messages: usize = more.iter().map(|(_, count)| count).sum();
+        parts.push(format!("{messages} from {} more senders", more.len()));
+    }
+    match others.number {
+        0 => {}
+        1 => parts.push(format!("{others} other")),
+        _ => parts.push(format!("{others} others")),
+    }
+    parts.join(", ")
 }
