@@ -7,6 +7,7 @@ use super::access::{FileOwner, NewFileAccess};
 use super::allowance::{OPEN, charge_read};
 use super::listing::DirectoryListing;
 use super::system::ReadLeaseResult;
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::test_variable;
 use crate::disk::failpoint::{self, Failpoint};
@@ -63,6 +64,16 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The modification time of the content.
+    pub fn modified_at(&self) -> Stamp {
+        Stamp::from_micros((self.modified / 1000) as i64)
+    }
+
+    /// The change time of the content, names or permissions.
+    pub fn changed_at(&self) -> Stamp {
+        Stamp::from_micros((self.changed / 1000) as i64)
+    }
+
     /// Fails if the file at this path is not a regular file.
     pub fn check_regular(&self, path: &Path) -> Result<()> {
         if self.kind == FileType::RegularFile {

@@ -225,7 +225,7 @@ impl Room {
             .stat(begun)
             .ok()
             .flatten()
-            .map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
+            .map(|meta| meta.modified_at().to_string());
         RouterHolder {
             pid: machine::lock_holder(file).unwrap_or_default(),
             mode,

@@ -68,7 +68,7 @@ impl Room {
         let Some(lock) = self.dir.stat(layout::LOCK)? else {
             return Ok(None);
         };
-        let since = Stamp::from_micros((lock.modified / 1000) as i64);
+        let since = lock.modified_at();
         let stopped = machine::is_stopped(pid);
         let is_silent = !since.is_within(ROUTER_SILENT, Stamp::now());
         if !stopped && (!is_silent || self.is_paused()) {

@@ -219,7 +219,10 @@ fn an_unreadable_inbox_is_reported_and_hides_nothing_else() {
     let blocked = &status["blocked"][0];
     assert_eq!(
         (&blocked["path"], &blocked["fix"]),
-        (&json!("inbox/bob"), &json!("chmod u+rwx inbox/bob"))
+        (
+            &json!("inbox/bob"),
+            &json!(format!("chmod u+rwx {}", inbox.display()))
+        )
     );
     let report = parse_json(shown("doctor --json"));
     assert!(codes(&report).contains(&"blocked".to_owned()), "{report}");

@@ -1,6 +1,5 @@
 //! Blocked files and directories that the router reported and that are still blocked.
 
-use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::text::{shell_path, shell_word};
 use crate::disk::layout;
@@ -103,8 +102,8 @@ fn unreadable(room: &Room) -> Vec<BlockedPath> {
                 all.push(BlockedPath {
                     path: place.display().to_string(),
                     reason: e.to_string(),
-                    since: Stamp::from_micros((meta.changed / 1000) as i64).to_string(),
-                    fix: format!("chmod u+rwx {}", shell_path(&place)),
+                    since: meta.changed_at().to_string(),
+                    fix: format!("chmod u+rwx {}", shell_path(&room.dir.at(&place))),
                 });
             }
         }
@@ -155,9 +154,7 @@ pub fn edited_file_fix(room: &Room, name: &str, line: Option<u64>) -> String {
     let place = room.dir.at(name);
     let path = shell_path(&place);
     match room.dir.stat(name) {
-        Ok(Some(meta)) if meta.kind != FileType::RegularFile => {
-            move_aside(&place.to_string_lossy())
-        }
+        Ok(Some(meta)) if meta.kind != FileType::RegularFile => move_aside(&place),
         Ok(Some(meta)) if meta.mode & 0o400 == 0 => format!("chmod u+r {path}"),
         _ => {
             let line = line.map(|line| format!("+{line} ")).unwrap_or_default();
@@ -191,7 +188,9 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
     match parent {
         _ if name.contains('/') => again.to_owned(),
         layout::OUTBOXES if is_directory => match registry {
-            Some(known) if !known.has_active(name) => UnreadOutbox::of(Some(known), name).fix,
+            Some(known) if !known.has_active(name) => {
+                UnreadOutbox::of(&room.dir, Some(known), name).fix
+            }
             _ => again.to_owned(),
         },
         layout::OUTBOXES if meta.kind == FileType::RegularFile => {
@@ -199,18 +198,20 @@ fn blocked_fix(room: &Room, registry: Option<&Registry>, what: &str, again: &str
                 registry.is_some_and(|known| known.agent(name).is_some())
             })
         }
-        layout::OUTBOXES | layout::INBOXES if !is_directory => move_aside(what),
-        "" if is_directory && Path::new(name).extension().is_some() => move_aside(what),
+        layout::OUTBOXES | layout::INBOXES if !is_directory => move_aside(&room.dir.at(what)),
+        "" if is_directory && Path::new(name).extension().is_some() => {
+            move_aside(&room.dir.at(what))
+        }
         _ => again.to_owned(),
     }
 }
 
-/// The command that renames a file or a directory that is in the place of another one. The path is absolute, or relative
-/// to the room.
-fn move_aside(path: &str) -> String {
+/// The command that renames a file or a directory that is in the place of another one.
+fn move_aside(path: &Path) -> String {
+    let path = path.to_string_lossy();
     format!(
         "mv -n {} {}",
-        shell_word(path),
+        shell_word(&path),
         shell_word(&format!("{path}.aside"))
     )
 }
@@ -233,12 +234,16 @@ mod tests {
         }
         room.dir.replace("inbox/bob", b"?").expect("a file");
         let registry = room.registry().expect("a registry");
+        let at = |place: &str| room.dir.at(place).display().to_string();
+        let aside = |place| format!("mv -n {0} {0}.aside", at(place));
+        let [mailbox, roster, inbox] = ["MAILBOX.md", "roster.json", "inbox/bob"].map(aside);
+        let human = format!("mv -n {}/* {}/", at("outbox/Human"), at("outbox/human"));
         for (what, fix) in [
-            ("MAILBOX.md", "mv -n MAILBOX.md MAILBOX.md.aside"),
-            ("roster.json", "mv -n roster.json roster.json.aside"),
-            ("inbox/bob/", "mv -n inbox/bob inbox/bob.aside"),
+            ("MAILBOX.md", mailbox.as_str()),
+            ("roster.json", &roster),
+            ("inbox/bob/", &inbox),
             ("outbox/x", "mailbag agent add x"),
-            ("outbox/Human", "mv -n outbox/Human/* outbox/human/"),
+            ("outbox/Human", &human),
             ("outbox/x/sub", "again"),
             ("claims.json", "again"),
         ] {

@@ -412,7 +412,7 @@ fn outboxes(
                 first,
             });
         } else {
-            let UnreadOutbox { reason, fix } = UnreadOutbox::of(registry, &agent);
+            let UnreadOutbox { reason, fix } = UnreadOutbox::of(&room.dir, registry, &agent);
             all.unregistered.push(UnregisteredOutbox {
                 agent,
                 files: names.len(),

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::base::text::shell_word;
+use crate::base::text::{shell_path, shell_word};
 use crate::disk::{Dir, layout};
 use rustix::fs::FileType;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub struct StrayFile {
     pub since: Stamp,
     /// Why it is not taken.
     pub reason: &'static str,
-    /// The command that corrects it, to be run in the room.
+    /// The command that corrects it.
     pub fix: String,
 }
 
@@ -31,23 +31,24 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     }
     let outbox = layout::outbox(agent);
     let meta = room.sub(&outbox).ok()?.stat(name).ok().flatten()?;
-    let since = Stamp::from_micros((meta.changed / 1000) as i64);
+    let since = meta.changed_at();
     if since.is_within(age, Stamp::now()) {
         return None;
     }
-    let (outbox, name) = (outbox.display().to_string(), name.to_string_lossy());
-    let place = format!("{outbox}/{name}");
+    let place = format!("{}/{}", outbox.display(), name.to_string_lossy());
+    let file = room.at(&place);
+    let (file, outbox) = (file.to_string_lossy(), shell_path(&room.at(&outbox)));
     let (reason, fix) = match meta.kind {
         FileType::Directory => (
             "directories in an outbox are ignored",
-            format!("mv -n {}/*.json {outbox}/", shell_word(&place)),
+            format!("mv -n {}/*.json {outbox}/", shell_word(&file)),
         ),
         FileType::RegularFile => (
             "its name does not end in .json or .ndjson (lower case)",
             format!(
                 "mv -n {} {}",
-                shell_word(&place),
-                shell_word(&renamed(&place))
+                shell_word(&file),
+                shell_word(&renamed(&file))
             ),
         ),
         _ => ("it is not a regular file", format!("ls -la {outbox}")),
@@ -68,11 +69,12 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     })
 }
 
-/// The name with an ending that makes the file a message. The whole name is kept, so that two files stay two.
-fn renamed(name: &str) -> String {
+/// The path with an ending that makes the file a message. The whole name is kept, so that two files stay two.
+fn renamed(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
     let lower = name.to_ascii_lowercase();
     let has_lines = [".ndjson", ".jsonl"].iter().any(|end| lower.contains(end));
-    format!("{name}{}", if has_lines { ".ndjson" } else { ".json" })
+    format!("{path}{}", if has_lines { ".ndjson" } else { ".json" })
 }
 
 /// The command for a file beside the outboxes: it moves the file to the outbox of the agent in its `from`, if that
@@ -81,10 +83,10 @@ pub fn fix_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> S
     match read_sender(room, place).filter(|from| is_agent(from)) {
         Some(from) => format!(
             "mv -n {} {}/",
-            shell_word(place),
-            layout::outbox(&from).display()
+            shell_path(&room.at(place)),
+            shell_path(&room.at(layout::outbox(&from)))
         ),
-        None => format!("ls -la {}", layout::OUTBOXES),
+        None => format!("ls -la {}", shell_path(&room.at(layout::OUTBOXES))),
     }
 }
 

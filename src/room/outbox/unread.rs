@@ -1,7 +1,7 @@
 //! Outboxes that the router does not read, and the next step of a person.
 
 use crate::base::text::shell_path;
-use crate::disk::layout;
+use crate::disk::{Dir, layout};
 use crate::message::{address, id};
 use crate::room::registry::Registry;
 
@@ -16,7 +16,7 @@ pub struct UnreadOutbox {
 
 impl UnreadOutbox {
     /// The reason and the fix for this directory name. Without a registry, no agent is known.
-    pub fn of<'r>(registry: Option<&'r Registry>, outbox: &str) -> UnreadOutbox {
+    pub fn of<'r>(room: &Dir, registry: Option<&'r Registry>, outbox: &str) -> UnreadOutbox {
         let named = |registry: &'r Registry| registry.find(outbox).or_else(|| registry.now(outbox));
         let (reason, fix) = match registry.and_then(named) {
             Some(agent) if &*agent.id == outbox => (
@@ -24,8 +24,8 @@ impl UnreadOutbox {
                 format!("mailbag agent set {outbox} --status offline"),
             ),
             Some(agent) => {
-                let from = shell_path(&layout::outbox(outbox));
-                let to = shell_path(&layout::outbox(&agent.id));
+                let from = shell_path(&room.at(layout::outbox(outbox)));
+                let to = shell_path(&room.at(layout::outbox(&agent.id)));
                 (
                     "the directory's name is not the agent's id",
                     format!("mv -n {from}/* {to}/"),
@@ -60,17 +60,23 @@ mod tests {
         let aliases = json!({"bobby": "bob", "web": "cap:web"});
         let registry = json!({"version": 1, "agents": agents, "aliases": aliases}).to_string();
         let registry = Registry::parse(registry.as_bytes()).expect("a registry");
+        let directory = tempfile::tempdir().expect("a directory");
+        let room = Dir::open(directory.path()).expect("the directory");
+        let moved = format!(
+            "mv -n {0}/outbox/Bob/* {0}/outbox/bob/",
+            room.path().display()
+        );
         for (outbox, fix) in [
             ("carol", "mailbag agent add carol"),
             ("old", "mailbag agent set old --status offline"),
-            ("Bob", "mv -n outbox/Bob/* outbox/bob/"),
-            ("bobby", "mv -n outbox/bobby/* outbox/bob/"),
+            ("Bob", moved.as_str()),
+            ("bobby", &moved.replace("Bob", "bobby")),
             ("web", "rename the directory to an agent's id"),
             ("all", "rename the directory to an agent's id"),
             ("any_writer", "rename the directory to an agent's id"),
             ("a b", "rename the directory to an agent's id"),
         ] {
-            assert_eq!(UnreadOutbox::of(Some(&registry), outbox).fix, fix);
+            assert_eq!(UnreadOutbox::of(&room, Some(&registry), outbox).fix, fix);
         }
     }
 }

@@ -91,7 +91,8 @@ impl NoticeQueue {
         pending: &mut PendingWork,
         outbox: &str,
     ) {
-        let UnreadOutbox { reason, fix } = UnreadOutbox::of(Some(config.registry()), outbox);
+        let UnreadOutbox { reason, fix } =
+            UnreadOutbox::of(config.dir(), Some(config.registry()), outbox);
         let place = layout::below(Path::new(layout::OUTBOXES), outbox.as_ref());
         let place = place.display().to_string();
         pending.not_ready(&place, &format!("{reason}: {fix}"), None);
@@ -100,7 +101,7 @@ impl NoticeQueue {
             format!("outbox:{outbox}"),
             format!("{} has mail, but {reason}", sanitize::line(&place)),
             format!(
-                "Its files stay there until you do this in the directory of the room:\n\n    {fix}\n\nThen they are routed."
+                "Its files stay there until you do this:\n\n    {fix}\n\nThen they are routed."
             ),
         );
     }
