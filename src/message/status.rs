@@ -143,6 +143,9 @@ pub struct Receipt {
     pub agent: Arc<str>,
     /// The records of the messages, in order.
     pub seqs: Vec<u64>,
+    /// When each of them was announced, in microseconds since 1970, for the status `announced`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<i64>,
     /// The record of the message that supersedes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u64>,

@@ -170,11 +170,14 @@ fn an_announcement_marker_is_a_status_and_is_removed_with_the_copy() {
         statuses(&world, &id, "bob"),
         ["accepted", "delivered", "announced"]
     );
+    let announced_at = || world.json(&["trace", &id])["recipients"][0]["statuses"][2]["at"].clone();
+    let before = announced_at();
     files::remove_file(mail);
     assert_eq!(
         statuses(&world, &id, "bob"),
         ["accepted", "delivered", "announced", "seen"]
     );
+    assert_eq!(announced_at(), before);
     assert_eq!(world.bodies("bob"), [""; 0]);
     assert!(!world.room(&format!("inbox/bob/.announced/{name}")).exists());
 }

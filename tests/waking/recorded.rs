@@ -237,6 +237,11 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         (1, 0),
         "six hours since the stop"
     );
+    let announced = |trace: &str| {
+        let line = trace.lines().find(|line| line.contains("announced"));
+        line.map(str::to_owned).expect("it was announced")
+    };
+    let before = announced(&at(&world, "16:01", "trace alice/m1"));
     at(&world, "16:03", "run --once");
     assert_eq!(
         (
@@ -245,7 +250,9 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         ),
         (0, 0)
     );
-    assert_contains!(at(&world, "16:03", "trace alice/m1"), "wake again\n");
+    let trace = at(&world, "16:03", "trace alice/m1");
+    assert_contains!(trace, "wake again\n");
+    assert_eq!(announced(&trace), before);
     for time in ["16:04", "16:12"] {
         at(&world, time, "run --once");
         assert_eq!(alerts(&world).len(), 0, "the session has ten minutes");

@@ -103,7 +103,8 @@ pub struct WakeRecord {
 pub struct StatusChange {
     /// The status.
     pub status: CopyStatus,
-    /// When the receipt was recorded; for `delivered`, when the file reached the inbox. `null` after the file left it.
+    /// When the receipt was recorded; for `delivered`, when the file reached the inbox, and for `announced`, when a hook or a
+    /// tool showed it. `null` if that is no longer known.
     pub at: Option<String>,
     /// Agent that set the status, for a status set by an ack.
     pub by: Option<String>,
@@ -332,12 +333,16 @@ impl<'a> MessageTracer<'a> {
     }
 
     fn advance(&mut self, receipts: &[Receipt], at: &str, by: Option<&str>, note: Option<String>) {
-        for receipt in receipts
-            .iter()
-            .filter(|receipt| receipt.seqs.contains(&self.meant.seq))
-        {
+        for receipt in receipts {
+            let Some(n) = receipt.seqs.iter().position(|seq| *seq == self.meant.seq) else {
+                continue;
+            };
+            let at = receipt.times.get(n).map_or_else(
+                || at.to_owned(),
+                |micros| Stamp::from_micros(*micros).to_string(),
+            );
             for agent in self.called(&receipt.agent) {
-                let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
+                let (at, by) = (Some(at.clone()), by.map(str::to_owned));
                 let replaced = receipt.by.map(|seq| format!("replaced by #{seq}"));
                 let kept = tag_of(&agent).map(|tag| format!("{tag} keeps its copy"));
                 let note: Vec<&str> = [replaced.as_deref(), kept.as_deref(), note.as_deref()]
@@ -535,25 +540,22 @@ impl<'a> MessageTracer<'a> {
             by: None,
             note: None,
         }];
-        let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
+        let mut later = self.steps.get(agent).cloned().unwrap_or_default();
         // Its sender can close a copy that is not delivered yet.
         let has_receipts = later.iter().any(|step| !step.status.is_set_by_sender());
         statuses.extend(self.delivery(record, agent, state, has_receipts));
-        let next = later.iter().find_map(|step| step.at.as_deref());
-        let is_recorded = later
+        // An announcement is recorded when the copy leaves its inbox, or before it is announced again.
+        let recorded = later
             .iter()
-            .any(|step| step.status == CopyStatus::Announced);
-        if !is_recorded {
-            statuses.extend(self.marker(record, agent));
+            .position(|step| step.status == CopyStatus::Announced);
+        match recorded {
+            None => statuses.extend(self.marker(record, agent)),
+            Some(n) if tag_of(agent).is_none() => statuses.push(later.remove(n)),
+            Some(_) => {}
         }
-        order::in_order(&mut statuses, next);
-        let step = |step: &StatusChange| StatusChange {
-            status: step.status,
-            at: step.at.clone(),
-            by: step.by.clone(),
-            note: step.note.clone(),
-        };
-        statuses.extend(later.iter().map(step));
+        let next = later.iter().find_map(|step| step.at.clone());
+        order::in_order(&mut statuses, next.as_deref());
+        statuses.extend(later);
         let status = statuses
             .iter()
             .map(|step| step.status)
@@ -601,11 +603,10 @@ impl<'a> MessageTracer<'a> {
         }
         let came = self
             .look(layout::inbox(now), &self.file_name(record))
-            .map(|meta| (meta.changed / 1000) as i64);
-        let at = came.map(|micros| Stamp::from_micros(micros).to_string());
+            .map(|meta| meta.changed_at().to_string());
         Some(StatusChange {
             status: CopyStatus::Delivered,
-            at,
+            at: came,
             by: None,
             note: None,
         })
@@ -617,10 +618,9 @@ impl<'a> MessageTracer<'a> {
             layout::announced(self.now.get(agent).map_or(agent, |now| &**now)),
             &self.file_name(record),
         );
-        let at = marker.map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
-        at.map(|at| StatusChange {
+        Some(StatusChange {
             status: CopyStatus::Announced,
-            at: Some(at),
+            at: Some(marker?.modified_at().to_string()),
             by: None,
             note: None,
         })

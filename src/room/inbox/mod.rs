@@ -15,7 +15,7 @@ use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
 use crate::message::record::Record;
 use rustix::fs::FileType;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::TryLockError;
 use std::path::Path;
@@ -253,16 +253,21 @@ pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
     room.sub(layout::announced(agent))?.remove(name)
 }
 
-/// The accept times of the messages with a marker.
-pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeSet<Stamp>> {
+/// The accept times of the messages with a marker, each with the time of the announcement.
+pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeMap<Stamp, Stamp>> {
+    let mut times = BTreeMap::new();
     let Some(markers) = room.sub_if_exists(layout::announced(agent))? else {
-        return Ok(BTreeSet::new());
+        return Ok(times);
     };
-    let names = markers.list()?.collect::<Result<Vec<_>>>()?;
-    Ok(names
-        .iter()
-        .filter_map(|entry| layout::read_delivered(&entry.name))
-        .collect())
+    for entry in markers.list()? {
+        let name = entry?.name;
+        if let (Some(accepted), Some(marker)) =
+            (layout::read_delivered(&name), markers.stat(&name)?)
+        {
+            times.insert(accepted, marker.modified_at());
+        }
+    }
+    Ok(times)
 }
 
 /// Removes the markers of the messages with these accept times, so that they are announced again.

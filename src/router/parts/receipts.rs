@@ -1,8 +1,9 @@
 //! Observations of copies that left their inboxes, until the log has them.
 
 use super::storage::RouterStorage;
+use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::disk::{Dir, failpoint, layout};
+use crate::disk::{Dir, Meta, failpoint, layout};
 use crate::log::state::RoomState;
 use crate::message::status::{CopyStatus, Receipt};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,10 +12,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// The records of observed copies, and for announced ones the time, in microseconds since 1970.
+type ObservedCopies = BTreeMap<u64, Option<i64>>;
+
 /// Observed status changes that are not in the log yet.
 #[derive(Default)]
 pub(crate) struct ObservedReceipts {
-    observed: BTreeMap<(Arc<str>, u8), (CopyStatus, Vec<u64>)>,
+    observed: BTreeMap<(Arc<str>, u8), (CopyStatus, ObservedCopies)>,
     copies: HashSet<(Arc<str>, u64)>,
     since: Option<Instant>,
     /// Markers in `.announced/` of copies that left. They are removed when the log has the receipts.
@@ -44,7 +48,7 @@ impl ObservedReceipts {
         let expired = self
             .observed
             .get(&(agent.clone(), CopyStatus::Expired as u8));
-        expired.is_some_and(|(_, seqs)| seqs.contains(&seq))
+        expired.is_some_and(|(_, seqs)| seqs.contains_key(&seq))
     }
 
     /// Returns true if this inbox was scanned with this change time.
@@ -80,27 +84,31 @@ impl ObservedReceipts {
         } else {
             CopyStatus::Seen
         };
-        if has_file(room, layout::announced(agent), name) {
-            self.note(agent, seq, CopyStatus::Announced);
+        if let Some(marker) = find_file(room, layout::announced(agent), name) {
+            self.note(
+                agent,
+                seq,
+                CopyStatus::Announced,
+                Some(marker.modified_at()),
+            );
             self.markers.push((agent.clone(), name.to_owned()));
         }
-        self.note(agent, seq, status);
+        self.note(agent, seq, status, None);
     }
 
-    /// Notes that these unread copies were announced, before they are announced again.
-    pub(crate) fn announced(&mut self, agent: &Arc<str>, seqs: impl Iterator<Item = u64>) {
-        for seq in seqs {
-            self.note(agent, seq, CopyStatus::Announced);
-        }
+    /// Notes that this unread copy was announced at a time, before it is announced again.
+    pub(crate) fn announced(&mut self, agent: &Arc<str>, seq: u64, at: Stamp) {
+        self.note(agent, seq, CopyStatus::Announced, Some(at));
     }
 
-    fn note(&mut self, agent: &Arc<str>, seq: u64, status: CopyStatus) {
+    fn note(&mut self, agent: &Arc<str>, seq: u64, status: CopyStatus, at: Option<Stamp>) {
         if status == CopyStatus::Announced || self.copies.insert((agent.clone(), seq)) {
             self.observed
                 .entry((agent.clone(), status as u8))
-                .or_insert_with(|| (status, Vec::new()))
+                .or_insert_with(|| (status, ObservedCopies::new()))
                 .1
-                .push(seq);
+                .entry(seq)
+                .or_insert(at.map(Stamp::micros));
             self.since.get_or_insert_with(Instant::now);
         }
     }
@@ -110,22 +118,24 @@ impl ObservedReceipts {
     pub(crate) fn stage(&mut self, room: &Dir, storage: &mut RouterStorage) -> Vec<Vec<Receipt>> {
         let (mut records, mut receipts) = (Vec::new(), Vec::new());
         let mut most = failpoint::receipts_of_record();
-        for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed) {
-            seqs.sort_unstable();
+        for ((agent, _), (status, copies)) in std::mem::take(&mut self.observed) {
+            let mut copies: Vec<(u64, Option<i64>)> = copies.into_iter().collect();
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
                 if let Ok(dir) = room.sub(place) {
                     storage.sync(&dir);
                 }
             }
-            while !seqs.is_empty() {
-                let later = seqs.split_off(seqs.len().min(most));
-                most -= seqs.len();
+            while !copies.is_empty() {
+                let later = copies.split_off(copies.len().min(most));
+                most -= copies.len();
                 receipts.push(Receipt {
                     status,
                     agent: agent.clone(),
-                    seqs: std::mem::replace(&mut seqs, later),
+                    seqs: copies.iter().map(|(seq, _)| *seq).collect(),
+                    times: copies.iter().filter_map(|(_, at)| *at).collect(),
                     by: None,
                 });
+                copies = later;
                 if most == 0 {
                     records.push(std::mem::take(&mut receipts));
                     most = failpoint::receipts_of_record();
@@ -143,12 +153,14 @@ impl ObservedReceipts {
             status,
             agent,
             seqs,
+            times,
             ..
         } in receipts
         {
             let observed = self.observed.entry((agent, status as u8));
-            let (_, known) = observed.or_insert_with(|| (status, Vec::new()));
-            known.extend(seqs);
+            let (_, known) = observed.or_insert_with(|| (status, ObservedCopies::new()));
+            let times = times.into_iter().map(Some).chain(std::iter::repeat(None));
+            known.extend(seqs.into_iter().zip(times));
             self.since = Some(Instant::now());
         }
     }
@@ -168,6 +180,10 @@ impl ObservedReceipts {
 }
 
 fn has_file(room: &Dir, directory: PathBuf, name: &OsStr) -> bool {
+    find_file(room, directory, name).is_some()
+}
+
+fn find_file(room: &Dir, directory: PathBuf, name: &OsStr) -> Option<Meta> {
     let meta = room.sub(directory).and_then(|dir| dir.stat(name));
-    meta.is_ok_and(|meta| meta.is_some())
+    meta.ok().flatten()
 }

@@ -291,6 +291,7 @@ fn add(
             status,
             agent,
             seqs: vec![seq],
+            times: Vec::new(),
             by,
         }),
     }

@@ -66,20 +66,19 @@ impl Router {
         let announced = inbox::announced_at(self.config.dir(), agent).unwrap_or_default();
         let state = self.journal.state();
         let unread = state.mailboxes.unread(agent).rev();
-        let tried =
-            unread.filter(|(at, seq)| announced.contains(at) || state.wakes.was_tried(agent, *seq));
+        let tried = unread
+            .filter(|(at, seq)| announced.contains_key(at) || state.wakes.was_tried(agent, *seq));
         let mut mail: Vec<(Stamp, u64)> = tried.take(limits::WAKE_MESSAGES).collect();
         mail.reverse();
         if mail.is_empty() {
             return false;
         }
         // The markers are removed, so the log records the announcement.
-        self.receipts.announced(
-            agent,
-            mail.iter()
-                .filter(|(at, _)| announced.contains(at))
-                .map(|(_, seq)| *seq),
-        );
+        for (accepted, seq) in &mail {
+            if let Some(at) = announced.get(accepted) {
+                self.receipts.announced(agent, *seq, *at);
+            }
+        }
         let seqs = mail.into_iter().map(|(_, seq)| seq).collect();
         self.wakes.note(
             state,
