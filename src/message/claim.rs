@@ -82,6 +82,9 @@ pub struct ClaimTerms {
     pub purpose: Option<String>,
 }
 
+/// The status of an offer.
+const OFFERED: &str = "offered";
+
 /// The name of a message in a change.
 pub fn name(sender: &str, id: &str) -> String {
     format!("{sender}/{id}")
@@ -98,7 +101,7 @@ impl ClaimChange {
                 ("waiting claims".to_owned(), "withdrawn")
             }
             ClaimChange::Release { claims, .. } => (listed(claims), "released"),
-            ClaimChange::Offer { claims, .. } => (listed(claims), "offered"),
+            ClaimChange::Offer { claims, .. } => (listed(claims), OFFERED),
             ClaimChange::Accept { offer } => (format!("offer {offer}"), "accepted"),
             ClaimChange::Decline { offer } => (format!("offer {offer}"), "declined"),
             ClaimChange::Dequeue { .. }
@@ -124,6 +127,17 @@ pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
         listed(&claims),
         outcome.get("status")?.as_str()?
     ))
+}
+
+/// How an offer that is not open is shown.
+pub const OFFER_ENDED: &str = "offer ended";
+
+/// Returns true if `delivery.claim` of a copy says that the message offers claims.
+pub fn is_offer_copy(copy: &Map<String, Value>) -> bool {
+    let outcome = copy
+        .get("delivery")
+        .and_then(|delivery| delivery.get("claim"));
+    outcome.is_some_and(|outcome| outcome["status"] == OFFERED)
 }
 
 /// Writes a lease in seconds as text, such as `4h`, for `#[serde(with = …)]`.

@@ -44,6 +44,11 @@ impl ConversationLine {
             .and_then(Value::as_u64)
     }
 
+    /// Returns true if the message offers claims.
+    pub fn is_offer(&self) -> bool {
+        self.text("type") == "handoff" && !self.value["metadata"]["claims"].is_null()
+    }
+
     /// When the message was accepted.
     pub fn accepted_at(&self) -> Option<&str> {
         self.value

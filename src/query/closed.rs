@@ -1,15 +1,16 @@
-//! How messages were closed by their senders, for programs that show them again.
+//! How messages were closed by their senders, and which offers ended, for programs that show them again.
 
 use crate::disk::Dir;
 use crate::log::RecordReader;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::approvals::ClosedApproval;
 use crate::log::state::{self, PastRenames, Relation, Relations, RoomState};
+use crate::message::claim::OFFER_ENDED;
 use crate::message::id;
 use crate::message::status::{CopyStatus, Receipt};
 use std::sync::{Arc, OnceLock};
 
-/// The messages of a room that were withdrawn or superseded.
+/// The messages of a room that were withdrawn or superseded, and the offers that ended.
 pub struct ClosedMessages {
     room: Dir,
     /// `None` if the log is damaged. Then no message is shown as closed.
@@ -44,9 +45,10 @@ impl ClosedMessages {
         renames.unwrap_or_default()
     }
 
-    /// Notes in a message how its sender closed it.
+    /// Notes in a message how its sender closed it, or that its offer ended.
     pub fn note(&self, past: &mut LoggedMessage) {
         let Some(state) = &self.state else { return };
+        past.closed = self.ended_offer(past.seq, past.is_offer);
         // The state has no statuses of copies in other rooms.
         let is_in_other_room = past.recipients.iter().any(|to| id::tag_of(to).is_some());
         let copies = past.recipients.iter();
@@ -55,8 +57,15 @@ impl ClosedMessages {
             state.mailboxes.status(owner, past.seq)
         });
         if is_in_other_room || status_by_sender(state, past.seq, statuses).is_some() {
-            past.closed = self.by_number(past.seq, &past.from);
+            let by_sender = self.by_number(past.seq, &past.from);
+            past.closed = by_sender.or(past.closed.take());
         }
+    }
+
+    /// The mark of an offer in the message with this number, if it ended.
+    pub fn ended_offer(&self, seq: u64, is_offer: bool) -> Option<String> {
+        let is_ended = is_offer && !self.state.as_ref()?.claims.is_open_offer(seq);
+        is_ended.then(|| OFFER_ENDED.to_owned())
     }
 
     /// How the sender of the message with this number closed it.

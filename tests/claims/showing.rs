@@ -132,3 +132,41 @@ fn explain_names_the_owner_of_work() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn an_offer_that_ended_is_shown_as_ended() {
+    // P120, P366
+    let offered = || {
+        let world = World::alice_and_bob();
+        world.ok("claim f1 --as alice");
+        world.ok("handoff bob f1 --note please --as alice");
+        assert!(!world.ok("inbox --as bob").contains("offer ended"));
+        world
+    };
+    for end in [
+        "release f1 --as alice",
+        "handoff --decline --as alice",
+        "handoff --decline --as bob",
+        "handoff --accept --as bob",
+    ] {
+        let world = offered();
+        let seq = world.json("claims")["offers"][0]["seq"].to_string();
+        world.ok(end);
+        let shown = [
+            world.ok("list --type handoff"),
+            world.ok(&["thread", &seq, "--as", "bob"]),
+            world.ok("search please --as bob"),
+            world.ok(&["read", &seq, "--as", "bob"]),
+        ];
+        for text in shown {
+            assert_contains!(text, "offer ended"; "{end}");
+        }
+        let read = world.items(&["read", &seq, "--as", "bob"]);
+        assert_eq!(read[0]["delivery"]["closed"], "offer ended");
+    }
+    let world = offered();
+    world.ok("release f1 --as alice");
+    assert_contains!(world.ok("inbox --as bob"), "handoff (offer ended)");
+    assert_eq!(world.items("inbox --as bob")[0]["closed"], "offer ended");
+    assert_contains!(world.ok("read --as bob"), "closed: offer ended");
+}

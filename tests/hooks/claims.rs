@@ -75,3 +75,17 @@ fn many_claims_stay_within_the_budget_and_leave_room_for_mail() {
     assert_contains!(told, "18 more offers", "handoff from bob");
     assert!(told.chars().count() < 1700, "{}", told.chars().count());
 }
+
+#[test]
+fn an_offer_that_ended_is_announced_as_ended() {
+    // P120, P366
+    for event in ["UserPromptSubmit", "SessionStart-startup"] {
+        let world = room();
+        ok(&world, "claim web --as bob");
+        ok(&world, "handoff alice web --as bob");
+        ok(&world, "release web --as bob");
+        let told = fire(&world, "claude", event);
+        assert_contains!(told, "handoff (offer ended) from bob"; "{event}");
+        assert!(!told.contains("offers you"), "{told}");
+    }
+}

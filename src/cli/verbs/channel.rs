@@ -187,10 +187,10 @@ fn show(line: &str, closed: &ClosedMessages, out: &mut CommandOutput) -> Result<
     }
     let said = channel::parse_line(line);
     let mut head = head(&said, out);
-    if let Some(closed) = said
-        .seq()
-        .and_then(|seq| closed.by_number(seq, said.text("sender")))
-    {
+    if let Some(closed) = said.seq().and_then(|seq| {
+        let by_sender = closed.by_number(seq, said.text("sender"));
+        by_sender.or_else(|| closed.ended_offer(seq, said.is_offer()))
+    }) {
         head += &format!(" ({closed})");
     }
     out.line(head)?;

@@ -293,6 +293,7 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<AnnounceableMail
     mails.retain(|mail| should_announce(mail, agent));
     let all = mails.len();
     mails.retain(|mail| delay(mail).is_none());
+    mailbox::note_ended_offers(room, &mut mails);
     let is_delayed = mails.len() < all;
     if mails.is_empty()
         && !is_delayed

@@ -47,7 +47,10 @@ pub struct LoggedMessage {
     /// A short description of its change of claims, approvals, statuses or topics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
-    /// How its sender closed it, such as `superseded: replaced by #12`.
+    /// True if it offers claims.
+    #[serde(skip)]
+    pub is_offer: bool,
+    /// How its sender closed it, such as `superseded: replaced by #12`, or `offer ended`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
     /// Every field as it was sent.
@@ -100,6 +103,7 @@ impl LoggedMessage {
                 .get("requires_response")
                 .and_then(Value::as_bool)
                 .unwrap_or_default(),
+            is_offer: matches!(record.ownership(), Some(ClaimChange::Offer { .. })),
             closed: None,
             message,
         })

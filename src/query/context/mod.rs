@@ -111,13 +111,7 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     let (claims, waiting) = owned(&state.claims, agent);
     let closed = ClosedMessages::of(&room.dir, Some(state));
     let viewer = identity::own_viewer_after(&registry, agent, closed.renames());
-    let (mut conversation, decisions) = threads::of(room, &viewer)?;
-    for message in conversation
-        .iter_mut()
-        .flat_map(|thread| &mut thread.messages)
-    {
-        message.closed = closed.by_number(message.seq, &message.from);
-    }
+    let (conversation, decisions) = threads::of(room, &viewer, |past| closed.note(past))?;
     let lanes = lanes(&registry, &charter, agent);
     let Charter {
         goals,
@@ -146,7 +140,7 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
 /// Does the agent take part in a thread that is open? Reads the end of the log.
 pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
     let viewer = identity::own_viewer(room, agent)?;
-    Ok(!threads::of(room, &viewer)?.0.is_empty())
+    Ok(!threads::of(room, &viewer, |_| ())?.0.is_empty())
 }
 
 fn owned(claims: &Claims, agent: &str) -> (Vec<String>, Vec<AwaitedSubjects>) {

@@ -58,7 +58,7 @@ pub struct MessageSummary {
     pub kind: String,
     /// Its change of claims, and its title. In a digest: its whole text, or the first problem.
     pub about: String,
-    /// How its sender closed it, such as `superseded: replaced by #12`.
+    /// How its sender closed it, such as `superseded: replaced by #12`, or `offer ended`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
     /// The beginning of the body, if the message also has a subject.
@@ -114,7 +114,11 @@ struct ThreadCollector {
 }
 
 /// The open threads, with unanswered threads first and then the newest first, and the newest decisions.
-pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<MessageSummary>)> {
+pub(super) fn of(
+    room: &Room,
+    viewer: &Viewer,
+    note_closed: impl Fn(&mut LoggedMessage),
+) -> Result<(Vec<OpenThread>, Vec<MessageSummary>)> {
     let mut found = ThreadCollector::default();
     let names: Vec<String> = viewer
         .names()
@@ -171,7 +175,7 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<OpenThread>, Vec<M
     Ok((
         threads
             .into_iter()
-            .map(|thread| thread.shown(viewer, &settled))
+            .map(|thread| thread.shown(viewer, &settled, &note_closed))
             .collect(),
         decisions,
     ))
@@ -328,12 +332,22 @@ impl CollectedThread {
             .any(|past| viewer.received(past) && !viewer.sent(past) && is_open(past))
     }
 
-    fn shown(self, viewer: &Viewer, settled: &HashSet<u64>) -> OpenThread {
-        let last = self.messages.iter().rev().take(CONTEXT_MESSAGES);
+    fn shown(
+        mut self,
+        viewer: &Viewer,
+        settled: &HashSet<u64>,
+        note_closed: impl Fn(&mut LoggedMessage),
+    ) -> OpenThread {
+        let (awaits_answer, total) = (self.awaits(viewer, settled), self.messages.len());
+        let mut messages = Vec::new();
+        for past in self.messages.iter_mut().rev().take(CONTEXT_MESSAGES) {
+            note_closed(past);
+            messages.push(said(past));
+        }
         OpenThread {
-            awaits_answer: self.awaits(viewer, settled),
-            total: self.messages.len(),
-            messages: last.map(said).collect(),
+            awaits_answer,
+            total,
+            messages,
             thread_id: self.name,
         }
     }
@@ -349,7 +363,7 @@ fn said(past: &LoggedMessage) -> MessageSummary {
         from: past.from.to_string(),
         kind: past.kind.clone(),
         about: start(&view.about()),
-        closed: None,
+        closed: past.closed.clone(),
         text: text.map(start).filter(|text| !text.is_empty()),
     }
 }

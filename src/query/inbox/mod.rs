@@ -4,7 +4,7 @@ mod closing;
 mod head;
 mod origin;
 
-pub use closing::note_closed;
+pub use closing::{note_closed, note_ended_offers};
 pub use origin::{PLACED_DIRECTLY, RECORD_LOST};
 
 use crate::base::clock::Stamp;
@@ -67,7 +67,10 @@ pub struct InboxMessage {
     pub file: PathBuf,
     /// Whether it was read before.
     pub seen: bool,
-    /// How the copy was closed, such as `superseded: replaced by #12`.
+    /// True if it offers claims.
+    #[serde(skip)]
+    pub is_offer: bool,
+    /// How the copy was closed, such as `superseded: replaced by #12`, or `offer ended`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
     /// Before this time it is not announced without request.
@@ -160,6 +163,7 @@ impl InboxMessage {
             requires_response: past.requires_response,
             file: layout::below(&layout::seen(agent), name.as_ref()),
             seen: true,
+            is_offer: past.is_offer,
             closed: None,
             announce_after: None,
             problem: None,
@@ -554,6 +558,7 @@ impl InboxMessage {
             announce_after: delivery("announce_after")
                 .and_then(Value::as_str)
                 .map(str::to_owned),
+            is_offer: content.as_object().is_some_and(claim::is_offer_copy),
             closed: None,
             problem: None,
             unfinished: false,

@@ -50,7 +50,7 @@ impl ClaimTrace {
             ClaimChange::Grant(terms) | ClaimChange::Queue(terms) if owns(&terms.claims) => {
                 Some(ClaimState::Owned)
             }
-            ClaimChange::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => {
+            ClaimChange::Offer { .. } if claims.is_open_offer(message.seq) => {
                 Some(ClaimState::Open)
             }
             ClaimChange::Grant(_) | ClaimChange::Queue(_) | ClaimChange::Offer { .. } => {

@@ -316,6 +316,11 @@ impl Claims {
         &self.offered
     }
 
+    /// Returns true if the offer in the message with this number is open.
+    pub fn is_open_offer(&self, seq: u64) -> bool {
+        self.offered.iter().any(|one| one.seq == seq)
+    }
+
     /// The known end of an owner's session.
     pub fn cut(&self, agent: &str) -> Option<OwnerSessionEnd> {
         self.cuts.get(agent).copied()
