@@ -65,13 +65,14 @@ fn last_event(path: &Path, events: &[&str]) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn line(kind: &str) -> String {
+        format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"{kind}\"}}}}\n")
+    }
+
     #[test]
     fn the_last_event_of_a_transcript_shows_whether_its_turn_has_ended() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("rollout.jsonl");
-        let line = |kind: &str| {
-            format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"{kind}\"}}}}\n")
-        };
         let events = ["task_started", "task_complete"];
         assert_eq!(last_event(&path, &events), None);
         let long = line(&"x".repeat(2 * TRANSCRIPT_END as usize));

@@ -79,16 +79,8 @@ pub fn answer(
             post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
             Ok(format!("replied to {number} of {}", item.from))
         }
-        ItemAction::Accept => Ok(
-            claim::ask(room, who, ClaimAction::Accept(Some(number)), None)?
-                .decided(limits::WRITER_WAIT)?
-                .sentence(),
-        ),
-        ItemAction::Decline => Ok(
-            claim::ask(room, who, ClaimAction::Decline(Some(number)), None)?
-                .decided(limits::WRITER_WAIT)?
-                .sentence(),
-        ),
+        ItemAction::Accept => change_claims(room, who, ClaimAction::Accept(Some(number)), None),
+        ItemAction::Decline => change_claims(room, who, ClaimAction::Decline(Some(number)), None),
         ItemAction::SendAgain => send_again(room, who, number),
         ItemAction::Release(note) => release(room, who, item, note),
         ItemAction::Dismiss => {
@@ -110,18 +102,21 @@ fn release(
             item.command.clone(),
         ));
     };
-    let of = (*owned.owner != *who.name).then(|| owned.owner.to_string());
-    Ok(claim::ask(
-        room,
-        who,
-        ClaimAction::Release {
-            subjects: vec![owned.subject],
-            of,
-        },
-        note,
-    )?
-    .decided(limits::WRITER_WAIT)?
-    .sentence())
+    let release = ClaimAction::Release {
+        subjects: vec![owned.subject],
+        of: (*owned.owner != *who.name).then(|| owned.owner.to_string()),
+    };
+    change_claims(room, who, release, note)
+}
+
+fn change_claims(
+    room: &Room,
+    who: &AgentIdentity,
+    action: ClaimAction,
+    note: Option<String>,
+) -> Result<String> {
+    let decision = claim::ask(room, who, action, note)?.decided(limits::WRITER_WAIT)?;
+    Ok(decision.sentence())
 }
 
 fn is_open(room: &Room, who: &AgentIdentity, item: &PendingItem) -> Result<()> {

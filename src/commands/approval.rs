@@ -51,8 +51,10 @@ pub struct SentApprovalMessage {
     pub approval: String,
     room: Room,
     agent: String,
-    /// The subject and the body that were sent.
-    text: (Option<String>, Option<String>),
+    /// The subject that was sent.
+    subject: Option<String>,
+    /// The body that was sent.
+    body: Option<String>,
     /// The message in its record.
     recorded: Value,
     /// The message that decided.
@@ -166,7 +168,7 @@ fn write(
     approval: Option<String>,
 ) -> Result<SentApprovalMessage> {
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
-    let text = (draft.subject.clone(), draft.body.clone());
+    let (subject, body) = (draft.subject.clone(), draft.body.clone());
     let sent = send::send(room, who, draft)?;
     let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
     Ok(SentApprovalMessage {
@@ -175,7 +177,8 @@ fn write(
         approval,
         room: room.clone(),
         agent,
-        text,
+        subject,
+        body,
         recorded: Value::Null,
         decision: Value::Null,
     })
@@ -373,9 +376,8 @@ impl SentApprovalMessage {
     /// A log that another program wrote does not prove a decision, so the pinned key must be the key in the
     /// person's home directory.
     pub fn proved(&self, outcome: &ApprovalOutcome) -> Result<Option<SignedDecision>> {
-        let (subject, body) = &self.text;
-        let is_as_sent = text_of(&self.recorded, "subject") == subject.as_deref()
-            && text_of(&self.recorded, "body") == body.as_deref();
+        let is_as_sent = text_of(&self.recorded, "subject") == self.subject.as_deref()
+            && text_of(&self.recorded, "body") == self.body.as_deref();
         let message = self
             .recorded
             .as_object()

@@ -16,7 +16,7 @@ use crate::log::owners::owners;
 use crate::log::state;
 use crate::room::{Room, inbox};
 
-/// Can the name end? A file in its outbox would have no sender.
+/// Fails if the name cannot end, because a file in its outbox would have no sender.
 pub(super) fn check(room: &Room, was: &str) -> Result<()> {
     if unsent(room, was)? == 0 {
         return Ok(());

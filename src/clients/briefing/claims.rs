@@ -19,17 +19,18 @@ pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
         .ok()?;
     let mut lines: Vec<String> = claims.offers_to(agent).take(LINES).map(offer).collect();
     let more = claims.offers_to(agent).count().saturating_sub(LINES);
-    lines.extend(
-        (more > 0)
-            .then(|| format!("mailbag: {more} more offers; `mailbag claims --mine` lists them")),
-    );
+    if more > 0 {
+        lines.push(format!(
+            "mailbag: {more} more offers; `mailbag claims --mine` lists them"
+        ));
+    }
     let owned: Vec<&ClaimSubject> = claims.of(agent).map(|held| &held.subject).collect();
-    lines.extend((!owned.is_empty()).then(|| {
-        format!(
-            "mailbag: you own {}; `mailbag release` ends that",
-            list(&owned)
-        )
-    }));
+    if !owned.is_empty() {
+        let owned = list(&owned);
+        lines.push(format!(
+            "mailbag: you own {owned}; `mailbag release` ends that"
+        ));
+    }
     let waiting = claims.waiting().iter().filter(|one| *one.agent == *agent);
     lines.extend(waiting.take(LINES).map(|one| wait(&claims, one)));
     (!lines.is_empty()).then(|| lines.join("\n"))
@@ -62,11 +63,10 @@ fn list(subjects: &[&ClaimSubject]) -> String {
         }
         named.push(subject);
     }
-    let more = subjects.len() - named.len();
-    named.join(", ")
-        + &if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        }
+    let named_count = named.len();
+    let named = named.join(", ");
+    match subjects.len() - named_count {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }

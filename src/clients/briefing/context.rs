@@ -22,15 +22,15 @@ pub struct FittedContext {
     #[serde(flatten)]
     pub context: AgentContext,
     /// The entries that were dropped.
-    pub left_out: DroppedEntryCounts,
+    pub left_out: ContextEntryCounts,
     /// The text for a model.
     #[serde(skip)]
     pub text: String,
 }
 
-/// Number of dropped entries.
+/// Number of entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct DroppedEntryCounts {
+pub struct ContextEntryCounts {
     /// Goals, criteria, settings and lanes of the charter.
     pub charter: usize,
     /// Messages of threads.
@@ -95,7 +95,7 @@ pub fn fit(mut context: AgentContext, budget: usize) -> FittedContext {
     let mut steps = STEPS.iter();
     let mut step = steps.next();
     loop {
-        let left_out = all.without(&ContextEntryCounts::of(&context));
+        let left_out = all.without(ContextEntryCounts::of(&context));
         let text = text(&context, left_out);
         let fits = tokens(&text) <= budget;
         while step.is_some_and(|(part, keep)| part.count(&context) <= *keep) {
@@ -159,12 +159,10 @@ impl ContextPart {
     }
 }
 
-struct ContextEntryCounts(DroppedEntryCounts);
-
 impl ContextEntryCounts {
     fn of(context: &AgentContext) -> ContextEntryCounts {
         let session = &context.session;
-        ContextEntryCounts(DroppedEntryCounts {
+        ContextEntryCounts {
             charter: session.goals.len()
                 + session.criteria.len()
                 + session.settings.len()
@@ -177,23 +175,22 @@ impl ContextEntryCounts {
             decisions: session.decisions.len(),
             claims: session.claims.len() + session.waiting.len(),
             files: context.project.files.len(),
-        })
+        }
     }
 
-    fn without(&self, kept: &ContextEntryCounts) -> DroppedEntryCounts {
-        let (all, kept) = (&self.0, &kept.0);
-        DroppedEntryCounts {
-            charter: all.charter - kept.charter,
-            messages: all.messages - kept.messages,
-            decisions: all.decisions - kept.decisions,
-            claims: all.claims - kept.claims,
-            files: all.files - kept.files,
+    fn without(self, kept: ContextEntryCounts) -> ContextEntryCounts {
+        ContextEntryCounts {
+            charter: self.charter - kept.charter,
+            messages: self.messages - kept.messages,
+            decisions: self.decisions - kept.decisions,
+            claims: self.claims - kept.claims,
+            files: self.files - kept.files,
         }
     }
 }
 
 /// The text. Only the lines of mailbag begin at the left edge.
-fn text(context: &AgentContext, left_out: DroppedEntryCounts) -> String {
+fn text(context: &AgentContext, left_out: ContextEntryCounts) -> String {
     let session = &context.session;
     let head = format!(
         "mailbag: context of {}; the words of others are in quotation marks",
@@ -342,8 +339,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// The entries that were dropped for the budget, and files that were never listed.
-fn rest(context: &AgentContext, left_out: DroppedEntryCounts) -> Option<String> {
-    let DroppedEntryCounts {
+fn rest(context: &AgentContext, left_out: ContextEntryCounts) -> Option<String> {
+    let ContextEntryCounts {
         charter,
         messages,
         decisions,

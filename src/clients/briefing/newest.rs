@@ -138,10 +138,9 @@ impl StoredListing {
             .iter()
             .filter_map(|name| name.to_str().map(str::to_owned))
             .collect();
-        let at = Stamp::now().micros();
         let listed = StoredListing {
             inbox: (meta.device, meta.inode),
-            at,
+            at: Stamp::now().micros(),
             log,
             unread,
             names,

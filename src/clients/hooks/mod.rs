@@ -130,20 +130,16 @@ impl Client {
         } else {
             HookAction::Ignore
         };
-        let files = if kind == HookAction::Edit {
+        let mut files = if kind == HookAction::Edit {
             input.files(self)
         } else {
             Vec::new()
         };
-        let files = files
-            .into_iter()
-            .map(|file| {
-                input
-                    .cwd
-                    .as_ref()
-                    .map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()))
-            })
-            .collect();
+        if let Some(cwd) = &input.cwd {
+            for file in &mut files {
+                *file = layout::below(cwd, file.as_os_str());
+            }
+        }
         let follows = input.source.as_deref() == Some(CLEAR);
         let forgot = follows || input.source.as_deref() == Some("compact");
         let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());
@@ -164,14 +160,12 @@ impl Client {
             Some(parent) if !is_main => Some(parent),
             _ => input.session_id,
         };
-        let (name, directory, transcript) =
-            (input.hook_event_name, input.cwd, input.transcript_path);
         Ok(HookEvent {
-            name,
+            name: input.hook_event_name,
             kind,
             session,
-            directory,
-            transcript,
+            directory: input.cwd,
+            transcript: input.transcript_path,
             follows,
             forgot,
             files,

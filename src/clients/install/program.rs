@@ -57,17 +57,17 @@ mod tests {
     #[test]
     fn a_program_is_called_by_name_if_the_path_leads_to_the_npm_package_that_starts_it() {
         let script = Path::new("/usr/lib/node_modules/mailbag/bin/mailbag");
-        let starts = |program: &str| starts(script, Path::new(program));
-        assert!(starts(
-            "/usr/lib/node_modules/mailbag-linux-x64/bin/mailbag"
-        ));
-        assert!(starts(
-            "/usr/lib/node_modules/mailbag/node_modules/mailbag-linux-x64/bin/mailbag"
-        ));
-        assert!(!starts(
-            "/home/a/node_modules/mailbag-linux-x64/bin/mailbag"
-        ));
-        assert!(!starts("/usr/lib/node_modules/other/bin/mailbag"));
-        assert!(!starts("/usr/bin/mailbag"));
+        for (program, is_started) in [
+            ("/usr/lib/node_modules/mailbag-linux-x64/bin/mailbag", true),
+            (
+                "/usr/lib/node_modules/mailbag/node_modules/mailbag-linux-x64/bin/mailbag",
+                true,
+            ),
+            ("/home/a/node_modules/mailbag-linux-x64/bin/mailbag", false),
+            ("/usr/lib/node_modules/other/bin/mailbag", false),
+            ("/usr/bin/mailbag", false),
+        ] {
+            assert_eq!(starts(script, Path::new(program)), is_started, "{program}");
+        }
     }
 }

@@ -211,8 +211,8 @@ fn a_diff_touches_only_our_lines() {
 fn a_hook_of_codex_keeps_its_number_and_only_gets_a_comma() {
     let fixture = Fixture::read("codex-hooks-at-stop.json");
     let after = fixture.installed();
-    let first = |text: &str| meaning(text)["hooks"]["Stop"][0].clone();
-    assert_eq!(first(&after), first(&fixture.text));
+    let (before, now) = (meaning(&fixture.text), meaning(&after));
+    assert_eq!(now["hooks"]["Stop"][0], before["hooks"]["Stop"][0]);
     for line in fixture.text.lines() {
         assert!(
             after.lines().any(|other| other == line),
@@ -223,6 +223,11 @@ fn a_hook_of_codex_keeps_its_number_and_only_gets_a_comma() {
         after.contains("      },\n      {\n        \"hooks\": ["),
         "{after}"
     );
+}
+
+fn toml_servers(text: &str) -> Option<::toml::Value> {
+    let mut config: ::toml::Table = text.parse().expect("TOML");
+    config.remove("mcp_servers")
 }
 
 #[test]
@@ -239,31 +244,27 @@ fn toml_keeps_its_comments_and_each_kind_of_table_takes_the_server() {
                 "{name} lost {comment:?}:\n{after}"
             );
         }
-        let servers = |text: &str| {
-            let mut config: ::toml::Table = text.parse().expect(name);
-            config.remove("mcp_servers")
-        };
-        let now = servers(&after).expect(name);
+        let now = toml_servers(&after).expect(name);
         assert_eq!(now["mailbag"]["args"][0].as_str(), Some("mcp"), "{name}");
-        if let Some(docs) = servers(text).and_then(|servers| servers.get("docs").cloned()) {
+        if let Some(docs) = toml_servers(text).and_then(|servers| servers.get("docs").cloned()) {
             assert_eq!(now["docs"], docs, "{name}");
         }
     }
 }
 
+fn without_empty(mut value: Value) -> Value {
+    if let Some(events) = value["hooks"].as_object_mut() {
+        events.retain(|_, groups| *groups != json!([]));
+    }
+    value
+        .as_object_mut()
+        .expect("an object")
+        .retain(|_, value| !value.is_null() && *value != json!({}));
+    value
+}
+
 #[test]
 fn removal_takes_only_our_entries_from_a_rewritten_file() {
-    let without_empty = |value: &Value| {
-        let mut value = value.clone();
-        if let Some(events) = value["hooks"].as_object_mut() {
-            events.retain(|_, groups| *groups != json!([]));
-        }
-        value
-            .as_object_mut()
-            .expect("an object")
-            .retain(|_, value| !value.is_null() && *value != json!({}));
-        value
-    };
     for fixture in Fixture::all_json() {
         let mut rewritten = meaning(&fixture.installed());
         rewritten["added"] = json!(true);
@@ -271,7 +272,7 @@ fn removal_takes_only_our_entries_from_a_rewritten_file() {
         let after = undo(&fixture.target, &rewritten, fixture.client).expect(&fixture.name);
         let mut expected = meaning(&fixture.text);
         expected["added"] = json!(true);
-        let (after, expected) = (without_empty(&meaning(&after)), without_empty(&expected));
+        let (after, expected) = (without_empty(meaning(&after)), without_empty(expected));
         assert_eq!(after, expected, "{}", fixture.name);
     }
 }

@@ -1,6 +1,6 @@
 //! The facts about each client are complete, and the docs show them.
 
-use super::{AbilityKind, AbilitySupport, Client, InstallPart};
+use super::{AbilityKind, AbilitySupport, Client, ClientFacts, InstallPart};
 use crate::room::sessions::KNOWN;
 
 #[test]
@@ -30,19 +30,22 @@ fn each_client_can_be_recognised_by_its_program() {
     }
 }
 
+fn can(facts: &ClientFacts, ability: AbilityKind) -> bool {
+    !matches!(ability.in_client(facts), AbilitySupport::No(_))
+}
+
 #[test]
 fn what_needs_a_hook_has_one() {
     for client in Client::ALL {
         let facts = client.facts();
-        let can = |what: AbilityKind| !matches!(what.in_client(facts), AbilitySupport::No(_));
         assert_eq!(
-            can(AbilityKind::Permission),
+            can(facts, AbilityKind::Permission),
             facts.approval.is_some(),
             "{}",
             client.name()
         );
         assert_eq!(
-            can(AbilityKind::Guard),
+            can(facts, AbilityKind::Guard),
             facts.events.iter().any(|hook| hook.matcher.is_some()),
             "{}",
             client.name()

@@ -63,31 +63,34 @@ pub(super) fn call(tool: &str, call: ToolCall<'_>) -> Result<ToolResult> {
     }
 }
 
-type CancelCallback = Box<dyn Fn() + Send>;
-
 /// Cancels a call that waits.
 #[derive(Default)]
-pub(super) struct CallCancellation {
-    state: Mutex<(bool, Option<CancelCallback>)>,
+pub(super) struct CallCancellation(Mutex<CancellationState>);
+
+#[derive(Default)]
+struct CancellationState {
+    is_cancelled: bool,
+    /// Wakes the call.
+    wake: Option<Box<dyn Fn() + Send>>,
 }
 
 impl CallCancellation {
     /// Cancels the call.
     pub(super) fn ask(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.0 = true;
-        if let Some(wake) = &state.1 {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_cancelled = true;
+        if let Some(wake) = &state.wake {
             wake();
         }
     }
 
     /// Sets what to call on cancellation.
     fn wakes(&self, wake: impl Fn() + Send + 'static) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.0 {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_cancelled {
             wake();
         }
-        state.1 = Some(Box::new(wake));
+        state.wake = Some(Box::new(wake));
     }
 }
 
