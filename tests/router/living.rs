@@ -242,9 +242,10 @@ fn mail_dropped_beside_the_outboxes_is_reported() {
     }
     let alerts = town.wait_for_mail("human", 1);
     assert_eq!(alerts[0]["subject"], "outbox/lost.json is not sent");
+    let at = |place: &str| town.room(place).display().to_string();
     assert_contains!(
         alerts[0]["body"].to_string(),
-        "mv -n outbox/lost.json outbox/alice/"
+        &format!("mv -n {} {}", at("outbox/lost.json"), at("outbox/alice/"))
     );
 }
 

@@ -215,7 +215,7 @@ fn report_beside(router: &mut Router, outboxes: &Dir, name: &str) {
         format!("beside:{name}"),
         format!("{shown} is not sent"),
         format!(
-            "It is beside the outboxes, and the router reads only files in outbox/<agent>/. In the directory of the room:\n\n    {fix}"
+            "It is beside the outboxes, and the router reads only files in outbox/<agent>/. To send it, run:\n\n    {fix}"
         ),
     );
 }
