@@ -42,7 +42,7 @@ fn a_losing_claim_is_rejected_with_owner_reason_and_time_and_granted_whole_or_no
         "alice owns src/auth",
         "2026-11-21T10:00:00",
         "Passkeys",
-        "ask alice",
+        "send alice",
         "wait",
     ] {
         assert!(bounce.contains(word), "{word} is missing in {bounce}");

@@ -218,7 +218,7 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
     }
     world.pass();
     assert_contains!(
-        world.fails(65, "ack msg_1 --as bob"),
+        world.fails(2, "ack msg_1 --as bob"),
         "alice/msg_1",
         "carol/msg_1"
     );
