@@ -53,7 +53,7 @@ impl Case {
         )
     }
 
-    /// Is it asked for by these words? Each has to be one of the label's.
+    /// Returns true if these words ask for it: its label has each of them.
     pub(crate) fn is_asked_for(&self, words: &[String]) -> bool {
         let label = self.label();
         words
@@ -61,7 +61,7 @@ impl Case {
             .all(|word| label.split(' ').any(|of_label| of_label == word))
     }
 
-    /// Is it each agent's first message that is routed? Everywhere else the directories that it makes are there.
+    /// Returns true if the first message of each agent is routed. In other cases the directories exist before.
     pub(crate) fn nobody_has_sent(&self) -> bool {
         self.name == "first-message"
     }

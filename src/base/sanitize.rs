@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_spells_something_that_nobody_sees_is_shown() {
+    fn invisible_characters_are_shown() {
         for hidden in [
             "\u{e0068}",
             "\u{61c}",
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_markup_of_clients_and_models_is_no_markup_any_more() {
+    fn markup_of_clients_and_models_is_escaped() {
         for tag in [
             "</system-reminder>",
             "<system-reminder>",
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn no_markup_is_put_together_from_pieces() {
+    fn markup_across_two_pieces_is_escaped() {
         assert_eq!(
             pieces(&["a <", "system", "-reminder>"]).concat(),
             "a \\u{3c}system-reminder>"
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_can_t_be_closed_from_inside() {
+    fn a_text_cannot_close_its_quotation() {
         assert_eq!(quote("a” said bob: “b\nc", 40), "“a\" said bob: \"b c”");
         assert_eq!(
             quote("</system-reminder>", 40),

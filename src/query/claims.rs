@@ -283,18 +283,18 @@ pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[ClaimSubject]) -> St
         .iter()
         .position(|one| *one.agent == *agent && one.subjects == *subjects);
     let in_the_way = claims.in_the_way(agent, subjects, before.unwrap_or(claims.waiting().len()));
-    let told: Vec<String> = in_the_way
+    let conflicts: Vec<String> = in_the_way
         .take(limits::IN_SENTENCE)
-        .map(|one| told(&one))
+        .map(|one| describe_conflict(&one))
         .collect();
-    if told.is_empty() {
+    if conflicts.is_empty() {
         "nothing blocks it".into()
     } else {
-        told.join(", ")
+        conflicts.join(", ")
     }
 }
 
-fn told(one: &ConflictingClaim<'_>) -> String {
+fn describe_conflict(one: &ConflictingClaim<'_>) -> String {
     let verb = if one.waiting { "waits for" } else { "owns" };
     format!(
         "{} {verb} {} since {}",
@@ -304,7 +304,7 @@ fn told(one: &ConflictingClaim<'_>) -> String {
     )
 }
 
-/// Does this agent own or want something? A quick look into `claims.json`, which may be a moment behind.
+/// Returns true if an agent owns or waits for something by `claims.json`, which may be older than the log.
 pub fn may_own(room: &Dir, agent: &str) -> bool {
     let Ok(Some(bytes)) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES) else {
         return false;

@@ -26,7 +26,7 @@ pub struct StalledRouter {
     pub pid: u32,
     /// Its last sign of progress, RFC 3339.
     pub since: String,
-    /// Is the process stopped, by a signal or a debugger? `false` if it hangs, or if this cannot be seen.
+    /// True if a signal or a debugger has stopped the process. False if it hangs, or if this cannot be seen.
     pub stopped: bool,
     /// The number of files that wait for it, up to a limit.
     pub files: usize,

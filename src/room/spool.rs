@@ -82,7 +82,7 @@ impl Spool {
         }
     }
 
-    /// Does the staged file exist? Then its copy is not delivered.
+    /// Returns true if the staged file exists, so that its copy is not delivered.
     pub fn is_staged(&self, delivery: &StagedFile) -> Result<bool> {
         Ok(self.stage.stat(&delivery.staged)?.is_some())
     }

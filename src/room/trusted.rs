@@ -72,7 +72,7 @@ impl Room {
         })
     }
 
-    /// Did the person agree to start its programs? A wake without a program needs no consent.
+    /// Returns true if the person agreed to start its programs. A wake without a program needs no consent.
     pub fn agrees(&self, wake: &WakeSettings) -> Result<bool> {
         let programs = wake.programs();
         if programs.is_empty() {

@@ -25,7 +25,7 @@ pub(super) enum Fault {
 }
 
 impl Tongue {
-    /// Can this machine run the language? Otherwise the test is skipped.
+    /// Returns true if this machine can run the language. Otherwise the test is skipped.
     pub(super) fn is_here(self) -> bool {
         match node() {
             Err(reason) if self == Tongue::TypeScript => {

@@ -76,7 +76,7 @@ struct Story {
     accident: Accident,
     evidence: Evidence,
     call: Option<usize>,
-    /// Does the person put the lost log back? Otherwise the person gives the lost records up.
+    /// True if the person puts the lost log back, false if the person gives the lost records up.
     restores: bool,
 }
 

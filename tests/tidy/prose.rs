@@ -63,7 +63,7 @@ const RULES: [Rule; 17] = [
     rule(
         "question",
         &[Kind::Comment],
-        r"^\s*//[/!].*\?\s*$",
+        r"^\s*//[/!](.*\?\s*$|\s*(Is|Are|Was|Were|Does|Can|Has|Have|Did)\b.*\?)",
         "`/// Returns true if …` or a statement",
     ),
     rule(

@@ -89,7 +89,7 @@ fn end_of_first_line(text: &str) -> Option<usize> {
     is_plain.then_some(first.len() + 1)
 }
 
-/// Does a script run another program on itself? Such a file is read in two languages.
+/// Returns true if a script runs another program on itself. Such a file is read in two languages.
 fn starts_another_program(rest: &str) -> bool {
     rest.lines()
         .take(5)

@@ -53,7 +53,7 @@ pub struct DisputePosition {
     pub from: Arc<str>,
     /// Its message, as `<sender>/<id>`.
     pub message: String,
-    /// Is it a proposal? Otherwise it is an objection.
+    /// True for a proposal, false for an objection.
     pub proposes: bool,
     /// The position, in one line.
     pub title: String,

@@ -45,7 +45,7 @@ pub struct MissingAnswers {
     pub due: i64,
     /// The interval between two notices.
     pub period: i64,
-    /// Is an answer required? Otherwise an ack is sufficient.
+    /// True if an answer is required, false if an ack is sufficient.
     pub answer: bool,
     /// The recipients that have not answered.
     pub of: Vec<Arc<str>>,

@@ -140,7 +140,7 @@ impl WakeStates {
         self.changed
     }
 
-    /// Is a wake due for one of these messages? Not if one was requested, unless it failed.
+    /// Returns true if a wake is due for one of these messages: none was requested, or it failed.
     pub fn is_due(&self, agent: &str, seqs: &[u64]) -> bool {
         seqs.last()
             .is_some_and(|last| self.of.get(agent).is_none_or(|of| *last > of.done))

@@ -217,7 +217,7 @@ impl ClaimSubject {
         }
     }
 
-    /// Does this subject cover a path of a repository? `None` is the room's own repository.
+    /// Returns true if this subject covers a path of a repository. `None` is the room's own repository.
     pub fn covers(&self, repository: Option<&str>, path: &str) -> bool {
         self.covers_target(&PreparedPath::new(repository, path))
     }

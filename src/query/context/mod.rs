@@ -137,7 +137,7 @@ pub fn context(room: &Room, agent: &str) -> Result<AgentContext> {
     })
 }
 
-/// Does the agent take part in a thread that is open? Reads the end of the log.
+/// Returns true if the agent takes part in an open thread. Reads the end of the log.
 pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
     let viewer = identity::own_viewer(room, agent)?;
     Ok(!threads::of(room, &viewer, |_| ())?.0.is_empty())

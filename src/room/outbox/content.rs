@@ -56,7 +56,7 @@ pub struct PickupConditions {
     pub most: u64,
     /// The owner of the outbox, if known.
     pub outbox_uid: Option<u32>,
-    /// Is it a picked-up file? Then its sender has had time to remove other hard links.
+    /// True for a picked-up file. Its sender has had time to remove other hard links.
     pub claimed: bool,
     /// The required owner, if the registry gives one.
     pub owner: Option<u32>,

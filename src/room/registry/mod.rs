@@ -379,7 +379,8 @@ impl Agent {
             .is_some_and(|wake| !wake.programs().is_empty())
     }
 
-    /// Was it registered for a session that has ended? Mail to its name reaches it, and mail to groups does not.
+    /// Returns true if it was registered for a session that has ended. Mail to its name reaches it, and mail to groups
+    /// does not.
     pub fn is_left(&self) -> bool {
         self.session.is_some() && self.status == AgentStatus::Offline
     }

@@ -29,8 +29,8 @@ pub struct SessionIdentity {
 }
 
 impl SessionIdentity {
-    /// Is it the same session? Compares the ids if both have one, otherwise the processes: a tool server and a hook may
-    /// know different data.
+    /// Returns true if it is the same session. Compares the ids if both have one, otherwise the processes: a tool server
+    /// and a hook may know different data.
     pub fn is(&self, other: &SessionIdentity) -> bool {
         match (&self.session, &other.session) {
             (Some(one), Some(another)) => one == another,
