@@ -172,11 +172,7 @@ impl Log {
         if !failpoint::on(Failpoint::LogCheck) {
             return Ok(());
         }
-        let there = self.there().and_then(|there| match there.size {
-            size if size == self.append.length() => Ok(there),
-            size => Err(self.resized(size, self.append.length())),
-        });
-        match there {
+        match self.check_appended() {
             Ok(there) => {
                 self.left = there;
                 Ok(())
@@ -187,6 +183,17 @@ impl Log {
                 Err(e)
             }
         }
+    }
+
+    /// The newest segment after an append. Fails if another program changed it since [`Log::check`]. A change that
+    /// keeps the length shows in the last line before the batch.
+    fn check_appended(&self) -> Result<Meta> {
+        let there = self.there()?;
+        if there.size != self.append.length() {
+            return Err(self.resized(there.size, self.append.length()));
+        }
+        self.check_last_line()?;
+        Ok(there)
     }
 
     /// The commit point of a batch that ends with `tip`: makes the appended lines durable, if `durably` is set, and then
