@@ -101,7 +101,7 @@ fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
         lease: lease.as_ref(),
     };
     let argv = values.fill(&codex::ARGV.map(String::from));
-    let ran = codex::queue(&argv, room, agent, limits::WAKE_WITHIN, || {});
+    let ran = codex::run(&argv, room, agent, limits::WAKE_WITHIN, || {});
     if ran.is_well() {
         return Ok(());
     }

@@ -113,8 +113,8 @@ impl Log {
         there.ok_or_else(|| self.moved("was removed or replaced"))
     }
 
-    /// Returns true if this can still be the same file. On a file system that gives a file another inode number at any time, length and
-    /// content decide.
+    /// Returns true if this can still be the same file. On a file system that gives a file another inode number at any
+    /// time, length and content decide.
     fn is_same(&self, left: &Meta, there: &Meta) -> bool {
         left.is_same_file(there) || !disk::has_stable_inodes(&self.dir) && left.kind == there.kind
     }

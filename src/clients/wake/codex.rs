@@ -22,29 +22,18 @@ fn is_queue(argv: &[String]) -> bool {
     argv.len() >= 2 && argv[..2] == ARGV[..2]
 }
 
-/// Runs a program that wakes a session, by [`queue`] if it is the command of Codex.
-pub(super) fn run(
+/// Runs a program that wakes a session. If it is the command of Codex, waits until the session shows that it has the
+/// message.
+pub(in crate::clients) fn run(
     argv: &[String],
     room: &Room,
     agent: &str,
     within: Duration,
     started: impl FnOnce(),
 ) -> ProgramOutcome {
-    if is_queue(argv) {
-        queue(argv, room, agent, within, started)
-    } else {
-        program::run(argv, room, agent, within, started)
+    if !is_queue(argv) {
+        return program::run(argv, room, agent, within, started);
     }
-}
-
-/// Runs the command, and waits until the session shows that it has the message.
-pub(in crate::clients) fn queue(
-    argv: &[String],
-    room: &Room,
-    agent: &str,
-    within: Duration,
-    started: impl FnOnce(),
-) -> ProgramOutcome {
     let before = last_call(room, agent);
     let ran = program::run(argv, room, agent, within, started);
     confirm(ran, room, agent, before.as_deref())
