@@ -4,6 +4,7 @@ mod agents;
 mod completing;
 mod helping;
 mod looking;
+mod man;
 mod mistakes;
 mod non_utf_8;
 mod reading;
@@ -94,32 +95,6 @@ fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
     let error = world.fails(3, "agent show bob --json");
     let error = parse_json(&error);
     assert_eq!(error["error"]["code"], "not_found");
-}
-
-#[test]
-fn the_man_pages_in_docs_are_up_to_date() {
-    let world = World::empty();
-    world.ok("generate man man");
-    let read = |directory: &std::path::Path| {
-        let entries = std::fs::read_dir(directory).expect("a directory").flatten();
-        entries
-            .map(|entry| (entry.file_name(), files::read_text(entry.path())))
-            .collect::<std::collections::BTreeMap<_, _>>()
-    };
-    let (new, kept) = (
-        read(&world.path().join("man")),
-        read(std::path::Path::new("docs/man")),
-    );
-    let stale: Vec<_> = new
-        .iter()
-        .filter(|(name, text)| kept.get(*name) != Some(text))
-        .map(|(name, _)| name)
-        .collect();
-    let mend = "run `cargo run -- generate man docs/man`";
-    assert!(
-        stale.is_empty() && new.len() == kept.len(),
-        "{stale:?} in docs/man differ; {mend}"
-    );
 }
 
 #[test]

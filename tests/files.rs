@@ -1,5 +1,6 @@
 //! File calls that fail the test with the path and the reason.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Result;
 use std::path::Path;
@@ -67,4 +68,35 @@ pub(crate) fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 #[track_caller]
 pub(crate) fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     done(&to, fs::copy(&from, &to));
+}
+
+/// Checks that these files have this content, and that their folder has no other file except icons. With `MAILBAG_WRITE=1`,
+/// writes them and removes the others.
+#[track_caller]
+pub(crate) fn are_up_to_date(folder: &str, files: &BTreeMap<String, Vec<u8>>) {
+    let others = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| entry.path().display().to_string())
+        .filter(|name| !name.ends_with("/icon.png") && !files.contains_key(name));
+    let changed = files
+        .iter()
+        .filter(|(name, content)| fs::read(name).ok().as_ref() != Some(*content))
+        .map(|(name, _)| name.clone());
+    let (others, changed): (Vec<_>, Vec<_>) = (others.collect(), changed.collect());
+    if std::env::var_os("MAILBAG_WRITE").is_some() {
+        for name in &changed {
+            make_dir(Path::new(name).parent().expect("a folder"));
+            write(name, &files[name]);
+        }
+        for name in &others {
+            remove_file(name);
+        }
+        return;
+    }
+    assert!(
+        others.is_empty() && changed.is_empty(),
+        "changed: {changed:?}; to remove: {others:?}; run this test with MAILBAG_WRITE=1"
+    );
 }

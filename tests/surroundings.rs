@@ -72,7 +72,7 @@ fn no_command_panics_where_nothing_can_be_said() {
         &["channel", "list"],
         &["rejected"],
         &["settings"],
-        &["generate", "schema", "--list"],
+        &["generate", "schema"],
         &["generate", "completions", "bash"],
         &["archive", "--dry-run"],
         &["run", "--once", "-vv"],

@@ -106,11 +106,6 @@ const FILES: &[TidyException] = &[
         &["src/cli/show/output.rs"],
     ),
     (
-        "std::fs::create_dir_all(&args.dir)",
-        "writes where it is told to, outside any room",
-        &["src/cli/verbs/man.rs"],
-    ),
-    (
         "rustix::process::",
         "ends a program, and touches no file",
         &["src/clients/wake/program.rs"],
@@ -188,11 +183,6 @@ const JOINS: &[TidyException] = &[
         "directory.join(name)",
         "only shown: the file of a message",
         &["src/query/inbox/mod.rs"],
-    ),
-    (
-        "args.dir.join(name)",
-        "writes where it is told to, outside any room",
-        &["src/cli/verbs/man.rs"],
     ),
     (
         "at.join(entry?.name)",

@@ -2,7 +2,6 @@
 //! of the input, and a bug stops the program.
 
 use crate::base::limits;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -134,7 +133,7 @@ pub enum Error {
 }
 
 /// A stable word for an error, for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// The command line is not valid.
@@ -162,7 +161,7 @@ pub enum ErrorCode {
 }
 
 /// An error as programs get it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ErrorReport {
     /// The kind of error.
     pub code: ErrorCode,
@@ -421,7 +420,7 @@ impl<T, E: Into<io::Error>> ErrorContext<T> for std::result::Result<T, E> {
 }
 
 /// One problem of an input, with its position and its correction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     /// A short, stable word for programs, such as `unknown_recipient`.
     pub code: String,

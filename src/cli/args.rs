@@ -67,7 +67,7 @@ pub fn command() -> clap::Command {
 }
 
 /// The commands under the headings of their groups, each with its line of help.
-pub(super) fn groups(
+pub fn groups(
     command: &clap::Command,
 ) -> impl Iterator<Item = (&'static str, Vec<(&'static str, String)>)> {
     GROUPS

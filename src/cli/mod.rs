@@ -19,8 +19,8 @@ mod watch;
 mod words;
 
 use crate::base::error::Result;
-pub use args::command;
-use args::{Cli, groups};
+use args::Cli;
+pub use args::{command, groups};
 use clap::error::ErrorKind;
 use context::CommandContext;
 pub use exit::Exit;

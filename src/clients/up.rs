@@ -15,7 +15,6 @@ use crate::disk::{Dir, layout, machine};
 use crate::room::actor::require_person;
 use crate::room::created::forget_room;
 use crate::room::{self, Room, RoomRemoval};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +48,7 @@ impl SetupRequest<'_> {
 }
 
 /// All steps: planned before [`ProjectSetup::apply`], done after it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ProjectSetup {
     /// The directory with the clients' files.
     #[serde(serialize_with = "write_path")]
@@ -65,7 +64,7 @@ pub struct ProjectSetup {
 }
 
 /// A sentence to type into a session.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct SessionPrompt {
     /// The terminal of the session: 1 or 2.
     pub terminal: usize,
@@ -76,7 +75,7 @@ pub struct SessionPrompt {
 }
 
 /// The change of a room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RoomChange {
     /// It is created, or completed.
@@ -92,7 +91,7 @@ pub enum RoomChange {
 }
 
 /// The room.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct RoomStep {
     /// Its directory.
     #[serde(serialize_with = "write_path")]
@@ -104,7 +103,7 @@ pub struct RoomStep {
 }
 
 /// A client.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ClientStep {
     /// Its name.
     pub client: Client,

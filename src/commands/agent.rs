@@ -9,7 +9,6 @@ use crate::message::id;
 use crate::room::actor::require_person;
 use crate::room::registry::{Agent, AgentStatus, Registry, STEWARD, WakeSettings};
 use crate::room::{Room, inbox};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -219,7 +218,7 @@ pub fn retire(room: &Room, name: &str) -> Result<Agent> {
 }
 
 /// The unread mail and the open questions of a retired agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetiredAgentMail {
     /// The number of its unread messages.
     pub unread: usize,

@@ -20,7 +20,6 @@ use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::actor::{DECIDE, require_person};
 use crate::room::signature::{self, DecisionKey, SignedText};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -311,7 +310,7 @@ fn pin(room: &Room, who: &AgentIdentity, key: &DecisionKey, place: &str) -> Resu
 }
 
 /// The decision key that is pinned in a room, and this user's own key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DecisionKeys {
     /// The pinned public key. `None` if no key is pinned.
     pub pinned: Option<String>,

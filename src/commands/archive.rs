@@ -12,7 +12,6 @@ use crate::message::record::Record;
 use crate::room::Room;
 use crate::room::archive::{self, ArchiveKind, ArchiveWriter, PackResult, PackSource, SkippedFile};
 use crate::router::recover::note_failed_sync;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -28,7 +27,7 @@ const CONTEXT: &str = "context";
 const TRIES: usize = 8;
 
 /// The result of a run, or with `dry_run` the expected result.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
 pub struct ArchiveReport {
     /// Everything up to this time was packed.
     pub before: String,
@@ -45,7 +44,7 @@ pub struct ArchiveReport {
 }
 
 /// Packed data of one kind.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
 pub struct PackedKind {
     /// `log`, `sent`, `seen`, `expired`, `rejected` or `context`.
     pub kind: &'static str,

@@ -12,14 +12,13 @@ use crate::room::archive::SkippedFile;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, pause};
 use crate::router::daemon;
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The result of a backup.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct BackupReport {
     /// The room.
     #[serde(serialize_with = "write_path")]

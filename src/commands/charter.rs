@@ -6,7 +6,6 @@ use crate::disk::{self, layout};
 use crate::message::id;
 use crate::room::Room;
 use crate::room::actor::require_person;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +40,7 @@ the agents. Each change is recorded and told to the human.
 ";
 
 /// The written file.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct CharterTemplate {
     /// Its path.
     #[serde(serialize_with = "write_path")]

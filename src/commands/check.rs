@@ -15,13 +15,12 @@ use crate::room::actor::reject_agent;
 use crate::room::outbox::{self, FileCompleteness, FileContent};
 use crate::room::registry::Registry;
 use crate::room::resolve::{self, Availability, Recipient, ResolvedRecipients};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The result for one file or line.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
 pub struct MessageCheck {
     /// The file as given; `-` for standard input; none for a message on the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +69,7 @@ impl MessageCheck {
 }
 
 /// Mentions and addressing of a message.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct MessageMentions {
     /// The mentions in the body, each once.
     pub mentions: Vec<String>,

@@ -18,7 +18,6 @@ use crate::query::claims;
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
 use crate::room::repository::subject_of;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -57,7 +56,7 @@ pub enum ClaimAction {
 }
 
 /// The decision of the router.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClaimDecision {
     /// Message id.
     pub id: String,
@@ -129,7 +128,7 @@ impl ClaimDecision {
 }
 
 /// The result of a message about claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimOutcome {
     /// The sender owns the subjects.

@@ -9,7 +9,6 @@ use crate::disk::layout;
 use crate::query::identity::AgentIdentity;
 use crate::query::inbox::{self, InboxMessage};
 use crate::room::Room;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
@@ -51,7 +50,7 @@ const MESSAGES: [(&str, &str, &str, &str); 4] = [
 ];
 
 /// The result of the demo.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct DemoResult {
     /// The steps, in order.
     pub steps: Vec<DemoStep>,
@@ -62,7 +61,7 @@ pub struct DemoResult {
 }
 
 /// One step.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct DemoStep {
     /// The explanation.
     pub explanation: &'static str,
@@ -71,7 +70,7 @@ pub struct DemoStep {
 }
 
 /// One agent's inbox.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct DemoInbox {
     /// The agent.
     pub agent: String,

@@ -7,11 +7,10 @@ use crate::query::explain::explain;
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::resolve::{AddressExplanation, Recipient, RecipientExplanation};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The expected result of sending messages.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
 pub struct DryRun {
     /// Whether all messages would be accepted.
     pub ok: bool,

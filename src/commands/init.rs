@@ -4,12 +4,11 @@ use crate::base::error::Result;
 use crate::base::written_path::write_path;
 use crate::disk::RoomReaders;
 use crate::room::{self, CompetingRoom, Room, RoomCreation};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The created or existing room.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct InitReport {
     /// Its directory.
     #[serde(serialize_with = "write_path")]

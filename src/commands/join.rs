@@ -9,11 +9,10 @@ use crate::query::identity::{self, AgentIdentity};
 use crate::room::actor::require_person;
 use crate::room::sessions::{self, CallingSession, SessionLease, Takeover};
 use crate::room::{Room, inbox};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The result of `join`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct JoinResult {
     /// The agent that the session speaks for now.
     pub agent: String,

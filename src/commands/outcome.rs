@@ -3,11 +3,10 @@
 use crate::message::decision;
 use crate::message::record::Record;
 use crate::room::signature;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The outcome of an approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ApprovalOutcome {
     /// The approval, as `<sender>/<id>`.
     pub approval: String,

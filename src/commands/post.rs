@@ -18,7 +18,6 @@ use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, RouterPresence};
 use crate::router::daemon::{self, PassResult};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub const OWNER_ROUTES: &str = "no router answers, and only the owner of the roo
 const NOT_PROCESSED: &str = "no router has processed it yet";
 
 /// A message that was sent, with the result.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct SendResult {
     /// The message.
     #[serde(flatten)]

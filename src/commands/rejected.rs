@@ -22,7 +22,6 @@ use crate::room::inbox;
 use crate::room::registry::Registry;
 use crate::room::settings::SenderAdmission;
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -41,7 +40,7 @@ pub enum RejectedSelection {
 }
 
 /// A rejected file with its details.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct RejectedDetails {
     /// The file.
     #[serde(flatten)]
@@ -53,7 +52,7 @@ pub struct RejectedDetails {
 }
 
 /// The result for a file that was sent again, or for one of its lines.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct RetryResult {
     /// Number of the record that rejected it before.
     pub seq: u64,

@@ -22,7 +22,6 @@ use crate::room::repository::subject_of;
 use crate::room::resolve::{Recipient, ResolvedRecipients};
 use crate::room::settings::{SenderAdmission, Settings};
 use crate::room::{Room, inbox};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -95,7 +94,7 @@ impl MessageDraft {
 }
 
 /// A message that was written to the outbox.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct OutboxMessage {
     /// Message id.
     pub id: String,

@@ -14,7 +14,6 @@ use crate::room::Room;
 use crate::room::actor::Actor;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
@@ -39,7 +38,7 @@ pub struct ShareRequest {
 }
 
 /// A file in the context.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct SharedArtifact {
     /// Its path below the context, as messages name it.
     pub path: String,

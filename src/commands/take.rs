@@ -12,7 +12,6 @@ use crate::query::inbox::{self, InboxMessage};
 use crate::room::Room;
 pub use crate::room::inbox::taken::MessageLease;
 use crate::room::inbox::taken::TakenMail;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -39,7 +38,7 @@ pub struct LeasedMessage {
 }
 
 /// A message that returned to the inbox because its lease expired.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ExpiredLease {
     /// File name.
     pub file: String,
@@ -63,7 +62,7 @@ pub struct TakeResult {
 }
 
 /// The result of completing, renewing or releasing a lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseResult {
     /// Completed: moved to `seen/`.

@@ -6,12 +6,11 @@ use crate::message::id;
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
 use crate::room::registry::Registry;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
 
 /// A topic with followers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct Topic {
     /// Its name, without `#`.
     pub topic: String,

@@ -10,13 +10,12 @@ use crate::room::consent::{self, ConsentList, LinkConnection, RoomConsent, RoomI
 use crate::room::registry::WakeSettings;
 use crate::room::settings::{GuardedSetting, link_key};
 use crate::room::{self, Room};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A room, its programs, and the user's consent.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct RoomTrust {
     /// The room.
     #[serde(flatten)]

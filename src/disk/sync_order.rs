@@ -6,7 +6,7 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 /// The changes that are made durable before a batch is appended to the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncOrder {
     /// Each staged file and each changed directory, by a sync of its own or one of the whole file system.

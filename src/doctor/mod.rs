@@ -29,12 +29,11 @@ use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::room::created::forget_room;
 use crate::room::registry::Registry;
 use crate::room::{self, FoundRoom, MissedRoom, Room};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Mail is not delivered or not read.
@@ -46,7 +45,7 @@ pub enum Severity {
 }
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// A stable code for programs.
     pub code: &'static str,
@@ -97,7 +96,7 @@ impl Finding {
 }
 
 /// The result of an examination.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct DoctorReport {
     /// The examined room, if there is one.
     #[serde(serialize_with = "write_path")]

@@ -1,12 +1,11 @@
 //! The statuses of a copy: accepted, delivered, announced, seen, acknowledged, actioned, closed.
 
 use super::id;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The status of one recipient's copy. The router records only a status that it observed or that an ack set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CopyStatus {
     /// The message is in the log, and will be delivered.

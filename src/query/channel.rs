@@ -10,7 +10,6 @@ use crate::message::{DEFAULT_CHANNEL, id};
 use crate::room::Room;
 pub use crate::router::projections::channels::ChannelLine;
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::File;
@@ -20,7 +19,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 const CONVERSATION_END: u64 = 16 << 20;
 
 /// A channel.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Channel {
     /// Its name.
     pub channel: String,

@@ -8,12 +8,11 @@ use crate::query::candidates::RoomAvailability;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterFile};
 use crate::room::resolve;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// A charter with its file.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct RoomCharter {
     /// The file.
     #[serde(serialize_with = "write_path")]

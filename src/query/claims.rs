@@ -16,13 +16,12 @@ use crate::room::registry::Registry;
 use crate::room::repository::{RepositoryBase, RepositoryPath, subject_of};
 use crate::room::sessions::SessionCalls;
 use memchr::memmem;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// All claims of a room, or the claims of one agent.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ClaimList {
     /// The time of this list.
     pub at: String,
@@ -35,7 +34,7 @@ pub struct ClaimList {
 }
 
 /// An owned subject with the end of its lease.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ListedClaim {
     /// The claim.
     #[serde(flatten)]
@@ -48,7 +47,7 @@ pub struct ListedClaim {
 }
 
 /// The owners of the work that a word on the command line means.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct Ownership {
     /// The word.
     pub path: String,
@@ -75,7 +74,7 @@ impl Ownership {
 }
 
 /// Whether an agent can change work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkStatus {
     /// No agent owns any of it.
@@ -87,7 +86,7 @@ pub enum WorkStatus {
 }
 
 /// Numbers of claims, waiting claims and open offers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClaimCounts {
     /// Owned subjects, without lapsed claims.
     pub owned: usize,

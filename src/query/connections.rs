@@ -3,11 +3,10 @@
 use crate::room::consent::LinkConnection;
 use crate::room::key_file::KeyFile;
 use crate::room::settings::Settings;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A connection to another room.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ConnectionTrust {
     /// The connection.
     #[serde(flatten)]

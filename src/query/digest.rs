@@ -13,7 +13,6 @@ use crate::query::claims;
 use crate::query::context::MessageSummary;
 use crate::room::Room;
 use crate::room::sessions::SessionCalls;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use std::sync::Arc;
 const DIGEST: usize = 100;
 
 /// The digest from a time on.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct LogDigest {
     /// The room's directory.
     pub room: String,
@@ -47,7 +46,7 @@ pub struct LogDigest {
 }
 
 /// A list with a limited number of items.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct LimitedList<T> {
     /// The newest ones; of claims and agents, the first ones.
     pub items: VecDeque<T>,
@@ -83,7 +82,7 @@ impl<T> LimitedList<T> {
 }
 
 /// The mail of one agent.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
 pub struct AgentMailCounts {
     /// Its id.
     pub agent: String,

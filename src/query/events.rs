@@ -12,13 +12,12 @@ use crate::message::record::Record;
 use crate::query::follow::LogFollower;
 use crate::query::time;
 use crate::room::Room;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// An event, as programs get it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LogEvent {
     /// The id that its writer gave it, unique for each sender.
     pub id: String,

@@ -4,12 +4,11 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::{Hash, hex, unhex};
 use crate::log::state;
 use crate::room::Room;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
 /// The last record of the log, and the room that the log belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogHead {
     /// The record's number.
     pub seq: u64,

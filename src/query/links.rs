@@ -14,7 +14,6 @@ use crate::room::links::{LinkEndState, ReportedAgent, link_fix, open_other, tag_
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
 use crate::room::{self, Room, RouterMode, RouterPresence};
 use memchr::memmem;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ use std::path::{Path, PathBuf};
 const HEARD_IN: u64 = 8 << 20;
 
 /// A link in the settings.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ConfiguredLink {
     /// The tag of the other room.
     pub tag: String,
@@ -33,7 +32,7 @@ pub struct ConfiguredLink {
 }
 
 /// A link and its delivery progress.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct LinkStatus {
     /// The tag of the other room.
     pub tag: String,
@@ -56,7 +55,7 @@ pub struct LinkStatus {
 }
 
 /// An agent of another room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnownRemoteAgent {
     /// Its address, such as `po:Sintra`.
     pub id: String,

@@ -9,14 +9,13 @@ use crate::room::Room;
 use crate::room::sessions::SessionCalls;
 use crate::router::projections::pending;
 pub use crate::router::projections::pending::{PendingItem, PendingItemKey};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The smallest number of equal reports that become one row.
 const PAGE_GROUP: usize = 3;
 
 /// The pending items of an agent.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct PendingList {
     /// The agent.
     pub agent: String,
@@ -27,7 +26,7 @@ pub struct PendingList {
 }
 
 /// The number of pending items.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PendingCount {
     /// The number of items.
     pub items: usize,

@@ -4,12 +4,11 @@ use crate::base::error::Result;
 use crate::room::Room;
 use crate::room::consent::ConsentList;
 use crate::room::registry::{Agent, Registry, WakeProgram};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A program that wakes an agent.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ProgramTrust {
     /// The agent that it wakes.
     pub agent: String,

@@ -10,7 +10,6 @@ use crate::message::{Priority, is_announced};
 use crate::room::registry::{AgentWakeMethod, Registry, wants_session};
 use crate::room::sessions::{self, SessionCalls};
 use crate::room::{Room, RouterMode};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -20,7 +19,7 @@ use std::sync::Arc;
 const REACHED: usize = 100;
 
 /// A recipient of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExpectedRecipient {
     /// The agent.
     pub agent: String,
@@ -32,7 +31,7 @@ pub struct ExpectedRecipient {
 }
 
 /// How an agent will receive a message.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "reach", rename_all = "snake_case")]
 pub enum ExpectedReception {
     /// Its session works: it sees the message at its next tool call.

@@ -7,13 +7,12 @@ use crate::disk::{Dir, layout};
 use crate::log::find;
 use crate::message::record::{Event, Record};
 use crate::room::Room;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A rejected file.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ListedRejection {
     /// Number of the record that rejected it.
     pub seq: u64,

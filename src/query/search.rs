@@ -9,7 +9,6 @@ use crate::message::address::quoted;
 use crate::room::Room;
 use regex::Regex;
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::ops::Range;
@@ -20,7 +19,7 @@ const AROUND: usize = 40;
 const SHORTEST: usize = 2;
 
 /// A message with a match.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct SearchHit {
     /// The message.
     #[serde(flatten)]
@@ -30,7 +29,7 @@ pub struct SearchHit {
 }
 
 /// A field with a match, and its text around the first match.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct SearchMatch {
     /// The field, such as `body` or `metadata.file`.
     pub field: String,
@@ -39,7 +38,7 @@ pub struct SearchMatch {
 }
 
 /// A piece of an excerpt: a match, or text between matches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExcerptPiece {
     /// Its text.
     pub text: String,

@@ -11,7 +11,6 @@ use crate::message::record::{EventKind, Record};
 use crate::message::{Priority, ROUTER_TYPES, id};
 use crate::room::Room;
 use crate::router::watcher::LogWatch;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -31,7 +30,7 @@ pub struct TimelineEntry {
 }
 
 /// One entry as `mailbag watch --json` prints it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub struct TimelineLine<'a> {
     /// The message; for a rejection, the router's message to the sender.
     #[serde(flatten)]
@@ -50,7 +49,7 @@ pub struct TimelineLine<'a> {
 }
 
 /// A rejected file of the timeline.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct RejectedFile {
     /// Its sender.
     pub agent: String,

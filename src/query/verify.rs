@@ -10,12 +10,11 @@ use crate::message::Message;
 use crate::message::record::{Event, EventKind, MessageName, Record};
 use crate::room::Room;
 use crate::router::recover::evidence::{self, EvidenceFile};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The contents of a valid log.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
 pub struct VerifiedLog {
     /// Segments.
     pub segments: usize,
@@ -38,7 +37,7 @@ pub struct VerifiedLog {
 }
 
 /// An accepted gap.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct VerifiedGap {
     /// The first lost record.
     pub from: u64,

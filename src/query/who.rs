@@ -11,11 +11,10 @@ use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::router::projections::roster;
 pub use crate::router::projections::roster::{AgentPresence, Presence, Roster, WakeSummary};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// All known agents.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct KnownAgents {
     /// The agents of this room.
     #[serde(flatten)]

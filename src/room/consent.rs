@@ -9,7 +9,6 @@ use crate::base::limits;
 use crate::disk::{Dir, Meta, UserDirectory, layout};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 const VERSION: u32 = 1;
 
 /// The identity of a room. Another room at the same path has another identity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomIdentity {
     /// The path without links.
     pub path: String,
@@ -29,7 +28,7 @@ pub struct RoomIdentity {
 }
 
 /// The consent for one room. For another user's room, it permits the use of the room.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoomConsent {
     /// The room.
     #[serde(flatten)]
@@ -47,7 +46,7 @@ pub struct RoomConsent {
 }
 
 /// A connection to another room: all values that decide the target of mail, and its sender there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkConnection {
     /// The tag of the other room.
     pub link: String,
@@ -67,7 +66,7 @@ pub struct LinkConnection {
 }
 
 /// A connection that may be made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrustedLink {
     /// The connection.
     #[serde(flatten)]
@@ -77,7 +76,7 @@ pub struct TrustedLink {
 }
 
 /// A program that may be started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrustedProgram {
     /// The program for display: its arguments, or the word in the registry.
     pub program: Value,

@@ -4,7 +4,6 @@
 use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
 use crate::disk::{UserFile, layout};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -12,7 +11,7 @@ use std::path::PathBuf;
 const KEY_FILE: u64 = 1 << 20;
 
 /// A file with credentials or certificates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyFile {
     /// Its path, as the settings have it.
     pub path: String,

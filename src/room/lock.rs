@@ -11,7 +11,6 @@ use crate::disk::{
     Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout,
 };
 use crate::message::id;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek};
@@ -239,7 +238,7 @@ impl Room {
 }
 
 /// Why the lock is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RouterMode {
     /// A router that runs until it is stopped.
@@ -251,7 +250,7 @@ pub enum RouterMode {
 }
 
 /// The holder of the right to route.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterHolder {
     /// The process number in the holder's own namespace: a hint. 0 if unknown.
     pub pid: u32,

@@ -9,7 +9,6 @@ use crate::base::text::{count_of, to_the_second};
 use crate::disk::{layout, machine};
 use crate::room::outbox::EmptyOutboxes;
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +19,7 @@ const ROUTER_SILENT: Duration = Duration::from_secs(60);
 const _: () = assert!(limits::SWEEP_TRUSTED.as_millis() * 2 <= ROUTER_SILENT.as_millis());
 
 /// A router that holds the lock and makes no progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StalledRouter {
     /// Its process number, a hint; 0 if unknown.
     pub pid: u32,

@@ -40,7 +40,7 @@ pub struct WebOptions {
 }
 
 /// A page that listens.
-#[derive(Debug, Clone, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, serde::Serialize)]
 pub struct StartedPage {
     /// The URL that lets one browser in, once.
     pub url: String,

@@ -1,36 +1,18 @@
 //! The plugins and extensions that clients install from a checkout, and the clients' own validators.
 
 use super::up::Fresh;
+use crate::files::are_up_to_date;
 use crate::world::{World, lossy, parse_json, skip};
 use mailbag::clients::install::package_files;
 use std::path::Path;
 use std::process::Command;
 
+/// With `MAILBAG_WRITE=1`, writes the plugins again.
 #[test]
 fn the_plugins_in_the_checkout_are_up_to_date() {
-    let mut stale = Vec::new();
-    for (name, text) in package_files() {
-        if std::fs::read_to_string(&name).unwrap_or_default() != text {
-            stale.push(name);
-        }
-    }
-    assert!(
-        stale.is_empty(),
-        "{stale:?} differ; run `cargo run -- generate plugins .`"
-    );
-}
-
-#[test]
-fn no_folder_of_a_plugin_has_another_file() {
-    let known = package_files();
-    for entry in walkdir::WalkDir::new("packaging/plugins") {
-        let entry = entry.expect("an entry");
-        let name = entry.path().to_str().expect("UTF-8");
-        assert!(
-            !entry.file_type().is_file() || name.ends_with("/icon.png") || known.contains_key(name),
-            "{name}"
-        );
-    }
+    let files = package_files().into_iter();
+    let files = files.map(|(name, text)| (name, text.into_bytes()));
+    are_up_to_date("packaging/plugins", &files.collect());
 }
 
 #[test]

@@ -14,7 +14,6 @@ use crate::cli::exit::Exit;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Stdout, Write};
@@ -467,12 +466,12 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Result<()> {
 }
 
 /// The error of a command, on standard error.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(crate) struct ErrorOutput {
     error: ExitReport,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct ExitReport {
     /// The exit status.
     exit: u8,

@@ -10,7 +10,6 @@ use crate::query::view::plain;
 use crate::room::Room;
 use crate::room::registry::{Agent, AgentStatus, WakeSettings};
 use clap::Subcommand;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 const EXAMPLES: &str = "\
@@ -166,7 +165,7 @@ fn parse_wake(text: &str) -> Result<FieldChange<WakeSettings>, String> {
 }
 
 /// An agent in the registry, with all its fields there.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct AgentOutput<'a> {
     #[serde(flatten)]
     agent: &'a Agent,

@@ -19,7 +19,6 @@ use crate::commands::wait::{InboxWaiter, WaitResult, deadline};
 use crate::query::identity::AgentIdentity;
 use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::room::Room;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -107,7 +106,7 @@ impl ApprovalArgs {
 }
 
 /// A question and its answers, or the outcome of an approval.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum AskOutput<'a> {
     /// A question and its answers.

@@ -10,7 +10,6 @@ use crate::cli::show::table::{self, StyledCell};
 use crate::query::claims::{
     self, ClaimList, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 
 const EXAMPLES: &str = "\
@@ -45,7 +44,7 @@ pub(crate) struct Args {
 }
 
 /// The claims of a room, or the owners of paths.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ClaimsOutput<'a> {
     /// All claims, or the claims of one agent.

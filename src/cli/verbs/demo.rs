@@ -7,7 +7,6 @@ use crate::cli::context::CommandContext;
 use crate::cli::show::output::{BOLD, CommandOutput, DIM};
 use crate::commands::demo::{self, DemoResult};
 use crate::query::view::MessageView;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 const EXAMPLES: &str = "\
@@ -25,7 +24,7 @@ pub(crate) struct Args {
 }
 
 /// The result of the demo.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct DemoOutput<'a> {
     /// The directory of the room.
     room: &'a str,

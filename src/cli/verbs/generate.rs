@@ -1,17 +1,15 @@
-//! `mailbag generate`: writes schemas, shell completions, man pages, helper libraries and plugins.
+//! `mailbag generate`: prints schemas and shell completions.
 
-use super::{completions, helper, man, plugins, schema};
+use super::{completions, helper, schema};
 use crate::base::error::Result;
 use crate::cli::context::CommandContext;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag generate schema --output status
-  mailbag generate completions bash > ~/.local/share/bash-completion/completions/mailbag
-  mailbag generate man ~/.local/share/man/man1
-  mailbag generate helper python -o mailbag.py";
+  mailbag generate schema
+  mailbag generate completions bash > ~/.local/share/bash-completion/completions/mailbag";
 
-/// Write schemas, completions, man pages, helpers, plugins
+/// Print schemas and shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -23,17 +21,13 @@ pub(crate) struct Args {
 enum GenerateCommand {
     Schema(schema::Args),
     Completions(completions::Args),
-    Man(man::Args),
     Helper(helper::Args),
-    Plugins(plugins::Args),
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     match args.verb {
         GenerateCommand::Schema(args) => schema::run(args, cx),
         GenerateCommand::Completions(args) => completions::run(args, cx),
-        GenerateCommand::Man(args) => man::run(args, cx),
         GenerateCommand::Helper(args) => helper::run(args, cx),
-        GenerateCommand::Plugins(args) => plugins::run(args, cx),
     }
 }

@@ -7,7 +7,6 @@ use crate::cli::Exit;
 use crate::cli::context::CommandContext;
 use crate::link;
 use crate::room::settings::{NatsSettings, REPLICAS_MOST};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::IsTerminal;
 
@@ -80,7 +79,7 @@ pub(super) struct LinkServeArgs {
 }
 
 /// The result of an exchange over all links.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct ExchangeResult {
     /// The number of links to other machines that were served.
     served: usize,

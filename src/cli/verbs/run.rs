@@ -11,7 +11,6 @@ use crate::disk::RoomReaders;
 use crate::link::beside::CarrierProcess;
 use crate::room::{self, Room};
 use crate::router::daemon::{self, ReadyReport, RouterOptions};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
@@ -61,7 +60,7 @@ pub(crate) struct Args {
 }
 
 /// The result of one pass.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct PassReport {
     #[serde(flatten)]
     tally: daemon::RouterTotals,

@@ -5,7 +5,6 @@ use crate::base::sanitize;
 use crate::cli::context::{CommandContext, IdentityArgs};
 use crate::commands::post::SendResult;
 use crate::commands::share::{ShareRequest, SharedArtifact, share};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -44,7 +43,7 @@ pub(crate) struct Args {
 }
 
 /// A file that was shared, and the message that announces it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct ShareOutput {
     #[serde(flatten)]
     artifact: SharedArtifact,

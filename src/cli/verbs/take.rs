@@ -12,7 +12,6 @@ use crate::commands::wait::{InboxWaiter, WaitEnd, deadline};
 use crate::query::inbox::{FullInboxMessage, InboxMessage};
 use crate::room::Room;
 use clap::builder::NonEmptyStringValueParser;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -77,7 +76,7 @@ struct LeaseArgs {
 }
 
 /// A leased message.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct TakeOutput<'a> {
     /// The message.
     message: FullInboxMessage<'a>,
@@ -90,7 +89,7 @@ pub(super) struct TakeOutput<'a> {
 }
 
 /// The new state of a leased message.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct LeaseOutput<'a> {
     /// Message id.
     id: &'a str,

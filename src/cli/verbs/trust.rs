@@ -15,7 +15,6 @@ use crate::room::consent::{LinkConnection, RoomConsent};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
 use crate::room::{self, Room, signature};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -65,7 +64,7 @@ pub(crate) struct Args {
 }
 
 /// A room and its programs, recorded consent, or the decision keys.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum TrustOutput<'a> {
     /// A room, its programs, and the consent of the user.

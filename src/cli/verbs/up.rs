@@ -13,7 +13,6 @@ use crate::clients::up::{
     self, ClientStep, CompletedStep, ProjectSetup, RoomChange, RoomStep, SetupRequest,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -61,7 +60,7 @@ fn names() -> impl TypedValueParser<Value = Client> {
 }
 
 /// The steps, done or planned with `--dry-run`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(super) struct UpOutput<'a> {
     #[serde(flatten)]
     up: &'a ProjectSetup,

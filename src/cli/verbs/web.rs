@@ -103,7 +103,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
 
 /// The started page, or the browsers that were signed out.
 #[cfg(feature = "web")]
-#[derive(serde::Serialize, schemars::JsonSchema)]
+#[derive(serde::Serialize)]
 #[serde(untagged)]
 pub(super) enum WebOutput<'a> {
     /// The page.

@@ -8,11 +8,10 @@ use crate::query::context::{
 };
 use crate::room::Room;
 use crate::room::settings::SessionBrief;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The context that fits a budget.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct FittedContext {
     /// The budget, in tokens of four bytes.
     pub budget: usize,
@@ -29,7 +28,7 @@ pub struct FittedContext {
 }
 
 /// Number of entries.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ContextEntryCounts {
     /// Goals, criteria, settings and lanes of the charter.
     pub charter: usize,

@@ -17,7 +17,6 @@ use crate::base::error::Result;
 use crate::base::written_path::write_path;
 use crate::disk::{layout, machine};
 use holder::{HOOKS, HookOwner, HookRepository};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub const NAME: &str = "git";
 
 /// The installed hooks of a repository.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct GitHookStatus {
     /// The installed hooks.
     pub hooks: HookPresence,

@@ -5,12 +5,11 @@ use crate::base::error::Result;
 use crate::base::written_path::write_path;
 use crate::clients::kind::Client;
 use crate::disk::{UserFile, layout};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The kind of a file's change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChangeKind {
     /// A new file.
@@ -24,7 +23,7 @@ pub enum FileChangeKind {
 }
 
 /// A file's change.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct FileChange {
     /// Its path.
     #[serde(serialize_with = "write_path")]

@@ -4,7 +4,6 @@ use super::clients::{HookConfiguration, HookJob};
 use crate::base::limits;
 use crate::clients::kind::Client;
 use crate::disk::machine;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -38,7 +37,7 @@ const FIELDS: [&str; 10] = [
 ];
 
 /// The result of a hook's test.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct HookTest {
     /// The shell command that was run.
     pub command: String,

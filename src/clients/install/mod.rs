@@ -60,7 +60,6 @@ pub use form::runs_hooks_of_settings;
 pub(super) use json::EditError;
 use json::JsonFile;
 use preexisting::{PreexistingState, check_inside};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -86,7 +85,7 @@ pub struct InstallRequest<'a> {
 }
 
 /// All changes of an installation.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct InstallPlan {
     /// The client's name on the command line, or `git`.
     pub client: &'static str,
@@ -116,7 +115,7 @@ pub struct InstallPlan {
 }
 
 /// Lines for a file that `install` does not change.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ManualEdit {
     /// The file.
     #[serde(serialize_with = "write_path")]

@@ -12,12 +12,11 @@ use crate::base::error::Result;
 use crate::base::written_path::write_path;
 use crate::clients::kind::{AllowRules, Client};
 use crate::disk::{layout, machine};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// The installed hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookPresence {
     /// All of them.
@@ -29,7 +28,7 @@ pub enum HookPresence {
 }
 
 /// The installation status of a client.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ClientStatus {
     /// The client.
     pub client: Client,

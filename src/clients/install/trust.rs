@@ -7,13 +7,12 @@ use super::{hooks, read_file, text, toml};
 use crate::base::hash::{hash, hex};
 use crate::clients::kind::{Client, TrustRecord};
 use crate::disk::layout;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The user's decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookTrust {
     /// The client runs the hooks.

@@ -1,6 +1,5 @@
 //! The facts about a client: its program, its files, its hooks, and its abilities.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Everything that distinguishes a client from others, as data.
@@ -155,7 +154,7 @@ pub enum JsonDialect {
 }
 
 /// Where mailbag is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InstallScope {
     /// For everyone who works in this project.
@@ -294,7 +293,7 @@ pub enum AllowRules {
 }
 
 /// A question of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ClientQuestion {
     /// The subject.
     #[serde(skip)]

@@ -17,11 +17,10 @@ pub use facts::{
     McpServerForm, NamingMoment, PluginForm, PluginListing, QuestionSubject, SessionWakeMethod,
     SettingsDirectory, TimeUnit, TrustRecord, TurnRecord,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A client program for agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Client {
     /// Claude Code.

@@ -14,13 +14,12 @@ use crate::query::links;
 use crate::room::Room;
 use crate::room::links::{LinkEndState, continues, last_item_there, state_there};
 use crate::room::settings::{Carrier, Settings, stream_of, token};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// A change of a link that the router has recorded.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct RecordedLinkChange {
     /// The tag of the other room.
     pub tag: String,

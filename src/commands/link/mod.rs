@@ -18,7 +18,6 @@ use crate::room::settings::{
     AcceptedAddress, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag,
 };
 use crate::room::{self, Room};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
@@ -43,7 +42,7 @@ pub struct LinkRequest<'a> {
 }
 
 /// A link in the settings.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct AddedLink {
     /// The tag of the other room.
     pub tag: String,

@@ -11,13 +11,12 @@ use crate::room::Room;
 use crate::room::links::{LinkEndState, open_other};
 use crate::room::settings::Carrier;
 use crate::router::daemon::{self, PassResult};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The result of a test.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ProbeResult {
     /// The tag of the other room.
     pub tag: String,
@@ -35,7 +34,7 @@ pub struct ProbeResult {
 }
 
 /// A stage of a probe.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ProbeStageTime {
     /// Its name.
     pub stage: ProbeStage,
@@ -45,7 +44,7 @@ pub struct ProbeStageTime {
 }
 
 /// The stages of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProbeStage {
     /// The probe is in the log of this room.

@@ -2,7 +2,6 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -14,7 +13,7 @@ const NO_MANAGER: &str = "in a container, run `mailbag run` as a process of the 
      own; elsewhere, `nohup mailbag run &` runs until the machine stops";
 
 /// A service manager.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServiceManager {
     /// The systemd of the user, on Linux.
@@ -35,7 +34,7 @@ impl ServiceManager {
 }
 
 /// The state of a service, as the service manager reports it.
-#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct ServiceState {
     /// Whether it starts with each session of its user.
     pub enabled: bool,

@@ -12,7 +12,6 @@ use crate::room::Room;
 use crate::room::actor::require_person;
 use manager::ServiceControl;
 pub use manager::{ServiceManager, ServiceState};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +34,7 @@ pub struct RouterService {
 }
 
 /// A change of a service.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ServiceChange {
     /// `systemd` or `launchd`.
     pub manager: ServiceManager,
@@ -54,7 +53,7 @@ pub struct ServiceChange {
 }
 
 /// The status of a service.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ServiceStatus {
     /// `systemd` or `launchd`.
     pub manager: ServiceManager,

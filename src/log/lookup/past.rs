@@ -6,13 +6,12 @@ use crate::message::record::{EventKind, Record};
 use crate::message::reference::Reference;
 use crate::message::title::first_line;
 use crate::message::{DEFAULT_CHANNEL, Priority, id};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// An accepted message, or a message that the router wrote.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct LoggedMessage {
     /// The number of its record in the log.
     pub seq: u64,

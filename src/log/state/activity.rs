@@ -8,7 +8,6 @@ use crate::message::record::Record;
 use crate::message::status_line::fraction;
 use crate::message::title::title_of_fields;
 use crate::message::{Message, REPORTS, id, texts};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
@@ -32,7 +31,7 @@ struct AgentActivity {
 }
 
 /// A commit that an agent made: a report with `metadata.commit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCommit {
     /// The id in hexadecimal.
     pub id: String,
@@ -42,12 +41,11 @@ pub struct AgentCommit {
     /// The accept time of the report, or the commit's own time if it is known from git only.
     // In microseconds since 1970.
     #[serde(with = "rfc3339")]
-    #[schemars(with = "String")]
     pub at: i64,
 }
 
 /// The last report of an agent about its work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkReport {
     /// The message's type: `status`, `progress`, `blocked`, `completed` or `agent_complete`.
     #[serde(rename = "type")]
@@ -63,7 +61,6 @@ pub struct WorkReport {
     /// The accept time of the report.
     // In microseconds since 1970.
     #[serde(with = "rfc3339")]
-    #[schemars(with = "String")]
     pub at: i64,
 }
 

@@ -1,10 +1,9 @@
 //! The number of messages in the log and in each channel.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The number of messages in the log, by result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MessageCounts {
     /// Accepted messages.
     pub accepted: u64,

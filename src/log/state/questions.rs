@@ -4,11 +4,10 @@ use super::RoomState;
 use super::items::OpenItemKind;
 use crate::base::clock::Stamp;
 use crate::message::claim;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A question without an answer, or an approval without a decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenQuestion {
     /// The number of its record.
     pub seq: u64,

@@ -5,7 +5,6 @@ mod approvals;
 mod claims;
 mod links;
 mod not_json;
-mod outputs;
 mod parse;
 mod parsed;
 mod repair;
@@ -15,7 +14,6 @@ mod tests;
 mod words;
 
 pub use approvals::check_options;
-pub use outputs::{OUTPUTS, output};
 pub use parse::parse;
 pub use parsed::ParsedFile;
 pub use repair::corrected;

@@ -8,7 +8,6 @@ use crate::message::title;
 use crate::room::Room;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ const CONTEXT_LOOKS: usize = 2000;
 const CONTEXT_HEAD: u64 = 1 << 10;
 
 /// A shared file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SharedFile {
     /// Its path below the context.
     pub path: String,

@@ -22,12 +22,11 @@ use crate::room::Room;
 use crate::room::charter::{Charter, CharterSetting, Lane};
 use crate::room::registry::Registry;
 use crate::room::resolve;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// The context of an agent, each list with the most valuable first.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct AgentContext {
     /// The agent.
     pub agent: String,
@@ -40,7 +39,7 @@ pub struct AgentContext {
 }
 
 /// The goals, decisions and claims for an agent's session.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionContext {
     /// The goals in the charter.
     pub goals: Vec<String>,
@@ -59,7 +58,7 @@ pub struct SessionContext {
 }
 
 /// Subjects that an agent waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AwaitedSubjects {
     /// The subjects.
     pub subjects: Vec<String>,
@@ -68,7 +67,7 @@ pub struct AwaitedSubjects {
 }
 
 /// The shared files.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SharedFileIndex {
     /// Their directory.
     #[serde(serialize_with = "write_path")]

@@ -17,7 +17,6 @@ use crate::query::view::MessageView;
 use crate::room::Room;
 use crate::room::resolve::RecipientRule;
 use memchr::memmem;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -32,7 +31,7 @@ const CONTEXT_MESSAGES: usize = 5;
 const CONTEXT_DECISIONS: usize = 10;
 
 /// An open thread: it is not closed or completed, and is more than one announcement.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct OpenThread {
     /// Its name.
     pub thread_id: String,
@@ -45,7 +44,7 @@ pub struct OpenThread {
 }
 
 /// A message, or an event of the router, in few words.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct MessageSummary {
     /// Its record number.
     pub seq: u64,

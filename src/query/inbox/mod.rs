@@ -20,9 +20,8 @@ use crate::message::{Priority, claim, decision, event};
 use crate::room::{Room, inbox};
 use origin::{AuthorChecker, FileAuthor, ReadExtent};
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -36,7 +35,7 @@ const HEAD_BYTES: u64 = 32 << 10;
 const FOREIGN_BYTES: usize = 16 << 10;
 
 /// One delivered message.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct InboxMessage {
     /// Message id; empty if missing.
     pub id: String,
@@ -94,12 +93,11 @@ pub struct InboxMessage {
 }
 
 /// A delivered message with all its fields, or a file that is not a message.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum FullInboxMessage<'a> {
     /// A message, with unknown fields of its sender: see `mailbag generate schema message`.
-    #[schemars(extend("required" = ["id", "from", "type"]))]
-    Message(#[schemars(with = "Map<String, Value>")] &'a Value),
+    Message(&'a Value),
     /// A file that is not a message.
     File {
         /// The file, relative to the room.

@@ -8,7 +8,6 @@ use crate::room::outbox::{UnreadOutbox, fix_beside};
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
 use rustix::process::geteuid;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -18,7 +17,7 @@ use std::path::Path;
 const OWN_ACCESS: u32 = 0o500;
 
 /// A blocked file or directory, as the router reported it.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BlockedPath {
     /// A file or directory of the room.
     #[serde(default)]

@@ -27,7 +27,6 @@ use crate::room::{Room, RouterHolder, RouterMode, RouterPresence, StalledRouter}
 use crate::router::projections::roster::{self, AgentPresence};
 use crate::router::recover::evidence;
 use blocked::blocked;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -37,7 +36,7 @@ use std::path::{Path, PathBuf};
 const NEWEST: usize = 3;
 
 /// The status of a room.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct RoomStatus {
     /// Room directory.
     #[serde(serialize_with = "write_path")]
@@ -103,7 +102,7 @@ impl RoomStatus {
 }
 
 /// Pending files in an outbox.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct PendingOutboxFiles {
     /// Owner of the outbox.
     pub agent: String,
@@ -114,7 +113,7 @@ pub struct PendingOutboxFiles {
 }
 
 /// An outbox that the router does not read.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct UnregisteredOutbox {
     /// The name of the outbox.
     pub agent: String,
@@ -127,7 +126,7 @@ pub struct UnregisteredOutbox {
 }
 
 /// Rejected files of an agent.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct AgentRejections {
     /// The sender.
     pub agent: String,
@@ -138,7 +137,7 @@ pub struct AgentRejections {
 }
 
 /// A pending copy in the spool.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct UndeliveredCopy {
     /// Record number.
     pub seq: u64,
@@ -153,7 +152,7 @@ pub struct UndeliveredCopy {
 }
 
 /// The counters of a room for `watch` and the page, fast to compute.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RoomCounters {
     /// Process id of the router, if one runs.
     pub router: Option<u32>,

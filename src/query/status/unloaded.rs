@@ -5,11 +5,10 @@ use crate::room::Room;
 use crate::room::registry::{Agent, AgentWakeMethod, Registry, WakeSettings};
 use crate::room::sessions::{self, CODEX};
 use crate::room::settings::Settings;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An agent that does not get its mail through Codex now.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct UnloadedAgent {
     /// The agent.
     pub agent: String,
@@ -29,7 +28,7 @@ pub struct UnloadedAgent {
 }
 
 /// The state of a session that does not seem to be loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnloadedSessionState {
     /// No session of Codex has spoken for the agent.

@@ -11,7 +11,6 @@ use crate::message::reference::{Reference, bare};
 use crate::query::closed::ClosedMessages;
 use crate::room::Room;
 use passes::{ReplyRelation, ThreadSource};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +44,7 @@ pub fn thread(
 }
 
 /// A message with all its fields, as `--json` shows a thread.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct FullMessage<'a> {
     /// The fields that every list shows.
     #[serde(flatten)]

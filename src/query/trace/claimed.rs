@@ -3,11 +3,10 @@
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::RoomState;
 use crate::message::claim::{self, ClaimChange};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The change by a message about claims.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct ClaimTrace {
     /// The change, in few words.
     pub change: String,
@@ -16,7 +15,7 @@ pub struct ClaimTrace {
 }
 
 /// The present state of a claim or an offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimState {
     /// The sender owns the subjects.

@@ -25,7 +25,6 @@ use crate::query::links::{self, KnownRemoteAgent};
 use crate::room::Room;
 use crate::room::resolve::RecipientRule;
 use regex::bytes::Regex;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -36,7 +35,7 @@ use std::sync::Arc;
 const NOT_DELIVERED: &str = "not delivered";
 
 /// The trace of a message.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct MessageTrace {
     /// Record number.
     pub seq: u64,
@@ -69,7 +68,7 @@ pub struct MessageTrace {
 }
 
 /// One recipient's copy.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct RecipientTrace {
     /// Recipient.
     pub agent: String,
@@ -87,7 +86,7 @@ pub struct RecipientTrace {
 }
 
 /// A step of a wake.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct WakeRecord {
     /// The step.
     pub step: WakeStep,
@@ -99,7 +98,7 @@ pub struct WakeRecord {
 }
 
 /// One status change.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct StatusChange {
     /// The status.
     pub status: CopyStatus,
@@ -113,7 +112,7 @@ pub struct StatusChange {
 }
 
 /// An answer.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct TracedAnswer {
     /// Record number.
     pub seq: u64,
@@ -129,7 +128,7 @@ pub struct TracedAnswer {
 }
 
 /// A notice to an agent.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct TraceNotice {
     /// Recipient of the notice.
     pub agent: String,

@@ -99,7 +99,7 @@ pub struct PackSource {
 }
 
 /// A skipped file.
-#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, serde::Serialize)]
 pub struct SkippedFile {
     /// Its path in the room.
     #[serde(serialize_with = "write_path")]

@@ -8,7 +8,6 @@ use crate::base::error::{Problem, Result};
 use crate::base::hash::{hash, hex};
 use crate::disk::{Dir, layout};
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The largest `charter.md`. It is text that a person reads.
@@ -18,7 +17,7 @@ const CHARTER_BYTES: u64 = 64 << 10;
 const LANE: &str = "lane:";
 
 /// The content of a charter.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Charter {
     /// The goals of the room.
     pub goals: Vec<String>,
@@ -33,7 +32,7 @@ pub struct Charter {
 }
 
 /// An area of work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lane {
     /// Its name.
     pub name: String,
@@ -49,7 +48,7 @@ pub struct Lane {
 }
 
 /// A line of the section `Settings`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CharterSetting {
     /// The text before the colon.
     pub name: String,

@@ -10,7 +10,6 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, LockFile, layout};
 use rustix::fs::FileType;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -19,7 +18,7 @@ use std::time::Duration;
 const LEASE: Duration = Duration::from_secs(10 * 60);
 
 /// The lease of a taken message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageLease {
     /// The holder.
     pub holder: String,

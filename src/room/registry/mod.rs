@@ -15,14 +15,11 @@ pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings, wants_session};
 
 use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::message::id;
-use crate::message::schema::registry_schema;
 use crate::room::charter::Lane;
 use crate::room::settings::LinkTags;
 use groups::AgentGroups;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -446,18 +443,6 @@ impl Agent {
         );
         fields.extend(self.rest.clone());
         Value::Object(fields)
-    }
-}
-
-impl JsonSchema for Agent {
-    fn schema_name() -> Cow<'static, str> {
-        "Agent".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let registry: Value = serde_json::from_str(registry_schema()).expect("a schema");
-        let agent = registry["properties"]["agents"]["items"].clone();
-        agent.try_into().expect("a schema")
     }
 }
 

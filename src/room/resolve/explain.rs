@@ -6,11 +6,10 @@ use super::{Availability, ReachedAgents, Recipient};
 use crate::base::error::Problem;
 use crate::message::address::Address;
 use crate::room::registry::{Agent, Registry};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The explanation of several addresses.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecipientExplanation {
     /// The assumed sender, if one was given.
     pub from: Option<String>,
@@ -21,7 +20,7 @@ pub struct RecipientExplanation {
 }
 
 /// The explanation of one address.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AddressExplanation {
     /// The address as given.
     pub address: String,
@@ -36,7 +35,7 @@ pub struct AddressExplanation {
 }
 
 /// An agent that an address does not reach.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnreachedAgent {
     /// Its id.
     pub agent: String,

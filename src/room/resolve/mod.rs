@@ -114,12 +114,11 @@ impl serde::Serialize for RecipientRule {
 }
 
 /// A recipient of a copy.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Recipient {
     /// Its id.
     pub agent: Arc<str>,
     /// The rule that reached it.
-    #[schemars(with = "String")]
     pub via: RecipientRule,
 }
 

@@ -5,13 +5,12 @@ use super::ssh::SshAddress;
 use super::values::{read_checked, read_own_budget, read_word};
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
-use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A link, as the settings describe it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinkSettings {
     /// The carrier of the mail.
     pub carrier: Carrier,
@@ -34,7 +33,7 @@ pub struct LinkSettings {
 }
 
 /// The budget of a link, where it differs from the budget of a sender of this room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkBudget {
     /// The limit of its messages in a window.
@@ -59,7 +58,7 @@ impl LinkBudget {
 }
 
 /// The carrier of mail to another room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
     /// The router itself, into a directory of this machine or of a mount.
@@ -73,9 +72,7 @@ pub enum Carrier {
 }
 
 /// A kind of address that mail from another room may have.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AcceptedAddress {
     /// Agents by name.

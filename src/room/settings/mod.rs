@@ -21,7 +21,6 @@ use crate::base::error::Problem;
 use crate::base::limits;
 pub use crate::disk::Durability;
 use crate::message::address::{self, is_display_name};
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -35,7 +34,7 @@ const PERMISSION_WITHIN: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(10 * 60);
 
 /// The agents that may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SenderAdmission {
     /// Registered agents.
@@ -222,7 +221,7 @@ const _: () = assert!(
 );
 
 /// A setting that leads out of the room, with its value as TOML.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardedSetting {
     /// Its key.
     pub key: String,
@@ -231,7 +230,7 @@ pub struct GuardedSetting {
 }
 
 /// A setting with its current value.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
     /// Its key in `settings.toml`.
     pub key: &'static str,

@@ -1,7 +1,6 @@
 //! The settings of a link over a NATS cluster: its servers, and what proves to each side who the other one is.
 
 use super::values::read_checked;
-use schemars::JsonSchema;
 use serde::{Deserializer, Serialize};
 
 /// The most servers of an address.
@@ -10,7 +9,7 @@ const SERVERS_MOST: usize = 16;
 pub const REPLICAS_MOST: u8 = 5;
 
 /// The settings of a link over NATS, except its address.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct NatsSettings {
     /// The file with this room's credentials for the servers.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -40,7 +40,7 @@ pub(crate) struct Journal {
 /// assert_eq!((tally.accepted, tally.copies), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct RouterTotals {
     /// Messages accepted.
     pub accepted: u64,

@@ -12,7 +12,6 @@ use crate::log::state::{self, RoomState};
 use crate::message::{Priority, claim, id};
 use crate::room::sessions::SessionCalls;
 use crate::router::projections::ProjectionView;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -27,7 +26,7 @@ const PENDING_OF_AGENT: usize = 50;
 const PENDING_ITEMS: usize = 2000;
 
 /// A pending item: an agent has to act.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PendingItem {
     /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
     pub kind: &'static str,
@@ -348,7 +347,7 @@ fn waiting<'a>(
 }
 
 /// The content of the file.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct PendingFile {
     /// The last record that it covers.
     seq: u64,

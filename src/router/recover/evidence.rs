@@ -22,7 +22,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A file that shows that the log once had a record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EvidenceFile {
     /// The file, relative to the room.
     #[serde(serialize_with = "write_path")]

@@ -16,14 +16,13 @@ use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use crate::router::parts::Journal;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The most lost messages in one record of an accepted gap.
 const GAP_MESSAGES: usize = 1_000;
 
 /// Records that the log has lost, or has with other content.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct LogLoss {
     /// The last record that the log still has.
     pub last: u64,

@@ -13,7 +13,6 @@ use crate::clients::install::{
 };
 use crate::clients::kind::Client;
 use clap::builder::PossibleValue;
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -116,7 +115,7 @@ pub(crate) struct ScopeArgs {
 }
 
 /// The changes, made or planned with `--dry-run`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(in crate::cli::verbs) struct InstallChanges<'a> {
     #[serde(flatten)]
     plan: &'a InstallPlan,

@@ -10,12 +10,11 @@ use crate::cli::show::table;
 use crate::clients::git_hooks;
 use crate::clients::install::{self, ClientStatus, HookPresence, HookTrust, InstallScope};
 use crate::clients::kind::{AbilityKind, AbilitySupport, Client, SessionWakeMethod};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
 /// The installation status of clients and of the repository.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(in crate::cli::verbs) struct InstallStatus<'a> {
     /// The clients.
     clients: &'a [ClientStatus],

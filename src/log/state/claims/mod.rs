@@ -15,16 +15,14 @@ use super::clock::ClockShift;
 use crate::message::claim::{self, ClaimChange, lease, rfc3339};
 use crate::message::subject::{ClaimSubject, PreparedPath};
 use index::SubjectIndex;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// An owned subject. Times are in microseconds since 1970 and printed as RFC 3339.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedClaim {
     /// The subject.
-    #[schemars(with = "String")]
     pub subject: ClaimSubject,
     /// The owner.
     pub owner: Arc<str>,
@@ -32,15 +30,12 @@ pub struct OwnedClaim {
     pub seq: u64,
     /// The time of the grant.
     #[serde(with = "rfc3339")]
-    #[schemars(with = "String")]
     pub since: i64,
     /// The time of the grant or of the last renewal.
     #[serde(with = "rfc3339")]
-    #[schemars(with = "String")]
     pub renewed: i64,
     /// The life of the claim after the owner's last activity, such as `4h`.
     #[serde(with = "lease")]
-    #[schemars(with = "String")]
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,24 +43,21 @@ pub struct OwnedClaim {
 }
 
 /// A claim that waits until other agents release its subjects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingClaim {
     /// The message, as `<sender>/<id>`.
     pub claim: String,
     /// The agent that waits.
     pub agent: Arc<str>,
     /// The subjects, granted together.
-    #[schemars(with = "Vec<String>")]
     pub subjects: Vec<ClaimSubject>,
     /// The number of the message's record.
     pub seq: u64,
     /// The time of the message.
     #[serde(with = "rfc3339")]
-    #[schemars(with = "String")]
     pub since: i64,
     /// The requested lease, such as `4h`.
     #[serde(with = "lease")]
-    #[schemars(with = "String")]
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +68,7 @@ pub struct WaitingClaim {
 const CLOSED_OFFERS: usize = 1000;
 
 /// An open offer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimOffer {
     /// The message, as `<sender>/<id>`.
     pub offer: String,
@@ -85,13 +77,11 @@ pub struct ClaimOffer {
     /// The agent that can accept it.
     pub to: Arc<str>,
     /// The subjects.
-    #[schemars(with = "Vec<String>")]
     pub subjects: Vec<ClaimSubject>,
     /// The number of the message's record.
     pub seq: u64,
     /// The time of the message.
     #[serde(with = "rfc3339")]
-    #[schemars(with = "String")]
     pub since: i64,
 }
 

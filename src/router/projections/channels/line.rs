@@ -2,7 +2,6 @@
 
 use crate::message::Message;
 use crate::message::record::Record;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
@@ -60,7 +59,7 @@ pub fn of_record(record: &Record) -> Option<Vec<u8>> {
 }
 
 /// A message of a channel, in the NDJSON dialect.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub struct ChannelLine<'a> {
     /// Message id.
     id: &'a str,
@@ -100,9 +99,7 @@ fn refs(message: &Message) -> Vec<&Value> {
 }
 
 /// All fields without a place of their own, and the record of the message.
-#[derive(JsonSchema)]
 struct ChannelLineMetadata<'a> {
-    #[schemars(flatten, with = "Map<String, Value>")]
     message: &'a Message,
     /// The record of the message.
     delivery: ChannelLineDelivery<'a>,
@@ -135,7 +132,7 @@ impl Serialize for ChannelLineMetadata<'_> {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct ChannelLineDelivery<'a> {
     /// Its number.
     seq: u64,

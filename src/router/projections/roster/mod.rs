@@ -14,7 +14,6 @@ use crate::log::state::{AgentCommit, Claims, LastWake, RoomState, WakeStates, Wo
 use crate::message::waking::WakeStep;
 use crate::room::registry::{Agent, AgentStatus, Registry};
 use crate::room::sessions::{SessionCalls, SessionRunState};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ const IDLE_PRESENCE: Duration = Duration::from_secs(3600);
 const _: () = assert!(limits::ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
 
 /// The presence of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
     /// Seen a moment ago, or a process waits or watches for this agent.
@@ -51,7 +50,7 @@ impl Presence {
 }
 
 /// All agents that are not retired.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Roster {
     /// The time of the roster.
     pub at: String,
@@ -60,7 +59,7 @@ pub struct Roster {
 }
 
 /// One agent.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentPresence {
     /// Its id.
     pub id: Arc<str>,
@@ -105,7 +104,7 @@ pub struct AgentPresence {
 }
 
 /// The last wake of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WakeSummary {
     /// The last step.
     pub step: WakeStep,

@@ -1,29 +1,14 @@
-//! `mailbag generate man`: writes the man pages, from the same texts as `--help`.
+//! The man pages in `docs/man`, from the same texts as `--help`.
 
-use crate::base::error::{ErrorContext, Result};
-use crate::cli;
-use crate::cli::context::CommandContext;
-use crate::cli::verbs::{DAILY, GROUPS};
-use crate::disk::Dir;
+use crate::files::are_up_to_date;
 use clap_mangen::Man;
-use std::path::PathBuf;
+use mailbag::cli;
+use std::collections::BTreeMap;
 
-/// Write the man pages to a directory
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  mailbag generate man ~/.local/share/man/man1")]
-pub(crate) struct Args {
-    /// Directory; created if missing
-    dir: PathBuf,
-}
-
-pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
-    std::fs::create_dir_all(&args.dir).doing("create the directory", &args.dir)?;
-    let dir = Dir::open(&args.dir)?;
-    for (name, text) in pages().doing("make the pages for", &args.dir)? {
-        dir.replace(&name, &text)?;
-        cx.out.line(args.dir.join(name).display().to_string())?;
-    }
-    Ok(())
+/// With `MAILBAG_WRITE=1`, writes the pages again.
+#[test]
+fn the_man_pages_are_up_to_date() {
+    are_up_to_date("docs/man", &pages().expect("pages"));
 }
 
 /// Date of the version, in all pages.
@@ -37,9 +22,6 @@ Room directory, if \fB\-\-room\fR is not given.
 .TP
 \fBMAILBAG_AGENT\fR, \fBMAOS_AGENT_ID\fR
 Agent that sends or reads, if \fB\-\-as\fR is not given.
-.TP
-\fBMAILBAG_HOLDER\fR
-Holder of a leased message, if \fB\-\-holder\fR is not given.
 .TP
 \fBNO_COLOR\fR
 Any value: output without colours.
@@ -97,13 +79,12 @@ Bad data: a message, an address, a registry or the log is invalid. Trying again 
 Temporary failure. Try again later.
 "#;
 
-/// Every page: its file name and its text.
-fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
+/// Every page: its path and its text.
+fn pages() -> std::io::Result<BTreeMap<String, Vec<u8>>> {
     let mut command = without_help(cli::command());
     command.build();
-    let mut pages = Vec::new();
+    let mut pages = BTreeMap::new();
     add_pages(&command, None, &mut pages)?;
-    pages.sort();
     Ok(pages)
 }
 
@@ -111,9 +92,10 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
 fn add_pages(
     command: &clap::Command,
     parent: Option<&clap::Command>,
-    pages: &mut Vec<(String, Vec<u8>)>,
+    pages: &mut BTreeMap<String, Vec<u8>>,
 ) -> std::io::Result<()> {
-    pages.push(page(command, parent)?);
+    let (name, text) = page(command, parent)?;
+    pages.insert(format!("docs/man/{name}"), text);
     for subcommand in command.get_subcommands().filter(|one| !one.is_hide_set()) {
         add_pages(subcommand, Some(command), pages)?;
     }
@@ -163,32 +145,31 @@ fn page(
         text.extend(MORE.as_bytes());
     }
     text.extend(EXIT_STATUS.as_bytes());
-    text.extend(see_also(command, parent).into_bytes());
+    if let Some(parent) = parent {
+        text.extend(see_also(command, parent).into_bytes());
+    }
     Ok((man.get_filename(), text))
 }
 
 /// The pages of the parent command, of the subcommands, and of the commands in the same group.
-fn see_also(command: &clap::Command, parent: Option<&clap::Command>) -> String {
-    let is_top = parent.is_some_and(|parent| parent.get_name() == "mailbag");
-    let siblings = GROUPS
+fn see_also(command: &clap::Command, parent: &clap::Command) -> String {
+    let groups: Vec<_> = cli::groups(parent).collect();
+    let siblings = groups
         .iter()
-        .find(|(_, names)| is_top && names.contains(&command.get_name()))
+        .filter(|_| parent.get_name() == "mailbag")
+        .map(|(_, lines)| lines)
+        .find(|lines| lines.iter().any(|(name, _)| *name == command.get_name()))
         .into_iter()
-        .flat_map(|(_, names)| *names)
-        .filter(|name| **name != command.get_name())
-        .map(|name| format!("mailbag-{name}"));
+        .flatten()
+        .filter(|(name, _)| *name != command.get_name())
+        .map(|(name, _)| format!("mailbag-{name}"));
     let subcommands = command
         .get_subcommands()
-        .filter(|one| parent.is_some() && !one.is_hide_set())
+        .filter(|one| !one.is_hide_set())
         .map(page_name);
-    let daily = if parent.is_none() { DAILY } else { &[] };
-    let daily = daily.iter().map(|name| format!("mailbag-{name}"));
-    let pages: Vec<String> = parent
-        .map(page_name)
-        .into_iter()
+    let pages: Vec<String> = std::iter::once(page_name(parent))
         .chain(subcommands)
         .chain(siblings)
-        .chain(daily)
         .map(|name| format!(".BR {} (1)", name.replace('-', "\\-")))
         .collect();
     format!(".SH \"SEE ALSO\"\n{}\n", pages.join(",\n"))
