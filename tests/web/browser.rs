@@ -31,6 +31,11 @@ fn an_answer_reaches_the_message_that_it_was_written_for() {
     run_in_chromium("conversation.mjs");
 }
 
+#[test]
+fn typed_text_decides_nothing_and_stays() {
+    run_in_chromium("typing.mjs");
+}
+
 fn run_in_chromium(script: &str) {
     let Some(modules) = modules() else {
         return skip("playwright-core and axe-core are not installed in target/node");

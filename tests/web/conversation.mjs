@@ -108,7 +108,7 @@ await page.keyboard.press("e");
 await said(`dismissed #${other}`);
 assert.ok(!pending().some(({ seq }) => seq === other));
 assert.ok(pending().some(({ seq }) => seq === deploy), "the approval is still open");
-// Without a row that has the focus, the key acts on the open message.
+// A conversation that is opened by its address gives the focus to its message.
 await at(`/thread/${deploy}?of=%2F`);
 await opened(deploy);
 await page.locator("#open:not([data-moved])").waitFor();

@@ -2,7 +2,8 @@
 // each of them:
 // - Nothing in it moves while the pointer or a finger is over it, or a control in it has focus. News waits.
 // - A press counts only for an item that has been in its place for a while, and for the text that the item shows.
-// - An item that is settled elsewhere shows so in its place, and its buttons are disabled.
+// - An item that is settled elsewhere shows so in its place, and sends nothing.
+// - A focused field is never disabled or removed, and typed text stays.
 import { ask, send } from "/browser.js";
 
 const STILL = 500; // ms that a part stays in its place before a press counts
@@ -90,44 +91,65 @@ export async function update(part, tell) {
   button.textContent = `${count} new ${count === 1 ? "item" : "items"}`;
 }
 
-/** A part without what changes with time alone, and without these forms. */
-function print(part, forms) {
+/** A part without what changes with time alone, and without these forms and rows. */
+function print(part, forms, kept) {
   const copy = part.cloneNode(true);
   for (const one of copy.querySelectorAll("time, .news, #notify")) one.remove();
   for (const form of copy.querySelectorAll("form")) if (forms.has(form.dataset.key)) form.remove();
+  for (const row of rows(copy)) if (kept.some(({ dataset }) => dataset.key === row.dataset.key)) row.remove();
   return copy.innerHTML;
 }
 
-/** The forms with typed text, by their keys. */
+/** The forms with typed text that was not sent, by their keys. */
 function typed(part) {
-  const forms = [...part.querySelectorAll(":not(.settled) > form[data-key]")];
+  const forms = [...part.querySelectorAll(":not([data-answered]) > form[data-key]")];
   return new Map(forms.filter((form) => form.querySelector("textarea")?.value).map((form) => [form.dataset.key, form]));
 }
 
 function apply(old) {
   const fresh = news.get(old.id);
   news.delete(old.id);
+  replace(old, fresh);
+}
+
+/** Replaces a part. Typed text stays, also in an item that is settled, has moved, or has no form in the newer part. */
+export function replace(old, fresh) {
+  const { activeElement: active } = document;
+  const hadFocus = old.contains(active);
   const same = (one, kind) => [...fresh.querySelectorAll(`${kind}[data-key]`)]
     .find((other) => other.dataset.key === one.closest(`${kind}[data-key]`)?.dataset.key);
   // The marks of this script are copied, so that equal parts are not replaced.
   for (const message of old.querySelectorAll("[data-read]")) same(message, "li")?.setAttribute("data-read", "yes");
   for (const group of old.querySelectorAll("details[open]")) same(group, "li")?.querySelector("details")?.setAttribute("open", "");
   const forms = typed(old);
-  if (print(old, forms) === print(fresh, forms)) return;
+  const kept = [...forms.values()].filter((form) => !same(form, "form")).map((form) => form.closest("li"));
+  if (print(old, forms, kept) === print(fresh, forms, kept)) return;
+  for (const row of kept) keepRow(row, (one) => same(one, "li"), fresh);
   // The whole form stays: its text was typed for the message that it names, not for a newer one.
   for (const form of forms.values()) same(form, "form")?.replaceWith(form);
-  const focused = old.contains(document.activeElement) && same(document.activeElement, "li");
   const { scrollTop } = old;
   old.replaceWith(fresh);
   fresh.scrollTop = scrollTop;
-  if (focused) focused.focus({ preventScroll: true });
+  if (hadFocus) (fresh.contains(active) ? active : same(active, "li"))?.focus({ preventScroll: true });
   settleDown(fresh);
+}
+
+/** Keeps a row with typed text: in its place, or before the row that followed it. */
+function keepRow(row, same, fresh) {
+  const there = same(row);
+  if (there) return there.replaceWith(row);
+  let next = row.nextElementSibling;
+  while (next && !same(next)) next = next.nextElementSibling;
+  const list = next ? same(next).parentElement
+    : fresh.querySelector(".items") ?? fresh.insertBefore(row.parentElement.cloneNode(), fresh.querySelector(".reply"));
+  list.insertBefore(row, next && same(next));
+  if (!row.matches(".settled")) settle(row, "settled");
 }
 
 /** Marks an item as settled, without moving anything. The stream can report this before the answer of the person has arrived. */
 function settle(item, outcome) {
   item.classList.add("settled");
-  for (const control of item.querySelectorAll("button, textarea")) control.disabled = true;
+  for (const button of item.querySelectorAll("button")) button.disabled = button !== document.activeElement;
   const text = item.querySelector(".outcome") ?? document.createElement("p");
   text.className = "outcome";
   text.setAttribute("role", "status");
@@ -138,11 +160,14 @@ function settle(item, outcome) {
 /** Sends the answer of the person to an item, as it is displayed. */
 export async function answer(form, button) {
   const item = form.closest(".item");
+  if (item.matches(".settled")) return { message: "This item is settled. Nothing was sent.", failed: true };
   if (isEarly) return { message: "The list has just moved. Nothing was sent: look again.", failed: true };
+  const text = form.elements.text?.value;
   const result = await send(form, button);
   if (result.failed) return result;
-  if (button?.matches(":focus-visible")) item.focus();
-  else document.activeElement.blur();
+  if (form.elements.text?.value === text) item.dataset.answered = "";
+  // Another field may have the focus by now, and keeps it.
+  if (item.contains(document.activeElement)) item.focus({ preventScroll: true });
   settle(item, result.message);
   return result;
 }

@@ -169,7 +169,11 @@ async function follow() {
     entry: changed,
     change: changed,
     gone: (data) => say(`${JSON.parse(data).what}. This page goes on when the room is back.`),
-    reset: () => location.reload(),
+    reset: () => {
+      if (![...document.querySelectorAll("textarea")].some((field) => field.value !== field.defaultValue)) return location.reload();
+      stream = undefined; // `wake` asks again
+      say("The log was replaced. This page is loaded again when it has no typed text.");
+    },
   };
   const since = timeline ? `?since=${timeline.dataset.newest}` : "";
   const why = await listen(`/events${since}`, own.signal, (name, data) => {
@@ -260,12 +264,13 @@ document.addEventListener("submit", async (event) => {
     delete form.dataset.sent;
     return why ? note({ message: why, failed: true }) : show();
   }
+  const text = form.elements.body?.value;
   const result = await (form.closest(".item") ? needs.answer : send)(form, event.submitter);
   delete form.dataset.sent;
   if (result.confirm) form.append(nodes('<input type="hidden" name="confirmed" value="true">'));
   if (!result.next) return note(result);
   if (form.closest("#open")) {
-    form.reset();
+    if (form.elements.body.value === text) form.reset();
     note(result);
     return openConversation(location.pathname + location.search);
   }
@@ -286,17 +291,23 @@ async function openConversation(address) {
   const { pathname, search } = new URL(address, location);
   const part = nodes(await (await get(`/part${pathname}${search}`)).text()).firstElementChild;
   tell(part);
-  $("#open")?.remove();
-  $("#main").append(part);
+  const old = $("#open");
+  if (old?.dataset.live === part.dataset.live) needs.replace(old, part);
+  else {
+    old?.remove();
+    $("#main").append(part);
+  }
   document.body.classList.add("opened");
   needs.settleDown(part);
   showMeant();
   markRead();
 }
 
-/** Shows the message that is meant, at least. */
+/** Shows the message that is meant, at least. It has the focus, unless another visible element has it. */
 function showMeant() {
   $("#open .meant")?.scrollIntoView({ block: "nearest" });
+  const { activeElement: active, body } = document;
+  if (active === body || !active.checkVisibility()) $("#open .meant")?.focus({ preventScroll: true });
   const seq = $("#open .meant")?.dataset.seq;
   for (const row of document.querySelectorAll("#list [aria-current]")) row.removeAttribute("aria-current");
   $(`#list .entry[data-seq="${seq}"]`)?.setAttribute("aria-current", "true");
@@ -371,33 +382,55 @@ document.addEventListener("click", ({ target }) => target.closest("#notify") && 
 // ---- keys ----
 
 const current = () => document.activeElement.closest(".item, .entry, .message");
+const listed = () => [...document.querySelectorAll("#list .item, #list .entry")].filter((row) => row.checkVisibility());
+let last = -1; // the place of the row that had the focus
+document.addEventListener("focusin", ({ target }) => {
+  const now = listed().findLastIndex((row) => row.contains(target));
+  if (now >= 0) last = now;
+});
+
 function step(by) {
-  const rows = [...document.querySelectorAll("#list .item, #list .entry")].filter((row) => row.checkVisibility());
-  const now = rows.findIndex((row) => row.contains(document.activeElement));
-  const next = rows[Math.min(rows.length - 1, Math.max(0, now < 0 ? 0 : now + by))];
-  next?.focus();
+  const rows = listed();
+  const now = rows.findLastIndex((row) => row.contains(document.activeElement));
+  // If that row has left, the next one is in its place.
+  const next = now >= 0 ? now + by : by > 0 ? Math.max(0, last) : last - 1;
+  rows[Math.min(rows.length - 1, Math.max(0, next))]?.focus();
 }
 
-/** The control on which a key acts: in the row that has the focus, or in the open conversation if it is open for this row
- * or no row has the focus. A key never acts on an item of another row. */
+/** The control on which a key acts: in the row that has the focus, or in the open conversation if it is open for this row.
+ * A key never acts on an item of another row. */
 function acting(selector) {
   const row = current();
   const own = row && $(selector, row);
-  const meant = $("#open .meant")?.dataset.seq;
-  if (own || row && !row.closest("#open") && row.dataset.seq !== meant) return own;
+  if (!row || own || !row.closest("#open") && row.dataset.seq !== $("#open .meant")?.dataset.seq) return own;
+  const { key, seq } = row.dataset;
   const items = [...document.querySelectorAll("#open .item")];
-  const { key, seq = meant } = row?.dataset ?? {};
-  const item = items.find(({ dataset }) => row?.matches(".item") ? dataset.key === key : dataset.seq === seq);
+  const item = items.find(({ dataset }) => row.matches(".item") ? dataset.key === key : dataset.seq === seq);
   return item && $(selector, item) || $(`#open .reply ${selector}`);
 }
 
-/** A digit chooses an option. Enter confirms it. */
+let chosen; // the option that a digit has chosen, and what had the focus
+/** A digit chooses an option. Only Enter confirms it; any other key gives the focus back. */
 function choose(digit) {
   const form = acting(".act");
   const option = form?.querySelectorAll("button[name=option]")[digit - 1];
-  if (!option || option.disabled) return;
+  if (!option || form.closest(".settled")) return;
+  chosen = { option, before: document.activeElement };
   option.focus();
   note({ message: `Press Enter to decide #${form.elements.seq.value}: ${option.textContent}` });
+}
+
+/** Is this the key after a choice, and is it done with? */
+function confirms(event) {
+  const { option, before } = chosen ?? {};
+  chosen = undefined;
+  if (!option || event.target !== option) return false;
+  if (event.key === "Enter") return true; // the browser presses the button
+  before.focus({ preventScroll: true });
+  $("#note").hidden = true;
+  if (/^[1-9]$/.test(event.key)) return false;
+  if (event.key !== "Tab") event.preventDefault();
+  return true;
 }
 
 let isGo; // `g` was pressed
@@ -416,6 +449,7 @@ const places = { i: "/inbox", n: "/", a: "/all" };
 
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
+  if (confirms(event)) return;
   if (key === "Enter" && (event.ctrlKey || event.metaKey) && target.matches("textarea")) {
     const form = target.form;
     const button = $("button[value=reply], .primary:not([name])", form); // a decision needs its button
@@ -475,7 +509,7 @@ function start() {
   setInterval(countDown, 1000);
   setInterval(wake, 30000); // presence changes with time alone
   addEventListener("visibilitychange", () => document.hidden || wake());
-  addEventListener("pagehide", () => stream.abort());
+  addEventListener("pagehide", () => stream?.abort());
   addEventListener("pageshow", (event) => event.persisted && follow());
 }
 
