@@ -2,10 +2,13 @@
 //! of the room that can only be read.
 
 use crate::files;
+use crate::guard::repository;
 use crate::town::Town;
-use crate::world::{Ran, Words, World, parse_json, skip};
+use crate::world::{Ran, Words, World, lossy, parse_json, skip};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs::File;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -363,5 +366,94 @@ fn a_command_that_may_not_write_says_where_and_what_to_do() {
             ran.err
         );
         assert!(says("allow it to write to the whole room"), "{}", ran.err);
+    }
+}
+
+/// A command in the sandbox of Codex, which allows no write to a socket. `.ci/run` installs Codex.
+fn in_codex(world: &World, args: &[&str]) -> Command {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = world.bare(&[""; 0]);
+    let mut codex = Command::new(target.join("../node/node_modules/.bin/codex"));
+    codex
+        .args(["sandbox", "-c", "sandbox_mode=\"workspace-write\"", "--"])
+        .args(args)
+        .current_dir(world.path())
+        .stdin(Stdio::null());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => codex.env(name, value),
+            None => codex.env_remove(name),
+        };
+    }
+    // Codex makes no helper programs in a temporary directory.
+    codex.env("CODEX_HOME", target.join("codex-home"));
+    codex
+}
+
+/// Commands with arguments, for commands that do not run without any. A command that waits for a signal gets one.
+const WITH_ARGUMENTS: [&str; 20] = [
+    "ask bob which? --as alice --timeout 100ms",
+    "ack 2 --as bob",
+    "claim src/a --as alice",
+    "release src/a --as alice",
+    "send bob hello --as alice",
+    "reply 2 yes --as bob",
+    "read --as bob",
+    "inbox bob",
+    "thread 2 --as bob",
+    "trace 2",
+    "search hello --as bob",
+    "wait --as alice --timeout 100ms",
+    "context --as bob",
+    "up --dry-run",
+    "install codex --dry-run",
+    "install git --dry-run",
+    "watch --plain",
+    "list --follow",
+    "run",
+    "web",
+];
+
+#[test]
+fn no_command_aborts_in_the_sandbox_of_codex_and_a_signal_ends_it() {
+    let world = World::with("alice bob");
+    std::fs::create_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("codex-home"))
+        .expect("a directory");
+    let made = in_codex(&world, &["true"]).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return skip("Codex is not installed, or can make no sandbox here");
+    }
+    repository(world.path());
+    let all = mailbag::cli::command();
+    let given: BTreeSet<&str> = WITH_ARGUMENTS
+        .iter()
+        .filter_map(|words| words.split(' ').next())
+        .collect();
+    let others = all.get_subcommands().map(|command| command.get_name());
+    let others = others.filter(|name| !given.contains(name) && *name != "mcp");
+    let program = world.bare(&[""; 0]).get_program().to_owned();
+    let program = program.to_str().expect("a path");
+    for words in WITH_ARGUMENTS.into_iter().chain(others) {
+        let line = ["timeout", "-k", "5", "2", program];
+        let line = [&line[..], &words.split(' ').collect::<Vec<_>>()].concat();
+        let output = in_codex(&world, &line).output().expect("it starts");
+        let (code, said) = (output.status.code(), lossy(&output.stderr));
+        // 124 is the end by SIGTERM, and 137 by the SIGKILL that follows.
+        assert!(
+            code.is_some_and(|code| code < 128 && code != 101),
+            "{words}: {code:?}: {said}"
+        );
+        let is_reader = [
+            "who",
+            "doctor",
+            "status",
+            "up --dry-run",
+            "list",
+            "inbox bob",
+        ];
+        assert!(
+            !is_reader.contains(&words) || code < Some(2),
+            "{words}: {code:?}: {said}"
+        );
     }
 }

@@ -1,14 +1,13 @@
 //! git's own files: the worktree around a directory, and the repository that several worktrees share. They are read
 //! directly (gitrepository-layout(5)), because to start git takes longer than a hook may. Other facts come from git itself.
 
-use super::layout;
+use super::{layout, machine};
 use crate::base::error::{Error, ErrorContext, Result};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use wait_timeout::ChildExt;
 
 /// The variables that name a repository or its parts. git sets them for hooks.
 const NAMED: [&str; 6] = [
@@ -99,7 +98,7 @@ pub fn run(
     let status = match &output {
         Ok(Ok(bytes)) if bytes.len() as u64 <= most => {
             let left = within.saturating_sub(started.elapsed());
-            child.wait_timeout(left).doing("wait for", "git")?
+            machine::wait_for_child(&mut child, left).doing("wait for", "git")?
         }
         _ => None,
     };

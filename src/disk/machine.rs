@@ -6,16 +6,22 @@ use super::{Dir, layout};
 use crate::base::error::{ErrorContext, Result};
 use crate::base::test_variable;
 use rustix::fs::StatVfsMountFlags;
-use signal_hook::iterator::Signals;
+use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The interval of checks whether the client of a watched session still runs, if the system does not report its end.
 const WATCH_CLIENT: Duration = Duration::from_millis(500);
+
+/// The interval of checks whether a child still runs, if the system does not report its end.
+const WATCH_CHILD: Duration = Duration::from_millis(10);
 
 /// The free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,14 +275,29 @@ impl Process {
     /// [`Process::lives`].
     pub fn runs_for(self, time: Duration) -> Option<bool> {
         if self.lives()? {
-            wait_for_end(self.pid, time);
+            wait_for_end(self.pid, time, WATCH_CLIENT);
         }
         self.lives()
     }
 }
 
+/// Waits for a child, at most for `time`. `None` if it is still running. No signal handler is installed: what it writes to
+/// wake this process may be forbidden in a sandbox.
+pub fn wait_for_child(child: &mut Child, time: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let until = Instant::now() + time;
+    loop {
+        let status = child.try_wait()?;
+        let left = until.saturating_duration_since(Instant::now());
+        if status.is_some() || left.is_zero() {
+            return Ok(status);
+        }
+        wait_for_end(child.id(), left, WATCH_CHILD);
+    }
+}
+
+/// Waits for the end of a process, or where the system does not report it, for `pause`.
 #[cfg(target_os = "linux")]
-fn wait_for_end(pid: u32, time: Duration) {
+fn wait_for_end(pid: u32, time: Duration, pause: Duration) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let process =
@@ -286,13 +307,13 @@ fn wait_for_end(pid: u32, time: Duration) {
             let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&time));
         }
         // Kernels before 5.3, and some sandboxes, have no such files.
-        _ => std::thread::sleep(WATCH_CLIENT.min(time)),
+        _ => std::thread::sleep(pause.min(time)),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn wait_for_end(_: u32, time: Duration) {
-    std::thread::sleep(WATCH_CLIENT.min(time));
+fn wait_for_end(_: u32, time: Duration, pause: Duration) {
+    std::thread::sleep(pause.min(time));
 }
 
 /// The parent processes, nearest first, each with its name: at most `most`. Empty if the system does not report them.
@@ -471,13 +492,25 @@ pub fn at_signals(
     signals: &[i32],
     mut handle: impl FnMut(i32) -> bool + Send + 'static,
 ) -> Result<()> {
-    let mut signals = Signals::new(unignored_signals(signals)).doing("listen to", "signals")?;
+    // A pipe, because a sandbox may forbid writing to a socket.
+    let (mut woken, wake) = std::io::pipe().doing("make", "a pipe")?;
+    let mut flags = Vec::new();
+    for signal in unignored_signals(signals) {
+        let flag = Arc::new(AtomicBool::new(false));
+        // The flag is set before the thread is woken.
+        signal_hook::flag::register(signal, flag.clone())
+            .and_then(|_| pipe::register(signal, wake.try_clone()?))
+            .doing("listen to", "signals")?;
+        flags.push((signal, flag));
+    }
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
-            for signal in signals.forever() {
-                if handle(signal) {
-                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+            while woken.read_exact(&mut [0]).is_ok() {
+                for (signal, flag) in &flags {
+                    if flag.swap(false, Ordering::SeqCst) && handle(*signal) {
+                        let _ = emulate_default_handler(*signal);
+                    }
                 }
             }
         })

@@ -13,7 +13,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use wait_timeout::ChildExt;
 
 /// A process `mailbag link run`. It is restarted whenever it ends, until this value is dropped.
 pub struct CarrierProcess {
@@ -96,7 +95,10 @@ fn wait_for_end(child: &mut Child, stop: &StopRequest) -> Option<String> {
 /// Ends the process with SIGTERM, and kills it after a time limit. A kill at any instant is safe.
 fn terminate(child: &mut Child) {
     signal(Pid::from_child(child), SIGTERM);
-    if !matches!(child.wait_timeout(2 * limits::CARRIERS_END), Ok(Some(_))) {
+    if !matches!(
+        machine::wait_for_child(child, 2 * limits::CARRIERS_END),
+        Ok(Some(_))
+    ) {
         let _ = child.kill().and_then(|()| child.wait());
     }
 }

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
-use wait_timeout::ChildExt;
 
 /// Time limit of a client that prints its version.
 const VERSION_WITHIN: Duration = Duration::from_secs(5);
@@ -93,7 +92,10 @@ fn print_version(client: Client) -> Option<String> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    if child.wait_timeout(VERSION_WITHIN).ok()?.is_none() {
+    if machine::wait_for_child(&mut child, VERSION_WITHIN)
+        .ok()?
+        .is_none()
+    {
         let _ = child.kill();
         let _ = child.wait();
         return None;

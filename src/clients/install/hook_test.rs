@@ -12,7 +12,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use std::time::Instant;
-use wait_timeout::ChildExt;
 
 /// The time limit of a hook. Installation tests the hook with this limit, and configures the clients with it.
 const HOOK_TIME: Duration = Duration::from_secs(5);
@@ -122,8 +121,7 @@ fn call(hook: &HookCall) -> Result<String, String> {
         // A hook that does not read its input may still answer.
         let _ = stdin.write_all(hook.input.as_bytes());
     }
-    let status = child
-        .wait_timeout(HOOK_TIME)
+    let status = machine::wait_for_child(&mut child, HOOK_TIME)
         .map_err(|e| format!("waiting for the hook failed: {e}"))?;
     let Some(status) = status else {
         let _ = child.kill();

@@ -1,5 +1,6 @@
 //! Runs the program that wakes an agent: without a shell, with placeholders replaced, and with a time limit.
 
+use crate::disk::machine;
 use crate::room::Room;
 use crate::room::sessions::SessionLease;
 use std::io::Read;
@@ -7,7 +8,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use wait_timeout::ChildExt;
 
 /// The size of the kept output of a program that wakes an agent.
 const WAKE_OUTPUT: usize = 4 << 10;
@@ -131,7 +131,7 @@ pub(in crate::clients) fn run(
 }
 
 fn end(child: &mut Child, within: Duration) -> String {
-    match child.wait_timeout(within) {
+    match machine::wait_for_child(child, within) {
         Ok(Some(status)) if status.success() => String::new(),
         Ok(Some(status)) => status.to_string(),
         Ok(None) => {
