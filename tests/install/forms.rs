@@ -258,7 +258,7 @@ fn the_plugin_of_opencode_brings_the_server_and_its_settings_stay() {
 }
 
 #[test]
-fn the_skill_stays_while_another_client_reads_it_and_one_of_a_person_is_not_changed() {
+fn the_skill_stays_while_another_client_reads_it_or_a_person_edited_it() {
     const SKILL: &str = ".agents/skills/mailbag/SKILL.md";
     let fresh = Fresh::with(&["codex", "gemini", "qwen", "kimi"]);
     fresh.ok("up");
@@ -274,17 +274,7 @@ fn the_skill_stays_while_another_client_reads_it_and_one_of_a_person_is_not_chan
     fresh.write(SKILL, &edited);
     fresh.ok("up");
     for args in ["up --undo", "uninstall codex"] {
-        assert_contains!(fresh.run(args).err, "was edited", "it is kept");
+        assert_contains!(fresh.run(args).err, "was edited after", "it is kept");
         assert_eq!(files::read_text(fresh.at(SKILL)), edited);
     }
-
-    let fresh = Fresh::with(&["codex"]);
-    fresh.write(SKILL, "---\nname: post\n---\nMine.\n");
-    let said = fresh.run("up");
-    assert_eq!(said.code, 1, "{said:?}");
-    assert_contains!(said.err, "is not a file of mailbag"; "{said:?}");
-    assert_eq!(
-        files::read_text(fresh.at(SKILL)),
-        "---\nname: post\n---\nMine.\n"
-    );
 }

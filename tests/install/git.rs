@@ -183,6 +183,17 @@ fn uninstall_keeps_a_person_s_additions_to_git_hooks() {
 }
 
 #[test]
+fn a_git_hook_with_a_person_s_lines_between_our_marks_is_not_removed() {
+    let desk = git_desk();
+    desk.install();
+    let path = desk.path(".git/hooks/pre-commit");
+    let edited = files::read_text(&path).replace("fi\n", "fi\necho mine\n");
+    files::write(&path, edited.clone());
+    assert_contains!(desk.ok("uninstall git"), "remove them");
+    assert_eq!(files::read_text(&path), edited);
+}
+
+#[test]
 fn damaged_marks_in_a_git_hook_are_an_error() {
     let desk = git_desk();
     desk.install();

@@ -6,7 +6,7 @@ use crate::files;
 use std::path::PathBuf;
 
 /// Clients, by their programs.
-const ALL: [&str; 7] = [
+pub(super) const ALL: [&str; 7] = [
     "claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi",
 ];
 

@@ -205,6 +205,12 @@ fn take_out(path: &Path, hook: &str) -> Result<Option<FileChange>> {
         }
         // The person has changed the hook since: their copy stays.
         Some(_) => (Some(rest), BackupAction::Leave),
+        // Lines that the person wrote between our marks: the file is reported, not removed.
+        None if rest == block::FIRST_LINE
+            && block::put(&rest, &program, hook) != Ok(Some(now.to_owned())) =>
+        {
+            return Ok(None);
+        }
         None if rest == block::FIRST_LINE => (None, BackupAction::Leave),
         None => (Some(rest), BackupAction::Leave),
     };

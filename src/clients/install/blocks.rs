@@ -1,6 +1,10 @@
 //! Our lines in a file of the user, as text.
 
 use super::json::EditError;
+use crate::base::hash::{hash, hex};
+
+/// The word before the hash of a text that mailbag wrote.
+const SEAL: &str = "mailbag:sha256 ";
 
 /// The line end of a file.
 pub(super) fn eol(text: &str) -> &'static str {
@@ -50,4 +54,17 @@ pub(in crate::clients) fn marked(
             what: format!("must have the marks {begin} and {end} exactly once each, in this order"),
         }),
     }
+}
+
+/// A text with a last line that contains its hash. The line proves that mailbag wrote the text.
+pub(super) fn seal(text: &str, comment: [&str; 2]) -> String {
+    let [open, close] = comment;
+    format!("{text}{open}{SEAL}{}{close}\n", hex(&hash(text)))
+}
+
+/// Returns true for an unchanged text of [`seal`].
+pub(super) fn is_sealed(text: &str, comment: [&str; 2]) -> bool {
+    let end = format!("{}{SEAL}", comment[0]);
+    text.rsplit_once(&end)
+        .is_some_and(|(sealed, _)| seal(sealed, comment) == text)
 }

@@ -59,7 +59,7 @@ use form::InstallMethod;
 pub use form::runs_hooks_of_settings;
 pub(super) use json::EditError;
 use json::JsonFile;
-use preexisting::{PreexistingState, check_inside};
+use preexisting::{PreexistingState, check_inside, is_unproven};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -163,6 +163,8 @@ pub fn install(asked: &InstallRequest<'_>) -> Result<InstallPlan> {
             put(&target, asked.client, &wanted, &before, &mut notes)?
         });
     }
+    // A backup is the only record of an entry of the user's own. It comes first, because a killed run leaves hooks of ours.
+    files.sort_by_key(|file| file.change != FileChangeKind::Kept);
     let questions = questions::of(asked.client, asked.scope, &homes);
     if asked.for_up.is_none() {
         notes.extend(
@@ -300,6 +302,10 @@ fn put(
     check_inside(&original, from.project)?;
     let before = text(&original)?;
     let now = before.unwrap_or_default();
+    if is_unproven(target, now) {
+        notes.push(notes::unproven(&target.path));
+        return Ok(None);
+    }
     let ours = from.ours(target, client, now, text(&backup)?);
     let obsolete = from.ours(&target.obsolete(), client, now, text(&backup)?);
     let after = undo(&obsolete, now, client)
@@ -358,7 +364,7 @@ fn edit(
         FileFormat::Toml => toml::put(text, wanted),
         FileFormat::Markdown => sections::put(text, target.parts[0]),
         FileFormat::Script => plugin::put(text, client, wanted),
-        FileFormat::Whole => whole::put(text, target.parts[0]),
+        FileFormat::Whole => Ok(whole::content(target.parts[0])),
     }
 }
 
@@ -384,7 +390,7 @@ fn undo(target: &TargetFile, text: &str, client: Client) -> Result<String, EditE
         FileFormat::Toml => toml::take_out(text),
         FileFormat::Markdown => sections::take_out(text),
         FileFormat::Script => plugin::take_out(text),
-        FileFormat::Whole => Ok(whole::take_out(text, target.parts[0])),
+        FileFormat::Whole => Ok(String::new()),
     }
 }
 

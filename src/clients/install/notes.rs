@@ -39,10 +39,10 @@ pub(super) fn kept(file: &Path, backup: &Path) -> String {
     )
 }
 
-/// The note for a file of mailbag that is not as this version wrote it.
-pub(super) fn edited(file: &Path) -> String {
+/// The note for a whole file that nothing proves to be mailbag's.
+pub(super) fn unproven(file: &Path) -> String {
     format!(
-        "{} was edited, or another version of {NAME} wrote it; it is kept, delete it when you like",
+        "{} is your own, or was edited after {NAME} wrote it; it is kept, delete it when you like",
         file.display()
     )
 }

@@ -1,12 +1,14 @@
 //! Adds and removes our plugin, between two marks, in a script that a client loads.
 
-use super::blocks::marked;
+use super::blocks::{is_sealed, marked, seal};
 use super::clients::HookConfiguration;
 use super::json::EditError;
 use crate::clients::kind::Client;
 
 const BEGIN: &str = "// mailbag:begin";
 const END: &str = "// mailbag:end";
+/// A comment in the script.
+const COMMENT: [&str; 2] = ["// ", ""];
 /// The text around the words of the command in the script.
 const COMMAND: (&str, &str) = ("const COMMAND = ", "\n");
 
@@ -35,6 +37,15 @@ pub(super) fn take_out(text: &str) -> Result<String, EditError> {
         || text.to_owned(),
         |(start, end)| format!("{}{}", &text[..start], &text[end..]),
     ))
+}
+
+/// Returns true if our plugin in a file is not as mailbag wrote it.
+pub(super) fn is_edited(text: &str) -> bool {
+    let Ok(Some((start, end))) = place(text) else {
+        return false;
+    };
+    let script = text[start..end].strip_suffix(&format!("{END}\n"));
+    !script.is_some_and(|script| is_sealed(script, COMMENT))
 }
 
 /// The program and agent of our plugin in a file.
@@ -70,10 +81,8 @@ fn plugin(client: Client, wanted: &HookConfiguration) -> String {
     let words = serde_json::to_string(&words).unwrap_or_default();
     let (before, rest) = OPENCODE.split_once(COMMAND.0).unwrap_or((OPENCODE, ""));
     let rest = rest.split_once(COMMAND.1).map_or("", |(_, rest)| rest);
-    format!(
-        "{BEGIN}\n{before}{}{words}{}{rest}{END}\n",
-        COMMAND.0, COMMAND.1
-    )
+    let script = format!("{BEGIN}\n{before}{}{words}{}{rest}", COMMAND.0, COMMAND.1);
+    format!("{}{END}\n", seal(&script, COMMENT))
 }
 
 fn place(text: &str) -> Result<Option<(usize, usize)>, EditError> {

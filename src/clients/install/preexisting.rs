@@ -6,16 +6,14 @@ use super::{InstallRequest, allow, is_installed, plugin, sections, servers, toml
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The situation before the installation.
 pub(super) struct PreexistingState<'a> {
     /// The project that links must not lead out of, because the author of a repository may have made the links.
     pub(super) project: Option<&'a Path>,
-    /// Whether the client had no mailbag hooks.
-    pub(super) is_first: bool,
-    /// Whether no client had mailbag hooks.
-    pub(super) is_first_of_all: bool,
+    /// The files of the clients with mailbag hooks. An entry in another file is the user's.
+    files: Vec<PathBuf>,
 }
 
 impl PreexistingState<'_> {
@@ -23,21 +21,17 @@ impl PreexistingState<'_> {
         asked: &InstallRequest<'_>,
         homes: &'a ClientDirectories,
     ) -> PreexistingState<'a> {
-        let is_first = !is_installed(asked.client, asked.scope, homes);
         let project = (asked.scope == InstallScope::Project).then_some(homes.project.as_path());
-        let others = project.is_some()
-            && Client::ALL
-                .into_iter()
-                .any(|client| is_installed(client, asked.scope, homes));
-        PreexistingState {
-            project,
-            is_first,
-            is_first_of_all: is_first && !others,
-        }
+        let files = Client::ALL
+            .into_iter()
+            .filter(|client| is_installed(*client, asked.scope, homes))
+            .flat_map(|client| client.targets(asked.scope, homes))
+            .map(|target| target.path)
+            .collect();
+        PreexistingState { project, files }
     }
 
-    /// The parts of a target that we may change: not a server or section that the user wrote under our name. The backup
-    /// records that for later runs.
+    /// As [`ours`], before or after an installation.
     pub(super) fn ours(
         &self,
         target: &TargetFile,
@@ -45,32 +39,29 @@ impl PreexistingState<'_> {
         text: &str,
         backup: Option<&str>,
     ) -> TargetFile {
-        let mut ours = target.clone();
-        let mut parts = Vec::new();
-        for part in &target.parts {
-            if *part == InstallPart::Allow {
-                // Single rules of the person's own stay, not the whole part.
-                let witness = backup.or(self.is_first.then_some(text)).unwrap_or_default();
-                ours.kept = rules_in(target, witness, client);
-                parts.push(*part);
-                continue;
-            }
-            let is_first = if *part == InstallPart::Mcp {
-                self.is_first
-            } else {
-                self.is_first_of_all
-            };
-            let witness = backup.or(is_first.then_some(text));
-            let is_own = *part != InstallPart::Hooks
-                && contains_ours(target, text)
-                && witness.is_some_and(|witness| contains_ours(target, witness));
-            if !is_own {
-                parts.push(*part);
-            }
-        }
-        ours.parts = parts;
-        ours
+        let is_first = !self.files.contains(&target.path);
+        ours(target, client, text, backup.or(is_first.then_some(text)))
     }
+}
+
+/// The parts of a target that we may change: not a server or section that the user wrote under our name. `witness` is the
+/// text before the installation; the backup records it for later runs.
+pub(super) fn ours(
+    target: &TargetFile,
+    client: Client,
+    text: &str,
+    witness: Option<&str>,
+) -> TargetFile {
+    let mut ours = target.clone();
+    // Single rules of the person's own stay, not the whole part.
+    if target.parts.contains(&InstallPart::Allow) {
+        ours.kept = rules_in(target, witness.unwrap_or_default(), client);
+    }
+    let is_own = contains_ours(target, text)
+        && witness.is_some_and(|witness| contains_ours(target, witness));
+    ours.parts
+        .retain(|part| !is_own || matches!(part, InstallPart::Hooks | InstallPart::Allow));
+    ours
 }
 
 /// Our rules in a text. An invalid text is rejected later, when it is edited.
@@ -92,7 +83,21 @@ pub(super) fn contains_ours(target: &TargetFile, text: &str) -> bool {
         FileFormat::Toml => matches!(toml::server(text), Ok(Some(_))),
         FileFormat::Markdown => sections::has_section(text, InstallPart::Section) == Ok(true),
         FileFormat::Script => matches!(plugin::find(text), Ok(Some(_))),
-        FileFormat::Whole => whole::is_ours(text, target.parts[0]),
+        FileFormat::Whole => {
+            let part = target.parts.first();
+            part.is_some_and(|part| whole::is_as_written(text, *part))
+        }
+    }
+}
+
+/// Returns true for a whole file that nothing proves to be mailbag's. It is neither replaced nor deleted.
+pub(super) fn is_unproven(target: &TargetFile, text: &str) -> bool {
+    match (target.format, target.parts.first()) {
+        (FileFormat::Script, _) => plugin::is_edited(text),
+        (FileFormat::Whole, Some(part)) => {
+            !text.trim().is_empty() && !whole::is_as_written(text, *part)
+        }
+        _ => false,
     }
 }
 

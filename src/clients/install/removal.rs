@@ -3,10 +3,10 @@
 use super::clients::{
     ClientDirectories, FileFormat, HookConfiguration, InstallPart, InstallScope, TargetFile,
 };
-use super::preexisting::{PreexistingState, check_inside};
+use super::preexisting::{PreexistingState, check_inside, is_unproven, ours};
 use super::{
     BackupAction, FileChange, InstallPlan, InstallRequest, changing, edit, homes, is_installed,
-    notes, plan, read_backup, read_file, refused, sections, status, targets, text, undo, whole,
+    notes, plan, read_backup, read_file, refused, sections, status, targets, text, undo,
 };
 use crate::base::error::Result;
 use crate::clients::kind::Client;
@@ -116,24 +116,22 @@ pub(super) fn take_out(
         };
     };
     let before = text(&backup)?;
-    let nothing = PreexistingState {
-        project,
-        is_first: false,
-        is_first_of_all: false,
-    };
-    let mut ours = nothing.ours(target, client, now, before);
-    keep_installed_parts(&mut ours, client, now);
+    let mut target = ours(target, client, now, before);
+    keep_installed_parts(&mut target, client, now);
     let installed = InstalledText {
-        wanted: status::wanted(&ours, now, client),
-        target: ours,
+        wanted: status::wanted(&target, now, client),
+        target,
         client,
         text: now,
     };
-    let is_edited = target.format == FileFormat::Whole && whole::is_edited(now, target.parts[0]);
-    if is_edited {
-        notes.push(notes::edited(&target.path));
+    let is_unproven = is_unproven(&installed.target, now)
+        || installed.target.format == FileFormat::Markdown
+            && !installed.is_ours(before)
+            && undo(&installed.target, now, client).is_ok_and(|rest| rest.trim().is_empty());
+    if is_unproven {
+        notes.push(notes::unproven(original.path()));
     }
-    let rest = if !is_edited && (extent == RemovalExtent::Whole || installed.is_ours(before)) {
+    let rest = if !is_unproven && (extent == RemovalExtent::Whole || installed.is_ours(before)) {
         undo(&installed.target, now, client).map_err(|wrong| refused(&original, wrong))?
     } else {
         now.to_owned()
@@ -161,7 +159,7 @@ pub(super) fn take_out(
         }
         Some(_) if installed.is_made_from(&rest) => (Some(rest), BackupAction::Drop),
         Some(_) => {
-            notes.push(notes::kept(&target.path, backup.path()));
+            notes.push(notes::kept(original.path(), backup.path()));
             (Some(rest), BackupAction::Leave)
         }
         None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => {
@@ -169,7 +167,7 @@ pub(super) fn take_out(
         }
         None => (Some(rest), BackupAction::Leave),
     };
-    changing(&target.path, &original, after, keep).map(Some)
+    changing(original.path(), &original, after, keep).map(Some)
 }
 
 /// Keeps the parts that a file has, so that it can be compared with the text of an installation.

@@ -1,14 +1,14 @@
 //! Files that belong to mailbag as a whole: the skill, and the manifest of a plugin.
 
-use super::json::EditError;
+use super::blocks::{is_sealed, seal};
 use crate::clients::kind::InstallPart;
 use serde_json::{Value, json};
 
 /// The skill for all clients.
 pub(super) const SKILL: &str = include_str!("skill.md");
 
-/// The beginning of each version of the skill.
-const SKILL_HEAD: &str = "---\nname: mailbag\n";
+/// A comment in the skill.
+const SKILL_COMMENT: [&str; 2] = ["<!-- ", " -->"];
 
 /// The description of the plugin.
 pub(super) const DESCRIPTION: &str = "Mail between coding agents, and to the human";
@@ -32,43 +32,19 @@ pub(super) fn content(part: InstallPart) -> String {
     if part == InstallPart::Manifest {
         format!("{:#}\n", manifest())
     } else {
-        SKILL.to_owned()
+        seal(SKILL, SKILL_COMMENT)
     }
 }
 
-/// Returns true if mailbag wrote a version of this file.
-pub(super) fn is_ours(text: &str, part: InstallPart) -> bool {
+/// Returns true if mailbag wrote this whole text, in this version or another.
+pub(super) fn is_as_written(text: &str, part: InstallPart) -> bool {
     if part != InstallPart::Manifest {
-        return text.starts_with(SKILL_HEAD);
+        return is_sealed(text, SKILL_COMMENT);
     }
     let read: Result<Value, _> = serde_json::from_str(text);
-    read.is_ok_and(|value| value["name"] == "mailbag")
-}
-
-/// Returns true if the text is a file of mailbag that a person edited, or that another version of mailbag wrote.
-pub(super) fn is_edited(text: &str, part: InstallPart) -> bool {
-    is_ours(text, part) && text != content(part)
-}
-
-/// Replaces an empty file, or another version. Lines that a person added at the end stay.
-pub(super) fn put(text: &str, part: InstallPart) -> Result<String, EditError> {
-    let content = content(part);
-    if text.starts_with(&content) {
-        Ok(text.to_owned())
-    } else if text.trim().is_empty() || is_ours(text, part) {
-        Ok(content)
-    } else {
-        Err(EditError::new(
-            "is not a file of mailbag; rename or remove it",
-        ))
-    }
-}
-
-/// Returns what remains without the content of mailbag.
-pub(super) fn take_out(text: &str, part: InstallPart) -> String {
-    if is_ours(text, part) {
-        String::new()
-    } else {
-        text.to_owned()
-    }
+    read.is_ok_and(|value| {
+        let mut same = manifest();
+        same["version"] = value["version"].clone();
+        format!("{same:#}\n") == text
+    })
 }
