@@ -4,6 +4,7 @@
 mod acks;
 mod closing;
 mod important;
+mod in_time;
 mod loops;
 mod numbers;
 mod seen;

@@ -19,9 +19,7 @@ mod upkeep;
 pub mod watcher;
 
 pub use parts::RouterTotals;
-pub use steps::ack::{
-    AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge as judge_ack, passed_on_approval,
-};
+pub use steps::ack::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge as judge_ack};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorClass, Result};
@@ -32,9 +30,9 @@ use crate::room::outbox::UnreadyFiles;
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use parts::{
-    DecisionDeadlines, DeliveryProgress, Journal, LinkAcknowledgements, MailIntake,
-    NextClaimReview, NoticeQueue, NoticeText, ObservedReceipts, PendingWork, RenameRetry,
-    RoomConfig, RouterStorage, WakeQueue,
+    DeliveryProgress, DueDeadlines, Journal, LinkAcknowledgements, MailIntake, NextClaimReview,
+    NoticeQueue, NoticeText, ObservedReceipts, PendingWork, RenameRetry, RoomConfig, RouterStorage,
+    WakeQueue,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
 use std::time::{Duration, Instant};
@@ -43,7 +41,6 @@ use steps::pickup::PickupStep;
 use steps::resolve::ResolveStep;
 use steps::stage::{StageStep, StagedBatch};
 use steps::{check, deliver, effects, read, resolve, retire};
-use upkeep::deadlines::DeadlineRetry;
 use upkeep::loops;
 
 /// The router of one room. Only the holder of the room's lock can have one.
@@ -69,9 +66,8 @@ pub struct Router {
     notices: NoticeQueue,
     /// Work that failed for a temporary reason.
     pending: PendingWork,
-    deadlines: DeadlineRetry,
+    deadlines: DueDeadlines,
     leases: NextClaimReview,
-    gates: DecisionDeadlines,
     renames: RenameRetry,
     /// Shared with a backup, which makes the router pause.
     turn: RoomTurn,
@@ -98,9 +94,8 @@ impl Router {
             projections: Projections::new(config.dir()),
             notices: NoticeQueue::default(),
             pending: PendingWork::default(),
-            deadlines: DeadlineRetry::default(),
+            deadlines: DueDeadlines::default(),
             leases: NextClaimReview::default(),
-            gates: DecisionDeadlines::default(),
             renames: RenameRetry::default(),
             turn,
             config,
@@ -115,6 +110,7 @@ impl Router {
         if self.is_held() {
             return self.record_renames();
         }
+        self.apply_deadlines();
         let state = self.journal.state();
         let picked_up = PickupStep {
             config: &self.config,
@@ -135,7 +131,7 @@ impl Router {
             notices: &mut self.notices,
             pending: &mut self.pending,
             leases: &mut self.leases,
-            gates: &mut self.gates,
+            deadlines: &mut self.deadlines,
         }
         .run(checked)?;
         let mut staged = self.stage().run(addressed);
@@ -236,7 +232,7 @@ impl Router {
         if self.is_held() {
             return !self.renames.is_due(state, self.config.registry());
         }
-        let is_due = self.leases.is_due(state) || self.gates.is_due(state, &self.config);
+        let is_due = self.leases.is_due(state) || self.deadlines.is_due(state, &self.config);
         self.intake.is_idle() && self.notices.is_empty() && !is_due
     }
 
@@ -373,21 +369,12 @@ impl Router {
             return self.renames.until_next(state, self.config.registry());
         }
         [
-            self.deadlines.until_next(state),
             self.leases.until_next(state),
-            self.gates.until_next(state, &self.config),
+            self.deadlines.until_next(state, &self.config),
         ]
         .into_iter()
         .flatten()
         .min()
-    }
-
-    /// Applies deadlines that mail of this pass brought. Mail that failed for a temporary reason is tried first: it
-    /// can be a decision that was made in time.
-    fn apply_new_deadlines(&mut self) {
-        if self.pending.is_empty() {
-            self.apply_deadlines();
-        }
     }
 
     /// Writes the checkpoint if the log has grown enough.

@@ -79,7 +79,7 @@ fn live(world: &World, acts: &[usize]) {
         );
     }
     world.wait("all deadlines have passed", || {
-        state::committed(&room.dir).is_ok_and(|state| state.timers.next().is_none())
+        state::committed(&room.dir).is_ok_and(|state| state.timers.times().next().is_none())
     });
     drop(router);
 }

@@ -98,6 +98,13 @@ impl MessageDeadline {
         })
     }
 
+    /// The time of its first deadline.
+    pub fn first(&self) -> Stamp {
+        let wanted = self.wanted.as_ref().map(|wanted| wanted.due);
+        let first = self.expires.into_iter().chain(wanted).min();
+        Stamp::from_micros(first.unwrap_or(i64::MAX))
+    }
+
     fn asked(&self) -> AnswerableMessage<'_> {
         AnswerableMessage {
             seq: self.seq,
@@ -171,9 +178,10 @@ impl MessageDeadlines {
         self.timed.values()
     }
 
-    /// The time of the next deadline.
-    pub fn next(&self) -> Option<Stamp> {
-        self.due.first().map(|&(due, _)| Stamp::from_micros(due))
+    /// All deadlines, in their order: time and record.
+    pub fn times(&self) -> impl Iterator<Item = (Stamp, u64)> {
+        let due = self.due.iter();
+        due.map(|&(due, seq)| (Stamp::from_micros(due), seq))
     }
 
     /// The entries that are due, in the order of their deadlines.

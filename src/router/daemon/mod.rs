@@ -200,7 +200,7 @@ impl RunningRouter {
             if options.once {
                 self.answer_requests()?;
                 // New mail can have expired.
-                self.router.apply_new_deadlines();
+                self.router.queue_deadlines();
                 if !self.router.is_idle() {
                     continue;
                 }
@@ -362,7 +362,7 @@ impl RunningRouter {
             let reloaded = self.reload();
             self.retry_if_failed(reloaded)?;
         }
-        self.router.apply_deadlines();
+        self.router.queue_deadlines();
         let router = &self.router;
         let due = [
             router.receipts.due(),
@@ -407,7 +407,7 @@ impl RunningRouter {
         self.router.collect_from_projections();
         self.known.scan(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known);
-        self.router.apply_deadlines();
+        self.router.queue_deadlines();
         self.router.report_strays();
         self.router.scan_inboxes(InboxSelection::All);
         self.router.intake.tidy();

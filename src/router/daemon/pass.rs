@@ -88,14 +88,14 @@ fn pass_with(
     let mut known = WatchedDirectories::default();
     known.scan(&mut router, &mut RouterEvents::silent())?;
     router.check_charter();
-    router.apply_deadlines();
+    router.queue_deadlines();
     router.scan_inboxes(inboxes);
     route_all(&mut router)?;
     let mut requests = PassRequests::default();
     requests.answer(&mut router, known.outboxes.keys())?;
     route_all(&mut router)?;
     // New mail can have expired.
-    router.apply_new_deadlines();
+    router.queue_deadlines();
     router.report_strays();
     route_all(&mut router)?;
     if router.progress.must_settle() || !router.receipts.is_empty() || !router.links.is_empty() {

@@ -59,6 +59,12 @@ impl RoomConfig {
         &self.registry
     }
 
+    /// The present name of an agent.
+    pub(crate) fn current_name(&self, agent: &Arc<str>) -> Arc<str> {
+        let now = self.registry.now(agent);
+        now.map_or_else(|| agent.clone(), |agent| agent.id.clone())
+    }
+
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }

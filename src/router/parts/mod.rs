@@ -3,7 +3,7 @@
 mod budget;
 mod charter;
 mod config;
-mod decision_deadlines;
+mod due_deadlines;
 mod progress;
 mod intake;
 mod journal;
@@ -25,8 +25,8 @@ pub(super) use batch_size::{
 };
 pub(super) use budget::MessageDelay;
 pub(super) use config::RoomConfig;
-pub(super) use decision_deadlines::{
-    DecisionDeadlines, WaitingMail, is_argued_out, is_left_to_human,
+pub(super) use due_deadlines::{
+    DeadlineOf, DueDeadlines, WaitingMail, is_argued_out, is_left_to_human,
 };
 pub(super) use intake::MailIntake;
 pub(super) use journal::{BatchLines, Journal};

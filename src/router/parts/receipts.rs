@@ -51,6 +51,11 @@ impl ObservedReceipts {
         expired.is_some_and(|(_, seqs)| seqs.contains_key(&seq))
     }
 
+    /// Returns true if this copy left its inbox just now.
+    pub(crate) fn has_left(&self, agent: &Arc<str>, seq: u64) -> bool {
+        self.copies.contains(&(agent.clone(), seq))
+    }
+
     /// Returns true if this inbox was scanned with this change time.
     pub(crate) fn is_known(&self, agent: &str, changed: i128) -> bool {
         self.times.get(agent) == Some(&changed)

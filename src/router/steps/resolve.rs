@@ -26,7 +26,7 @@ use crate::message::record::{RecipientGroup, RouterAction};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
 use crate::router::parts::{
-    AgentRename, DecisionDeadlines, MailIntake, NextClaimReview, NoticeQueue, NoticeText,
+    AgentRename, DeadlineOf, DueDeadlines, MailIntake, NextClaimReview, NoticeQueue, NoticeText,
     PendingWork, RoomConfig, WaitingMail, claim_item,
 };
 use crate::router::temporary;
@@ -44,7 +44,7 @@ pub(in crate::router) struct ResolveStep<'a> {
     pub(in crate::router) notices: &'a mut NoticeQueue,
     pub(in crate::router) pending: &'a mut PendingWork,
     pub(in crate::router) leases: &'a mut NextClaimReview,
-    pub(in crate::router) gates: &'a mut DecisionDeadlines,
+    pub(in crate::router) deadlines: &'a mut DueDeadlines,
 }
 
 impl ResolveStep<'_> {
@@ -57,12 +57,12 @@ impl ResolveStep<'_> {
             notices,
             pending,
             leases,
-            gates,
+            deadlines,
         } = self;
         let mut letters = checked.into_inner();
         leave_dependent(&mut letters, intake, config, state);
         let mut judge = MessageJudge::new(config, state);
-        let mut ruled = judge.review(leases, &letters);
+        let mut ruled = judge.review(leases, intake, &letters);
         let (mut failed, mut ids, mut granted) = (Vec::new(), BatchIds::default(), Vec::new());
         for letter in letters {
             // The records of a file's lines are consecutive.
@@ -100,19 +100,13 @@ impl ResolveStep<'_> {
         if judge.crowd.owners.has_changed() {
             leases.reviewed(Some(Stamp::now()));
         }
-        if gates.is_due(state, config) {
+        if deadlines.is_due(state, config) {
             let mail = WaitingMail { intake, pending };
-            ruled.extend(judge.decisions.expire(|one| {
-                let deadline = one.terms.deadline.or(Some(one.since));
-                gates.is_ready(one.seq, deadline, &one.to, &mail)
-            }));
+            let is_ready = |seq| deadlines.is_ready(DeadlineOf::Decision(seq), &mail);
+            ruled.extend(judge.decisions.expire(|one| is_ready(one.seq)));
             ruled.extend(judge.disputes.pass_on(&mut judge.crowd));
-            ruled.extend(
-                judge
-                    .disputes
-                    .ask_human(|one| gates.is_ready(one.seq, one.due, &one.asked, &mail)),
-            );
-            gates.delay_retry(intake);
+            ruled.extend(judge.disputes.ask_human(|one| is_ready(one.seq)));
+            deadlines.delay_decisions(intake);
         }
         ruled.extend(notices.take().into_iter().map(NoticeText::letter));
         Ok(AddressedMessages(ruled))
@@ -230,6 +224,7 @@ impl<'a> MessageJudge<'a> {
     fn review(
         &mut self,
         leases: &mut NextClaimReview,
+        intake: &MailIntake,
         letters: &[BatchMessage<CheckedContent>],
     ) -> Vec<BatchMessage<MessageRuling>> {
         let messages = letters
@@ -239,7 +234,12 @@ impl<'a> MessageJudge<'a> {
         {
             return Vec::new();
         }
-        let active = messages.map(|message| message.from().into()).collect();
+        let waiting = self.state.claims.agents();
+        let waiting = waiting.filter(|agent| intake.has_mail_of(std::slice::from_ref(*agent)));
+        let active = messages
+            .map(|message| message.from().into())
+            .chain(waiting.cloned())
+            .collect();
         let (letters, next) = self.crowd.owners.review(&active);
         leases.reviewed(next);
         letters

@@ -6,63 +6,55 @@ use crate::base::text::listed;
 use crate::base::{limits, sanitize};
 use crate::disk::layout;
 use crate::log;
-use crate::log::state::{EXPIRED, MessageDeadline, OVERDUE, OVERDUE_AT_LAST, RoomState};
+use crate::log::state::{EXPIRED, MessageDeadline, OVERDUE, OVERDUE_AT_LAST};
 use crate::message::record::Record;
 use crate::message::status::CopyStatus;
 use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id, object};
 use crate::router::Router;
-use crate::router::parts::{NoticeText, inbox_item};
+use crate::router::parts::{DeadlineOf, NoticeText, WaitingMail, inbox_item};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// The pending item of a deadline that cannot be applied.
 const EXPIRED_MAIL: &str = "inbox";
 
-/// The time of the next try, if a due deadline failed.
-#[derive(Default)]
-pub(in crate::router) struct DeadlineRetry {
-    again: Option<Instant>,
-}
-
-impl DeadlineRetry {
-    /// The time until the next deadline of a message.
-    pub(in crate::router) fn until_next(&self, state: &RoomState) -> Option<Duration> {
-        let next = state.timers.next()?;
-        let wait = next.saturating_duration_since(Stamp::now());
-        let again = self
-            .again
-            .map(|again| again.saturating_duration_since(Instant::now()));
-        Some(again.map_or(wait, |again| wait.max(again)))
-    }
-}
-
 impl Router {
-    /// Applies due deadlines: moves expired mail out of inboxes, and notifies the agents concerned. The log has the
-    /// result with the next batch, and a kill before that repeats the work. Failures here are temporary.
-    pub(in crate::router) fn apply_deadlines(&mut self) {
+    /// Queues the mail that is routed before due deadlines take effect.
+    pub(in crate::router) fn queue_deadlines(&mut self) {
         if self.is_held() {
             return;
         }
-        self.gates
-            .queue_outboxes(self.journal.state(), &self.config, &mut self.intake);
-        let wait = self.deadlines.until_next(self.journal.state());
-        if wait.is_none_or(|wait| !wait.is_zero()) {
-            return;
-        }
-        let now = Stamp::now();
-        for timed in self.journal.state().timers.due(now) {
-            if let Err(e) = self.apply_deadline(&timed, now) {
-                self.pending.failed(EXPIRED_MAIL, e.to_string());
+        let state = self.journal.state();
+        self.deadlines
+            .queue_outboxes(state, &self.config, &mut self.intake);
+        if self.leases.is_due(state) {
+            for agent in state.claims.agents() {
+                self.intake.outboxes().scan(agent);
             }
         }
-        // A message stays due until the log has the result.
-        let next = self.journal.state().timers.next();
-        self.deadlines.again = next
-            .is_some_and(|next| next <= now)
-            .then(|| Instant::now() + limits::RETRY_FIRST);
+    }
+
+    /// Applies due deadlines of messages: moves expired mail out of inboxes, and notifies the agents concerned. The log
+    /// has the result with the next batch, and a kill before that repeats the work. Failures here are temporary.
+    pub(in crate::router) fn apply_deadlines(&mut self) {
+        self.queue_deadlines();
+        let now = Stamp::now();
+        for timed in self.journal.state().timers.due(now) {
+            let (intake, pending) = (&self.intake, &self.pending);
+            let of = DeadlineOf::Message(timed.seq);
+            let is_ready = self
+                .deadlines
+                .is_ready(of, &WaitingMail { intake, pending });
+            if is_ready && let Err(e) = self.apply_deadline(&timed, now) {
+                self.pending.failed(EXPIRED_MAIL, e.to_string());
+            }
+            if is_ready || self.intake.is_idle() {
+                self.deadlines.delay(of);
+            }
+        }
     }
 
     fn apply_deadline(&mut self, timed: &MessageDeadline, now: Stamp) -> Result<()> {
@@ -93,40 +85,50 @@ impl Router {
     }
 
     /// Moves unread copies out of the inboxes, and returns the owners of expired copies, or `None` if a copy must be
-    /// delivered first or cannot be moved.
+    /// delivered first, cannot be moved, or is leased.
     fn expire_copies(&mut self, timed: &MessageDeadline) -> Result<Option<Vec<Arc<str>>>> {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
-        let mut unread = Vec::new();
+        let name: &OsStr = name.as_ref();
+        let (mut unread, mut is_leased) = (Vec::new(), false);
         let record = self.record_of(timed)?;
         let state = self.journal.state();
         let all = record
             .iter()
             .flat_map(Record::recipients)
-            .map(|(agent, _)| self.current_name(agent));
+            .map(|(agent, _)| self.config.current_name(agent));
         let all: BTreeSet<Arc<str>> = all.collect();
         for agent in &all {
-            if state.mailboxes.is_unread(agent, timed.seq) {
-                // A stuck copy is delivered before it expires.
-                if self.progress.is_stuck(timed.seq) {
-                    return Ok(None);
-                }
+            let status = state.mailboxes.status(agent, timed.seq);
+            let is_unread = state.mailboxes.is_unread(agent, timed.seq);
+            // A stuck copy is delivered before it expires.
+            if is_unread && self.progress.is_stuck(timed.seq) {
+                return Ok(None);
+            }
+            // A copy that was only seen expires if its reader moved it back.
+            if is_unread || status.is_none() && self.is_in_inbox(agent, name) {
                 let what = inbox_item(agent);
-                if let Err(e) = self.storage.expire(agent, name.as_ref()) {
+                if let Err(e) = self.storage.expire(agent, name) {
                     self.pending.failed(&what, e.to_string());
                     return Ok(None);
                 }
                 self.pending.clear(&what);
                 self.receipts
-                    .classify(self.config.dir(), state, agent, timed.seq, name.as_ref());
-                if self.receipts.has_expired(agent, timed.seq) {
-                    unread.push(agent.clone());
-                }
-            } else if state.mailboxes.status(agent, timed.seq) == Some(CopyStatus::Expired) {
-                // The log has the expiry, and its notice failed.
+                    .classify(self.config.dir(), state, agent, timed.seq, name);
+                is_leased |= is_unread && !self.receipts.has_left(agent, timed.seq);
+            }
+            // If the log has the expiry, its notice failed.
+            if self.receipts.has_expired(agent, timed.seq) || status == Some(CopyStatus::Expired) {
                 unread.push(agent.clone());
             }
         }
-        Ok(Some(unread))
+        // A lease ends or its message is read.
+        Ok((!is_leased || !unread.is_empty()).then_some(unread))
+    }
+
+    fn is_in_inbox(&self, agent: &str, name: &OsStr) -> bool {
+        let inbox = self.config.dir().sub(layout::inbox(agent));
+        let found = inbox.and_then(|inbox| inbox.stat(name));
+        found.is_ok_and(|meta| meta.is_some())
     }
 
     /// Notifies the sender of a message that expired unread, or the human if an urgent message's sender is gone.
@@ -136,7 +138,7 @@ impl Router {
         unread: &[Arc<str>],
         escalated: &[Arc<str>],
     ) -> Result<()> {
-        let mut to = self.current_name(&timed.from);
+        let mut to = self.config.current_name(&timed.from);
         let is_gone = !self.config.registry().has_active(&to);
         if unread.is_empty() || is_gone && escalated.is_empty() {
             self.journal.forget_expiry(timed.seq);
@@ -165,14 +167,6 @@ impl Router {
             },
         );
         Ok(())
-    }
-
-    /// The present name of an agent.
-    fn current_name(&self, agent: &Arc<str>) -> Arc<str> {
-        self.config
-            .registry()
-            .now(agent)
-            .map_or_else(|| agent.clone(), |agent| agent.id.clone())
     }
 
     /// Notifies the supervisors of the agents that have not replied, and after the same time again the human. If

@@ -301,6 +301,12 @@ impl Claims {
         &self.waiting
     }
 
+    /// The agents that own a subject or wait for one.
+    pub fn agents(&self) -> impl Iterator<Item = &Arc<str>> {
+        let owners = self.held.iter().map(|held| &held.owner);
+        owners.chain(self.waiting.iter().map(|one| &one.agent))
+    }
+
     /// Every open offer, in the order of the log.
     pub fn offered(&self) -> &[ClaimOffer] {
         &self.offered
