@@ -11,9 +11,7 @@ use crate::message::status::CopyStatus;
 use crate::message::{Message, id, object};
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::router::{
-    AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge_ack, passed_on_approval,
-};
+use crate::router::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge_ack};
 use serde_json::json;
 
 /// An ack to send.
@@ -160,12 +158,8 @@ fn find_items(
                 });
                 items.messages.push(past);
             }
-            // A failed wake has the number of a message that the human need not have got, and an approval can be passed on
-            // to an agent that did not get it.
-            Err(_)
-                if failed_wakes(state, agent, status, &text).next().is_some()
-                    || passed_on_approval(state, agent, status, &text).is_some() =>
-            {
+            // A failed wake has the number of a message that the human need not have got.
+            Err(_) if failed_wakes(state, agent, status, &text).next().is_some() => {
                 items.others.push(text.clone());
                 items.refs.push(text);
             }

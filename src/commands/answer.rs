@@ -84,6 +84,7 @@ pub fn answer(
         ItemAction::SendAgain => send_again(room, who, number),
         ItemAction::Release(note) => release(room, who, item, note),
         ItemAction::Dismiss => {
+            check_dismissals(room, who, std::slice::from_ref(&number))?;
             dismiss(room, who, &number)?;
             Ok(format!("dismissed {number}"))
         }
@@ -175,15 +176,15 @@ pub fn dismiss_all(room: &Room, who: &AgentIdentity, items: &[PendingItem]) -> R
     Ok(format!("dismissed {}", count_of(items.len(), "item")))
 }
 
-/// Fails if one of these references names only items that no ack removes from the list: the item of an offer or of a waiting
-/// claim stays until the claims change.
+/// Fails if one of these references names only items that no ack removes from the list: an approval stays until it is decided,
+/// and an offer or a waiting claim until the claims change.
 pub fn check_dismissals(room: &Room, who: &AgentIdentity, refs: &[String]) -> Result<()> {
     let agent = who.in_registry(&room.registry()?)?.id.to_string();
     let items = pending::pending(room, &agent)?.items;
     for text in refs {
         let meant = items.iter().filter(|item| is_named(item, text));
         let (lasting, others): (Vec<&PendingItem>, Vec<_>) =
-            meant.partition(|item| matches!(item.kind, "offer" | "claim"));
+            meant.partition(|item| matches!(item.kind, "approval" | "offer" | "claim"));
         if let (Some(item), []) = (lasting.first(), others.as_slice()) {
             let decline = match item.kind {
                 "offer" => format!(", or `mailbag handoff --decline {}`", item.seq),

@@ -215,11 +215,16 @@ pub fn option<'o>(options: &'o [String], word: &str) -> Option<&'o String> {
     exact.or_else(|| options.iter().find(|option| option.to_lowercase() == lower))
 }
 
-/// Parses `on_deadline` for these options. `None` if the word is invalid.
-pub fn on_deadline(options: &[String], word: Option<&str>) -> Option<DeadlineOutcome> {
+/// Parses `on_deadline` for these options. `None` if the word is invalid. No deadline chooses an option of a signed approval.
+pub fn on_deadline(
+    options: &[String],
+    word: Option<&str>,
+    signed: bool,
+) -> Option<DeadlineOutcome> {
     let Some(word) = word else {
         return Some(DeadlineOutcome::Deny);
     };
+    let options = if signed { &[] } else { options };
     match option(options, word) {
         Some(first) if options.first() == Some(first) => None,
         Some(option) => Some(DeadlineOutcome::Option(option.clone())),

@@ -1,7 +1,7 @@
 //! The human's identity: sessions of clients cannot act as the human, and a signed approval needs
 //! the pinned key.
 
-use super::{approval, codes, decision, outcomes, steps};
+use super::{approval, codes, decision, outcomes, pass, say, steps};
 use crate::files;
 use crate::world::{World, lossy, parse_json};
 use ring::signature::{Ed25519KeyPair, KeyPair};
@@ -480,4 +480,20 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
         codes(&copy, "human"),
         ["copied_room", "no_pinned_key", "not_signed"]
     );
+}
+
+#[test]
+fn the_deadline_of_a_signed_approval_cannot_choose_an_option() {
+    // P134
+    let world = World::with("alice");
+    for (n, outcome) in ["no", "delete", "deny", "escalate"].iter().enumerate() {
+        let id = format!("d{n}");
+        let terms = json!({"signature": "required", "options": ["yes", "no", "delete"],
+            "deadline": "30m", "on_deadline": outcome});
+        say(&world, 0, "alice", approval(&id, json!("human"), terms));
+    }
+    assert_eq!(codes(&world, "alice"), ["bad_on_deadline"; 2]);
+    pass(&world, 31);
+    assert_eq!(steps(&world), ["ask", "ask", "expire", "escalate"]);
+    assert_eq!(outcomes(&world, "alice"), [("denied".into(), "".into())]);
 }

@@ -299,27 +299,48 @@ fn a_pending_item_is_removed_when_it_is_settled() {
 fn a_dismissed_item_is_removed_only_for_the_agent_that_dismissed_it() {
     // P137
     let world = room();
+    let question =
+        json!({"id": "q", "to": ["bob", "carol"], "type": "question", "body": "Which port?"});
+    say(&world, 1, "alice", question);
+    run_at(
+        &world,
+        2,
+        "dismiss alice/q --as bob --note 'settled by phone'",
+    );
+    assert_eq!(pending(&world, 3, "bob"), []);
+    assert_eq!(pending(&world, 3, "carol").len(), 1);
+}
+
+#[test]
+fn no_ack_of_a_recipient_hides_an_approval() {
+    // P137, P180
+    let world = room();
+    let terms = json!({"deadline": "30m", "on_deadline": "no"});
     say(
         &world,
         0,
         "alice",
-        approval("d", json!(["bob", "carol"]), json!({})),
+        approval("d", json!(["bob", "human"]), terms),
     );
-    say(
-        &world,
-        1,
-        "alice",
-        json!({"id": "q", "to": "bob", "type": "question", "body": "Which port?"}),
-    );
-    run_at(
-        &world,
-        2,
-        "dismiss alice/d alice/q --as bob --note 'settled by phone'",
-    );
-    assert_eq!(pending(&world, 3, "bob"), []);
-    assert_eq!(pending(&world, 3, "carol").len(), 1);
-    say(&world, 4, "carol", decision("alice/d", "no"));
-    assert_eq!(pending(&world, 5, "carol"), []);
+    for (minutes, status) in [(1, "acknowledged"), (2, "actioned"), (3, "resolved")] {
+        run_at(
+            &world,
+            minutes,
+            &["ack", "alice/d", "--status", status, "--as", "bob"],
+        );
+    }
+    for agent in ["bob", "human"] {
+        let ack = json!({"type": "ack", "refs": ["alice/d"], "status": "abandoned"});
+        say(&world, 4, agent, ack);
+    }
+    for agent in ["bob", "human"] {
+        assert_eq!(pending(&world, 5, agent).len(), 1, "{agent}");
+        assert_contains!(run_at(&world, 5, &["pending", "--as", agent]), "Deploy?");
+    }
+    let file = files::read_text(world.room("pending.json"));
+    assert_eq!(file.matches("\"alice/d\"").count(), 2, "{file}");
+    say(&world, 6, "bob", decision("alice/d", "no"));
+    assert_eq!(pending(&world, 7, "human"), []);
 }
 
 #[test]
@@ -491,27 +512,26 @@ fn a_flood_of_questions_to_all_agents_is_limited() {
 }
 
 #[test]
-fn an_agent_dismisses_an_approval_that_was_passed_on_to_it() {
+fn an_approval_that_was_passed_on_stays_until_it_is_decided() {
     // P133, P137
     let world = World::with("alice bob chief");
     world.ok("agent set bob --supervisor chief");
     let terms = json!({"deadline": "30m", "on_deadline": "escalate"});
     say(&world, 0, "alice", approval("d", json!("bob"), terms));
-    let number = world.json("trace alice/d")["seq"].to_string();
     pass(&world, 31);
-    assert_eq!(pending(&world, 32, "chief").len(), 1);
-    run_at(&world, 32, &["dismiss", &number, "--as", "chief"]);
-    assert_eq!(pending(&world, 33, "chief"), []);
-    assert_eq!(pending(&world, 33, "bob").len(), 1);
-    // A file does the same, only for its sender.
-    pass(&world, 62);
-    assert_eq!(pending(&world, 63, "human").len(), 1);
     let ack = |status: &str| json!({"type": "ack", "refs": ["alice/d"], "status": status});
-    say(&world, 63, "human", ack("withdrawn"));
-    assert_eq!(pending(&world, 64, "human").len(), 1);
-    say(&world, 64, "human", ack("resolved"));
-    assert_eq!(pending(&world, 65, "human"), []);
-    assert_eq!(pending(&world, 65, "bob").len(), 1);
+    for (agent, status) in [
+        ("chief", "resolved"),
+        ("chief", "withdrawn"),
+        ("bob", "resolved"),
+    ] {
+        say(&world, 32, agent, ack(status));
+    }
+    for agent in ["bob", "chief"] {
+        assert_eq!(pending(&world, 33, agent).len(), 1, "{agent}");
+    }
+    say(&world, 34, "chief", decision("alice/d", "yes"));
+    assert_eq!(pending(&world, 35, "bob"), []);
 }
 
 #[test]
@@ -528,6 +548,7 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
     say(&world, 1, "carol", waiting);
     let offer = json!({"id": "o", "to": "bob", "type": "handoff", "claims": ["src"]});
     say(&world, 2, "alice", offer);
+    say(&world, 2, "alice", approval("d", json!("carol"), json!({})));
     let dismiss = |item: &str, agent: &str| {
         let set_time = |command: &mut assert_cmd::Command| {
             command.env("MAILBAG_TEST_NOW", super::time(3));
@@ -541,6 +562,7 @@ fn dismiss_names_the_command_for_an_item_that_no_ack_closes() {
     for agent in ["alice", "human"] {
         assert_contains!(dismiss("carol/w", agent), "mailbag release src");
     }
+    assert_contains!(dismiss("alice/d", "carol"), "mailbag decide ");
     assert_eq!(pending(&world, 4, "bob").len(), 1);
 }
 

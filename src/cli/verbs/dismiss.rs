@@ -13,9 +13,9 @@ Examples:
   mailbag dismiss 12 alice/question-7 --note 'settled by phone'
 
 The item leaves `mailbag pending`. This sends an ack with the status abandoned: the
-sender sees it in `mailbag trace`. An approval stays open for its other recipients,
-and for its deadline. A failed wake is listed again when the next one fails. An offer
-needs `mailbag handoff`, and a waiting claim `mailbag release`.";
+sender sees it in `mailbag trace`. A failed wake is listed again when the next one
+fails. An approval needs `mailbag decide`, an offer `mailbag handoff`, and a waiting
+claim `mailbag release`.";
 
 /// Remove items from the list of what needs you
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use crate::message::claim::{self, rfc3339};
 use crate::message::decision::{self, ApprovalChange, ApprovalTerms};
 use crate::message::record::RecipientGroup;
 use crate::message::reference::{Reference, ReferenceResolution};
-use crate::message::status::{CopyStatus, Receipt};
+use crate::message::status::Receipt;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,9 +41,6 @@ pub struct OpenApproval {
     /// When its present deadline was set.
     #[serde(with = "rfc3339")]
     deadline_since: i64,
-    /// The agents of `to` that closed their copy: the approval no longer waits for them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dismissed: Vec<Arc<str>>,
     /// How often its deadline has passed.
     pub escalated: u32,
     /// Its terms.
@@ -189,7 +186,6 @@ impl Approvals {
                     to,
                     since: at,
                     deadline_since: at,
-                    dismissed: Vec::new(),
                     escalated: 0,
                     terms: terms.clone(),
                 });
@@ -326,17 +322,6 @@ impl Approvals {
         open.find(|open| open.terms.thread.as_deref() == Some(thread))
     }
 
-    /// Records in `at` a status of a copy.
-    pub(super) fn reached(&mut self, seq: u64, agent: &Arc<str>, status: CopyStatus, at: u64) {
-        let open = self.open.iter_mut().find(|open| open.seq == seq);
-        // An approval with an expired copy still waits for its decision or its deadline.
-        let is_dismissal = status.is_closed() && status != CopyStatus::Expired;
-        if let Some(open) = open.filter(|open| is_dismissal && !open.dismissed.contains(agent)) {
-            open.dismissed.push(agent.clone());
-            self.changed = at;
-        }
-    }
-
     /// Moves the approvals of one agent to another, in the record `at`.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
         for open in &mut self.open {
@@ -350,7 +335,6 @@ impl Approvals {
             // The asker cannot decide.
             open.to.retain(|one| *one != open.from);
             renames::replace(&mut open.terms.tell, of, to);
-            renames::replace(&mut open.dismissed, of, to);
         }
     }
 

@@ -326,7 +326,6 @@ impl RoomState {
                 }
                 self.timers.reached(seq, agent, *status);
                 self.items.reached(seq, agent, *status, self.seq);
-                self.approvals.reached(seq, agent, *status, self.seq);
             }
             if left {
                 self.wakes.left(agent, &self.mailboxes, self.seq);

@@ -112,14 +112,17 @@ fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> 
             Problem::new("no_deadline", "on_deadline is given without a deadline").at("/deadline");
         return Some(problem.fix(fix).example(json!("30m")));
     }
-    if decision::on_deadline(options, Some(word)).is_some() {
+    let signed = fields.contains_key("signature");
+    if decision::on_deadline(options, Some(word), signed).is_some() {
         return None;
     }
     let is_first = options
         .first()
         .is_some_and(|first| decision::option(options, word) == Some(first));
     let word = quoted(word);
-    let what = if is_first {
+    let what = if signed {
+        format!("on_deadline cannot be {word}: only a signature decides this approval")
+    } else if is_first {
         format!("on_deadline cannot be the first option, {word}: it would let the asker go on")
     } else {
         format!("on_deadline must be an option, deny or escalate, not {word}")
@@ -127,7 +130,8 @@ fn check_outcome(fields: &CheckedFields, options: &[String]) -> Option<Problem> 
     let mut others: Vec<&str> = Vec::new();
     let words = options.iter().map(String::as_str);
     for other in words.chain([decision::DENY, decision::ESCALATE]) {
-        if decision::on_deadline(options, Some(other)).is_some() && !others.contains(&other) {
+        if decision::on_deadline(options, Some(other), signed).is_some() && !others.contains(&other)
+        {
             others.push(other);
         }
     }

@@ -178,10 +178,6 @@ impl PendingItem {
 
 fn approvals(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
     state.approvals.open().iter().map(|open| {
-        let mut of = Cow::Borrowed(&open.to[..]);
-        if !open.dismissed.is_empty() {
-            of.to_mut().retain(|one| !open.dismissed.contains(one));
-        }
         let item = PendingItem {
             title: open.terms.title.clone(),
             deadline: open
@@ -201,7 +197,7 @@ fn approvals(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Pe
                 open.since,
             )
         };
-        (of, item)
+        (Cow::Borrowed(&open.to[..]), item)
     })
 }
 

@@ -7,9 +7,9 @@ use crate::log::lookup::{
     self, LocatedMessage, LoggedMessage, SearchLimiter, UnresolvedReference, Viewer,
 };
 use crate::log::state::RoomState;
-use crate::log::state::approvals::{Approvals, NamedApproval};
+use crate::log::state::approvals::Approvals;
 use crate::message::DECISION;
-use crate::message::reference::{Reference, ReferenceResolution};
+use crate::message::reference::Reference;
 use crate::message::status::{CopyStatus, Receipt};
 use crate::message::{Message, id};
 use crate::room::registry::Registry;
@@ -77,9 +77,7 @@ pub fn judge(
             Ok((meant, _)) => {
                 may_advance(room, &sender, &meant, claimed).map(|agents| (meant.seq, agents))
             }
-            Err(unclear) => passed_on_approval(state, agent, status, reference)
-                .map(|seq| (seq, vec![agent.clone()]))
-                .ok_or_else(|| unclear.problem(&viewer, reference).into()),
+            Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {
             Err(_) if is_dismissed => {}
@@ -127,26 +125,6 @@ pub fn failed_wakes<'a>(
         seq = Reference::parse(reference).and_then(|reference| reference.seq());
     }
     seq.into_iter().flat_map(|seq| state.wakes.failed_for(seq))
-}
-
-/// The record of an open approval that this reference names and that was passed on to the agent after its delivery. The
-/// agent got no copy of the approval, but it can decide it, and so it can close it for itself.
-pub fn passed_on_approval(
-    state: &RoomState,
-    agent: &str,
-    status: CopyStatus,
-    reference: &str,
-) -> Option<u64> {
-    if !status.is_closed() || status.is_set_by_sender() {
-        return None;
-    }
-    match state.approvals.find(reference) {
-        ReferenceResolution::One(NamedApproval::Open(open)) => {
-            let can_decide = open.to.iter().any(|one| **one == *agent);
-            can_decide.then_some(open.seq)
-        }
-        _ => None,
-    }
 }
 
 /// The sender of an ack, and its status.

@@ -196,9 +196,9 @@ impl<'a> BatchApprovals<'a> {
             .text("deadline")
             .and_then(|text| decision::deadline(text, Stamp::now()));
         // Other values were rejected by the check.
-        let on_deadline = decision::on_deadline(&options, message.text("on_deadline"))
-            .unwrap_or(DeadlineOutcome::Deny);
         let signed = message.text("signature").is_some();
+        let on_deadline = decision::on_deadline(&options, message.text("on_deadline"), signed)
+            .unwrap_or(DeadlineOutcome::Deny);
         let mut outcome =
             json!({"status": "open", "options": options, "digest": hex(&message.digest())});
         if let Some(deadline) = deadline {

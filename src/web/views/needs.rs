@@ -222,7 +222,6 @@ fn answers(item: &PendingItem) -> Option<Markup> {
                 @for (n, option) in item.options.iter().enumerate() {
                     button name="option" value=(option) .primary[n == 0] { (text(option)) }
                 }
-                (dismiss())
             }
         },
         ("question" | "escalation", _) if item.from == id::MAILBAG => html! {
