@@ -1,4 +1,4 @@
-//! Commands that begin after others: until those have completed, without waiting for each other.
+//! Commands that begin after others: until those have completed.
 
 use super::{exec, report, said, says, waits, words};
 use crate::beside::Beside;
@@ -6,7 +6,6 @@ use crate::town::Town;
 use crate::world::{Words, World};
 use rustix::process::Signal;
 use serde_json::json;
-use std::io::Write;
 
 /// A command that prints `begun` when it starts, after these agents.
 fn after(world: &World, id: &str, others: &(impl Words + ?Sized)) -> Beside {
@@ -111,64 +110,6 @@ fn exec_after_waits_for_a_failed_agent_until_it_succeeds() {
 }
 
 #[test]
-fn a_circle_is_refused_with_its_path() {
-    for with_router in [false, true] {
-        let mut town = Town::of("alice bob carol");
-        if with_router {
-            town.start(&[]);
-        }
-        let mut bob = after(&town, "bob", "carol");
-        waits(&mut bob, &town, "bob");
-        let mut carol = after(&town, "carol", "alice");
-        waits(&mut carol, &town, "carol");
-        let complaint = town.fails(2, "exec --id alice --after bob -- echo begun");
-        let path = "alice waits for bob, bob waits for carol, carol waits for alice";
-        assert!(complaint.contains(path), "{complaint}");
-        assert_contains!(
-            town.fails(2, "exec --id alice --after alice -- true"),
-            "alice waits for alice"
-        );
-        town.ok("exec --id alice -- true");
-        assert_eq!(
-            (carol.ends(&town, 0), bob.ends(&town, 0)),
-            ("begun\n".into(), "begun\n".into())
-        );
-    }
-}
-
-#[test]
-fn one_of_two_agents_that_wait_for_each_other_gives_up() {
-    for _ in 0..5 {
-        let world = World::alice_and_bob();
-        let mut both = [after(&world, "alice", "bob"), after(&world, "bob", "alice")];
-        let mut first = None;
-        world.wait("one gives way", || {
-            first = both
-                .iter_mut()
-                .position(|one| one.child.try_wait().expect("a child").is_some());
-            first.is_some()
-        });
-        let first = first.expect("one gave way");
-        let (names, [alice, bob]) = (["alice", "bob"], both);
-        let (gone, mut left) = if first == 0 {
-            (alice, bob)
-        } else {
-            (bob, alice)
-        };
-        let complaint = gone.err();
-        gone.ends(&world, 2);
-        assert_contains!(complaint, "alice waits for bob", "bob waits for alice");
-        assert!(
-            left.child.try_wait().expect("a child").is_none(),
-            "{}",
-            left.err()
-        );
-        world.ok(&["exec", "--id", names[first], "--", "true"]);
-        assert_eq!(left.ends(&world, 0), "begun\n");
-    }
-}
-
-#[test]
 fn a_killed_waiting_agent_no_longer_waits() {
     let world = World::alice_and_bob();
     let mut bob = after(&world, "bob", "alice");
@@ -182,41 +123,28 @@ fn a_killed_waiting_agent_no_longer_waits() {
 }
 
 #[test]
-fn a_circle_of_waits_with_a_running_command_is_reported() {
-    let world = World::with("bob");
-    let line = r#"{"type":"dependency","waiting_for":"bob"}"#;
-    let mut alice = exec(
-        &world,
-        &[
-            "--id",
-            "alice",
-            "--",
-            "sh",
-            "-c",
-            &format!("echo up; read x; echo '{line}'; cat"),
-        ],
-    );
-    says(&mut alice, &world, "up");
-    let mut bob = after(&world, "bob", "alice");
-    let id = waits(&mut bob, &world, "bob")["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
-    alice
-        .child
-        .stdin
-        .as_mut()
-        .expect("a pipe")
-        .write_all(b"go\n")
-        .expect("it reads");
-    world.wait("it is told", || {
-        bob.err()
-            .contains("bob waits for alice, alice waits for bob")
-    });
-    assert!(bob.err().contains(&id), "how to end it: {}", bob.err());
-    drop(alice.child.stdin.take());
-    alice.ends(&world, 0);
-    assert_eq!(bob.ends(&world, 0), "begun\n");
+fn agents_that_wait_for_each_other_end_by_their_timeouts() {
+    let world = World::alice_and_bob();
+    let wait = |id: &str, other: &str| {
+        exec(
+            &world,
+            &[
+                "--id",
+                id,
+                "--after",
+                other,
+                "--timeout",
+                "1s",
+                "--",
+                "echo",
+                "begun",
+            ],
+        )
+    };
+    for waiting in [wait("alice", "bob"), wait("bob", "alice")] {
+        let told = waiting.err();
+        assert_eq!(waiting.ends(&world, 4), "", "{told}");
+    }
 }
 
 #[test]

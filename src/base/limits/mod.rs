@@ -172,10 +172,6 @@ pub const DRAFT_AGE: Duration = Duration::from_secs(600);
 pub const TAKE_OVER: Duration = Duration::from_secs(2);
 /// The longest subject in characters, as in the schema.
 pub const SUBJECT: usize = 1000;
-/// The time that a program waits for its own suspension, because the signal can arrive later.
-pub const SUSPENDING: Duration = Duration::from_millis(50);
-/// How often a program that suspends itself checks whether all output was shown before.
-pub const SETTLING: usize = 10;
 /// The number of characters of a message on a line of `follow`.
 pub const FOLLOW_CHARS: usize = 400;
 /// The number of characters of a subject or body in the router's own subjects.

@@ -3,7 +3,7 @@
 use crate::base::error::{ErrorContext, Result};
 use crate::cli::context::CommandContext;
 use crate::cli::show::{output, waiting};
-use crate::clients::exec::{CommandEnd, ExecMessage, ExecRequest, exec, monitor};
+use crate::clients::exec::{CommandEnd, ExecMessage, ExecRequest, exec};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ output, which become messages:
   {\"type\":\"artifact\",\"path\":\"notes.md\",\"description\":\"what I found\"}
   {\"type\":\"dependency\",\"waiting_for\":\"bob\",\"reason\":\"needs the port\"}
   {\"type\":\"complete\",\"result\":\"done\",\"outputs\":[\"notes.md\"]}
-In a terminal, the command gets a terminal of its own, and its output is read for
-these lines only with --lines.
+A command whose standard output is a terminal inherits the terminal, and its output is
+not read for these lines.
 
 `mailbag who`, `log` and `watch` show them. When the command ends with status 0,
 the agent has completed; with another status it is blocked. Then the agent is
@@ -48,24 +48,13 @@ pub(crate) struct Args {
     /// Timeout of --after: 30s, 5m, 1h; default: none
     #[arg(long, value_name = "TIME", requires = "after", value_parser = waiting::span)]
     timeout: Option<Duration>,
-    /// Lines for mailbag also in the output to a terminal
-    #[arg(long)]
-    lines: bool,
-    /// The process between this command and a command in a terminal
-    #[arg(long, hide = true)]
-    monitor: bool,
     /// Command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
-    let ended = if args.monitor {
-        monitor(&args.command)?
-    } else {
-        attend(args, cx)?
-    };
-    match ended {
+    match attend(args, cx)? {
         // The command may use statuses that mailbag itself does not have.
         CommandEnd::Status(status) => std::process::exit(status.into()),
         CommandEnd::Signal(signal) => {
@@ -83,9 +72,7 @@ fn attend(args: Args, cx: &mut CommandContext) -> Result<CommandEnd> {
         role,
         after,
         timeout,
-        lines,
         command,
-        ..
     } = args;
     let role = role.filter(|role| !role.is_empty());
     let request = ExecRequest {
@@ -93,7 +80,6 @@ fn attend(args: Args, cx: &mut CommandContext) -> Result<CommandEnd> {
         role,
         after,
         timeout,
-        lines,
         command,
     };
     let hear = |told| match told {

@@ -1,11 +1,8 @@
 //! Runs a command as an agent: registered and online while it runs, with its status lines in the log, and optionally after
 //! other agents have completed.
 
-mod console;
 mod environment;
-mod graph;
 mod lines;
-mod monitor;
 mod pump;
 mod run;
 mod session;
@@ -18,11 +15,10 @@ use crate::commands::wait::StandbyRouter;
 use crate::disk::terminal::Pid;
 use crate::disk::{OrphanProcesses, machine};
 use crate::room::Room;
-pub use monitor::monitor;
 use session::{ExecSession, warn_on_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::iterator::{Handle, SignalsInfo};
 use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
@@ -44,8 +40,6 @@ pub struct ExecRequest {
     pub after: Vec<String>,
     /// The longest time to wait for them; `None` for no limit.
     pub timeout: Option<Duration>,
-    /// Whether lines for mailbag are also read from the output to a terminal.
-    pub lines: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -69,8 +63,8 @@ pub enum CommandEnd {
     Signal(i32),
 }
 
-/// Runs a command as an agent and returns its status. Its output is copied to `out`, except for lines addressed to mailbag. If
-/// standard input and output are a terminal, the command gets its own terminal.
+/// Runs a command as an agent and returns its status. Its output is copied to `out`, except for lines addressed to mailbag. A
+/// command whose standard output is a terminal inherits the terminal.
 pub fn exec(
     room: &Room,
     request: &ExecRequest,
@@ -111,8 +105,6 @@ enum RunEvent {
     },
     /// The command has ended.
     Exited,
-    /// The command has been suspended.
-    Stopped,
     /// The command's output has ended.
     Drained,
     /// A warning for the user.
@@ -123,7 +115,6 @@ enum RunEvent {
 
 /// All events in one queue. Reading it also keeps a router running and renews the session's lease.
 struct RunEventQueue {
-    signals: Handle,
     sender: Sender<RunEvent>,
     receiver: Receiver<RunEvent>,
     routing: StandbyRouter,
@@ -142,14 +133,12 @@ impl RunEventQueue {
         let finishing = Arc::new(AtomicBool::new(false));
         let signals = SignalsInfo::<WithOrigin>::new(machine::unignored_signals(&SIGNALS))
             .doing("listen to", "signals")?;
-        let handle = signals.handle();
         let (told, is_finishing) = (sender.clone(), finishing.clone());
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || queue_signals(signals, &told, &is_finishing))
             .doing("listen to", "signals")?;
         Ok(RunEventQueue {
-            signals: handle,
             sender,
             receiver,
             routing: StandbyRouter::new(room),
@@ -158,14 +147,6 @@ impl RunEventQueue {
             orphans: OrphanProcesses::adopt(),
             child: None,
         })
-    }
-
-    /// Receives further signals.
-    fn listen_to(&self, signals: &[i32]) -> Result<()> {
-        signals
-            .iter()
-            .try_for_each(|signal| self.signals.add_signal(*signal))
-            .doing("listen to", "signals")
     }
 
     fn sender(&self) -> Sender<RunEvent> {

@@ -1,4 +1,4 @@
-//! Forwards a command's output byte for byte, except for lines addressed to mailbag, if it is searched for them.
+//! Forwards a command's output byte for byte, except for lines addressed to mailbag.
 
 use super::RunEvent;
 use super::lines::{OutputPiece, OutputSplitter, read};
@@ -16,8 +16,7 @@ const WRONG_LINES: usize = 20;
 pub(super) struct OutputPump(Mutex<OutputFlow>);
 
 struct OutputFlow {
-    /// `None` if the output is not searched.
-    splitter: Option<OutputSplitter>,
+    splitter: OutputSplitter,
     into: PieceReceiver,
     /// Number of reads.
     count: u64,
@@ -35,15 +34,14 @@ struct PieceReceiver {
 }
 
 impl OutputPump {
-    /// Lines longer than `most` bytes are forwarded; without it, all.
+    /// Lines longer than `most` bytes are forwarded.
     pub(super) fn new(
         session: Arc<ExecSession>,
-        most: Option<u64>,
+        most: u64,
         out: Box<dyn Write + Send>,
         tell: Sender<RunEvent>,
     ) -> OutputPump {
-        let splitter =
-            most.map(|most| OutputSplitter::new(usize::try_from(most).unwrap_or(usize::MAX)));
+        let splitter = OutputSplitter::new(usize::try_from(most).unwrap_or(usize::MAX));
         OutputPump(Mutex::new(OutputFlow {
             splitter,
             into: PieceReceiver {
@@ -88,18 +86,6 @@ impl OutputPump {
         self.flow().count
     }
 
-    /// Waits until a suspended command's output is shown.
-    pub(super) fn settle(&self) {
-        // Bounded, because another process may write there without end.
-        for _ in 0..limits::SETTLING {
-            let before = self.count();
-            std::thread::sleep(limits::SUSPENDING);
-            if self.count() == before {
-                return;
-            }
-        }
-    }
-
     /// Whether the command's last status line said that it has completed.
     pub(super) fn is_completed(&self) -> bool {
         self.flow().into.completed
@@ -114,17 +100,12 @@ impl OutputFlow {
     fn feed(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.count += 1;
         let OutputFlow { splitter, into, .. } = self;
-        match splitter {
-            Some(splitter) => splitter.feed(bytes, &mut |piece| into.take(piece)),
-            None => into.out.write_all(bytes),
-        }
+        splitter.feed(bytes, &mut |piece| into.take(piece))
     }
 
     fn finish(&mut self) -> io::Result<()> {
         let OutputFlow { splitter, into, .. } = self;
-        splitter.as_mut().map_or(Ok(()), |splitter| {
-            splitter.finish(&mut |piece| into.take(piece))
-        })
+        splitter.finish(&mut |piece| into.take(piece))
     }
 
     fn fail(&mut self, e: io::Error) {

@@ -1,35 +1,33 @@
-//! Waits until other agents have completed. The wait is a message in the log, so that a circular wait is detected.
+//! Waits until other agents have completed. The wait is a message in the log, so that others see it and can end it.
 
-use super::graph::{WaitGraph, shown};
 use super::session::{ExecSession, warn_on_error};
 use super::{ExecMessage, RunEvent, RunEventQueue};
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::follow;
+use crate::log::state::{self, WorkReport};
+use crate::message::REPORTS;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::LogFollower;
-use crate::room::registry::{AgentStatus, Registry};
 use crate::room::sessions;
 use crate::router::watcher::LogWatch;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// A wait.
 struct DependencyWait<'s> {
     session: &'s ExecSession,
     others: &'s [String],
-    registry: Registry,
     follower: LogFollower,
-    graph: WaitGraph,
+    /// The last status message of each of them.
+    reports: BTreeMap<String, WorkReport>,
     /// References to the message about this wait.
     names: BTreeSet<String>,
     id: String,
     /// Agents with a reported completion or block.
     reported: BTreeSet<(String, i64)>,
-    /// The reported circular wait.
-    warned: Option<Vec<String>>,
     /// Agent that ended the wait by an answer.
     released_by: Option<String>,
 }
@@ -79,30 +77,25 @@ impl<'s> DependencyWait<'s> {
         others: &'s [String],
         report: &dyn Fn(ExecMessage),
     ) -> Result<Option<DependencyWait<'s>>> {
-        let registry = session.room.registry()?;
         let follower = LogFollower::at_end(&session.room)?;
-        let graph = WaitGraph::of(&session.room, &registry)?;
+        let activity = state::committed(&session.room.dir)?.activity;
+        let reports = others.iter().filter_map(|other| {
+            let report = activity.report_of(other)?;
+            Some((other.clone(), report.clone()))
+        });
         let mut wait = DependencyWait {
             session,
             others,
-            registry,
             follower,
-            graph,
+            reports: reports.collect(),
             names: BTreeSet::new(),
             id: String::new(),
             reported: BTreeSet::new(),
-            warned: None,
             released_by: None,
         };
         let missing = wait.missing();
         if missing.is_empty() {
             return Ok(None);
-        }
-        if let Some(way) = wait
-            .graph
-            .cycle(session.id(), &missing, &|agent| wait.is_there(agent))
-        {
-            return Err(circular_wait(&way));
         }
         let sent = session.waits_for(&missing, None)?;
         wait.names = BTreeSet::from([sent.id.clone(), format!("{}/{}", session.id(), sent.id)]);
@@ -146,7 +139,7 @@ impl<'s> DependencyWait<'s> {
     /// Reads new records.
     fn look(&mut self, report: &dyn Fn(ExecMessage)) -> Result<()> {
         for record in self.follower.read()? {
-            self.graph.follow(&record, &self.registry);
+            self.follow(&record);
             let is_own = record.sender() == self.session.id();
             if is_own && record.kind() == EventKind::Accepted && record.id() == Some(&*self.id) {
                 self.names.insert(record.seq.to_string());
@@ -156,7 +149,21 @@ impl<'s> DependencyWait<'s> {
             }
         }
         self.report_progress(report);
-        self.check_for_cycle(report)
+        Ok(())
+    }
+
+    /// Notes a newer status message of an agent that must complete.
+    fn follow(&mut self, record: &Record) {
+        let is_report = record
+            .shown()
+            .is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
+        let Some(from) = record.from() else { return };
+        if is_report
+            && self.others.iter().any(|other| **other == **from)
+            && let Some(report) = WorkReport::of(record, record.time(record.stamp()))
+        {
+            self.reports.insert(from.to_string(), report);
+        }
     }
 
     /// Whether a record is an answer or a decision for this agent that refers to its wait.
@@ -187,8 +194,8 @@ impl<'s> DependencyWait<'s> {
     /// Whether an agent has completed. A command that was restarted since has not: its lease shows that before its messages do.
     fn is_completed(&self, other: &str) -> bool {
         let Some(report) = self
-            .graph
-            .report_of(other)
+            .reports
+            .get(other)
             .filter(|report| report.is_completed())
         else {
             return false;
@@ -203,7 +210,7 @@ impl<'s> DependencyWait<'s> {
 
     fn report_progress(&mut self, report: &dyn Fn(ExecMessage)) {
         for other in self.others {
-            let Some(work) = self.graph.report_of(other) else {
+            let Some(work) = self.reports.get(other) else {
                 continue;
             };
             let stuck = work.kind == "blocked";
@@ -219,59 +226,6 @@ impl<'s> DependencyWait<'s> {
             }));
         }
     }
-
-    /// If two agents start to wait for each other at the same time, the later one in the log gives up.
-    fn check_for_cycle(&mut self, report: &dyn Fn(ExecMessage)) -> Result<()> {
-        let me = self.session.id();
-        let Some(way) = self
-            .graph
-            .cycle(me, &self.missing(), &|agent| self.is_there(agent))
-        else {
-            self.warned = None;
-            return Ok(());
-        };
-        // The order is unknown until the own message is in the log.
-        let is_said = self.names.len() > 2;
-        if is_said && self.graph.latest(&way) == Some(me) {
-            return Err(circular_wait(&way));
-        }
-        if is_said && self.warned.as_ref() != Some(&way) {
-            let (path, id) = (shown(&way), format!("{me}/{}", self.id));
-            report(ExecMessage::Warning(format!(
-                "circular wait: {path}; a decision sent to {me} that refers to {id} ends its wait"
-            )));
-            self.warned = Some(way);
-        }
-        Ok(())
-    }
-
-    /// Whether an agent is present. An agent that is offline or was restarted since its last message does not wait.
-    fn is_there(&self, agent: &str) -> bool {
-        let room = &self.session.room;
-        let registry = room.registry().ok();
-        let status = registry.and_then(|registry| Some(registry.agent(agent)?.status));
-        if matches!(
-            status,
-            Some(AgentStatus::Offline | AgentStatus::Retired) | None
-        ) {
-            return false;
-        }
-        let Some(lease) = sessions::of(room, agent).ok().flatten() else {
-            return true;
-        };
-        let is_restarted = lease.client == sessions::EXEC
-            && self.graph.report_of(agent).is_some_and(|report| {
-                Stamp::parse(&lease.since).is_some_and(|since| since.micros() > report.at)
-            });
-        !is_restarted && !lease.is_gone(&room.dir)
-    }
-}
-
-fn circular_wait(way: &[String]) -> Error {
-    Error::usage(
-        format!("circular wait: {}", shown(way)),
-        "start one of them without --after",
-    )
 }
 
 fn too_late(missing: &[String], timeout: Duration) -> Error {
