@@ -239,7 +239,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 24] = [
+const ACTIONS: [(&[&str], &str); 23] = [
     (
         &["decide", "d", "yes", "--as", "human"],
         "only a person can",
@@ -308,10 +308,6 @@ const ACTIONS: [(&[&str], &str); 24] = [
     (
         &["rejected", "retry", "--all"],
         "only a person can change the rejected files of alice",
-    ),
-    (
-        &["agent", "set", "bob", "--wake", "[\"true\"]"],
-        "only a person can set a program that wakes an agent",
     ),
     (
         &["agent", "set", "human", "--name", "Boss"],

@@ -1,7 +1,7 @@
 //! Commands that run beside a test.
 
 use crate::world::{KilledChild, Words, World};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -57,6 +57,11 @@ impl Beside {
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it can be signalled");
+    }
+
+    /// Ends it and all processes of its group, which it leads.
+    pub(crate) fn end_group(self) {
+        kill_process_group(Pid::from_child(&self.child), Signal::KILL).expect("it can be ended");
     }
 
     /// Fails if it has ended.

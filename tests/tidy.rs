@@ -105,11 +105,6 @@ const FILES: &[TidyException] = &[
         "asks whether a pipe still has a reader",
         &["src/cli/show/output.rs"],
     ),
-    (
-        "rustix::process::",
-        "ends a program, and touches no file",
-        &["src/clients/wake/program.rs"],
-    ),
 ];
 
 /// Joins of paths outside `disk/layout/mod.rs` and `disk/`.

@@ -65,10 +65,6 @@ impl Town {
             router: None,
         };
         town.register(agents);
-        if agents.iter().any(|agent| agent.get("wake").is_some()) {
-            // A test that configures a program agrees to it.
-            town.ok("trust --yes");
-        }
         for agent in agents.iter().filter_map(|agent| agent["id"].as_str()) {
             files::make_dir(town.room(&format!("outbox/{agent}")));
             files::make_dir(town.room(&format!("inbox/{agent}")));

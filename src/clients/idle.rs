@@ -2,14 +2,11 @@
 //! by one line to the socket of the session, or by `codex queue`.
 
 use super::background;
-use super::briefing::Briefing;
 use super::hook_events::{HookAction, HookEvent};
 use super::kind::{Client, SessionWakeMethod};
+use super::queue;
 use super::rewake::{IdleWait, IdleWaitEnd};
-use super::wake::program::PlaceholderValues;
-use super::wake::{codex, note};
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::base::limits;
 use crate::disk::machine;
 use crate::room::Room;
 use crate::room::sessions;
@@ -74,13 +71,16 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
         Some(socket) => socket
             .send(session.as_deref(), &briefing.text)
             .doing("write to", &socket.path),
-        None => queue(room, agent, &briefing),
+        None => match session.as_deref() {
+            Some(session) => queue::queue(room, agent, session, &briefing.text),
+            None => Err(no_session(agent)),
+        },
     };
-    note(
-        room,
-        agent,
-        woken.as_ref().err().map(ToString::to_string).as_deref(),
-    );
+    let problem = woken.as_ref().err().map(ToString::to_string);
+    let noted = sessions::note(room, sessions::WAKE, agent, Some(agent), problem);
+    if let Err(e) = noted {
+        tracing::debug!("{e}");
+    }
     match woken {
         Ok(()) => sessions::record_shown(room, agent, briefing.told),
         Err(_) => {
@@ -90,25 +90,11 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
     }
 }
 
-/// Gives Codex the text for the session of this agent.
-fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
-    let lease = sessions::of(room, agent)?;
-    let values = PlaceholderValues {
-        room,
-        agent,
-        text: &briefing.text,
-        count: 0,
-        lease: lease.as_ref(),
-    };
-    let argv = values.fill(&codex::ARGV.map(String::from));
-    let ran = codex::run(&argv, room, agent, limits::WAKE_WITHIN, || {});
-    if ran.is_well() {
-        return Ok(());
-    }
-    Err(Error::busy(
-        format!("codex queue: {} {}", ran.outcome, ran.output).trim(),
-        "the next prompt announces the mail",
-    ))
+fn no_session(agent: &str) -> Error {
+    Error::usage(
+        format!("{agent} has no known session"),
+        format!("run `mailbag join {agent}` in its session"),
+    )
 }
 
 /// The socket that the environment of the client's processes names.

@@ -4,8 +4,8 @@
 //! format, built from the data that `query` and `commands` return.
 //!
 //! [`up`] sets up a project, [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`],
-//! [`hook_events`] and [`mcp`] answer a client's calls, [`briefing`] announces mail, [`wake`], [`rewake`] and [`idle`] wake idle
-//! agents, with what `activity` knows of their turns, [`session_watch`] notices the end of a client, `background` starts these
+//! [`hook_events`] and [`mcp`] answer a client's calls, [`briefing`] announces mail, [`rewake`] and [`idle`] wake idle
+//! agents, by `queue` and with what `activity` knows of their turns, [`session_watch`] notices the end of a client, `background` starts these
 //! processes, [`exec`] runs any command as an agent, and [`bindings`] are the helper files for other languages.
 //!
 //! The meaning and the delivery of mail does not belong here. A client's format must not leak into other floors.
@@ -22,7 +22,7 @@ pub mod idle;
 pub mod install;
 pub mod kind;
 pub mod mcp;
+mod queue;
 pub mod rewake;
 pub mod session_watch;
 pub mod up;
-pub mod wake;

@@ -3,14 +3,13 @@
 use super::activity;
 use super::briefing::{self, BriefedAgent, BriefedSession, Briefing, SessionMoment};
 use super::hook_events::{self, HookAction, HookEvent, reading};
-use super::wake::{at_work, is_new};
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::commands::wait::{InboxWaiter, WaitEnd};
 use crate::disk::{LockFile, layout};
 use crate::query::identity::AgentIdentity;
 use crate::room::Room;
-use crate::room::registry::AgentWakeMethod;
 use crate::room::sessions::{self, CallingSession, SessionLease, Takeover};
 use std::fs::TryLockError;
 use std::time::{Duration, Instant};
@@ -21,6 +20,19 @@ const WAITER_HANDOVER: Duration = Duration::from_secs(6);
 const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * limits::WAITER_CHECK.as_secs());
 /// The interval between two checks of a session that called recently, by a background waiter with mail.
 const WAITER_LOOK: Duration = Duration::from_millis(400);
+
+/// Events that end a turn.
+const RESTING: [&str; 7] = [
+    "Stop",
+    "StopFailure",
+    "AfterAgent",
+    "SessionEnd",
+    sessions::INTERRUPT,
+    sessions::JOIN,
+    sessions::IDLE,
+];
+/// Events of a session or its MCP server before the first prompt.
+const STARTING: [&str; 2] = ["SessionStart", "start"];
 
 /// Waits for mail for one idle session. Only one process does so for each agent.
 pub struct IdleWait {
@@ -43,8 +55,7 @@ pub enum IdleWaitEnd {
 }
 
 impl IdleWait {
-    /// Starts to wait for the event's session. `None` if there is nothing to do: the session has no agent, the agent is woken
-    /// in another way, or another process already waits for it.
+    /// Starts to wait for the event's session. `None` if there is nothing to do: the session has no agent, or another process already waits for it.
     pub fn begin(
         room: &Room,
         event: &HookEvent,
@@ -95,13 +106,6 @@ impl IdleWait {
         caller: CallingSession,
         patience: Duration,
     ) -> Result<Option<IdleWait>> {
-        let registry = room.registry()?;
-        let wake = registry
-            .agent(&lease.agent)
-            .and_then(|agent| agent.wake.as_ref());
-        if wake.is_some_and(|wake| wake.by != AgentWakeMethod::Claude) {
-            return Ok(None);
-        }
         let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else {
             return Ok(None);
         };
@@ -241,9 +245,9 @@ impl IdleWait {
 
     // The session is idle but alive: the waiter renews its lease, and does not count as activity of the agent.
     fn renew(&self, lease: SessionLease, is_idle: bool) -> Result<SessionLease> {
-        let old = lease.last().is_none_or(|last| {
-            !last.is_within(limits::WAITER_RENEWS, crate::base::clock::Stamp::now())
-        });
+        let old = lease
+            .last()
+            .is_none_or(|last| !last.is_within(limits::WAITER_RENEWS, Stamp::now()));
         if is_idle && old {
             sessions::bind(
                 &self.room,
@@ -280,6 +284,27 @@ fn bound(
             bound => return bound,
         }
     }
+}
+
+/// The rest of the time that an agent counts as working: its next hook will announce its mail. `None` if the agent is idle or
+/// unknown. It counts as idle after `most` without a hook.
+fn at_work(room: &Room, lease: &SessionLease, most: Duration) -> Option<Duration> {
+    let within = room.settings().ok()?.session_lease;
+    if RESTING.contains(&lease.event.as_str()) || !lease.is_live(&room.dir, within) {
+        return None;
+    }
+    let most = if is_new(lease) {
+        limits::STARTING
+    } else {
+        most
+    };
+    let idle = lease.last()?.after(most);
+    Some(idle.saturating_duration_since(Stamp::now())).filter(|left| !left.is_zero())
+}
+
+/// Returns true if the session of this lease has just started.
+fn is_new(lease: &SessionLease) -> bool {
+    STARTING.contains(&lease.event.as_str())
 }
 
 /// Messages that arrive close together: one wake is enough for all.

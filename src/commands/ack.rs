@@ -11,7 +11,7 @@ use crate::message::status::CopyStatus;
 use crate::message::{Message, id, object};
 use crate::query::identity::{self, AgentIdentity};
 use crate::room::Room;
-use crate::router::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge_ack};
+use crate::router::{AckRoom, AckedStatuses, SUPERSEDED_BY, judge_ack};
 use serde_json::json;
 
 /// An ack to send.
@@ -36,18 +36,15 @@ pub struct SentAck {
     pub status: CopyStatus,
     /// The messages that it names.
     pub messages: Vec<LoggedMessage>,
-    /// References to other items that it closes.
-    others: Vec<String>,
 }
 
 impl SentAck {
     /// The changes of an accepted ack, a line for each message.
     pub fn outcome(&self) -> Vec<String> {
+        let status = self.status.as_str();
         let messages = self.messages.iter();
-        let messages = messages.map(|message| format!("#{} from {}", message.seq, message.from));
         messages
-            .chain(self.others.iter().cloned())
-            .map(|item| format!("{item} is {}", self.status.as_str()))
+            .map(|message| format!("#{} from {} is {status}", message.seq, message.from))
             .collect()
     }
 
@@ -78,7 +75,7 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
     let agent = who.in_registry(&registry)?.id.clone();
     let state = state::committed(&room.dir)?;
     let status = ack.status;
-    let items = find_items(room, &state, &agent, status, ack.refs)?;
+    let items = find_items(room, &state, &agent, ack.refs)?;
     let by = match ack.superseded_by {
         Some(text) => Some(complete_reference(room, &state, &agent, text)?),
         None => None,
@@ -109,7 +106,6 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
         sent: send::send(room, who, draft)?,
         status,
         messages: items.messages,
-        others: items.others,
     })
 }
 
@@ -117,8 +113,6 @@ pub fn ack(room: &Room, who: &AgentIdentity, ack: AckRequest) -> Result<SentAck>
 #[derive(Default)]
 struct AckedItems {
     messages: Vec<LoggedMessage>,
-    /// References to other items.
-    others: Vec<String>,
     /// All references as the router finds them quickly: as given if they are complete, else as a number.
     refs: Vec<String>,
 }
@@ -138,7 +132,6 @@ fn find_items(
     room: &Room,
     state: &RoomState,
     agent: &str,
-    status: CopyStatus,
     refs: Vec<String>,
 ) -> Result<AckedItems> {
     let viewer = identity::own_viewer(room, agent)?;
@@ -157,11 +150,6 @@ fn find_items(
                     format!("#{}", past.seq)
                 });
                 items.messages.push(past);
-            }
-            // A failed wake has the number of a message that the human need not have got.
-            Err(_) if failed_wakes(state, agent, status, &text).next().is_some() => {
-                items.others.push(text.clone());
-                items.refs.push(text);
             }
             Err(unclear) => problems.push(unclear.problem(&viewer, &text).at(format!("/refs/{n}"))),
         }

@@ -1,13 +1,12 @@
 //! Agents in the registry: add, change, retire, remove and list.
 
-use super::trust;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::text::{listed, quoted};
 use crate::disk::{Barrier, Durability, layout};
 use crate::log::state::{self, OpenQuestion};
 use crate::message::id;
 use crate::room::actor::require_person;
-use crate::room::registry::{Agent, AgentStatus, Registry, STEWARD, WakeSettings};
+use crate::room::registry::{Agent, AgentStatus, Registry, STEWARD};
 use crate::room::{Room, inbox};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -32,8 +31,6 @@ pub struct AgentFields {
     pub uid: Option<FieldChange<u32>>,
     /// Agent that gets its `blocked` messages.
     pub supervisor: Option<String>,
-    /// How to wake it.
-    pub wake: Option<FieldChange<WakeSettings>>,
     /// Status.
     pub status: Option<AgentStatus>,
 }
@@ -95,7 +92,6 @@ pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agen
     for id in ids {
         refuse_rights(id, fields)?;
     }
-    trust::agree_to_set(room, fields.wake.as_ref().and_then(FieldChange::value))?;
     save(room, &registry)?;
     make_boxes(room, ids, new_uid(fields), Durability::Power)?;
     room.give_to_owners(&registry)?;
@@ -202,7 +198,6 @@ pub fn set(room: &Room, name: &str, fields: &AgentFields) -> Result<Agent> {
         }
         let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
         refuse_rights(id, fields)?;
-        trust::agree_to_set(room, fields.wake.as_ref().and_then(FieldChange::value))?;
         match fields.status {
             Some(AgentStatus::Retired) => changed.retire(id).map_err(Error::Rejected),
             _ => Ok(changed),
@@ -288,12 +283,6 @@ impl AgentFields {
             ("topics", self.topics.as_deref().map(list_value)),
             ("uid", self.uid.as_ref().map(|uid| json!(uid.value()))),
             ("supervisor", self.supervisor.as_deref().map(text_value)),
-            (
-                "wake",
-                self.wake
-                    .as_ref()
-                    .map(|wake| json!(wake.value().map(|wake| &wake.document))),
-            ),
             ("status", status.map(status_value)),
         ];
         changes
@@ -342,7 +331,6 @@ fn new_agent(id: &str, name: Option<String>, fields: &AgentFields) -> Agent {
     agent.topics = fields.topics.clone().unwrap_or_default();
     agent.uid = new_uid(fields);
     agent.supervisor = non_empty(&fields.supervisor);
-    agent.wake = fields.wake.as_ref().and_then(FieldChange::value).cloned();
     agent.status = fields.status.unwrap_or_default();
     agent
 }

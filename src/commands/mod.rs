@@ -48,3 +48,4 @@ pub mod take;
 pub mod topic;
 pub mod trust;
 pub mod wait;
+pub mod wait_exec;

@@ -1,20 +1,17 @@
-//! Trust: shows a room's owner, programs and links, and records or revokes the user's consent.
+//! Trust: shows a room's owner and links, and records or revokes the user's consent.
 
 use crate::base::error::{Error, Result};
 use crate::base::written_path::write_path;
 use crate::disk::machine;
 use crate::query::connections::{ConnectionTrust, connections};
-use crate::query::programs::{ProgramTrust, programs};
 use crate::room::actor::require_person;
 use crate::room::consent::{self, ConsentList, LinkConnection, RoomConsent, RoomIdentity};
-use crate::room::registry::WakeSettings;
 use crate::room::settings::{GuardedSetting, link_key};
 use crate::room::{self, Room};
 use serde::Serialize;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A room, its programs, and the user's consent.
+/// A room and the user's consent.
 #[derive(Debug, Serialize)]
 pub struct RoomTrust {
     /// The room.
@@ -26,8 +23,6 @@ pub struct RoomTrust {
     pub own: bool,
     /// Whether it may be used. An own room always may.
     pub trusted: bool,
-    /// Programs that would be started for its agents.
-    pub programs: Vec<ProgramTrust>,
     /// The links to other rooms that it would use.
     pub links: Vec<ConnectionTrust>,
     /// The settings that do not take effect without consent.
@@ -38,11 +33,6 @@ pub struct RoomTrust {
 }
 
 impl RoomTrust {
-    /// The programs without consent.
-    pub fn open(&self) -> impl Iterator<Item = &ProgramTrust> {
-        self.programs.iter().filter(|program| !program.trusted)
-    }
-
     /// The links without consent.
     pub fn open_links(&self) -> impl Iterator<Item = &ConnectionTrust> {
         self.links.iter().filter(|link| !link.trusted)
@@ -62,9 +52,6 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     Ok(RoomTrust {
         owner_name: machine::user(identity.owner),
         trusted: own || consents.of(&identity).is_some(),
-        programs: programs(&room.registry()?, &|program| {
-            consents.agrees(&identity, &program.sha256())
-        }),
         links,
         settings: settings.withheld,
         recorded_in: consent::file()?,
@@ -73,20 +60,15 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     })
 }
 
-/// Records consent: the room may be used, these programs may be started, these connections made, and these settings take effect.
+/// Records consent: the room may be used, these connections may be made, and these settings take effect.
 pub fn agree(
     trust: &RoomTrust,
-    programs: &[ProgramTrust],
     links: &[ConnectionTrust],
     settings: &[GuardedSetting],
 ) -> Result<()> {
     require_person(CONSENT)?;
-    let programs: Vec<(Value, String)> = programs
-        .iter()
-        .map(|startable| (startable.program.clone(), startable.sha256.clone()))
-        .collect();
     let links: Vec<LinkConnection> = links.iter().map(|link| link.connection.clone()).collect();
-    consent::agree(&trust.identity, &programs, &links, settings)
+    consent::agree(&trust.identity, &links, settings)
 }
 
 /// The action of these functions, for [`require_person`].
@@ -98,35 +80,16 @@ pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
     let mut withheld = settings.withheld.iter();
     if let Some(within_machine) = withheld.find(|setting| setting.key == link_key(tag)) {
         require_person(CONSENT)?;
-        return consent::agree(
-            &room.identity()?,
-            &[],
-            &[],
-            std::slice::from_ref(within_machine),
-        );
+        return consent::agree(&room.identity()?, &[], std::slice::from_ref(within_machine));
     }
     let all = connections(&settings, &|_| false);
     match all.into_iter().find(|link| link.connection.link == tag) {
         Some(link) => {
             require_person(CONSENT)?;
-            consent::agree(&room.identity()?, &[], &[link.connection], &[])
+            consent::agree(&room.identity()?, &[link.connection], &[])
         }
         None => Ok(()),
     }
-}
-
-/// Records consent for a program that the person has just set.
-pub fn agree_to_set(room: &Room, wake: Option<&WakeSettings>) -> Result<()> {
-    let programs = wake.map(WakeSettings::programs).unwrap_or_default();
-    if programs.is_empty() {
-        return Ok(());
-    }
-    require_person("set a program that wakes an agent")?;
-    let programs: Vec<_> = programs
-        .iter()
-        .map(|program| (program.value().clone(), program.sha256()))
-        .collect();
-    consent::agree(&room.identity()?, &programs, &[], &[])
 }
 
 /// Revokes all consent for a room, which may no longer exist.

@@ -114,6 +114,11 @@ impl InboxWaiter {
         }
     }
 
+    /// Makes the wait report a possible change when it is called.
+    pub fn waker(&self) -> impl Fn() + Send + 'static {
+        self.watch.waker()
+    }
+
     /// Keeps an agent bound to its session during the wait. A failure does not stop the wait.
     pub fn holds(&mut self, agent: &str, session: &SessionIdentity) {
         match SessionHold::take(&self.room, agent, session) {

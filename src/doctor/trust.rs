@@ -1,9 +1,8 @@
-//! Trust: programs without consent, and files that other users can change.
+//! Trust: settings without consent, and files that other users can change.
 
 use super::{ExaminedRoom, Finding, shell};
 use crate::base::error::Result;
 use crate::disk::{Meta, layout, machine};
-use crate::query::programs;
 
 /// Permission bits for writing: group and other users.
 const GROUP: u32 = 0o020;
@@ -21,21 +20,6 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) -> 
     }
     // Write access to the directory allows replacing every file in it.
     findings.extend(written_by(&own, &own).map(|who| others(examined, "", &who)));
-    if let Some(registry) = &examined.registry {
-        let open = programs::not_trusted(room, registry).or_else(|e| {
-            let fix = "mailbag trust --list";
-            findings.push(Finding::warning("consent_unreadable", e.to_string(), fix));
-            Ok::<_, crate::base::error::Error>(Vec::new())
-        })?;
-        for open in open {
-            let what = format!(
-                "{} is not woken: you have not agreed to start {}",
-                open.agent, open.program
-            );
-            let fix = format!("mailbag trust {}", shell(room.dir.path()));
-            findings.push(Finding::warning("program_not_trusted", what, fix));
-        }
-    }
     for setting in room
         .settings()
         .map(|settings| settings.withheld)

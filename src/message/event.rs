@@ -217,9 +217,6 @@ pub struct AcceptedMessage {
     /// The result of the change, as the copies report it in `delivery`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
-    /// The agents in this dismissal of failed wakes by the human.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dismissed: Vec<Arc<str>>,
     /// The texts of the attached files of a message to another room.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enclosed: Vec<EnclosedFile>,

@@ -10,7 +10,6 @@ use super::event::{
 use super::gap::LogGap;
 use super::name::MessageName;
 use super::status::Receipt;
-use super::waking::WakeUpdate;
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::base::hex_hash;
@@ -54,8 +53,6 @@ pub(super) struct RecordFields {
     link: Option<LinkChange>,
     outcome: Option<Value>,
     #[serde(default)]
-    dismissed: Vec<Arc<str>>,
-    #[serde(default)]
     enclosed: Vec<EnclosedFile>,
     of: Option<u64>,
     about: Option<String>,
@@ -65,8 +62,6 @@ pub(super) struct RecordFields {
     message: Option<Box<RawValue>>,
     #[serde(default)]
     pub(super) receipts: Vec<Receipt>,
-    #[serde(default)]
-    pub(super) wakes: Vec<WakeUpdate>,
     #[serde(default)]
     pub(super) settled: Vec<(u64, u64)>,
     #[serde(default)]
@@ -96,7 +91,6 @@ impl RecordFields {
                 act: self.act.take(),
                 fact: self.take_fact()?,
                 outcome: self.outcome.take(),
-                dismissed: std::mem::take(&mut self.dismissed),
                 enclosed: std::mem::take(&mut self.enclosed),
                 message: need("message", self.message.take())?,
             })),

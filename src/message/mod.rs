@@ -35,7 +35,6 @@ pub mod status_line;
 pub mod subject;
 pub mod title;
 mod types;
-pub mod waking;
 
 pub use checked::{
     DEFAULT_CHANNEL, FIELDS, Message, ROUTERS_OWN, is_decision, is_offer, object, texts, unknown,

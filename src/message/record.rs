@@ -17,7 +17,6 @@ use crate::base::hex_hash;
 use crate::message::claim::ClaimChange;
 use crate::message::decision::ApprovalChange;
 use crate::message::status::Receipt;
-use crate::message::waking::WakeUpdate;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -50,9 +49,6 @@ pub struct Record {
     /// New statuses of copies, on the first record of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
-    /// Steps of wakes, on the first record of a batch.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wakes: Vec<WakeUpdate>,
     /// Ranges of settled records, both ends included, on the first record of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
@@ -78,7 +74,6 @@ impl TryFrom<RecordFields> for Record {
             prev: fields.prev,
             event,
             receipts: fields.receipts,
-            wakes: fields.wakes,
             settled: fields.settled,
             acked: fields.acked,
             carried: fields.carried,
@@ -98,7 +93,6 @@ impl Record {
             prev: NO_HASH,
             event,
             receipts: Vec::new(),
-            wakes: Vec::new(),
             settled: Vec::new(),
             acked: Vec::new(),
             carried: Vec::new(),
@@ -368,7 +362,6 @@ mod tests {
                 link: "po".into(),
             })),
             outcome: None,
-            dismissed: Vec::new(),
             enclosed: Vec::new(),
             message: RawValue::from_string(r#"{"n":12345678901234567890123}"#.into())
                 .expect("JSON"),

@@ -31,7 +31,6 @@ pub mod links;
 pub mod list;
 pub mod newest;
 pub mod pending;
-pub mod programs;
 pub mod reach;
 pub mod records;
 pub mod rejected;

@@ -7,9 +7,8 @@ use crate::disk::layout;
 use crate::message::id::tag_of;
 use crate::message::record::Record;
 use crate::message::{Priority, is_announced};
-use crate::room::registry::{AgentWakeMethod, Registry, wants_session};
+use crate::room::Room;
 use crate::room::sessions::{self, SessionCalls};
-use crate::room::{Room, RouterMode};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -157,7 +156,6 @@ pub fn reach<'r>(
             .map(|settings| settings.session_lease)
             .unwrap_or_default(),
         calls: SessionCalls::of(&room.dir),
-        waking: OnceCell::new(),
         roster: OnceCell::new(),
     };
     let reached = recipients
@@ -196,8 +194,6 @@ struct ReceptionLookup<'r> {
     room: &'r Room,
     lease: std::time::Duration,
     calls: SessionCalls,
-    /// The registry, if a router runs that starts programs. Read once, on demand.
-    waking: OnceCell<Option<Registry>>,
     /// Read once, on demand.
     roster: OnceCell<RosterFile>,
 }
@@ -220,27 +216,13 @@ impl ReceptionLookup<'_> {
             return ExpectedReception::Link;
         }
         let lease = sessions::last_of(self.room, agent).ok().flatten();
-        let waking = self.waking.get_or_init(|| waking_registry(self.room));
-        let by = waking
-            .as_ref()
-            .and_then(|known| Some(&known.agent(agent)?.wake.as_ref()?.by));
-        let has_session = lease
-            .as_ref()
-            .is_some_and(|lease| !lease.ended && lease.session.is_some());
-        let has_program = match by {
-            Some(AgentWakeMethod::Command(argv)) => has_session || !wants_session(argv),
-            _ => false,
-        };
         if let Some(lease) = lease
             .as_ref()
             .filter(|lease| lease.is_live(&self.room.dir, self.lease))
         {
-            let is_woken = has_program || matches!(by, Some(AgentWakeMethod::Codex));
             return if !lease.is_idle() {
                 ExpectedReception::Working
-            } else if !lease.interrupted
-                && (is_woken || sessions::is_waiting(&self.room.dir, lease))
-            {
+            } else if !lease.interrupted && sessions::is_waiting(&self.room.dir, lease) {
                 ExpectedReception::Woken
             } else {
                 ExpectedReception::Idle
@@ -248,10 +230,6 @@ impl ReceptionLookup<'_> {
         }
         if self.calls.held().contains(agent) {
             return ExpectedReception::Waiting;
-        }
-        // Codex wakes only a session that is there.
-        if has_program {
-            return ExpectedReception::Woken;
         }
         let last = lease.map(|lease| lease.last).max(self.last_seen(agent));
         match last.filter(|last| Stamp::parse(last).is_some()) {
@@ -264,16 +242,6 @@ impl ReceptionLookup<'_> {
         let roster = self.roster.get_or_init(|| read_roster(self.room));
         let seen = roster.agents.iter().find(|seen| seen.id == agent)?;
         seen.last_seen.clone()
-    }
-}
-
-/// The registry, if a router runs that starts programs.
-fn waking_registry(room: &Room) -> Option<Registry> {
-    let presence = room.router_presence().ok()?;
-    if presence.holder()?.mode == RouterMode::Run {
-        room.registry().ok()
-    } else {
-        None
     }
 }
 

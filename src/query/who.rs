@@ -10,7 +10,7 @@ use crate::room::Room;
 use crate::room::registry::Registry;
 use crate::room::sessions::SessionCalls;
 use crate::router::projections::roster;
-pub use crate::router::projections::roster::{AgentPresence, Presence, Roster, WakeSummary};
+pub use crate::router::projections::roster::{AgentPresence, Presence, Roster};
 use serde::Serialize;
 
 /// All known agents.

@@ -42,7 +42,7 @@ pub const DECIDE: &str = "decide as human";
 const AUTOMATION: [&str; 4] = ["CI", "GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"];
 
 /// Commands of mailbag that start programs for agents.
-const STARTS_AGENTS: [&str; 5] = ["exec", "run", "up", "mcp", "hook"];
+const STARTS_AGENTS: [&str; 6] = ["exec", "run", "up", "mcp", "hook", "wait"];
 
 /// Programs that run another program, which their arguments name. Python has many names.
 const RUNNERS: [&str; 15] = [

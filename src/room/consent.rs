@@ -1,5 +1,4 @@
-//! Consent: the rooms of other users that a person agreed to use, the programs that a person agreed to start, and the
-//! connections that a person agreed to make.
+//! Consent: the rooms of other users that a person agreed to use, and the connections that a person agreed to make.
 //!
 //! Consent is recorded outside all rooms, so that a room cannot grant it itself.
 
@@ -10,7 +9,6 @@ use crate::disk::{Dir, Meta, UserDirectory, layout};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The format version of the file.
@@ -35,8 +33,6 @@ pub struct RoomConsent {
     pub identity: RoomIdentity,
     /// The time of the consent.
     pub since: String,
-    /// The programs that may be started.
-    pub programs: Vec<TrustedProgram>,
     /// The links that the room may use to connect to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<TrustedLink>,
@@ -75,17 +71,6 @@ pub struct TrustedLink {
     pub since: String,
 }
 
-/// A program that may be started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TrustedProgram {
-    /// The program for display: its arguments, or the word in the registry.
-    pub program: Value,
-    /// The digest that identifies it.
-    pub sha256: String,
-    /// The time of the consent.
-    pub since: String,
-}
-
 /// All recorded consent.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ConsentList {
@@ -117,16 +102,6 @@ impl ConsentList {
             .find(|consent| consent.identity == *identity)
     }
 
-    /// Returns true if the program with this digest may be started for this room.
-    pub fn agrees(&self, identity: &RoomIdentity, sha256: &str) -> bool {
-        self.of(identity).is_some_and(|consent| {
-            consent
-                .programs
-                .iter()
-                .any(|agreed| agreed.sha256 == sha256)
-        })
-    }
-
     /// Returns true if this setting of the room may take effect with exactly this value.
     pub fn agrees_to_setting(&self, identity: &RoomIdentity, setting: &GuardedSetting) -> bool {
         self.of(identity)
@@ -144,11 +119,10 @@ impl ConsentList {
     }
 }
 
-/// Records consent for a room, for these programs with their digests, for these links and for these settings. Durable after it
+/// Records consent for a room, for these links and for these settings. Durable after it
 /// returns.
 pub fn agree(
     identity: &RoomIdentity,
-    programs: &[(Value, String)],
     links: &[LinkConnection],
     settings: &[GuardedSetting],
 ) -> Result<()> {
@@ -165,24 +139,9 @@ pub fn agree(
         let mut consent = known.unwrap_or_else(|| RoomConsent {
             identity: identity.clone(),
             since: now.clone(),
-            programs: Vec::new(),
             links: Vec::new(),
             settings: Vec::new(),
         });
-        for (program, sha256) in programs {
-            if !consent
-                .programs
-                .iter()
-                .any(|agreed| agreed.sha256 == *sha256)
-            {
-                let (program, sha256, since) = (program.clone(), sha256.clone(), now.clone());
-                consent.programs.push(TrustedProgram {
-                    program,
-                    sha256,
-                    since,
-                });
-            }
-        }
         for connection in links {
             // The present consent for a tag is the only one.
             consent

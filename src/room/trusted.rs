@@ -7,7 +7,6 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::text::shell_path;
 use crate::disk::{Dir, machine};
 use crate::room::consent::{self, ConsentList, RoomIdentity};
-use crate::room::registry::WakeSettings;
 use crate::room::settings::Settings;
 
 impl Room {
@@ -70,18 +69,6 @@ impl Room {
             room: self.id().unwrap_or_default(),
             owner: own.uid,
         })
-    }
-
-    /// Returns true if the person agreed to start its programs. A wake without a program needs no consent.
-    pub fn agrees(&self, wake: &WakeSettings) -> Result<bool> {
-        let programs = wake.programs();
-        if programs.is_empty() {
-            return Ok(true);
-        }
-        let (consents, identity) = (ConsentList::read()?, self.identity()?);
-        Ok(programs
-            .iter()
-            .all(|program| consents.agrees(&identity, &program.sha256())))
     }
 
     /// Withholds the settings that lead out of the room. In a room that the user created here, all take effect. In any

@@ -19,7 +19,7 @@ mod upkeep;
 pub mod watcher;
 
 pub use parts::RouterTotals;
-pub use steps::ack::{AckRoom, AckedStatuses, SUPERSEDED_BY, failed_wakes, judge as judge_ack};
+pub use steps::ack::{AckRoom, AckedStatuses, SUPERSEDED_BY, judge as judge_ack};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorClass, Result};
@@ -32,7 +32,6 @@ use crate::room::{Room, RoomTurn, RouterLock};
 use parts::{
     DeliveryProgress, DueDeadlines, Journal, LinkAcknowledgements, MailIntake, NextClaimReview,
     NoticeQueue, NoticeText, ObservedReceipts, PendingWork, RenameRetry, RoomConfig, RouterStorage,
-    WakeQueue,
 };
 use projections::{ProjectionView, Projections, ReconcileCause};
 use std::time::{Duration, Instant};
@@ -57,8 +56,6 @@ pub struct Router {
     progress: DeliveryProgress,
     /// Observations of copies that left inboxes.
     receipts: ObservedReceipts,
-    /// Steps of wakes that are not in the log yet.
-    wakes: WakeQueue,
     /// Acknowledgements from linked rooms.
     links: LinkAcknowledgements,
     projections: Projections,
@@ -89,7 +86,6 @@ impl Router {
             journal: Journal::new(lock, log, state),
             progress: DeliveryProgress::default(),
             receipts: ObservedReceipts::default(),
-            wakes: WakeQueue::default(),
             links: LinkAcknowledgements::default(),
             projections: Projections::new(config.dir()),
             notices: NoticeQueue::default(),
@@ -169,7 +165,6 @@ impl Router {
             journal: &mut self.journal,
             progress: &mut self.progress,
             receipts: &mut self.receipts,
-            wakes: &mut self.wakes,
             links: &mut self.links,
             notices: &mut self.notices,
             pending: &mut self.pending,
@@ -216,7 +211,7 @@ impl Router {
             ..
         } = self;
         let state = journal.state();
-        let delivered = deliver::deliver(config, storage, state, progress, pending, committed)?;
+        let delivered = deliver::deliver(storage, state, progress, pending, committed)?;
         let view = ProjectionView::of(config, journal);
         projections.apply(delivered.accepted(), &view, pending, notices);
         loops::report(state, notices);
@@ -239,11 +234,7 @@ impl Router {
     /// Makes delivered copies durable, and records receipts and changes of the registry. Called after a quiet time,
     /// because the next message's record also says which records are settled.
     fn settle(&mut self) -> Result<()> {
-        if self.receipts.is_empty()
-            && self.wakes.is_empty()
-            && self.links.is_empty()
-            && !self.progress.has_open_changes()
-        {
+        if self.receipts.is_empty() && self.links.is_empty() && !self.progress.has_open_changes() {
             return self.storage.barrier();
         }
         // The expiry of a message and its notice are in one batch.

@@ -8,7 +8,7 @@
 //!
 //! It is a process of its own. If it dies, only the browser notices.
 //!
-//! Setup does not belong here: the page cannot change settings, consent, hooks, or programs that wake agents.
+//! Setup does not belong here: the page cannot change settings, consent or hooks.
 
 mod api;
 mod app;

@@ -211,21 +211,18 @@ fn an_agent_is_named_in_any_letter_case() {
 fn an_empty_value_removes_every_field() {
     let world = World::with("alice");
     world.ok(&[
-        "agent", "set", "alice", "--status", "busy", "--uid", "65534", "--wake", "nobody",
+        "agent", "set", "alice", "--status", "busy", "--uid", "65534",
     ]);
     let set = world.json("agent show alice");
     assert_eq!(
         (&set["status"], &set["uid"]),
         (&json!("busy"), &json!(65534))
     );
-    assert!(set["wake"].is_object(), "{set}");
-    world.ok(&[
-        "agent", "set", "alice", "--status", "", "--uid", "", "--wake", "",
-    ]);
+    world.ok(&["agent", "set", "alice", "--status", "", "--uid", ""]);
     let registry = world.read("registry.json");
     let alice = registry["agents"].as_array().expect("a list");
     let alice = alice.iter().find(|agent| agent["id"] == "alice");
-    for field in ["status", "uid", "wake"] {
+    for field in ["status", "uid"] {
         assert_eq!(alice.expect("registered").get(field), None, "{field}");
     }
 }

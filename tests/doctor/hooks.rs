@@ -116,11 +116,11 @@ fn hooks_that_call_a_program_that_is_gone_are_a_problem() {
 #[test]
 fn doctor_reports_a_failed_wake() {
     let world = project();
-    let trouble = json!({"client": "wake", "event": "alice", "at": "2026-01-05T10:00:00Z", "problem": "bell: no bell"});
+    let trouble = json!({"client": "wake", "event": "alice", "at": "2026-01-05T10:00:00Z", "problem": "codex queue failed"});
     world.write("sessions/fired/wake.alice.json", trouble.to_string());
     says(
         &finding(&examined(&world), "waking_failed"),
         "warning",
-        &["waking alice failed", "bell: no bell"],
+        &["waking alice failed", "codex queue failed"],
     );
 }

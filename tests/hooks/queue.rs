@@ -100,7 +100,7 @@ impl Desk {
 
 #[test]
 fn an_idle_session_of_codex_is_woken_without_a_setting_and_without_a_router() {
-    // P421
+    // P421, P87
     let desk = Desk::new(BEGINS);
     desk.fire("SessionStart-startup");
     desk.fire("Stop");

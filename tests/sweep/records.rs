@@ -11,14 +11,14 @@ use super::story::Ground;
 use super::sweeps::{Done, Points, full, green};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use super::weak::Unsynced;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A person with two rooms. In the first one the person agreed to a program; the second one came with a program.
+/// A person with two rooms. In the first one the person agreed to a link; the second one came with a link.
 struct Person {
     ground: Ground,
     env: Vec<(&'static str, String)>,
@@ -29,8 +29,8 @@ impl Person {
         let person = Person { ground: Ground::directory()?, env: setting.env.clone() };
         for room in ["first", "second"] {
             person.ok(&["init", &person.room(room)])?;
-            let agents = json!({"version": 1, "agents": [{"id": "bob", "wake": {"argv": ["true", room]}}]});
-            fs::write(person.home().join(room).join("registry.json"), agents.to_string())?;
+            let link = format!("tag = \"home\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{room}.example:/srv/po/.mailbag\"\n");
+            fs::write(person.home().join(room).join("settings.toml"), link)?;
         }
         person.ok(&["trust", "--yes", &person.room("first")])?;
         Ok(person)
@@ -56,7 +56,7 @@ impl Person {
         output.status.success().then_some(()).ok_or_else(|| io::Error::other(format!("{args:?}: {}", lossy(&output.stderr))))
     }
 
-    /// The rooms with recorded consent to a program, or the reason why the record cannot be read.
+    /// The rooms with recorded consent to a link, or the reason why the record cannot be read.
     fn agreed(&self) -> io::Result<Result<BTreeSet<String>, String>> {
         let output = self.command(&["trust", "--list", "--json"]).output()?;
         if !output.status.success() {
@@ -64,12 +64,12 @@ impl Person {
         }
         let listed: Value = serde_json::from_slice(&output.stdout)?;
         let rooms = listed["rooms"].as_array().into_iter().flatten();
-        let with_program = rooms.filter(|room| !room["programs"].as_array().is_none_or(Vec::is_empty));
-        Ok(Ok(with_program.filter_map(|room| Some(Path::new(room["path"].as_str()?).file_name()?.to_str()?.to_owned())).collect()))
+        let with_link = rooms.filter(|room| !room["links"].as_array().is_none_or(Vec::is_empty));
+        Ok(Ok(with_link.filter_map(|room| Some(Path::new(room["path"].as_str()?).file_name()?.to_str()?.to_owned())).collect()))
     }
 }
 
-/// The person agrees to the second room's program, disturbed, and then again.
+/// The person agrees to the second room's link, disturbed, and then again.
 fn agree(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
     let person = Person::new(setting)?;
     let (mut unsynced, mut figures) = (Unsynced::default(), Figures::default());
@@ -129,7 +129,7 @@ fn create(plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
 
 #[test]
 fn the_record_of_created_rooms_survives_a_kill_and_a_power_cut_at_any_call() -> Done {
-    // P107
+    // P301
     let (mut figures, outcome) = create(Plan::Count, None)?;
     for (n, (call, moment)) in Points::of(outcome).choose(10, 45).into_iter().enumerate() {
         let cut = (n % 2 == 0).then_some(n as u64);
@@ -155,7 +155,7 @@ fn agreed_and_cut(setting: &Setting, enough: usize) -> io::Result<Figures> {
 
 #[test]
 fn consent_survives_a_kill_and_a_power_cut_at_any_call() -> Done {
-    // P107
+    // P226
     let setting = Setting { seed: 41, ..Setting::default() };
     let (mut figures, outcome) = agree(&setting, Plan::Count, None)?;
     for (call, moment) in Points::of(outcome).choose(8, 41) {

@@ -1,4 +1,4 @@
-//! A router that wakes an agent, killed at every step: no mail wakes twice, and each wake in the log has happened.
+//! A pass that announces mail of an idle session again, killed at every step.
 
 use super::ledger::Figures;
 use super::one_pass::{done, new_room};
@@ -12,73 +12,10 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Rings once, and then ends the router that started it.
-const BELL: &str = "echo rang >> \"$MAILBAG_ROOM/../rung\"; kill -TERM $PPID";
-
 fn mailbag(room: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.arg("--room").arg(room).args(words).env("MAILBAG_TRUST_DIR", room.with_file_name("trust")).env("MAILBAG_TEST_ANCESTRY", "person");
     command
-}
-
-/// A room where bob has mail, and a program that wakes him. The program is beside the room, so that only the router's own
-/// calls are points.
-fn ready(room: &Path) -> io::Result<()> {
-    new_room(room, &["alice", "bob"])?;
-    let wake = json!({"argv": ["sh", "-c", BELL], "every": "1s"}).to_string();
-    done(mailbag(room, &["agent", "set", "bob", "--wake", &wake, "--quiet"]))?;
-    fs::write(room.join("outbox/alice/m1.json"), json!({"id": "m1", "to": "bob", "body": "hello"}).to_string())?;
-    done(mailbag(room, &["run", "--once", "--quiet"]))
-}
-
-fn rung(room: &Path) -> usize {
-    fs::read_to_string(room.with_file_name("rung")).unwrap_or_default().lines().count()
-}
-
-/// The killed router, the one after it, and everything that is wrong then. The second router ends when it has woken bob for a
-/// second message.
-fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
-    let home = TempDir::new()?;
-    let room = home.path().join("room");
-    ready(&room)?;
-    let outcome = Tracer::new(&room)?.run(mailbag(&room, &["run", "--quiet", "--poll"]), plan)?;
-    let mut figures = Figures::of(&outcome);
-    let before = rung(&room);
-    fs::write(room.join("outbox/alice/m2.json"), json!({"id": "m2", "to": "bob", "body": "again"}).to_string())?;
-    let mut second = Command::new("timeout");
-    let router = mailbag(&room, &["run", "--quiet", "--poll"]);
-    second.arg("60").arg(router.get_program()).args(router.get_args());
-    second.env("MAILBAG_TRUST_DIR", room.with_file_name("trust")).env("MAILBAG_TEST_ANCESTRY", "person");
-    done(second)?;
-    let after = rung(&room);
-    let log = fs::read_to_string(room.join("log/00000001.ndjson"))?;
-    let records = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect::<Vec<_>>();
-    let first = records.iter().find(|record| record["id"] == "m1").map(|record| record["seq"].clone());
-    let requests = records.iter().flat_map(|record| record["wakes"].as_array().into_iter().flatten());
-    let alone = json!([first]);
-    // A request for both messages is one for the second message.
-    match requests.filter(|wake| wake["step"] == "requested" && wake["seqs"] == alone).count() {
-        0 if before == 0 => {}
-        0 => figures.damaged("bob was woken without a request in the log".to_owned()),
-        1 => {}
-        n => figures.duplicated(format!("{n} requests for one message")),
-    }
-    match after - before {
-        1 => {}
-        0 => figures.lost("the wake for the second message".to_owned()),
-        n => figures.duplicated(format!("{n} wakes after the kill")),
-    }
-    if before > 1 {
-        figures.duplicated(format!("{before} wakes before the kill"));
-    }
-    done(mailbag(&room, &["log", "verify"]))?;
-    Ok((figures, outcome))
-}
-
-#[test]
-fn a_router_that_wakes_an_agent_killed_at_any_call() -> Done {
-    // P198
-    kill_each("kills of a router that wakes an agent", 6, 198, play)
 }
 
 /// A pass that announces old mail again, killed at every step: it is announced again at most once, and the human is
@@ -131,11 +68,6 @@ pub(super) fn announce_again(original: &Path, plan: Plan) -> io::Result<(Figures
         done(at(&room, time, &["run", "--once", "--quiet"]))?;
     }
     let log = fs::read_to_string(room.join("log/00000001.ndjson"))?;
-    match log.matches("\"step\":\"again\"").count() {
-        0 => figures.lost("the second announcement".to_owned()),
-        1 => {}
-        n => figures.duplicated(format!("{n} second announcements")),
-    }
     match log.matches("\"about\":\"stale:bob:").count() {
         0 => figures.lost("the human was not told".to_owned()),
         1 => {}

@@ -1,6 +1,5 @@
 //! A room that belongs to another user is used only once the person agreed. Needs root, who can be other users.
 
-use super::{bell, rung};
 use crate::files;
 use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::{World, lossy, parse_json};
@@ -18,10 +17,6 @@ fn foreign(test: &str) -> Option<Town> {
         return None;
     }
     let town = Town::alice_and_bob().quick();
-    town.register(&[
-        json!({"id": "alice"}),
-        json!({"id": "bob", "wake": bell("trap")}),
-    ]);
     town.mail("alice", "one.json", json!({"to": "bob", "body": "come in"}));
     give(&town, NOBODY);
     Some(town)
@@ -212,25 +207,6 @@ fn another_user_below_a_room_of_root_is_rejected_and_may_trust_it() {
     assert_eq!(as_nobody(&["trust", "--yes"]), (Some(0), String::new()));
     assert_eq!(as_nobody(&["agent", "list"]), (Some(0), String::new()));
     assert!(home.join(".local/share/mailbag/trust.json").exists());
-}
-
-#[test]
-fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
-    // P107
-    let Some(town) = foreign("rooms of other users") else {
-        return;
-    };
-    town.ok("trust --yes");
-    // The owner of the room names another program.
-    town.register(&[
-        json!({"id": "alice"}),
-        json!({"id": "bob", "wake": bell("another trap")}),
-    ]);
-    let town = town.run();
-    town.wait("the router says why it starts nothing", || {
-        town.words().contains("the user has not agreed")
-    });
-    assert_eq!(rung(&town), [""; 0]);
 }
 
 #[test]

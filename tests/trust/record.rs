@@ -1,10 +1,10 @@
 //! The record of a person's consent: outside the room, complete, and written only by its owner.
 
-use super::bell;
+use super::link;
 use crate::files;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Moment, Plan, Tracer};
-use crate::world::{World, mode, parse_json};
+use crate::world::{World, lossy, mode, parse_json};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,17 +18,25 @@ fn record(world: &World) -> Value {
     serde_json::from_slice(&files::read(world.trust().join("trust.json"))).expect("JSON")
 }
 
-/// bob, with a program that was agreed to.
+/// A room with a link that was agreed to.
 fn agreed() -> World {
-    World::with("alice").agent("bob", &["--wake", &bell("mine").to_string()])
+    let world = World::with("alice").settings(&link("po.example"));
+    world.ok("trust --yes");
+    world
+}
+
+/// Whether the links of the room are trusted.
+fn trusted(shown: &Value) -> Vec<bool> {
+    let links = shown["links"].as_array().expect("a list");
+    links.iter().map(|link| link["trusted"] == true).collect()
 }
 
 #[test]
-fn the_consent_record_is_private_and_names_path_room_owner_and_program() {
+fn the_consent_record_is_private_and_names_path_room_owner_and_link() {
     // P109
-    let world = World::with("alice");
+    let world = World::with("alice").settings(&link("po.example"));
     let directory = world.trust().join("new/directory");
-    let command = world.bare(&["agent", "add", "bob", "--wake", &bell("mine").to_string()]);
+    let command = world.bare("trust --yes");
     let line = "umask 000; exec \"$0\" \"$@\"";
     let mut shell = std::process::Command::new("sh");
     shell
@@ -63,11 +71,7 @@ fn the_consent_record_is_private_and_names_path_room_owner_and_program() {
     let id = world.text("spool/room");
     assert_eq!(room["room"], id.trim());
     assert_eq!(room["owner"], rustix::process::geteuid().as_raw());
-    assert_eq!(room["programs"][0]["program"], bell("mine")["argv"]);
-    assert_eq!(
-        room["programs"][0]["sha256"].as_str().map(str::len),
-        Some(64)
-    );
+    assert_fields!(room["links"][0], link: "po", carrier: "ssh", as: "home");
 }
 
 #[test]
@@ -75,25 +79,27 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
     // P109
     let world = agreed();
     let file = world.trust().join("trust.json");
-    assert_eq!(world.json("agent show bob")["wake_trusted"], true);
+    assert_eq!(trusted(&world.json("trust")), [true]);
     for (path, wrong, right) in [
         (file.as_path(), 0o660, 0o600),
         (world.trust(), 0o777, 0o700),
     ] {
         set_mode(path, wrong);
-        let shown = world.run("agent show bob --json");
-        assert!(
-            shown.out.contains(r#""wake_trusted":false"#)
-                && shown.err.contains("can be written by other users"),
-            "{shown:?}"
+        assert_contains!(
+            world.fails(1, "trust --yes"),
+            "can be written by other users",
+            "chmod"
         );
-        assert_contains!(world.fails(1, "trust --yes"), "chmod");
+        assert_contains!(
+            world.run("link run --once").err,
+            "can be written by other users"
+        );
         set_mode(path, right);
     }
-    assert_eq!(world.json("agent show bob")["wake_trusted"], true);
+    assert_eq!(trusted(&world.json("trust")), [true]);
     files::write(&file, "{\"version\": 1, \"rooms\": [");
     assert_contains!(
-        world.fails(1, &["agent", "set", "bob", "--wake", r#"["true"]"#]),
+        world.fails(1, "trust --yes"),
         "trust.json",
         "cannot be read"
     );
@@ -102,32 +108,24 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
         "{\"version\": 1, \"rooms\": [",
         "it is never replaced"
     );
-    assert_eq!(
-        world.items("agent list")[2]["wake"],
-        bell("mine"),
-        "nor is the program set"
-    );
 }
 
 #[test]
 fn the_consent_record_is_found_by_variables_and_never_relative_to_a_repository() {
     // P109
-    let world = World::with("alice");
+    let world = World::with("alice").settings(&link("po.example"));
     let home = world.trust().join("home");
     let set = |variables: &[(&str, &str)]| {
         files::make_dir(&home);
-        let ran = world.run_with(
-            &["agent", "set", "alice", "--wake", r#"["true"]"#],
-            |command| {
-                command
-                    .env("HOME", &home)
-                    .env_remove("MAILBAG_TRUST_DIR")
-                    .env_remove("XDG_DATA_HOME");
-                for (name, value) in variables {
-                    command.env(name, value);
-                }
-            },
-        );
+        let ran = world.run_with("trust --yes", |command| {
+            command
+                .env("HOME", &home)
+                .env_remove("MAILBAG_TRUST_DIR")
+                .env_remove("XDG_DATA_HOME");
+            for (name, value) in variables {
+                command.env(name, value);
+            }
+        });
         assert_eq!(ran.code, 0, "{ran:?}");
     };
     let is_there = |below: &str| {
@@ -162,16 +160,9 @@ fn simultaneous_consents_are_all_recorded() {
         .collect();
     let make = |room: &String| {
         world.ok(&["init", room]);
+        files::write(Path::new(room).join("settings.toml"), link("po.example"));
         world
-            .bare(&[
-                "--room",
-                room,
-                "agent",
-                "add",
-                "bob",
-                "--wake",
-                r#"["true"]"#,
-            ])
+            .bare(&["trust", "--yes", room])
             .spawn()
             .expect("it starts")
     };
@@ -187,7 +178,8 @@ fn killed_at_any_call_while_it_is_recorded_it_is_the_old_record_or_the_new() {
     // P109
     let world = agreed();
     let before = files::read(world.trust().join("trust.json"));
-    let args = ["agent", "set", "bob", "--wake", r#"["other"]"#];
+    world.write("settings.toml", link("other.example"));
+    let args = ["trust", "--yes"];
     let run = |plan| {
         Tracer::new(world.trust())
             .expect("a directory")
@@ -210,17 +202,83 @@ fn killed_at_any_call_while_it_is_recorded_it_is_the_old_record_or_the_new() {
     for (call, moment) in points {
         files::write(world.trust().join("trust.json"), &before);
         assert_eq!(run(Plan::Kill { call, moment }).end, End::Killed);
-        let programs = record(&world)["rooms"][0]["programs"]
-            .as_array()
-            .map(Vec::len);
+        let address = || record(&world)["rooms"][0]["links"][0]["address"].to_string();
+        let found = address();
         assert!(
-            programs == Some(1) || programs == Some(2),
-            "{call} {moment:?}: {programs:?}"
+            found.contains("po.example") || found.contains("other.example"),
+            "{call} {moment:?}: {found}"
         );
         world.ok(&args);
-        assert_eq!(
-            record(&world)["rooms"][0]["programs"][1]["program"],
-            json!(["other"])
+        assert_contains!(address(), "other.example");
+    }
+}
+
+#[test]
+fn an_agent_can_not_agree_in_place_of_the_person() {
+    // P108
+    let world = World::with("alice").settings(&link("po.example"));
+    let refused = world.run_env("trust --yes", "CLAUDE_CODE_SESSION_ID", "s1");
+    assert_contains!(refused.fails(2), "only a person can change consent");
+    assert_contains!(
+        world.fails(2, "trust"),
+        "cannot ask for consent without a terminal"
+    );
+    assert_eq!(world.json("trust --list"), json!({"rooms": []}));
+}
+
+#[test]
+fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
+    // P108
+    let world = World::with("alice").settings(&link("po.example"));
+    for no in ["n\n", "\n", "yess\n"] {
+        let output = world.at_terminal("trust", no);
+        let said = lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_contains!(said, "[y/N]", "not trusted");
+        assert_eq!(world.json("trust --list"), json!({"rooms": []}), "{no:?}");
+    }
+    let output = world.at_terminal("trust", "y\n");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(trusted(&world.json("trust")), [true]);
+}
+
+#[test]
+fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place_and_can_be_revoked() {
+    // P109
+    let world = agreed();
+    let elsewhere = world.path().join("elsewhere");
+    crate::town::tool(
+        "cp",
+        [
+            "-a".as_ref(),
+            world.room("").as_os_str(),
+            elsewhere.as_os_str(),
+        ],
+    );
+    let copy = elsewhere.to_string_lossy();
+    assert_contains!(world.fails(2, &["trust", &copy]), "cannot ask for consent");
+    assert_contains!(world.ok("trust --list"), ".mailbag", "connect to po");
+    assert_contains!(world.ok("trust --revoke"), "revoked for");
+    assert_eq!(trusted(&world.json("trust --yes")), [true]);
+    files::write(world.room("spool/room"), "another-room\n");
+    assert_contains!(world.fails(1, "link run --once"), "not agreed");
+}
+
+#[test]
+fn doctor_reports_a_registry_and_settings_that_others_can_write() {
+    let world = World::new();
+    world.write("settings.toml", "");
+    set_mode(&world.room(""), 0o755);
+    set_mode(&world.room("registry.json"), 0o600);
+    set_mode(&world.room("settings.toml"), 0o644);
+    assert_eq!(world.json("doctor")["findings"], json!([]));
+    for below in ["registry.json", "settings.toml", ""] {
+        set_mode(&world.room(below), 0o777);
+        let ran = world.run("doctor --json");
+        assert!(
+            ran.code == 1 && ran.out.contains("others_can_write"),
+            "{below}: {ran:?}"
         );
+        set_mode(&world.room(below), 0o700);
     }
 }

@@ -2,6 +2,7 @@
 
 mod alongside;
 mod asking;
+mod exec;
 mod following;
 #[cfg(all(
     target_os = "linux",

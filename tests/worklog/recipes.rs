@@ -1,7 +1,8 @@
-//! The recipes of `docs/recipes.md`, run unchanged: a program notifies the human, and cron sends
-//! the digest.
+//! The recipes of `docs/recipes.md`, run unchanged: a line notifies the human, and cron sends the
+//! digest.
 
 use super::echo;
+use crate::beside::Beside;
 use crate::files;
 use crate::town::Town;
 use crate::world::{World, lossy, skip, wait};
@@ -9,6 +10,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
@@ -61,15 +63,29 @@ fn run(world: &World, path: &str, line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// A room with this line as the human's wake program, and its router.
-fn woken(stand_ins: &[&str], line: &str) -> Town {
-    let mut town = Town::of("alice");
-    let path = path(&town, stand_ins);
-    run(&town, &path, line);
-    let mut router = town.bare("run");
-    router.env("PATH", path);
-    town.start_by(router);
-    town
+/// A room, and this line that runs in it.
+fn followed(stand_ins: &[&str], line: &str) -> (Town, Beside) {
+    let town = Town::of("alice").run();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", line])
+        .current_dir(town.path())
+        .env_clear()
+        .process_group(0);
+    command
+        .env("PATH", path(&town, stand_ins))
+        .env("HOME", town.path())
+        .env("MAILBAG_TRUST_DIR", town.trust())
+        .env("MAILBAG_TEST_ANCESTRY", "person");
+    let line = Beside::by(&town, command);
+    town.wait("it follows", || {
+        let all = town.json("who")["agents"].clone();
+        all.as_array().is_some_and(|all| {
+            all.iter()
+                .any(|agent| agent["id"] == "human" && agent["presence"] == "online")
+        })
+    });
+    (town, line)
 }
 
 /// A server that accepts posts, as ntfy does: the first line and the headers, and the body.
@@ -104,7 +120,7 @@ fn server() -> (u16, Receiver<(String, String)>) {
 
 #[test]
 fn the_desktop_shows_mail_for_the_human() {
-    let town = woken(&["notify-send"], &line("\"notify-send\", \"--app-name"));
+    let (town, followed) = followed(&["notify-send"], &line("notify-send --app-name"));
     echo(
         &town,
         "alice",
@@ -117,7 +133,9 @@ fn the_desktop_shows_mail_for_the_human() {
     let note = files::read_text(&note);
     assert!(
         note.starts_with(
-            "--app-name=mailbag\nhuman: 1 new\nmailbag: 1 unread: approval from alice, "
+            "--app-name=mailbag
+--
+"
         ),
         "{note}"
     );
@@ -125,9 +143,8 @@ fn the_desktop_shows_mail_for_the_human() {
         note.contains("$(touch hacked)") && !town.path().join("hacked").exists(),
         "no shell reads the text"
     );
-    let off = line("--wake nobody");
-    run(&town, &path(&town, &[]), &off);
-    assert_contains!(town.ok("agent show human"), "nobody");
+    assert_eq!(town.inbox("human").len(), 1, "nothing is marked as read");
+    followed.end_group();
 }
 
 #[test]
@@ -136,10 +153,8 @@ fn a_phone_gets_mail_for_the_human_by_a_server_of_one_s_own() {
         return skip("no curl");
     }
     let (port, heard) = server();
-    let town = woken(
-        &[],
-        &line("\"Title: {agent}").replace("8080", &port.to_string()),
-    );
+    let recipe = line("curl -fsS -m 10 --data-raw").replace("8080", &port.to_string());
+    let (town, followed) = followed(&[], &recipe);
     echo(
         &town,
         "alice",
@@ -148,26 +163,9 @@ fn a_phone_gets_mail_for_the_human_by_a_server_of_one_s_own() {
     let (head, body) = heard
         .recv_timeout(crate::town::PATIENCE)
         .expect("it was posted");
-    assert!(
-        head.starts_with("POST /my-topic HTTP/") && head.contains("Title: human: 1 new\r\n"),
-        "{head}"
-    );
-    assert!(
-        body.starts_with("mailbag: 1 unread: message from alice, ")
-            && body.contains("@/etc/passwd is not"),
-        "{body}"
-    );
-}
-
-#[test]
-fn a_server_that_is_down_is_in_the_router_s_log_and_stops_nothing() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        return skip("no curl");
-    }
-    let town = woken(&[], &line("\"Title: {agent}").replace("8080", "9"));
-    echo(&town, "alice", r#"{"to":"human","body":"hi"}"#);
-    town.wait("the failure", || town.words().contains("cannot wake human"));
-    assert_eq!(town.inbox("human").len(), 1);
+    assert!(head.starts_with("POST /my-topic HTTP/"), "{head}");
+    assert_contains!(body, "alice", "@/etc/passwd is not");
+    followed.end_group();
 }
 
 #[test]

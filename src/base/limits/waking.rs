@@ -8,7 +8,7 @@ pub const WAITER_CHECK: Duration = Duration::from_secs(2);
 /// How often a background waiter renews the lease of its session.
 pub const WAITER_RENEWS: Duration = Duration::from_secs(5 * 60);
 const _: () = assert!(WAITER_RENEWS.as_secs() < SESSION_LEASE.as_secs());
-/// The default time limit of a program that wakes an agent.
+/// The time limit of the command that gives a client a message.
 pub const WAKE_WITHIN: Duration = Duration::from_secs(30);
 /// New mail is collected for this time before its agent is woken.
 pub const WAKE_COALESCE: Duration = Duration::from_secs(1);
@@ -25,5 +25,3 @@ pub const STARTING: Duration = Duration::from_secs(2);
 pub const WAKE_REACTION: Duration = Duration::from_secs(10);
 /// The time limit for an agent to read its mail after the second wake, before the human is notified.
 pub const WAKE_AGAIN: Duration = Duration::from_secs(10 * 60);
-/// The number of messages in the record of a wake.
-pub const WAKE_MESSAGES: usize = 100;

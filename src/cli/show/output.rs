@@ -53,6 +53,8 @@ pub(crate) struct CommandOutput {
     /// The completed work, and the advice for an error that follows.
     did: Option<(String, &'static str)>,
     has_changed: bool,
+    /// Takes what would be printed.
+    captured: Option<Vec<u8>>,
 }
 
 impl CommandOutput {
@@ -68,7 +70,23 @@ impl CommandOutput {
             quiet,
             did: None,
             has_changed: false,
+            captured: None,
         }
+    }
+
+    /// Returns what `show` prints, as for a pipe.
+    pub(crate) fn capture(
+        json: bool,
+        show: impl FnOnce(&mut CommandOutput) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let mut out = CommandOutput {
+            colour: false,
+            terminal: false,
+            captured: Some(Vec::new()),
+            ..CommandOutput::new(json, true)
+        };
+        show(&mut out)?;
+        Ok(out.captured.unwrap_or_default())
     }
 
     /// Records that the main work is done, so that a later error does not make the caller repeat it.
@@ -288,6 +306,10 @@ impl CommandOutput {
 
     /// Bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(captured) = &mut self.captured {
+            captured.extend_from_slice(bytes);
+            return Ok(());
+        }
         self.sink.write(bytes).doing("write to", STDOUT)
     }
 

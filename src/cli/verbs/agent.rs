@@ -8,7 +8,7 @@ use crate::cli::show::{frame, table};
 use crate::commands::agent::{self, AgentFields, AgentFilter, FieldChange, RetiredAgentMail};
 use crate::query::view::plain;
 use crate::room::Room;
-use crate::room::registry::{Agent, AgentStatus, WakeSettings};
+use crate::room::registry::{Agent, AgentStatus};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -134,9 +134,6 @@ struct AgentFieldArgs {
     /// Agent that gets a notice when this agent is stale
     #[arg(long, value_name = "AGENT")]
     supervisor: Option<String>,
-    /// Wake method for new mail: claude, codex, nobody, or a program as a JSON array
-    #[arg(long, value_name = "HOW", value_parser = parse_wake)]
-    wake: Option<FieldChange<WakeSettings>>,
     /// Status: online, idle, busy, offline, retired or unknown
     #[arg(long, value_parser = parse_new_status)]
     status: Option<AgentStatus>,
@@ -157,21 +154,11 @@ fn parse_uid(text: &str) -> Result<FieldChange<u32>, std::num::ParseIntError> {
     text.parse().map(FieldChange::Set)
 }
 
-fn parse_wake(text: &str) -> Result<FieldChange<WakeSettings>, String> {
-    if text.is_empty() {
-        return Ok(FieldChange::Remove);
-    }
-    WakeSettings::parse(text).map(FieldChange::Set)
-}
-
 /// An agent in the registry, with all its fields there.
 #[derive(Serialize)]
 pub(super) struct AgentOutput<'a> {
     #[serde(flatten)]
     agent: &'a Agent,
-    /// Whether the user agreed to the program that wakes it. Absent without such a program.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wake_trusted: Option<bool>,
     /// The mail and the questions that remain when it is retired.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining: Option<&'a RetiredAgentMail>,
@@ -181,7 +168,6 @@ impl<'a> From<&'a Agent> for AgentOutput<'a> {
     fn from(agent: &'a Agent) -> AgentOutput<'a> {
         AgentOutput {
             agent,
-            wake_trusted: None,
             remaining: None,
         }
     }
@@ -232,7 +218,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
         }
         AgentCommand::Show { id } => {
             let id = id.map_or_else(|| cx.who(None).map(|who| who.name), Ok)?;
-            show(&agent::show(&room, &id)?, &room, cx)?;
+            show(&agent::show(&room, &id)?, cx)?;
         }
         AgentCommand::Set { id, fields } => {
             let agent = agent::set(&room, &id, &fields.into())?;
@@ -241,7 +227,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
             } else {
                 changed("changed", &agent, cx)?;
             }
-            note_unless_trusted(&agent, &room, cx)?;
         }
         AgentCommand::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
         AgentCommand::Remove { id, force } => {
@@ -278,32 +263,8 @@ fn row(agent: &Agent) -> Vec<String> {
     ]
 }
 
-/// A wake program that an agent's session set still needs a person's consent.
-fn note_unless_trusted(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
-    if agent
-        .wake
-        .as_ref()
-        .map_or(Ok(true), |wake| room.agrees(wake))?
-    {
-        return Ok(());
-    }
-    cx.out.note(&format!(
-        "{} is not woken until a person trusts the program: run `mailbag trust`",
-        agent.id
-    ));
-    Ok(())
-}
-
-fn show(agent: &Agent, room: &Room, cx: &mut CommandContext) -> Result<()> {
-    let mut shown = AgentOutput::from(agent);
-    if let Some(wake) = &agent.wake
-        && agent.is_woken_by_a_program()
-    {
-        let trusted = room
-            .agrees(wake)
-            .inspect_err(|e| cx.out.warn(&e.to_string()));
-        shown.wake_trusted = Some(trusted.unwrap_or(false));
-    }
+fn show(agent: &Agent, cx: &mut CommandContext) -> Result<()> {
+    let shown = AgentOutput::from(agent);
     let fields = serde_json::to_value(&shown).unwrap_or_default();
     let fields = fields.as_object().into_iter().flatten();
     let rows = fields.map(|(key, value)| (sanitize::line(key).into_owned(), plain(value)));
@@ -378,7 +339,6 @@ impl From<AgentFieldArgs> for AgentFields {
             topics,
             uid,
             supervisor,
-            wake,
             status,
         } = args;
         AgentFields {
@@ -390,7 +350,6 @@ impl From<AgentFieldArgs> for AgentFields {
             topics,
             uid,
             supervisor,
-            wake,
             status,
         }
     }

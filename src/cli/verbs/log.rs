@@ -14,7 +14,6 @@ use crate::message::gap::LogGap;
 use crate::message::record::{Event, EventKind, MessageOrigin, Record};
 use crate::message::status::Receipt;
 use crate::message::title::title_of_fields;
-use crate::message::waking::WakeUpdate;
 use crate::query::head::{self, LogHead};
 use crate::query::records::{self, EVENTS, LoggedRecord, RecordFilter};
 use crate::query::time;
@@ -320,12 +319,7 @@ fn line(record: &Record, out: &CommandOutput) -> String {
         _ if settled.is_empty() => settled,
         _ => format!("settled {settled}"),
     };
-    let parts = [
-        rest,
-        climbs(&record.receipts),
-        wakes(&record.wakes),
-        settled,
-    ];
+    let parts = [rest, climbs(&record.receipts), settled];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{head}  {}", sanitize::line(&parts.join("  ")))
 }
@@ -353,19 +347,6 @@ fn climbs(climbs: &[Receipt]) -> String {
             climb.agent,
             climb.status.as_str(),
             numbers(&climb.seqs)
-        )
-    }))
-}
-
-fn wakes(wakes: &[WakeUpdate]) -> String {
-    joined(wakes.iter().map(|wake| {
-        let reason = wake.reason.as_deref();
-        let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
-        format!(
-            "{} wake {}: {}{reason}",
-            wake.agent,
-            wake.step.as_str(),
-            numbers(&wake.seqs)
         )
     }))
 }

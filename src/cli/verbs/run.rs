@@ -1,11 +1,10 @@
-//! `mailbag run`: the daemon, which delivers messages and wakes agents. Also the logging of the router.
+//! `mailbag run`: the daemon, which delivers messages. Also the logging of the router.
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, here};
-use crate::clients::wake::WakingObserver;
 use crate::commands::{follow, init};
 use crate::disk::RoomReaders;
 use crate::link::beside::CarrierProcess;
@@ -27,7 +26,7 @@ Examples:
   mailbag run --poll                 # for file systems without events, such as NFS
 
 The daemon is optional: commands that send or read also deliver. With the daemon,
-messages arrive immediately and idle agents are woken. SIGHUP reloads registry.json
+messages arrive immediately. SIGHUP reloads registry.json
 and settings.toml. SIGINT and SIGTERM end it after the current batch, a second one
 immediately. SIGINT or SIGHUP that was ignored at the start stays ignored, as in
 the background of a script or with nohup.";
@@ -41,7 +40,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Deliver messages immediately and wake idle agents
+/// Deliver messages immediately
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -80,9 +79,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         .links
         .then(|| CarrierProcess::start(&room, &log_options(args.log_format, cx)))
         .transpose()?;
-    let mut company = WakingObserver::new((!args.once).then(|| room.clone()), say_ready);
-    let passed = daemon::run(&room, &options, &mut company)?;
-    drop((company, carriers));
+    let passed = daemon::run(&room, &options, say_ready)?;
+    drop(carriers);
     let (tally, router) = match passed {
         daemon::PassResult::Routed(tally) => (tally, None),
         daemon::PassResult::RouterRuns(holder) => {

@@ -9,10 +9,7 @@ use crate::cli::show::frame;
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN, RED, YELLOW};
 use crate::query::claims::ClaimCounts;
 use crate::query::pending::age;
-use crate::query::programs::ProgramTrust;
-use crate::query::status::{
-    self, RoomStatus, UndeliveredCopy, UnloadedAgent, UnloadedSessionState,
-};
+use crate::query::status::{self, RoomStatus, UndeliveredCopy};
 use crate::room::settings::GuardedSetting;
 use crate::room::{Room, RouterMode};
 use anstyle::Style;
@@ -242,15 +239,6 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
         )?;
         print_fix(out, &outbox.fix)?;
     }
-    for ProgramTrust { agent, program, .. } in &status.not_trusted {
-        say(
-            out,
-            YELLOW,
-            "not trusted",
-            format!("{agent} is not woken: you have not trusted {program}"),
-        )?;
-        print_fix(out, "mailbag trust")?;
-    }
     for GuardedSetting { key, value } in &status.withheld {
         say(
             out,
@@ -259,11 +247,6 @@ fn problems(status: &RoomStatus, out: &mut CommandOutput) -> Result<()> {
             format!("{key} has no effect: you have not trusted {value}"),
         )?;
         print_fix(out, "mailbag trust")?;
-    }
-    for one in &status.unloaded {
-        let unloaded = unloaded(one, out);
-        say(out, PLAIN, "not loaded", unloaded)?;
-        print_fix(out, &one.fix)?;
     }
     for stale in &status.stale {
         let seen = stale
@@ -344,28 +327,6 @@ fn say(out: &mut CommandOutput, style: Style, word: &str, text: impl AsRef<str>)
         out.line(format!("{word} {line}"))?;
     }
     Ok(())
-}
-
-/// Why Codex does not wake an agent, and what happens instead.
-fn unloaded(one: &UnloadedAgent, out: &CommandOutput) -> String {
-    let last = one
-        .last
-        .as_deref()
-        .map(|last| out.time(last))
-        .unwrap_or_default();
-    let why = match one.state {
-        UnloadedSessionState::Unknown => "no session of Codex is known for it".to_owned(),
-        UnloadedSessionState::Ended => "its session of Codex has ended".to_owned(),
-        UnloadedSessionState::Silent => format!("its session of Codex last called at {last}"),
-    };
-    let instead = match &one.otherwise {
-        Some(argv) => format!("{} is started instead", argv[0]),
-        None => "its mail waits until the session is opened".to_owned(),
-    };
-    format!(
-        "{}: {why}; Codex wakes only a session that is open in a terminal or in its daemon; {instead}",
-        one.agent
-    )
 }
 
 /// The command that fixes a problem, below the problem. It is not folded, so that it can be copied.

@@ -6,7 +6,7 @@ use crate::cli::context::{CommandContext, Freshness, IdentityArgs};
 use crate::cli::show::output::{BOLD, CommandOutput, DIM};
 use crate::message::id;
 use crate::query::trace::{
-    self, ClaimState, ClaimTrace, MessageTrace, RecipientTrace, StatusChange, WakeRecord,
+    self, ClaimState, ClaimTrace, MessageTrace, RecipientTrace, StatusChange,
 };
 
 const EXAMPLES: &str = "\
@@ -17,12 +17,7 @@ Examples:
 Status per recipient: accepted, delivered, announced, seen, acknowledged, actioned,
 closed as resolved, superseded, withdrawn, abandoned or expired. The time is that
 of the observation: `seen` means that the file has left the inbox.
-
-Wakes are listed below the status: `wake requested` when `mailbag run` decides to
-start the recipient's program, `started`, then `succeeded` or `failed` with the
-reason. `wake again`: an idle recipient had left the mail unread for stale_after
-(6 hours), so it is announced once more. A session of Claude Code is woken by its
-own hook; `announced` shows that.";
+";
 
 /// Show the delivery status of a message
 #[derive(Debug, clap::Args)]
@@ -146,9 +141,6 @@ fn show_recipient(recipient: &RecipientTrace, out: &mut CommandOutput) -> Result
             out,
         )?;
     }
-    for wake in &recipient.wakes {
-        dated(&wake.at, &woken(wake), out)?;
-    }
     Ok(())
 }
 
@@ -156,15 +148,6 @@ fn dated(at: &str, text: &str, out: &mut CommandOutput) -> Result<()> {
     let width = if out.is_terminal() { 26 } else { 20 };
     let at = out.paint(DIM, &format!("{:<width$}", out.time(at)));
     out.line(format!("  {at}  {text}"))
-}
-
-fn woken(wake: &WakeRecord) -> String {
-    let reason = wake
-        .reason
-        .as_deref()
-        .map(|reason| format!(": {reason}"))
-        .unwrap_or_default();
-    sanitize::line(&format!("wake {}{reason}", wake.step.as_str())).into_owned()
 }
 
 fn said(step: &StatusChange, agent: &str) -> String {

@@ -1,4 +1,4 @@
-//! `mailbag trust`: records the person's consent to use a room, to start its programs and to connect over its links.
+//! `mailbag trust`: records the person's consent to use a room and to connect over its links.
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
@@ -9,7 +9,6 @@ use crate::cli::show::table;
 use crate::commands::approval::{self, DecisionKeys};
 use crate::commands::trust::{self, RoomTrust};
 use crate::query::connections::ConnectionTrust;
-use crate::query::programs::ProgramTrust;
 use crate::room::actor::require_person;
 use crate::room::consent::{LinkConnection, RoomConsent};
 use crate::room::key_file::KeyFile;
@@ -26,10 +25,9 @@ Examples:
   mailbag trust --revoke          # stop trusting the room found here
   mailbag trust --decision-key    # replace a lost decision key
 
-A room of another user is used only after you trust it. In every room, including
-your own, a `wake` program is started only if you trust exactly this program: with
-this command, or by setting it yourself with `mailbag agent set ID --wake`. The same
-holds for a link over which the room connects to another machine.
+A room of another user is used only after you trust it. A link over which
+a room connects to another machine is used only if you trust exactly this link, also
+in your own room.
 
 The consent is recorded outside the room, in ~/.local/share/mailbag or below
 XDG_DATA_HOME. A sandbox or container with another home directory needs its own
@@ -43,7 +41,7 @@ notified.
 Exit status 1 means that you did not agree, 3 that there is no room or no consent to
 revoke.";
 
-/// Trust a room and the programs that it starts
+/// Trust a room and its links
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -63,11 +61,11 @@ pub(crate) struct Args {
     decision_key: bool,
 }
 
-/// A room and its programs, recorded consent, or the decision keys.
+/// A room, recorded consent, or the decision keys.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum TrustOutput<'a> {
-    /// A room, its programs, and the consent of the user.
+    /// A room and the consent of the user.
     Room(&'a RoomTrust),
     /// With `--list`: all recorded consent.
     Rooms {
@@ -103,11 +101,7 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let before = trust::look(asked.as_deref(), &from)?;
-    if before.trusted
-        && before.open().next().is_none()
-        && before.open_links().next().is_none()
-        && before.settings.is_empty()
-    {
+    if before.trusted && before.open_links().next().is_none() && before.settings.is_empty() {
         cx.out.show(&TrustOutput::Room(&before), |out| {
             show(&before, out)?;
             out.line("nothing to decide")
@@ -116,7 +110,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     }
     cx.out.ahead(|out| show(&before, out))?;
     let all = || TrustGrant {
-        programs: before.open().cloned().collect(),
         links: before.open_links().cloned().collect(),
         settings: before.settings.clone(),
     };
@@ -125,13 +118,8 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
     } else {
         ask(&before, cx)?
     };
-    if let Some(TrustGrant {
-        programs,
-        links,
-        settings,
-    }) = &agreed
-    {
-        trust::agree(&before, programs, links, settings)?;
+    if let Some(TrustGrant { links, settings }) = &agreed {
+        trust::agree(&before, links, settings)?;
     }
     if cx.out.json {
         let after = trust::look(asked.as_deref(), &from)?;
@@ -152,7 +140,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
 
 /// Everything that the person trusts in a room.
 struct TrustGrant {
-    programs: Vec<ProgramTrust>,
     links: Vec<ConnectionTrust>,
     settings: Vec<GuardedSetting>,
 }
@@ -171,12 +158,6 @@ fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGran
     if !standing.trusted && !asks("Use this room?")? {
         return Ok(None);
     }
-    let mut programs: Vec<ProgramTrust> = standing.open().cloned().collect();
-    if !programs.is_empty()
-        && !asks("Let `mailbag run` start the programs that are not trusted yet?")?
-    {
-        programs.clear();
-    }
     let mut links: Vec<ConnectionTrust> = standing.open_links().cloned().collect();
     if !links.is_empty()
         && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")?
@@ -187,13 +168,8 @@ fn ask(standing: &RoomTrust, cx: &mut CommandContext) -> Result<Option<TrustGran
     if !settings.is_empty() && !asks("Let the settings that are not trusted yet take effect?")? {
         settings.clear();
     }
-    let is_any =
-        !standing.trusted || !programs.is_empty() || !links.is_empty() || !settings.is_empty();
-    Ok(is_any.then_some(TrustGrant {
-        programs,
-        links,
-        settings,
-    }))
+    let is_any = !standing.trusted || !links.is_empty() || !settings.is_empty();
+    Ok(is_any.then_some(TrustGrant { links, settings }))
 }
 
 /// Pins the person's decision key, after a question if another key is pinned.
@@ -264,10 +240,6 @@ fn show(standing: &RoomTrust, out: &mut CommandOutput) -> Result<()> {
         let name = out.paint(BOLD, &format!("{name:<8}"));
         out.line(format!("{name} {}", sanitize::line(value)))?;
     }
-    for startable in &standing.programs {
-        let text = format!("{} for {}", startable.program, startable.agent);
-        print_trust("program", &text, startable.trusted, out)?;
-    }
     for link in &standing.links {
         print_trust("link", &connection(&link.connection), link.trusted, out)?;
     }
@@ -331,10 +303,6 @@ fn consents(rooms: &[RoomConsent], out: &CommandOutput) -> Vec<Vec<String>> {
     let rows = rooms.iter().flat_map(|room: &RoomConsent| {
         let path = sanitize::line(&room.identity.path).into_owned();
         let owner = format!("of user {}", room.identity.owner);
-        let programs = room
-            .programs
-            .iter()
-            .map(|agreed| (&agreed.since, format!("start {}", agreed.program)));
         let links = room.links.iter().map(|agreed| {
             let what = format!("connect to {}", connection(&agreed.connection));
             (&agreed.since, what)
@@ -345,7 +313,7 @@ fn consents(rooms: &[RoomConsent], out: &CommandOutput) -> Vec<Vec<String>> {
             out.column_time(&room.since),
             "use the room".to_owned(),
         ];
-        let others = programs.chain(links).map(move |(since, what)| {
+        let others = links.map(move |(since, what)| {
             vec![
                 path.clone(),
                 String::new(),

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::table;
-use crate::query::who::{self, AgentCommit, AgentPresence, WakeSummary, WorkReport};
+use crate::query::who::{self, AgentCommit, AgentPresence, WorkReport};
 use crate::room::Room;
 
 const EXAMPLES: &str = "\
@@ -88,12 +88,7 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
             format!("seen {}", ago(seen, now))
         });
     let unread = match &agent.oldest_unread {
-        Some(oldest) => format!(
-            "{} unread, {}{}",
-            agent.unread,
-            ago(oldest, now),
-            woken(agent, now)
-        ),
+        Some(oldest) => format!("{} unread, {}", agent.unread, ago(oldest, now)),
         None => "-".to_owned(),
     };
     let report = agent
@@ -112,18 +107,6 @@ fn row(agent: &AgentPresence, now: Stamp) -> Vec<String> {
         &*presence, &agent.id, known_as, &can, &seen, &unread, &report, &commit, &owns,
     ];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
-}
-
-fn woken(agent: &AgentPresence, now: Stamp) -> String {
-    match &agent.wake {
-        Some(WakeSummary {
-            reason: Some(reason),
-            at,
-            ..
-        }) => format!(", wake failed {}: {reason}", ago(at, now)),
-        Some(WakeSummary { step, at, .. }) => format!(", wake {} {}", step.as_str(), ago(at, now)),
-        None => String::new(),
-    }
 }
 
 fn capabilities(agent: &AgentPresence) -> String {

@@ -211,7 +211,7 @@ fn word(slot: &NumberedItem, text: &str) -> Option<ItemAction> {
         "offer" if begins("decline") => Some(ItemAction::Decline),
         "claim" if begins("release") => Some(ItemAction::Release(None)),
         "rejection" if begins("send again") || begins("retry") => Some(ItemAction::SendAgain),
-        "question" | "escalation" | "rejection" | "wake" => dismissal(&lower),
+        "question" | "escalation" | "rejection" => dismissal(&lower),
         _ => None,
     }
 }
@@ -230,7 +230,7 @@ fn dismissal(text: &str) -> Option<ItemAction> {
 /// The words that answer an item, as a person types them.
 pub(super) fn words(slot: &NumberedItem) -> Vec<String> {
     let more: &[&str] = match slot.item.kind {
-        "approval" | "question" | "escalation" | "wake" => &["dismiss"],
+        "approval" | "question" | "escalation" => &["dismiss"],
         "offer" => &["accept", "decline"],
         "claim" => &["release"],
         "rejection" => &["send again", "dismiss"],
@@ -253,7 +253,6 @@ pub(super) fn forms(slot: &NumberedItem) -> String {
         "offer" => "accept or decline",
         "claim" => "release",
         "rejection" => "send again, or dismiss",
-        "wake" => "dismiss",
         _ => return format!("run `{}` in another terminal", slot.item.command),
     };
     let words = [slot.options(), vec![more.to_owned()]].concat().join(", ");

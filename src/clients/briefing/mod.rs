@@ -11,7 +11,6 @@ mod text;
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::log;
 use crate::message::is_announced;
 use crate::query::inbox::{self as mailbox, InboxMessage};
 use crate::room::sessions::{CallingSession, ShownLines, first_time};
@@ -25,10 +24,6 @@ use std::time::Duration;
 
 /// If an inbox has more unread messages than this, hooks read it again only after it has changed.
 const LISTED_AGAIN: usize = 100;
-/// A reply within this time after a message continues the exchange of two agents.
-const EXCHANGE: Duration = Duration::from_secs(10 * 60);
-/// The size of the log that is searched for such a reply.
-const EXCHANGE_BYTES: u64 = 1 << 20;
 
 /// The moment of a session for an announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,55 +211,6 @@ pub fn unannounced(room: &Room, agent: &str) -> Result<usize> {
     Ok(find(room, agent, false)?.map_or(0, |found| found.mails.len()))
 }
 
-/// The records of the newest unread messages that were not announced yet, in order.
-pub fn to_announce(room: &Room, agent: &str) -> Result<Vec<u64>> {
-    let found = find(room, agent, false)?;
-    let mut seqs: Vec<u64> = found
-        .iter()
-        .flat_map(|found| &found.mails)
-        .filter_map(|mail| mail.seq)
-        .collect();
-    seqs.sort_unstable();
-    seqs.dedup();
-    Ok(seqs.split_off(seqs.len().saturating_sub(limits::WAKE_MESSAGES)))
-}
-
-/// Returns true if an unannounced message continues an exchange: a thread, or recent mail from the agent to the
-/// message's sender.
-pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
-    let Some(AnnounceableMail { mails, .. }) = find(room, agent, false)? else {
-        return Ok(false);
-    };
-    Ok(mails.iter().any(continues_thread) || has_written_to(room, agent, &mails)?)
-}
-
-fn continues_thread(mail: &InboxMessage) -> bool {
-    let answered = mail.content.get("in_reply_to");
-    answered.is_some_and(|answered| !answered.is_null())
-        || mail
-            .thread_id
-            .as_ref()
-            .is_some_and(|thread| *thread != mail.id)
-}
-
-/// Whether the agent sent mail to the sender of one of these messages within [`EXCHANGE`].
-fn has_written_to(room: &Room, agent: &str, mails: &[InboxMessage]) -> Result<bool> {
-    let since = Stamp::now().micros() - EXCHANGE.as_micros() as i64;
-    let from = log::before_end(&room.dir, EXCHANGE_BYTES)?;
-    for record in log::lines(&room.dir, from)?.records() {
-        let (_, record) = record?;
-        if record.sender() == agent
-            && record.time(record.stamp()).micros() >= since
-            && record
-                .recipients()
-                .any(|(to, _)| mails.iter().any(|mail| mail.from == **to))
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Mail that may be announced.
 struct AnnounceableMail {
     /// Number of all unread messages.
@@ -316,19 +262,6 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<AnnounceableMail
 fn delay(mail: &InboxMessage) -> Option<Duration> {
     let after = Stamp::parse(mail.announce_after.as_deref()?)?;
     Some(after.saturating_duration_since(Stamp::now())).filter(|left| !left.is_zero())
-}
-
-/// The time until the next delayed announcement. `None` without delayed mail.
-pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
-    let NewestMail { mut names, .. } = NewestMail::of(room, agent)?;
-    let announced = inbox::announced(&room.dir, agent, &names)?;
-    names.retain(|name| !announced.contains(name));
-    let mails = mailbox::heads(room, agent, &names)?;
-    Ok(mails
-        .iter()
-        .filter(|mail| should_announce(mail, agent))
-        .filter_map(delay)
-        .min())
 }
 
 fn should_announce(mail: &InboxMessage, agent: &str) -> bool {

@@ -29,6 +29,11 @@ pub fn vigil(agent: &str) -> String {
     format!(".{agent}.vigil")
 }
 
+/// The file in `sessions/` with the time when an agent's session was last woken again for unread mail.
+pub fn woken_again(agent: &str) -> String {
+    format!(".{agent}.again")
+}
+
 /// In `sessions/`, the facts that sessions already know.
 pub const TOLD: &str = ".told";
 /// The lock for changes of that file.

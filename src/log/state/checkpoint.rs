@@ -9,7 +9,7 @@ use super::mailboxes::{MailboxSizes, Mailboxes};
 use super::{
     AcceptedGaps, Approvals, ChannelCounts, Claims, Disputes, LinkStates, LoopDetector,
     MessageCounts, MessageDeadline, MessageDeadlines, MessageIndex, OpenItems, OpenRecord,
-    PartialPickup, PastRenames, RoomActivity, RoomState, WakeStates,
+    PartialPickup, PastRenames, RoomActivity, RoomState,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -49,7 +49,6 @@ struct CheckpointHead {
     approvals: Approvals,
     disputes: Disputes,
     items: (Vec<OpenItem>, u64),
-    wakes: WakeStates,
     links: LinkStates,
     loops: LoopDetector,
     gaps: AcceptedGaps,
@@ -105,7 +104,6 @@ impl RoomState {
             approvals: self.approvals.clone(),
             disputes: self.disputes.clone(),
             items: self.items.saved(),
-            wakes: self.wakes.clone(),
             links: self.links.clone(),
             loops: self.loops.clone(),
             gaps: self.gaps.clone(),
@@ -182,7 +180,6 @@ fn read(file: &[u8]) -> Option<RoomState> {
         approvals: head.approvals,
         disputes: head.disputes,
         items: OpenItems::of(head.items.0, head.items.1),
-        wakes: head.wakes,
         links: head.links,
         loops: head.loops,
         gaps: head.gaps,

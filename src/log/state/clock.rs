@@ -95,7 +95,6 @@ impl RoomState {
         self.approvals.shift(shift, seq);
         self.disputes.shift(shift);
         self.items.shift(shift, seq);
-        self.wakes.shift(shift);
         self.links.shift(shift);
         self.loops.forget_times();
     }

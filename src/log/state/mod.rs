@@ -22,7 +22,6 @@ mod renames;
 mod replay;
 mod timers;
 mod waits;
-mod wakes;
 
 pub use activity::{AgentCommit, RoomActivity, WorkReport};
 pub use approvals::Approvals;
@@ -46,7 +45,6 @@ pub use replay::{
 };
 pub use timers::{MessageDeadline, MessageDeadlines};
 pub use waits::WaitReason;
-pub use wakes::{LastWake, WakeStates};
 
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
@@ -134,8 +132,6 @@ pub struct RoomState {
     pub disputes: Disputes,
     /// Other messages that need an action.
     pub items: OpenItems,
-    /// The wakes of agents with unread mail.
-    pub wakes: WakeStates,
     /// The streams to and from other rooms.
     pub links: LinkStates,
     /// Agents that answer each other without content.
@@ -203,7 +199,6 @@ impl Default for RoomState {
             approvals: Approvals::default(),
             disputes: Disputes::default(),
             items: OpenItems::default(),
-            wakes: WakeStates::default(),
             links: LinkStates::default(),
             loops: LoopDetector::default(),
             gaps: AcceptedGaps::default(),
@@ -237,9 +232,6 @@ impl RoomState {
                 self.activity.read(&receipt.agent, time);
             }
         }
-        for waking in &record.wakes {
-            self.wakes.apply(waking, record.seq, time);
-        }
         self.change(&record, time);
         let renamed = self.rename(&record);
         self.links.apply(&record, time, at);
@@ -263,9 +255,6 @@ impl RoomState {
                 self.counts.copies += record.recipients().count() as u64;
                 if id::tag_of(&accepted.name.from).is_none() {
                     self.active.insert(accepted.name.from.clone(), time);
-                }
-                for agent in &accepted.dismissed {
-                    self.wakes.dismiss(agent, record.seq);
                 }
                 self.follow(record.seq, accepted);
                 if let Some(head) = head {
@@ -326,9 +315,6 @@ impl RoomState {
                 }
                 self.timers.reached(seq, agent, *status);
                 self.items.reached(seq, agent, *status, self.seq);
-            }
-            if left {
-                self.wakes.left(agent, &self.mailboxes, self.seq);
             }
         }
     }

@@ -31,7 +31,7 @@ pub enum Relation<'a> {
     Thread(&'a str),
     /// The id or the number of the message that it answers.
     Answered(&'a str),
-    /// The number of a message with a receipt, a wake or a notice in it.
+    /// The number of a message with a receipt or a notice in it.
     Concerned(u64),
     /// It renames an agent.
     Rename,
@@ -458,7 +458,6 @@ fn entries(record: &Record, head: Option<&MessageHead<'_>>, at: LogPosition) -> 
         .into_iter()
         .flat_map(|arrived| &arrived.receipts);
     concerned.extend(arrived.flat_map(|receipt| &receipt.seqs));
-    concerned.extend(record.wakes.iter().flat_map(|waking| &waking.seqs));
     let about = record.about().and_then(|about| about.split_once(' '));
     concerned.extend(about.and_then(|(_, seq)| seq.parse::<u64>().ok()));
     concerned.extend(undelivered(record));

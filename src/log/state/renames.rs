@@ -62,7 +62,6 @@ impl RoomState {
         self.items.rename(of, to, record.seq);
         self.approvals.rename(of, to, record.seq);
         self.disputes.rename(of, to);
-        self.wakes.rename(of, record.seq);
         self.activity.rename(of, to);
         Arc::make_mut(&mut self.renames.0).push(PastRename {
             seq: record.seq,

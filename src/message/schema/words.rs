@@ -116,7 +116,6 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
     // Programs know these codes from before the schema was used.
     match &*field {
         "version" => problem.code = "bad_version".into(),
-        "wake" => problem.code = "bad_wake".into(),
         _ if problem.code == "bad_id" => problem.code = "bad_name".into(),
         _ if problem.code == "bad_value" => problem.code = "wrong_type".into(),
         _ => {}
@@ -322,7 +321,6 @@ fn registry_field(field: &str) -> ExpectedValue {
             json!("online"),
         ),
         "uid" => ("a whole number from 0 to 4294967295", json!(1000)),
-        "wake" => ("an object with by or argv", json!({"by": "codex"})),
         "aliases" => (
             "an object that maps names to addresses",
             json!({"web-owner": "cap:web-presence"}),

@@ -2,13 +2,10 @@
 
 pub(super) mod blocked;
 mod strays;
-mod unloaded;
 
 pub use blocked::{BlockedPath, edited_file_fix, reason_of};
-pub use unloaded::{UnloadedAgent, UnloadedSessionState};
 
 use super::links::{self, LinkStatus};
-use super::programs::{self, ProgramTrust};
 use super::rejected::{self, ListedRejection};
 use super::{claims, inbox, pending};
 use crate::base::clock::Stamp;
@@ -75,12 +72,8 @@ pub struct RoomStatus {
     pub undelivered: Vec<UndeliveredCopy>,
     /// Agents without activity for a long time that have unread mail or are registered as online.
     pub stale: Vec<AgentPresence>,
-    /// Programs that wake agents and that the calling user has not allowed.
-    pub not_trusted: Vec<ProgramTrust>,
     /// Settings and links that have no effect because the calling user has not allowed them.
     pub withheld: Vec<GuardedSetting>,
-    /// Agents that Codex does not wake now, because their session does not seem to be loaded.
-    pub unloaded: Vec<UnloadedAgent>,
     /// Problems of the room itself.
     pub problems: Vec<String>,
     /// The fix of each item that the router or the next pass retries.
@@ -290,14 +283,6 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         .map(|(registry, state)| {
             roster::stale(registry, state, &calls, settings.stale_after, Stamp::now())
         });
-    let not_trusted = registry.as_ref().map_or(Ok(Vec::new()), |registry| {
-        programs::not_trusted(room, registry)
-    });
-    let not_trusted = noted(not_trusted, &mut problems);
-    let unloaded = registry.as_ref().map_or(Ok(Vec::new()), |one| {
-        unloaded::unloaded(room, one, &settings)
-    });
-    let unloaded = noted(unloaded, &mut problems);
     let again = match &presence {
         RouterPresence::Hidden { visible_to } => {
             format!("ask {visible_to} to run `mailbag run --once`")
@@ -338,9 +323,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
             .into_iter()
             .map(|stale| stale.agent)
             .collect(),
-        not_trusted,
         withheld: settings.withheld,
-        unloaded,
         undelivered,
         claims: state
             .as_ref()

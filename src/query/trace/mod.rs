@@ -19,7 +19,6 @@ use crate::message::decision::{self, ApprovalChange};
 use crate::message::id::{MAILBAG, far, tag_of};
 use crate::message::record::{Event, Record, RouterAction};
 use crate::message::status::{CopyStatus, Receipt};
-use crate::message::waking::WakeStep;
 use crate::query::identity;
 use crate::query::links::{self, KnownRemoteAgent};
 use crate::room::Room;
@@ -81,20 +80,6 @@ pub struct RecipientTrace {
     pub status: CopyStatus,
     /// Status history, in log order.
     pub statuses: Vec<StatusChange>,
-    /// The attempts to wake the recipient for it, in log order.
-    pub wakes: Vec<WakeRecord>,
-}
-
-/// A step of a wake.
-#[derive(Debug, Clone, Serialize)]
-pub struct WakeRecord {
-    /// The step.
-    pub step: WakeStep,
-    /// When it was recorded.
-    pub at: String,
-    /// Why the wake failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
 /// One status change.
@@ -176,7 +161,6 @@ struct MessageTracer<'a> {
     record: Option<Record>,
     /// The steps of each recipient, and of the agents that were renamed to it.
     steps: BTreeMap<Arc<str>, Vec<StatusChange>>,
-    wakes: BTreeMap<Arc<str>, Vec<WakeRecord>>,
     /// The recipients, each with its present name.
     now: BTreeMap<Arc<str>, Arc<str>>,
     /// The withdrawal of the approval.
@@ -187,8 +171,7 @@ struct MessageTracer<'a> {
 
 impl<'a> MessageTracer<'a> {
     fn new(room: &'a Room, meant: &'a LoggedMessage, place: LogPosition) -> MessageTracer<'a> {
-        let (steps, wakes, answers, notices) =
-            (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        let (steps, answers, notices) = (BTreeMap::new(), Vec::new(), Vec::new());
         let now = meant
             .recipients
             .iter()
@@ -200,7 +183,6 @@ impl<'a> MessageTracer<'a> {
             place,
             record: None,
             steps,
-            wakes,
             now,
             withdrawn: None,
             answers,
@@ -239,7 +221,7 @@ impl<'a> MessageTracer<'a> {
     fn read_all(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
-            r##"^\{{"seq":{seq},|"receipts":\[|"wakes":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
+            r##"^\{{"seq":{seq},|"receipts":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
         );
         let concerns = Regex::new(&pattern).map_err(|e| {
             Error::usage(
@@ -267,20 +249,6 @@ impl<'a> MessageTracer<'a> {
     fn take(&mut self, record: &Record) {
         self.advance(&record.receipts, &record.at, None, None);
         self.advance_far(record);
-        for waking in record
-            .wakes
-            .iter()
-            .filter(|waking| waking.seqs.contains(&self.meant.seq))
-        {
-            let step = WakeRecord {
-                step: waking.step,
-                at: record.at.clone(),
-                reason: waking.reason.clone(),
-            };
-            for agent in self.called(&waking.agent) {
-                self.wakes.entry(agent).or_default().push(step.clone());
-            }
-        }
         // Receipts in this record are older than the renaming.
         if let Some(ClaimChange::Rename { of, to, twice }) = record.ownership() {
             self.rename(of, to, twice);
@@ -560,7 +528,6 @@ impl<'a> MessageTracer<'a> {
             .map(|step| step.status)
             .max_by_key(|status| status.rank())
             .unwrap_or(CopyStatus::Accepted);
-        let wakes = self.wakes.get(agent).cloned().unwrap_or_default();
         let renamed_to = self
             .now
             .get(agent)
@@ -572,7 +539,6 @@ impl<'a> MessageTracer<'a> {
             via: via.to_owned(),
             status,
             statuses,
-            wakes,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::log::state::{DeliveryDirectory, RoomState, StagedFile};
 use crate::message::record::Record;
 use rustix::fs::FileType;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::TryLockError;
 use std::path::Path;
@@ -253,34 +253,30 @@ pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
     room.sub(layout::announced(agent))?.remove(name)
 }
 
-/// The accept times of the messages with a marker, each with the time of the announcement.
-pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeMap<Stamp, Stamp>> {
-    let mut times = BTreeMap::new();
+/// The marker of an announced message.
+pub struct AnnouncementMarker {
+    /// The name of its file, which is the message's.
+    pub name: OsString,
+    /// The time of the announcement.
+    pub at: Stamp,
+}
+
+/// The markers of announced messages, by the accept times of the messages.
+pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeMap<Stamp, AnnouncementMarker>> {
+    let mut found = BTreeMap::new();
     let Some(markers) = room.sub_if_exists(layout::announced(agent))? else {
-        return Ok(times);
+        return Ok(found);
     };
     for entry in markers.list()? {
         let name = entry?.name;
         if let (Some(accepted), Some(marker)) =
             (layout::read_delivered(&name), markers.stat(&name)?)
         {
-            times.insert(accepted, marker.modified_at());
+            let at = marker.modified_at();
+            found.insert(accepted, AnnouncementMarker { name, at });
         }
     }
-    Ok(times)
-}
-
-/// Removes the markers of the messages with these accept times, so that they are announced again.
-pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result<()> {
-    let Some(markers) = room.sub_if_exists(layout::announced(agent))? else {
-        return Ok(());
-    };
-    let names = markers.list()?.collect::<Result<Vec<_>>>()?;
-    let ours = names.iter().filter(|entry| {
-        layout::read_delivered(&entry.name).is_some_and(|there| at.contains(&there))
-    });
-    ours.map(|entry| markers.remove(&entry.name))
-        .fold(Ok(()), Result::and)
+    Ok(found)
 }
 
 /// Returns true if the message was announced to the agent, or an announcement is in progress.

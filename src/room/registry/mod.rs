@@ -9,9 +9,6 @@ mod groups;
 mod read;
 #[cfg(test)]
 mod tests;
-mod wake;
-
-pub use wake::{AgentWakeMethod, WakeProgram, WakeSettings, wants_session};
 
 use crate::base::error::{Problem, did_you_mean, nearest};
 use crate::message::id;
@@ -60,8 +57,6 @@ pub struct Agent {
     pub uid: Option<u32>,
     /// The agent or person that is notified when it is stuck.
     pub supervisor: Option<String>,
-    /// How to wake it.
-    pub wake: Option<WakeSettings>,
     /// The session that mailbag registered it for, as `<client>:<id>`. A person or a program registered all others.
     pub session: Option<String>,
     /// Fields that this version does not know.
@@ -358,7 +353,6 @@ impl Agent {
             status: AgentStatus::Unknown,
             uid: None,
             supervisor: None,
-            wake: None,
             session: None,
             rest: Map::new(),
         }
@@ -367,13 +361,6 @@ impl Agent {
     /// Returns true if it is retired.
     pub fn is_retired(&self) -> bool {
         self.status == AgentStatus::Retired
-    }
-
-    /// Returns true if the router starts a program to wake it.
-    pub fn is_woken_by_a_program(&self) -> bool {
-        self.wake
-            .as_ref()
-            .is_some_and(|wake| !wake.programs().is_empty())
     }
 
     /// Returns true if it was registered for a session that has ended. Mail to its name reaches it, and mail to groups
@@ -431,7 +418,6 @@ impl Agent {
             ),
             ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
-            ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
             (
                 "session",
                 self.session.as_ref().map(|session| json!(session)),

@@ -5,7 +5,7 @@
     reason = "a problem is built for rejected input only"
 )]
 
-use super::{Agent, AgentStatus, NameHolder, Registry, RegistryIndex, WakeSettings};
+use super::{Agent, AgentStatus, NameHolder, Registry, RegistryIndex};
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::address::{self, Address, is_display_name, quoted};
@@ -125,7 +125,6 @@ impl RegistryReader {
                 }
                 "uid" => agent.uid = self.uid(n, &value),
                 "supervisor" => agent.supervisor = Some(self.name(value)),
-                "wake" => agent.wake = self.wake(n, &value),
                 "session" => {
                     agent.session = Some(self.text(value, |text| {
                         (1..=limits::SESSION_KEY).contains(&text.len())
@@ -234,20 +233,6 @@ impl RegistryReader {
             );
         }
         uid
-    }
-
-    fn wake(&mut self, n: usize, value: &Value) -> Option<WakeSettings> {
-        let read = WakeSettings::read(value);
-        if let Err(wanted) = &read {
-            let what = "this is not a valid way to wake an agent";
-            let fix = format!("give {wanted}");
-            self.problems.push(
-                Problem::new("bad_wake", what)
-                    .at(format!("/agents/{n}/wake"))
-                    .fix(fix),
-            );
-        }
-        read.ok()
     }
 
     /// Builds the indexes, and finds names that two entries use.

@@ -75,16 +75,6 @@ fn a_bad_registry_says_where() {
             "/agents/0/uid",
         ),
         (
-            r#"{"agents": [{"id": "a", "wake": {"by": "post"}}]}"#,
-            "bad_wake",
-            "/agents/0/wake",
-        ),
-        (
-            r#"{"agents": [{"id": "a", "wake": {"argv": ["x"], "every": "soon"}}]}"#,
-            "bad_wake",
-            "/agents/0/wake",
-        ),
-        (
             r#"{"agents": [{"id": "a", "topics": ["a b"]}]}"#,
             "bad_name",
             "/agents/0/topics/0",
@@ -209,7 +199,7 @@ fn no_alias_has_the_name_of_a_role_of_others() {
 fn all_problems_of_a_registry_are_reported() {
     let good = json!({"version": 1, "note": "kept", "agents": [
         {"id": "planner", "role": "planner", "name": "Sintra", "instance": 1, "description": "d", "capabilities": ["a"],
-         "topics": ["t"], "status": "busy", "uid": 1000, "supervisor": "human", "wake": {"argv": ["x"]}, "mine": null}],
+         "topics": ["t"], "status": "busy", "uid": 1000, "supervisor": "human", "mine": null}],
         "aliases": {"web-owner": "cap:web", "leads": ["planner", "human"]}});
     assert!(Registry::parse(good.to_string().as_bytes()).is_ok());
     let bad = r#"{"version": 2, "agents": [{"role": "a b"},

@@ -2,6 +2,8 @@
 
 use super::{SessionLease, holds, read};
 use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
 use crate::disk::{Dir, layout};
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashSet};
@@ -71,6 +73,12 @@ impl SessionCalls {
         self.lease(agent)?.active()
     }
 
+    /// When this agent's session was last woken again for mail that it left unread.
+    pub fn woken_again(&self, agent: &str) -> Option<Stamp> {
+        self.lease(agent)?;
+        woken_again(self.sessions.as_ref()?, agent)
+    }
+
     /// Returns true if a session speaks for this agent and is not known to have ended.
     pub fn is_alive(&self, agent: &str) -> bool {
         self.open_lease(agent).is_some_and(|lease| {
@@ -107,6 +115,17 @@ impl SessionCalls {
     pub fn held(&self) -> &BTreeSet<String> {
         self.held.get_or_init(|| holds::held_agents(&self.room))
     }
+}
+
+/// Records that the session of an agent is woken again for mail that it left unread. Durable after it returns.
+pub fn note_woken_again(room: &Dir, agent: &str, at: Stamp) -> Result<()> {
+    room.make(layout::SESSIONS)?
+        .show(layout::woken_again(agent), at.to_string().as_bytes())
+}
+
+fn woken_again(sessions: &Dir, agent: &str) -> Option<Stamp> {
+    let bytes = sessions.read(layout::woken_again(agent), limits::SESSION_BYTES);
+    Stamp::parse(std::str::from_utf8(&bytes.ok()??).ok()?)
 }
 
 fn leased_agents(sessions: &Dir) -> HashSet<String> {

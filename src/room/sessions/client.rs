@@ -6,7 +6,7 @@ use crate::disk::machine::{self, Process};
 use std::path::PathBuf;
 
 const CLAUDE: &str = "claude";
-/// The client with several sessions in one process, and that a program wakes.
+/// The client with several sessions in one process, and a queue of messages for each.
 pub const CODEX: &str = "codex";
 const GEMINI: &str = "gemini";
 const QWEN: &str = "qwen";

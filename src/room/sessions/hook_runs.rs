@@ -7,7 +7,7 @@ use crate::disk::layout;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 
-/// The client name in an entry about a program that woke an agent. The event is the agent.
+/// The client name in an entry about a wake of an idle session. The event is the agent.
 pub const WAKE: &str = "wake";
 
 /// The event of a run with an unreadable input.

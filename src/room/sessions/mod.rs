@@ -13,7 +13,7 @@ mod losses;
 mod memory;
 mod told;
 
-pub use calls::{SessionCalls, SessionRunState};
+pub use calls::{SessionCalls, SessionRunState, note_woken_again};
 pub(in crate::room) use client::SHELLS;
 pub use client::{
     CODEX, CallingSession, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables,
@@ -172,11 +172,6 @@ impl SessionLease {
     /// Returns true if its session is between two turns, by its last call.
     pub fn is_idle(&self) -> bool {
         RESTING.contains(&&*self.event)
-    }
-
-    /// Returns true if a program can reach its session through this client: the session is known and has not ended.
-    pub fn may_be_loaded(&self, room: &Dir, client: &str) -> bool {
-        self.client == client && self.session.is_some() && !self.ended && !self.is_gone(room)
     }
 
     /// Returns true if a `mailbag exec` around this process holds the lease, by the environment or, if a client starts its

@@ -1,13 +1,12 @@
 //! A router in a thread of a waiting command. It routes if no other router runs.
 
-use super::{
-    RouterEvent, RouterEvents, RouterOptions, RouterTotals, RouterWaker, RunningRouter, pass, watch,
-};
+use super::{RouterEvent, RouterEvents, RouterOptions, RouterTotals, RunningRouter, pass, watch};
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::room::outbox::UnreadyFiles;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::recover::{note_failed_sync, recover};
+use crate::router::watcher::RouterWaker;
 use std::thread::JoinHandle;
 
 /// Routes until it is dropped. The drop waits until the present batch is done and settled.
@@ -42,7 +41,7 @@ pub fn alongside(room: &Room) -> Result<Option<BackgroundRouter>> {
 fn route(room: &Room, lock: RouterLock, notice: RouterEvents) -> Result<RouterTotals> {
     let router = recover(room.clone(), lock, UnreadyFiles::new(None))?;
     let mut life = RunningRouter::new(router, notice);
-    let tally = life.live(&RouterOptions::default(), &mut ())?;
+    let tally = life.live(&RouterOptions::default(), |_| {})?;
     drop(life);
     // Commands that saw this router running have left their mail to it.
     pass(room)?;

@@ -2,7 +2,6 @@
 
 mod background_router;
 mod watched_directories;
-mod router_observer;
 mod pass;
 mod requests;
 mod signals;
@@ -10,14 +9,12 @@ mod signals;
 pub use self::background_router::{BackgroundRouter, alongside};
 pub use self::pass::{PassResult, pass, pass_by};
 use self::requests::PassRequests;
-pub use self::router_observer::RouterObserver;
 use self::watched_directories::WatchedDirectories;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::disk::layout;
 use crate::room::outbox::UnreadyFiles;
-use crate::room::registry::Agent;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode};
 use crate::router::Router;
 pub use crate::router::RouterTotals;
@@ -25,7 +22,7 @@ use crate::router::projections::ReconcileCause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
 use crate::router::temporary;
 use crate::router::upkeep::receipts::InboxSelection;
-use crate::router::watcher::{FileHint, RouterEvent, RouterEvents, RouterWaker};
+use crate::router::watcher::{FileHint, RouterEvent, RouterEvents};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -55,12 +52,8 @@ pub struct ReadyReport {
     pub events: bool,
 }
 
-/// Routes until a signal ends the router, or once. If another router runs, one pass is left to it.
-pub fn run(
-    room: &Room,
-    options: &RouterOptions,
-    onlooker: &mut dyn RouterObserver,
-) -> Result<PassResult> {
+/// Routes until a signal ends the router, or once. Calls `ready` when the router watches. If another router runs, one pass is left to it.
+pub fn run(room: &Room, options: &RouterOptions, ready: fn(&ReadyReport)) -> Result<PassResult> {
     let lock = match if options.once {
         room.lock(RouterMode::Pass, limits::LOCK_WAIT)
     } else {
@@ -79,14 +72,14 @@ pub fn run(
             return Err(Error::busy(what, "one is enough; it does the work"));
         }
     };
-    note_failed_sync(&room.dir, run_with(room, lock, options, onlooker)).map(PassResult::Routed)
+    note_failed_sync(&room.dir, run_with(room, lock, options, ready)).map(PassResult::Routed)
 }
 
 fn run_with(
     room: &Room,
     lock: RouterLock,
     options: &RouterOptions,
-    onlooker: &mut dyn RouterObserver,
+    ready: fn(&ReadyReport),
 ) -> Result<RouterTotals> {
     let now = if options.once {
         Some(file_system_time(room)?)
@@ -99,7 +92,7 @@ fn run_with(
         signals::listen(notice.caller())?;
     }
     let mut life = RunningRouter::new(router, notice);
-    let tally = life.live(options, onlooker)?;
+    let tally = life.live(options, ready)?;
     drop(life);
     if !options.once {
         // A command that saw this router running has left its mail to it.
@@ -157,27 +150,16 @@ impl RunningRouter {
         }
     }
 
-    fn live(
-        &mut self,
-        options: &RouterOptions,
-        onlooker: &mut dyn RouterObserver,
-    ) -> Result<RouterTotals> {
+    fn live(&mut self, options: &RouterOptions, ready: fn(&ReadyReport)) -> Result<RouterTotals> {
         self.router.note_clock()?;
         self.sweep()?;
         if !options.once {
-            let ready = ReadyReport {
+            ready(&ReadyReport {
                 room: self.router.config.dir().path().to_path_buf(),
                 agents: self.router.config.registry().agents().len(),
                 outboxes: self.known.outboxes.len(),
                 events: self.notice.has_events(),
-            };
-            onlooker.ready(&ready, self.notice.caller());
-            // Mail may have arrived while no router ran.
-            for agent in self.router.config.registry().agents() {
-                if agent.is_woken_by_a_program() {
-                    self.router.progress.wake(&agent.id);
-                }
-            }
+            });
         }
         loop {
             while !self.router.is_idle() {
@@ -186,7 +168,6 @@ impl RunningRouter {
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
                 }
-                self.update_onlooker(onlooker);
                 // After the last batch, the wait below listens.
                 if !self.router.is_idle() && self.listen(Duration::ZERO)? {
                     return self.end();
@@ -208,14 +189,12 @@ impl RunningRouter {
                 check_stale_agents(&mut self.router)?;
                 return self.end();
             }
-            self.update_onlooker(onlooker);
             self.answer_requests()?;
             if !self.router.is_idle() {
                 continue;
             }
             let patience = self.patience();
             if self.listen(patience)? {
-                self.update_onlooker(onlooker);
                 return self.end();
             }
             // Mail is routed first.
@@ -228,37 +207,6 @@ impl RunningRouter {
     fn answer_requests(&mut self) -> Result<()> {
         self.requests
             .answer(&mut self.router, self.known.outboxes.keys())
-    }
-
-    /// Reports new mail and recorded wakes to the onlooker, and takes its steps of wakes.
-    fn update_onlooker(&mut self, onlooker: &mut dyn RouterObserver) {
-        let Router {
-            config,
-            journal,
-            wakes,
-            progress,
-            ..
-        } = &mut self.router;
-        for agent in wakes.take_again() {
-            if config
-                .registry()
-                .agent(&agent)
-                .is_some_and(Agent::is_woken_by_a_program)
-            {
-                progress.wake(&agent);
-            }
-        }
-        for waking in onlooker.take_wakes() {
-            wakes.note(journal.state(), waking);
-        }
-        let answers = wakes.take_answers();
-        if !answers.is_empty() {
-            onlooker.answered(answers);
-        }
-        let agents = self.router.progress.take_to_wake();
-        if !agents.is_empty() {
-            onlooker.delivered(agents);
-        }
     }
 
     /// Waits for a wake and handles all wakes that have arrived. Returns true if one of them ends the router.
@@ -331,7 +279,6 @@ impl RunningRouter {
             router.pending.next_due(),
             self.busy.map(|since| since + limits::IDLE),
             router.receipts.due(),
-            router.wakes.due(),
             router.links.due(),
             deadline,
             router.projections.next_due(),
@@ -364,11 +311,7 @@ impl RunningRouter {
         }
         self.router.queue_deadlines();
         let router = &self.router;
-        let due = [
-            router.receipts.due(),
-            router.wakes.due(),
-            router.links.due(),
-        ];
+        let due = [router.receipts.due(), router.links.due()];
         if due.into_iter().flatten().any(|due| due <= Instant::now()) {
             self.router.settle()?;
         }
@@ -458,7 +401,7 @@ impl RunningRouter {
 fn check_stale_agents(router: &mut Router) -> Result<()> {
     router.check_stale_agents();
     route_all(router)?;
-    if router.wakes.is_empty() {
+    if router.receipts.is_empty() {
         Ok(())
     } else {
         router.settle()

@@ -15,7 +15,6 @@ mod receipts;
 mod renames;
 mod batch_size;
 mod storage;
-mod wakes;
 
 pub use journal::RouterTotals;
 
@@ -38,4 +37,3 @@ pub(super) use progress::DeliveryProgress;
 pub(super) use receipts::ObservedReceipts;
 pub(super) use renames::{AgentRename, RenameRetry};
 pub(super) use storage::RouterStorage;
-pub(super) use wakes::WakeQueue;

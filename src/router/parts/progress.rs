@@ -1,7 +1,6 @@
 //! The progress of committed records: records with undelivered copies, and records that can be settled.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Records between their commit and the record that settles them.
 #[derive(Default)]
@@ -12,8 +11,6 @@ pub(crate) struct DeliveryProgress {
     done: BTreeSet<u64>,
     /// Whether a message changed the registry since the last record that settles such changes.
     registry_changed: bool,
-    /// Agents with new mail that a program wakes.
-    to_wake: BTreeSet<Arc<str>>,
 }
 
 impl DeliveryProgress {
@@ -77,15 +74,5 @@ impl DeliveryProgress {
     /// again, over changes that people made since.
     pub(crate) fn must_settle(&self) -> bool {
         self.registry_changed
-    }
-
-    /// Notes new mail of an agent that a program wakes.
-    pub(crate) fn wake(&mut self, agent: &Arc<str>) {
-        self.to_wake.insert(agent.clone());
-    }
-
-    /// Takes the agents with new mail since the last call.
-    pub(crate) fn take_to_wake(&mut self) -> BTreeSet<Arc<str>> {
-        std::mem::take(&mut self.to_wake)
     }
 }

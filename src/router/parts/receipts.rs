@@ -6,6 +6,7 @@ use crate::base::limits;
 use crate::disk::{Dir, Meta, failpoint, layout};
 use crate::log::state::RoomState;
 use crate::message::status::{CopyStatus, Receipt};
+use crate::room::inbox::AnnouncementMarker;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ pub(crate) struct ObservedReceipts {
     observed: BTreeMap<(Arc<str>, u8), (CopyStatus, ObservedCopies)>,
     copies: HashSet<(Arc<str>, u64)>,
     since: Option<Instant>,
-    /// Markers in `.announced/` of copies that left. They are removed when the log has the receipts.
+    /// Markers in `.announced/` of copies that left or are announced again. They are removed when the log has the receipts.
     markers: Vec<(Arc<str>, OsString)>,
     /// The change time of each inbox at its last scan.
     times: HashMap<Arc<str>, i128>,
@@ -101,9 +102,16 @@ impl ObservedReceipts {
         self.note(agent, seq, status, None);
     }
 
-    /// Notes that this unread copy was announced at a time, before it is announced again.
-    pub(crate) fn announced(&mut self, agent: &Arc<str>, seq: u64, at: Stamp) {
-        self.note(agent, seq, CopyStatus::Announced, Some(at));
+    /// Notes that this unread copy was announced. Its marker is removed when the log has the receipt, so that the copy is
+    /// announced again.
+    pub(crate) fn announce_again(
+        &mut self,
+        agent: &Arc<str>,
+        seq: u64,
+        marker: AnnouncementMarker,
+    ) {
+        self.note(agent, seq, CopyStatus::Announced, Some(marker.at));
+        self.markers.push((agent.clone(), marker.name));
     }
 
     fn note(&mut self, agent: &Arc<str>, seq: u64, status: CopyStatus, at: Option<Stamp>) {
@@ -170,7 +178,7 @@ impl ObservedReceipts {
         }
     }
 
-    /// Removes the markers of copies that left, when the log has the receipts.
+    /// Removes the noted markers, when the log has the receipts.
     pub(crate) fn committed(&mut self, room: &Dir) {
         self.copies.clear();
         for (agent, name) in std::mem::take(&mut self.markers) {

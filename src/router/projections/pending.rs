@@ -28,9 +28,9 @@ const PENDING_ITEMS: usize = 2000;
 /// A pending item: an agent has to act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PendingItem {
-    /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
+    /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection` or `link`.
     pub kind: &'static str,
-    /// The number of its message, or 0 without a message. For a failed wake, the newest message of the wake.
+    /// The number of its message, or 0 without a message.
     pub seq: u64,
     /// Its message, as `<sender>/<id>`.
     pub message: String,
@@ -108,7 +108,6 @@ fn everything(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, P
         .chain(messages(state))
         .chain(offers)
         .chain(waiting)
-        .chain(failed_wakes(state))
         .chain(late_links(state))
 }
 
@@ -231,20 +230,6 @@ fn messages(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Pen
                 ..PendingItem::new(word, *seq, message, asker, *since)
             },
         )
-    })
-}
-
-// The human has to fix a program that does not run.
-fn failed_wakes(state: &RoomState) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, PendingItem)> {
-    state.wakes.failures().map(|(agent, failed)| {
-        let title = format!("{agent} was not woken: {}", failed.reason);
-        let command = format!("mailbag agent show {agent}");
-        let item = PendingItem {
-            title,
-            command,
-            ..PendingItem::new("wake", failed.seq, String::new(), agent, failed.at)
-        };
-        (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
     })
 }
 
@@ -388,9 +373,7 @@ impl projected_file::ProjectionContent for PendingContent {
         ];
         // A room with links always has a file, because a link can become late without a record.
         let has_links = u64::from(!state.links.is_empty());
-        changes
-            .into_iter()
-            .fold(state.wakes.changed_at().max(has_links), u64::max)
+        changes.into_iter().fold(has_links, u64::max)
     }
 
     fn written(view: &ProjectionView<'_>) -> Option<PendingCoverage> {

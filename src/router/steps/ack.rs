@@ -9,9 +9,8 @@ use crate::log::lookup::{
 use crate::log::state::RoomState;
 use crate::log::state::approvals::Approvals;
 use crate::message::DECISION;
-use crate::message::reference::Reference;
+use crate::message::Message;
 use crate::message::status::{CopyStatus, Receipt};
-use crate::message::{Message, id};
 use crate::room::registry::Registry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -70,9 +69,6 @@ pub fn judge(
         status,
     };
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
-        let is_dismissed = failed_wakes(state, agent, status, reference)
-            .next()
-            .is_some();
         let advanced = match meant {
             Ok((meant, _)) => {
                 may_advance(room, &sender, &meant, claimed).map(|agents| (meant.seq, agents))
@@ -80,7 +76,6 @@ pub fn judge(
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {
-            Err(_) if is_dismissed => {}
             Ok((seq, agents)) => {
                 for agent in agents {
                     add(&mut receipts, status, by, agent, seq);
@@ -95,36 +90,6 @@ pub fn judge(
     } else {
         Err(problems)
     })
-}
-
-/// The agents with failed wakes that an ack dismisses.
-pub(super) fn dismissed(state: &RoomState, agent: &str, message: &Message) -> Vec<Arc<str>> {
-    let Some(status) = message.text("status").and_then(CopyStatus::of_ack) else {
-        return Vec::new();
-    };
-    if message.kind() != "ack" {
-        return Vec::new();
-    }
-    let all: BTreeSet<Arc<str>> = message
-        .references()
-        .flat_map(|reference| failed_wakes(state, agent, status, reference))
-        .cloned()
-        .collect();
-    all.into_iter().collect()
-}
-
-/// The agents with failed wakes that a reference of an ack dismisses: the human abandons the message with this number.
-pub fn failed_wakes<'a>(
-    state: &'a RoomState,
-    agent: &str,
-    status: CopyStatus,
-    reference: &str,
-) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
-    let mut seq = None;
-    if agent == id::HUMAN && status == CopyStatus::Abandoned {
-        seq = Reference::parse(reference).and_then(|reference| reference.seq());
-    }
-    seq.into_iter().flat_map(|seq| state.wakes.failed_for(seq))
 }
 
 /// The sender of an ack, and its status.

@@ -7,7 +7,7 @@ use crate::log::state::RoomState;
 use crate::message::record::{Event, EventKind};
 use crate::router::parts::{
     BatchLines, DeliveryProgress, Journal, LinkAcknowledgements, NoticeQueue, NoticeText,
-    ObservedReceipts, PendingWork, RoomConfig, RouterStorage, WakeQueue, claim_item,
+    ObservedReceipts, PendingWork, RoomConfig, RouterStorage, claim_item,
 };
 use crate::router::projections::ProjectedMessage;
 use crate::router::temporary;
@@ -26,7 +26,6 @@ pub(in crate::router) struct CommitStep<'a> {
     pub(in crate::router) journal: &'a mut Journal,
     pub(in crate::router) progress: &'a mut DeliveryProgress,
     pub(in crate::router) receipts: &'a mut ObservedReceipts,
-    pub(in crate::router) wakes: &'a mut WakeQueue,
     pub(in crate::router) links: &'a mut LinkAcknowledgements,
     pub(in crate::router) notices: &'a mut NoticeQueue,
     pub(in crate::router) pending: &'a mut PendingWork,
@@ -108,11 +107,8 @@ impl CommitStep<'_> {
                 EventKind::Receipts if record.claim().is_none() => {}
                 _ => committed.seqs.push(record.seq),
             }
-            let wakes = record.wakes.clone();
             let (seq, time) = (record.seq, std::mem::take(&mut record.at));
             self.journal.apply(record, at, message.as_deref(), tip);
-            self.wakes
-                .committed(&wakes, self.journal.state(), self.config.dir());
             committed
                 .accepted
                 .extend(message.map(|message| ProjectedMessage {
@@ -133,7 +129,7 @@ impl CommitStep<'_> {
         }
         let receipts = self.receipts.stage(self.config.dir(), self.storage);
         let mut receipts = receipts.into_iter();
-        // Settled records, receipts and the steps of wakes are part of the first record, so that messages have
+        // Settled records and receipts are part of the first record, so that messages have
         // consecutive numbers.
         if let Some(first) = entries
             .iter_mut()
@@ -141,7 +137,6 @@ impl CommitStep<'_> {
         {
             first.record.settled = self.progress.to_settle();
             first.record.receipts = receipts.next().unwrap_or_default();
-            first.record.wakes = self.wakes.stage();
             first.record.acked = self.links.stage();
         }
         // The files of the messages are staged with their numbers, so further records come last.
@@ -169,7 +164,6 @@ impl CommitStep<'_> {
                 self.pending.failed(&NoticeText::item(about), e.to_string());
             }
             self.receipts.unstage(record.receipts);
-            self.wakes.unstage(record.wakes);
             self.links.unstage(record.acked);
         }
         Ok(CommittedBatch {

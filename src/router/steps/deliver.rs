@@ -4,8 +4,7 @@ use super::commit::CommittedBatch;
 use crate::base::error::Result;
 use crate::disk::layout;
 use crate::log::state::{DeliveryDirectory, OpenRecord, RoomState, StagedFile};
-use crate::room::registry::Agent;
-use crate::router::parts::{DeliveryProgress, PendingWork, RoomConfig, RouterStorage};
+use crate::router::parts::{DeliveryProgress, PendingWork, RouterStorage};
 use crate::router::projections::ProjectedMessage;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -36,7 +35,6 @@ impl DeliveredBatch {
 ///
 /// S4 → S5: delivered = -stage +inbox
 pub(in crate::router) fn deliver(
-    config: &RoomConfig,
     storage: &mut RouterStorage,
     state: &RoomState,
     progress: &mut DeliveryProgress,
@@ -49,14 +47,6 @@ pub(in crate::router) fn deliver(
     let has_stuck = progress.has_stuck();
     for ((place, agent), copies) in by_directory(state, &seqs) {
         let what = place.of(&agent);
-        if place == DeliveryDirectory::Inbox
-            && config
-                .registry()
-                .agent(&agent)
-                .is_some_and(Agent::is_woken_by_a_program)
-        {
-            progress.wake(&agent);
-        }
         let stuck = storage.deliver(place, &agent, copies)?;
         match stuck.first() {
             Some((_, e)) => pending.failed(&what.display().to_string(), e.to_string()),

@@ -1,9 +1,9 @@
 //! Step 6: gives records their numbers and times, and writes a file for each recipient.
 
 use super::batch_message::{BatchMessage, MessageRejection, MessageRuling, ResentItem, SourceLine};
+use super::compose;
 use super::resolve::AddressedMessages;
 use super::staging_unit::{StagingUnit, UnstagedMessages, has_cause};
-use super::{ack, compose};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{failpoint, layout};
@@ -212,7 +212,6 @@ impl StageStep<'_> {
                     act,
                     fact: None,
                     outcome: None,
-                    dismissed: ack::dismissed(self.state, &letter.agent, &message),
                     enclosed,
                     message: text,
                 };

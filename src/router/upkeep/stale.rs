@@ -4,9 +4,8 @@
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::id;
-use crate::message::waking::{WakeStep, WakeUpdate};
 use crate::room::inbox;
-use crate::room::sessions::SessionCalls;
+use crate::room::sessions::{self, SessionCalls};
 use crate::router::Router;
 use crate::router::projections::roster::{StaleAgent, stale};
 use std::sync::Arc;
@@ -31,64 +30,39 @@ impl Router {
         ) {
             let agent = &stale.agent.id;
             // Receipts of the last moment may not be in the log yet.
-            if **agent == *id::HUMAN
-                || self.receipts.is_of(agent)
-                || self.wakes.has(WakeStep::Again, agent)
-            {
+            if **agent == *id::HUMAN || self.receipts.is_of(agent) {
                 continue;
             }
             let is_alive = stale.agent.unread > 0 && calls.is_alive(agent);
             if !is_alive
-                || self
-                    .has_waited(&stale, stale_after, now)
-                    .unwrap_or_else(|| !self.wake_again(agent))
+                || has_waited(&stale, stale_after, now)
+                    .unwrap_or_else(|| !self.wake_again(agent, now))
             {
                 self.report_stale(&stale);
             }
         }
     }
 
-    /// Returns whether the agent was woken again without effect, or `None` if it was not woken again since it was
-    /// last active.
-    fn has_waited(&self, stale: &StaleAgent, stale_after: Duration, now: Stamp) -> Option<bool> {
-        let wakes = &self.journal.state().wakes;
-        let again = wakes
-            .again(&stale.agent.id)
-            .filter(|at| Some(*at) > stale.active)?;
-        let has_failed = wakes
-            .failure(&stale.agent.id)
-            .is_some_and(|failed| failed.at > again.micros());
-        Some(has_failed || again.after(limits::WAKE_AGAIN.min(stale_after)) <= now)
-    }
-
-    /// Notes that mail with an announcement or a requested wake is announced again. Returns false without such mail.
-    fn wake_again(&mut self, agent: &Arc<str>) -> bool {
-        let announced = inbox::announced_at(self.config.dir(), agent).unwrap_or_default();
+    /// Notes that announced mail is announced again, for the session of this agent. Returns false without such mail.
+    fn wake_again(&mut self, agent: &Arc<str>, now: Stamp) -> bool {
+        let room = self.config.dir();
+        let mut announced = inbox::announced_at(room, agent).unwrap_or_default();
         let state = self.journal.state();
-        let unread = state.mailboxes.unread(agent).rev();
-        let tried = unread
-            .filter(|(at, seq)| announced.contains_key(at) || state.wakes.was_tried(agent, *seq));
-        let mut mail: Vec<(Stamp, u64)> = tried.take(limits::WAKE_MESSAGES).collect();
-        mail.reverse();
+        let unread = state.mailboxes.unread(agent);
+        let mail: Vec<_> = unread
+            .filter_map(|(accepted, seq)| Some((seq, announced.remove(&accepted)?)))
+            .collect();
         if mail.is_empty() {
             return false;
         }
-        // The markers are removed, so the log records the announcement.
-        for (accepted, seq) in &mail {
-            if let Some(at) = announced.get(accepted) {
-                self.receipts.announced(agent, *seq, *at);
-            }
+        // Written first: a kill after it costs an announcement, and never causes a second one.
+        if let Err(e) = sessions::note_woken_again(room, agent, now) {
+            tracing::warn!("cannot announce mail to {agent} again: {e}");
+            return false;
         }
-        let seqs = mail.into_iter().map(|(_, seq)| seq).collect();
-        self.wakes.note(
-            state,
-            WakeUpdate {
-                step: WakeStep::Again,
-                agent: agent.clone(),
-                seqs,
-                reason: None,
-            },
-        );
+        for (seq, marker) in mail {
+            self.receipts.announce_again(agent, seq, marker);
+        }
         true
     }
 
@@ -107,22 +81,27 @@ impl Router {
             None => "It was never seen.".to_owned(),
         };
         let id = &present.id;
-        let state = self.journal.state();
-        let again = state.wakes.again(id).filter(|at| Some(*at) > stale.active);
-        let failed = state
-            .wakes
-            .failure(id)
-            .map(|failed| format!(" The last wake failed: {}.", failed.reason));
-        let woken = match again {
-            Some(at) => format!(" It was woken again at {at}.{}", failed.unwrap_or_default()),
-            None => failed.unwrap_or_default(),
-        };
+        let woken = stale
+            .woken_again()
+            .map(|at| format!(" It was woken again at {at}."))
+            .unwrap_or_default();
         let body = format!(
             "{id} has {mail}. {last}{woken}\n\nYou are told once, until it is active again. `mailbag who` shows everybody. \
              If it is away on purpose:\n\n    mailbag agent set {id} --status offline"
         );
         let about = format!("stale:{id}:{}", active.as_deref().unwrap_or("never"));
-        self.notices
-            .notify_human(state, about, format!("{id} is stale: it has {mail}"), body);
+        self.notices.notify_human(
+            self.journal.state(),
+            about,
+            format!("{id} is stale: it has {mail}"),
+            body,
+        );
     }
+}
+
+/// Returns whether the agent was woken again without effect, or `None` if it was not woken again since it was last
+/// active.
+fn has_waited(stale: &StaleAgent, stale_after: Duration, now: Stamp) -> Option<bool> {
+    let again = stale.woken_again()?;
+    Some(again.after(limits::WAKE_AGAIN.min(stale_after)) <= now)
 }

@@ -140,9 +140,6 @@ fn receipt(recipient: &RecipientTrace) -> Markup {
             td {
                 strong { (recipient.status.as_str()) }
                 @for step in recipient.statuses.iter().filter_map(|step| step.note.as_ref()) { p { (text(step)) } }
-                @for wake in &recipient.wakes {
-                    p { "wake " (wake.step.as_str()) @if let Some(reason) = &wake.reason { ": " (text(reason)) } }
-                }
             }
             td { @if let Some(at) = recipient.statuses.last().and_then(|step| step.at.as_ref()) { (time(at)) } }
         }

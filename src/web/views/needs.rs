@@ -160,7 +160,7 @@ fn key(item: &PendingItem) -> String {
 fn conversation(item: &PendingItem) -> Markup {
     html! {
         @match (item.kind, item.seq) {
-            ("rejection" | "wake" | "link", _) | (_, 0) => (text(&item.title)),
+            ("rejection" | "link", _) | (_, 0) => (text(&item.title)),
             (_, seq) => a href={ "/thread/" (seq) } data-open { (text(&item.title)) },
         }
     }
@@ -253,7 +253,6 @@ fn answers(item: &PendingItem) -> Option<Markup> {
                 (dismiss())
             }
         },
-        ("wake", _) if item.seq > 0 => html! { (command(item)) span .buttons { (dismiss()) } },
         _ => return None,
     })
 }

@@ -147,9 +147,6 @@ fn row(one: &AgentPresence, waits: &[WaitReason]) -> Markup {
                 }
             }
             @if waits.len() > limits::IN_SENTENCE { p .waits { "and " (waits.len() - limits::IN_SENTENCE) " more" } }
-            @if let Some(wake) = one.wake.as_ref().and_then(|wake| wake.reason.as_ref()) {
-                p .problem { "wake failed: " (text(wake)) }
-            }
         }
     }
 }

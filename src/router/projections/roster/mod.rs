@@ -10,8 +10,7 @@ pub(in crate::router) use written::RosterProjection;
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::{AgentCommit, Claims, LastWake, RoomState, WakeStates, WorkReport};
-use crate::message::waking::WakeStep;
+use crate::log::state::{AgentCommit, Claims, RoomState, WorkReport};
 use crate::room::registry::{Agent, AgentStatus, Registry};
 use crate::room::sessions::{SessionCalls, SessionRunState};
 use serde::Serialize;
@@ -98,21 +97,6 @@ pub struct AgentPresence {
     /// The accept time of the oldest unread message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_unread: Option<String>,
-    /// The last wake for unread mail.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wake: Option<WakeSummary>,
-}
-
-/// The last wake of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct WakeSummary {
-    /// The last step.
-    pub step: WakeStep,
-    /// When it was recorded.
-    pub at: String,
-    /// Why the last wake failed, if none succeeded since.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
 /// An agent that is stale.
@@ -121,6 +105,15 @@ pub struct StaleAgent {
     pub agent: AgentPresence,
     /// The time of its last activity, without its background waiter.
     pub active: Option<Stamp>,
+    /// When it was last woken again for mail that it left unread.
+    again: Option<Stamp>,
+}
+
+impl StaleAgent {
+    /// When it was woken again since it was last active.
+    pub fn woken_again(&self) -> Option<Stamp> {
+        self.again.filter(|at| Some(*at) > self.active)
+    }
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -133,7 +126,7 @@ struct PresenceSigns<'a> {
     seen: Option<Stamp>,
     /// As `seen`, without the background processes of its session.
     active: Option<Stamp>,
-    /// When it was woken again for mail that it left unread.
+    /// When it was last woken again for mail that it left unread.
     again: Option<Stamp>,
     /// When its oldest unread message was accepted.
     oldest: Option<Stamp>,
@@ -162,7 +155,7 @@ impl<'a> PresenceSigns<'a> {
             agent,
             seen,
             active,
-            again: state.wakes.again(&agent.id),
+            again: calls.woken_again(&agent.id),
             oldest,
             stale_after,
             calls,
@@ -246,22 +239,7 @@ impl<'a> PresenceSigns<'a> {
             commit: state.activity.commit(&agent.id).cloned(),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
-            wake: self
-                .oldest
-                .and_then(|_| WakeSummary::of(&state.wakes, &agent.id)),
         }
-    }
-}
-
-impl WakeSummary {
-    fn of(wakes: &WakeStates, agent: &str) -> Option<WakeSummary> {
-        let LastWake { step, at } = wakes.last(agent)?;
-        let reason = wakes.failure(agent).map(|failed| failed.reason.clone());
-        Some(WakeSummary {
-            step: *step,
-            at: Stamp::from_micros(*at).to_string(),
-            reason,
-        })
     }
 }
 
@@ -322,6 +300,7 @@ pub fn stale(
     stale
         .map(|signs| StaleAgent {
             active: signs.active,
+            again: signs.again,
             agent: signs.present(state, now),
         })
         .collect()
