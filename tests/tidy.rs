@@ -145,11 +145,6 @@ const JOINS: &[TidyException] = &[
         &["src/base/error.rs"],
     ),
     (
-        "from.join(name)",
-        "discovery reads outside any room",
-        &["src/room/nearby_room.rs"],
-    ),
-    (
         "process.directory.join(place)",
         "where another process looks for its room",
         &["src/doctor/sessions.rs"],

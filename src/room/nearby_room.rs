@@ -1,4 +1,4 @@
-//! Finding other rooms nearby: in parent directories, in subdirectories, and in worktrees of the same repository.
+//! Finding other rooms nearby: in parent directories, and in worktrees of the same repository.
 
 use super::find;
 use crate::disk::git::main_worktree;
@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// The largest file of git that is read; such a file contains a path.
 const POINTER: u64 = 64 << 10;
-/// The most subdirectories of the working directory that are examined.
-const BELOW: usize = 1000;
 
 /// A room near a directory.
 #[derive(Debug, Clone)]
@@ -35,9 +33,6 @@ pub fn near(from: &Path) -> Vec<NearbyRoom> {
             places.push((path, "in a worktree of the same repository"));
         }
     }
-    for directory in below(from) {
-        places.push((directory.join(layout::ROOM), "in a subdirectory"));
-    }
     let mut known = Vec::new();
     places.retain(|(path, _)| match identity(path) {
         Some(identity) if !known.contains(&identity) => {
@@ -57,19 +52,6 @@ pub fn identity(path: &Path) -> Option<(u64, u64)> {
     let dir = Dir::open(path).ok()?;
     dir.sub(layout::SPOOL).ok()?;
     dir.meta().ok().map(|meta| (meta.device, meta.inode))
-}
-
-fn below(from: &Path) -> Vec<PathBuf> {
-    let Some(listing) = Dir::open(from).ok().and_then(|dir| dir.list().ok()) else {
-        return Vec::new();
-    };
-    let mut names: Vec<_> = listing
-        .flatten()
-        .map(|entry| entry.name)
-        .take(BELOW)
-        .collect();
-    names.sort_unstable();
-    names.into_iter().map(|name| from.join(name)).collect()
 }
 
 /// All worktrees of the repository at a directory, from git's own files (gitrepository-layout(5)): the main worktree,

@@ -8,13 +8,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A world with an empty room, and a second room at a path, with mail in it for bob.
-fn beside(other: &str) -> World {
-    let world = World::with("bob");
-    mail_in(&world, &world.path().join(other));
-    world
-}
-
 fn mail_in(world: &World, place: &Path) {
     files::make_dir(place);
     let room = place.join(".mailbag").display().to_string();
@@ -28,26 +21,6 @@ fn from(world: &World, directory: &Path, args: &[&str]) -> Value {
     let mut command = world.program(&[&["doctor", "--json"], args].concat());
     command.current_dir(directory);
     report(command)
-}
-
-#[test]
-fn doctor_reports_an_empty_room_with_mail_in_a_room_below() {
-    let world = beside("project");
-    let found = finding(&examined(&world, ""), "other_room");
-    says(
-        &found,
-        "warning",
-        &[
-            "empty here, 2 unread in ",
-            "project/.mailbag",
-            "export MAILBAG_ROOM=",
-        ],
-    );
-    says(
-        &finding(&examined(&world, "--as bob"), "other_room"),
-        "problem",
-        &["2 unread for bob"],
-    );
 }
 
 #[test]
@@ -95,20 +68,6 @@ fn doctor_compares_the_room_of_the_environment_with_the_local_room() {
 }
 
 #[test]
-fn without_a_room_one_near_by_is_named() {
-    let world = World::empty();
-    mail_in(&world, &world.path().join("project"));
-    let report = examined(&world, "");
-    assert_eq!(codes(&report), ["no_room", "other_room"], "{report:#}");
-    says(&finding(&report, "no_room"), "problem", &["mailbag init"]);
-    says(
-        &finding(&report, "other_room"),
-        "problem",
-        &["no room here, 2 unread in "],
-    );
-}
-
-#[test]
 fn the_rooms_of_all_worktrees_of_a_repository_are_looked_at() {
     let world = World::empty();
     // As git writes them: a main worktree, and a linked one elsewhere.
@@ -139,14 +98,16 @@ fn the_rooms_of_all_worktrees_of_a_repository_are_looked_at() {
 
 #[test]
 fn another_room_nearby_is_only_a_note_if_this_room_has_mail() {
-    let world = beside("project");
-    world.send("human", "bob", "here");
-    let report = examined(&world, "");
+    let world = World::with("bob");
+    world.send("human", "bob", "above");
+    let below = world.path().join("project");
+    mail_in(&world, &below);
+    let report = from(&world, &below, &[]);
     assert_eq!(report["healthy"], true, "{report:#}");
     says(
         &finding(&report, "other_room"),
         "note",
-        &["1 unread here, 2 unread in "],
+        &["2 unread here, 1 unread in "],
     );
 }
 
