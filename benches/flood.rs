@@ -55,25 +55,23 @@ impl Drop for Router {
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let parent = args.first().map_or_else(std::env::temp_dir, PathBuf::from);
     for flood in &FLOODS {
-        for mode in ["power", "process"] {
-            let home = tempfile::tempdir_in(&parent)?;
-            let (mut waits, took) = measure(&home.path().join("room"), flood, mode)?;
-            waits.sort();
-            let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize].as_millis();
-            let (name, sent) = (flood.name, waits.len());
-            println!(
-                "{name}, {mode}: the flood took {:.1} s; {sent} honest messages waited {} ms (median), {} ms (95 %), {} ms (most)",
-                took.as_secs_f64(),
-                at(0.5),
-                at(0.95),
-                at(1.0)
-            );
-        }
+        let home = tempfile::tempdir_in(&parent)?;
+        let (mut waits, took) = measure(&home.path().join("room"), flood)?;
+        waits.sort();
+        let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize].as_millis();
+        let (name, sent) = (flood.name, waits.len());
+        println!(
+            "{name}: the flood took {:.1} s; {sent} honest messages waited {} ms (median), {} ms (95 %), {} ms (most)",
+            took.as_secs_f64(),
+            at(0.5),
+            at(0.95),
+            at(1.0)
+        );
     }
     Ok(())
 }
 
-fn measure(room: &Path, flood: &Flood, mode: &str) -> Result<(Vec<Duration>, Duration)> {
+fn measure(room: &Path, flood: &Flood) -> Result<(Vec<Duration>, Duration)> {
     let agents = (0..flood.agents).map(|n| json!({"id": format!("a{n}")}));
     let agents: Vec<_> = agents
         .chain(["mallory", "alice"].map(|id| json!({"id": id})))
@@ -85,7 +83,7 @@ fn measure(room: &Path, flood: &Flood, mode: &str) -> Result<(Vec<Duration>, Dur
     )?;
     fs::write(
         room.join("settings.toml"),
-        format!("durability = \"{mode}\"\nbudget.messages = 0\nbudget.copies = 0\n"),
+        "budget.messages = 0\nbudget.copies = 0\n",
     )?;
     let mut command = Command::new(PROGRAM);
     command

@@ -1,7 +1,7 @@
 //! The cost of each command in rooms of several sizes: by messages, by agents, and by unread messages.
 
 use crate::finding::make::{self, agent};
-use crate::harness::child::{Mode, Programs, Side, Usage};
+use crate::harness::child::{Programs, Side, Usage};
 use crate::harness::cleanup::{self, Undo};
 use crate::harness::report::median;
 use anyhow::{Context, Result, bail};
@@ -291,19 +291,15 @@ impl Bench {
     fn prepare(&self, room: &Path) -> Result<()> {
         fs::write(
             room.join("settings.toml"),
-            "durability = \"process\"\nbudget.messages = 1000000\nbudget.copies = 1000000\n",
+            "budget.messages = 1000000\nbudget.copies = 1000000\n",
         )?;
-        let router = self
-            .programs
-            .router(Side::Mailbag, room, Mode::Process, true);
+        let router = self.programs.router(Side::Mailbag, room, true);
         self.programs.start(router)?.wait().context("preparing")?;
         Ok(())
     }
 
     fn start_router(&self, room: &Sized) -> Result<crate::harness::child::Running> {
-        let router = self
-            .programs
-            .router(Side::Mailbag, &room.path, Mode::Process, false);
+        let router = self.programs.router(Side::Mailbag, &room.path, false);
         Ok(self.programs.start_ready(router)?.0)
     }
 

@@ -120,7 +120,7 @@ fn one(
         room.join("registry.json"),
         json!({"version": 1, "agents": agents}).to_string(),
     )?;
-    let settings = "durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n";
+    let settings = "budget.messages = 0\nbudget.copies = 0\n";
     fs::write(
         room.join("settings.toml"),
         format!("{settings}worklog = {on}\n"),

@@ -112,7 +112,7 @@ fn the_schemas_are_printed_as_they_are() {
 
 #[test]
 fn settings_shows_the_source_of_each_value() {
-    let world = World::new().settings("durability = \"process\"\n");
+    let world = World::new().settings("admission = \"open\"\n");
     let settings = world.items("settings");
     let source = |key: &str| {
         let settings = settings.as_array().expect("a list");
@@ -121,12 +121,12 @@ fn settings_shows_the_source_of_each_value() {
             .find(|setting| setting["key"] == key)
             .map(|setting| setting["source"].clone())
     };
-    assert_eq!(source("durability"), Some("settings.toml".into()));
-    assert_eq!(source("admission"), Some("default".into()));
+    assert_eq!(source("admission"), Some("settings.toml".into()));
+    assert_eq!(source("context"), Some("default".into()));
     // The output is a valid settings.toml.
     let text = world.ok("settings");
     let again = World::new().settings(&text);
-    assert_contains!(again.ok("settings"), "durability = \"process\"");
+    assert_contains!(again.ok("settings"), "admission = \"open\"");
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Town {
 
     /// In a mode that syncs nothing, and without budgets, for tests that are about many files.
     pub(crate) fn quick(self) -> Town {
-        self.settings("durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n")
+        self.settings("budget.messages = 0\nbudget.copies = 0\n")
     }
 
     /// Writes the registry as a careful editor does.

@@ -125,7 +125,7 @@ pub(crate) fn room(path: &Path, messages: u64, agents: u64, requests: u64) -> Re
     let mut record = Record::new(Event::Settled);
     record.settled.extend(settled);
     maker.batch(vec![record])?;
-    maker.log.commit(maker.tip, true)?;
+    maker.log.commit(maker.tip)?;
     Ok(())
 }
 

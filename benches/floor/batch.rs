@@ -23,8 +23,8 @@ pub(crate) struct Relay {
     claims: OwnedFd,
     stage: OwnedFd,
     log: OwnedFd,
-    /// In `power` mode: the most files and directories that are synced one by one.
-    power: Option<usize>,
+    /// The most files and directories that are synced one by one.
+    one_by_one: usize,
     names: Vec<String>,
     by_name: HashMap<String, usize>,
     claim_number: u64,
@@ -60,7 +60,7 @@ struct Handles {
 
 impl Relay {
     /// Opens a room with existing directories; every name in `inbox/` is an agent.
-    pub(super) fn open(room: &Path, power: Option<usize>) -> Result<Relay> {
+    pub(super) fn open(room: &Path, one_by_one: usize) -> Result<Relay> {
         let directory = |path: &str| {
             let path = room.join(path);
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -81,7 +81,7 @@ impl Relay {
             claims: directory("spool/claim")?,
             stage: directory("spool/stage")?,
             log: openat(CWD, &log, flags, Mode::from_raw_mode(0o644))?,
-            power,
+            one_by_one,
             by_name: names
                 .iter()
                 .enumerate()
@@ -109,18 +109,16 @@ impl Relay {
         }
         let copies: usize = letters.iter().map(|letter| letter.recipients.len()).sum();
         let to_sync = copies + 2 + self.outboxes.used.len() + self.unsynced.directories.len();
-        let one_by_one = !self.unsynced.too_many && self.power.is_some_and(|most| to_sync <= most);
+        let one_by_one = !self.unsynced.too_many && to_sync <= self.one_by_one;
         let (staged, log) = self.stage(&mut letters, one_by_one)?;
         if one_by_one {
             self.sync_one_by_one(&staged)?;
-        } else if self.power.is_some() {
+        } else {
             calls::sync_all(self.root.as_fd()).context("syncfs")?;
         }
         drop(staged);
         calls::append(self.log.as_fd(), &log).context("append")?;
-        if self.power.is_some() {
-            calls::commit(self.log.as_fd()).context("fdatasync")?;
-        }
+        calls::commit(self.log.as_fd()).context("fdatasync")?;
         self.deliver(&letters)?;
         self.unsynced = Unsynced::after(&self.inboxes, &self.sents);
         for handles in [&mut self.outboxes, &mut self.inboxes, &mut self.sents] {
@@ -131,9 +129,7 @@ impl Relay {
 
     /// The last barrier, which makes the last batch's moves durable.
     pub(super) fn settle(&mut self) -> Result<()> {
-        if self.power.is_some() {
-            calls::sync_all(self.root.as_fd()).context("syncfs")?;
-        }
+        calls::sync_all(self.root.as_fd()).context("syncfs")?;
         Ok(calls::append(self.log.as_fd(), b"{\"settled\":[]}\n")?)
     }
 

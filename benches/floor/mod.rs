@@ -1,6 +1,6 @@
 //! The floor: a relay that does only the file calls of the router's work, with no validation, no registry and no hash.
 //!
-//! `floor --room DIR [--once] [--durability power|process] [--one-by-one N]`. Single-threaded. Its file calls are all in `calls.rs`.
+//! `floor --room DIR [--once] [--one-by-one N]`. Single-threaded. Its file calls are all in `calls.rs`.
 
 mod batch;
 mod calls;
@@ -20,14 +20,13 @@ use std::sync::atomic::AtomicBool;
 /// Runs the floor on a room with existing directories, until SIGTERM, or once.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let mut room = None;
-    let (mut once, mut power) = (false, true);
+    let mut once = false;
     let mut one_by_one = limits::SYNC_ONE_BY_ONE;
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--room" => room = args.next().map(PathBuf::from),
             "--once" => once = true,
-            "--durability" => power = args.next().context("--durability power|process")? == "power",
             // Another limit than the router's, to measure the value of the limit.
             "--one-by-one" => one_by_one = args.next().context("--one-by-one N")?.parse()?,
             other => bail!("floor: {other}?"),
@@ -45,7 +44,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         },
     )?;
 
-    let mut relay = Relay::open(&room, power.then_some(one_by_one))?;
+    let mut relay = Relay::open(&room, one_by_one)?;
     let mut intake = Intake::new(relay.names().len());
     if once {
         while relay.route(&mut intake)? {}

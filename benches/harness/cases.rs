@@ -1,6 +1,5 @@
 //! The measured cases: each with its load, its label and its targets.
 
-use super::child::Mode;
 use super::disk::Kind;
 use super::report::Target;
 use crate::load::{Load, Traffic};
@@ -28,7 +27,6 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) measure: Measure,
     pub(crate) disk: Kind,
-    pub(crate) mode: Mode,
     pub(crate) load: Load,
     pub(crate) messages: usize,
     /// True beside another program that writes 100 MB/s to the same file system.
@@ -45,12 +43,7 @@ impl Case {
             _ => format!("agents={}", self.load.agents),
         };
         let beside = if self.beside { "beside" } else { "alone" };
-        format!(
-            "{} {} {} {size} {beside}",
-            self.name,
-            self.disk,
-            self.mode.word()
-        )
+        format!("{} {} {size} {beside}", self.name, self.disk)
     }
 
     /// Returns true if these words ask for it: its label has each of them.
@@ -69,7 +62,7 @@ impl Case {
     /// The target of that metric in this case.
     pub(crate) fn target(&self, metric: &str) -> Option<Target> {
         match (self.name, metric) {
-            ("throughput", "messages/s") if self.mode == Mode::Power => {
+            ("throughput", "messages/s") if self.disk == Kind::Ext4 => {
                 Some(Target::RatioAtLeast(0.8))
             }
             ("throughput", "messages/s") => Some(Target::RatioAtLeast(0.7)),
@@ -94,30 +87,24 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     let share = if quick { 10 } else { 1 };
     let mut cases = Vec::new();
     for beside in [false, true] {
-        for (disk, mode) in [
-            (Kind::Ext4, Mode::Power),
-            (Kind::Ext4, Mode::Process),
-            (Kind::Tmpfs, Mode::Process),
-        ] {
+        for disk in [Kind::Ext4, Kind::Tmpfs] {
             // On tmpfs no data reaches a disk, so another writer does not matter.
             if beside && disk == Kind::Tmpfs {
                 continue;
             }
             for fan_out in [1, 10, 100, 1000] {
-                cases.extend(by_fan_out(fan_out, disk, mode, beside, share));
+                cases.extend(by_fan_out(fan_out, disk, beside, share));
             }
         }
     }
-    for mode in [Mode::Power, Mode::Process] {
-        for agents in [1, 10, 100, 1000, 10_000] {
-            cases.extend(by_agents(agents, mode, share));
-        }
+    for agents in [1, 10, 100, 1000, 10_000] {
+        cases.extend(by_agents(agents, share));
     }
     cases.extend(limits(share));
     cases
 }
 
-fn by_fan_out(fan_out: u32, disk: Kind, mode: Mode, beside: bool, share: usize) -> [Case; 2] {
+fn by_fan_out(fan_out: u32, disk: Kind, beside: bool, share: usize) -> [Case; 2] {
     // One recipient: ten senders and one agent that only receives. Otherwise ten agents write to
     // all, so that a message stays short for every fan-out, with about 80,000 copies. Latency is
     // measured well below the floor's limit, with at most 5,000 copies a second, so that it does
@@ -144,7 +131,6 @@ fn by_fan_out(fan_out: u32, disk: Kind, mode: Mode, beside: bool, share: usize) 
         name: "throughput",
         measure: Measure::Throughput,
         disk,
-        mode,
         load,
         messages: messages / share,
         beside,
@@ -166,7 +152,7 @@ fn by_fan_out(fan_out: u32, disk: Kind, mode: Mode, beside: bool, share: usize) 
     ]
 }
 
-fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
+fn by_agents(agents: usize, share: usize) -> [Case; 3] {
     let load = Load {
         agents,
         traffic: Traffic::ToOne,
@@ -175,7 +161,6 @@ fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
         name: "growth-registered",
         measure: Measure::Throughput,
         disk: Kind::Ext4,
-        mode,
         load,
         messages: 20_000 / share,
         beside: false,
@@ -211,7 +196,6 @@ fn limits(share: usize) -> [Case; 7] {
         name: "startup",
         measure: Measure::Startup,
         disk: Kind::Ext4,
-        mode: Mode::Power,
         load,
         messages: 0,
         beside: false,

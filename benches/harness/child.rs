@@ -21,23 +21,6 @@ pub(crate) enum Side {
     Mailbag,
 }
 
-/// The durability mode of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Power,
-    Process,
-}
-
-impl Mode {
-    /// The word in the settings.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Mode::Power => "power",
-            Mode::Process => "process",
-        }
-    }
-}
-
 /// The places of the programs and of their output.
 pub(crate) struct Programs {
     pub(crate) mailbag: PathBuf,
@@ -48,13 +31,11 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// The router of that side on that room.
-    pub(crate) fn router(&self, side: Side, room: &Path, mode: Mode, once: bool) -> Command {
+    pub(crate) fn router(&self, side: Side, room: &Path, once: bool) -> Command {
         let mut command = match side {
             Side::Floor => {
                 let mut floor = Command::new(&self.own);
-                floor
-                    .args(["floor", "--durability", mode.word()])
-                    .args(&self.floor_options);
+                floor.arg("floor").args(&self.floor_options);
                 floor
             }
             Side::Mailbag => self.mailbag(&["run"]),

@@ -26,7 +26,7 @@ pub(super) fn run(
 ) -> Result<Samples> {
     let (router, _) = bench
         .programs
-        .start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+        .start_ready(bench.programs.router(side, &room.path, false))?;
     let mut seen = Seen::watch(&room.path, case.load, case.messages)?;
     let before = router.cpu()?;
     let (agents, rate, count) = (

@@ -190,11 +190,11 @@ impl Bench {
                 side
             };
         let path = self.disk.fresh(case.disk)?.join("room");
-        let mut room = Room::new(path, owner, case.mode, case.load)?;
+        let mut room = Room::new(path, owner, case.load)?;
         if case.measure == Measure::Startup {
-            return runs::startup(self, case, side, &mut room);
+            return runs::startup(self, side, &mut room);
         }
-        room.prepare(&self.programs, owner, case.mode, !case.nobody_has_sent())?;
+        room.prepare(&self.programs, owner, !case.nobody_has_sent())?;
         match case.measure {
             Measure::Throughput => runs::throughput(self, case, side, &room),
             Measure::Latency(per_second) => {
@@ -206,7 +206,7 @@ impl Bench {
                 latency::run(self, case, side, &room, per_second)
             }
             Measure::Idle(seconds) => runs::idle(self, case, side, &room, seconds),
-            Measure::Send(times) => runs::send(self, case, side, &room, times),
+            Measure::Send(times) => runs::send(self, side, &room, times),
             Measure::Hook(times) => runs::hook(self, case, side, &room, times),
             Measure::Startup => bail!("measured above"),
         }

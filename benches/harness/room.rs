@@ -1,7 +1,7 @@
 //! A room for one run: made, loaded, and counted afterwards, so that a run with lost mail is an
 //! error.
 
-use super::child::{Mode, Programs, Side};
+use super::child::{Programs, Side};
 use super::disk;
 use crate::load::{Load, agent, number_in};
 use anyhow::{Context, Result, ensure};
@@ -18,7 +18,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// The registry, the settings, and an outbox and inbox per agent, on an empty file system.
-    pub(crate) fn new(path: PathBuf, side: Side, mode: Mode, load: Load) -> Result<Room> {
+    pub(crate) fn new(path: PathBuf, side: Side, load: Load) -> Result<Room> {
         let agents: Vec<_> = (0..load.agents)
             .map(|n| json!({"id": agent(n), "role": "engineer"}))
             .collect();
@@ -48,23 +48,24 @@ impl Room {
             load,
             log_before: 0,
         };
-        room.set_mode(mode)?;
+        // Counting for budgets is measured with the rest; no sender exceeds its budget.
+        fs::write(
+            room.path.join("settings.toml"),
+            "budget.messages = 1000000\nbudget.copies = 1000000\n",
+        )?;
         disk::settle(&room.path)?;
         Ok(room)
     }
 
     /// Lets the side create its files in a new room and, unless `has_sent` is empty, at each
     /// agent's first message, so that they are not measured: one message of every sender to itself,
-    /// which stays in its inbox. This runs without syncs; before the measurement the room is in its
-    /// case's mode again, and on disk.
+    /// which stays in its inbox.
     pub(crate) fn prepare(
         &mut self,
         programs: &Programs,
         side: Side,
-        mode: Mode,
         has_sent: bool,
     ) -> Result<()> {
-        self.set_mode(Mode::Process)?;
         for sender in 0..if has_sent { self.load.senders() } else { 0 } {
             let sender = agent(sender);
             let text = format!("{{\"id\":\"first\",\"to\":\"{sender}\",\"body\":\"hello, me\"}}");
@@ -74,21 +75,11 @@ impl Room {
             )?;
         }
         programs
-            .start(programs.router(side, &self.path, Mode::Process, true))?
+            .start(programs.router(side, &self.path, true))?
             .wait()
             .context("preparing the room")?;
-        self.set_mode(mode)?;
         self.log_before = self.log_bytes()?;
         disk::settle(&self.path)
-    }
-
-    fn set_mode(&self, mode: Mode) -> Result<()> {
-        // Counting for budgets is measured with the rest; no sender exceeds its budget.
-        let text = format!(
-            "durability = \"{}\"\nbudget.messages = 1000000\nbudget.copies = 1000000\n",
-            mode.word()
-        );
-        Ok(fs::write(self.path.join("settings.toml"), text)?)
     }
 
     /// Drops the messages, and waits until they are on disk.

@@ -21,7 +21,7 @@ pub(crate) fn throughput(bench: &Bench, case: &Case, side: Side, room: &Room) ->
     };
     let usage = bench
         .programs
-        .start(bench.programs.router(side, &room.path, case.mode, true))?
+        .start(bench.programs.router(side, &room.path, true))?
         .wait()?;
     drop(disturber);
     let (copy, log) = room.count(case.messages)?;
@@ -65,19 +65,19 @@ impl Drop for Disturber {
 /// From the start of the process until it reports that it is ready, and a whole pass over a room
 /// without mail. The room of `first ready` has a registry and empty outboxes and inboxes, and the
 /// router makes the rest.
-pub(crate) fn startup(bench: &Bench, case: &Case, side: Side, room: &mut Room) -> Result<Samples> {
+pub(crate) fn startup(bench: &Bench, side: Side, room: &mut Room) -> Result<Samples> {
     let (router, first) = bench
         .programs
-        .start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+        .start_ready(bench.programs.router(side, &room.path, false))?;
     router.stop()?;
-    room.prepare(&bench.programs, side, case.mode, true)?;
+    room.prepare(&bench.programs, side, true)?;
     let (router, ready) = bench
         .programs
-        .start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+        .start_ready(bench.programs.router(side, &room.path, false))?;
     let usage = router.stop()?;
     let pass = bench
         .programs
-        .start(bench.programs.router(side, &room.path, case.mode, true))?
+        .start(bench.programs.router(side, &room.path, true))?
         .wait()?;
     Ok(vec![
         ("first ready ms", first.as_secs_f64() * 1e3),
@@ -97,7 +97,7 @@ pub(crate) fn idle(
 ) -> Result<Samples> {
     let (router, _) = bench
         .programs
-        .start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+        .start_ready(bench.programs.router(side, &room.path, false))?;
     std::thread::sleep(Duration::from_secs(3));
     let (before, start) = (router.cpu()?, Instant::now());
     for number in 0..seconds {
@@ -115,13 +115,7 @@ pub(crate) fn idle(
 
 /// The command that sends, as a whole process: beside a running router, so that it only writes, and without one, so
 /// that it also makes the pass. The floor in both is a program that only writes, syncs and renames the file.
-pub(crate) fn send(
-    bench: &Bench,
-    case: &Case,
-    side: Side,
-    room: &Room,
-    times: usize,
-) -> Result<Samples> {
+pub(crate) fn send(bench: &Bench, side: Side, room: &Room, times: usize) -> Result<Samples> {
     // The router beside is the same for both sides, unless there is only the floor.
     let router = if bench.floor_only {
         Side::Floor
@@ -130,7 +124,7 @@ pub(crate) fn send(
     };
     let (router, _) = bench
         .programs
-        .start_ready(bench.programs.router(router, &room.path, case.mode, false))?;
+        .start_ready(bench.programs.router(router, &room.path, false))?;
     let beside = send_times(bench, side, room, times, 0)?;
     router.stop()?;
     let without = send_times(bench, side, room, times, times)?;
@@ -186,7 +180,7 @@ pub(crate) fn hook(
     };
     let (router, _) = bench
         .programs
-        .start_ready(bench.programs.router(router, &room.path, case.mode, false))?;
+        .start_ready(bench.programs.router(router, &room.path, false))?;
     let input = room.path.with_extension("input");
     fs::write(
         &input,

@@ -13,7 +13,7 @@ mod nats;
 mod nats;
 mod sshd;
 
-use crate::harness::child::{Mode, Programs, Running, Side as RoomSide};
+use crate::harness::child::{Programs, Running, Side as RoomSide};
 use crate::harness::cleanup;
 use crate::harness::disk::{self, Disk, Kind};
 use crate::harness::latency::{Seen, milliseconds};
@@ -36,7 +36,7 @@ Two rooms on one fresh file system, and mail from one to the other.
 
   --messages N       messages of a burst (5000)
   --pairs N          runs of each side (3)
-  --process          durability = \"process\" on tmpfs, instead of \"power\" on ext4
+  --tmpfs            on tmpfs, instead of ext4
   --mailbag PATH     measure this binary instead of the one just built
   --help             print this, and end
 ";
@@ -74,13 +74,13 @@ struct Bench {
     disk: Disk,
     server: Option<Server>,
     servers: Option<nats::Servers>,
-    mode: Mode,
+    is_tmpfs: bool,
     messages: usize,
 }
 
 /// Measures the requested cases.
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    let (mut carriers, mut messages, mut pairs, mut mode) = (Vec::new(), 5000, 3, Mode::Power);
+    let (mut carriers, mut messages, mut pairs, mut is_tmpfs) = (Vec::new(), 5000, 3, false);
     let mut mailbag = PathBuf::from(env!("CARGO_BIN_EXE_mailbag"));
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -91,7 +91,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             "nats" => carriers.push(Carrier::Nats),
             "--messages" => messages = args.next().context("--messages N")?.parse()?,
             "--pairs" => pairs = args.next().context("--pairs N")?.parse()?,
-            "--process" => mode = Mode::Process,
+            "--tmpfs" => is_tmpfs = true,
             "--mailbag" => mailbag = std::path::absolute(args.next().context("--mailbag PATH")?)?,
             "--help" | "-h" => {
                 print!("{HELP}");
@@ -127,7 +127,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         disk,
         server,
         servers,
-        mode,
+        is_tmpfs,
         messages,
     };
     println!("load    {}", fs::read_to_string("/proc/loadavg")?.trim());
@@ -165,8 +165,8 @@ impl Bench {
             }
         }
         println!(
-            "{carrier:?}, {} mode, {} messages, {pairs} runs of each side, medians:",
-            self.mode.word(),
+            "{carrier:?}, {}, {} messages, {pairs} runs of each side, medians:",
+            if self.is_tmpfs { "tmpfs" } else { "ext4" },
             self.messages
         );
         for (name, of) in [
@@ -301,10 +301,10 @@ struct Town {
 
 impl Town {
     fn new(bench: &Bench, carrier: Carrier, side: Side) -> Result<Town> {
-        let kind = if bench.mode == Mode::Power {
-            Kind::Ext4
-        } else {
+        let kind = if bench.is_tmpfs {
             Kind::Tmpfs
+        } else {
+            Kind::Ext4
         };
         let home = bench.disk.fresh(kind)?;
         let owner = if side == Side::Mailbag {
@@ -313,8 +313,8 @@ impl Town {
             RoomSide::Floor
         };
         let room = |name: &str| -> Result<Room> {
-            let mut room = Room::new(home.join(name), owner, bench.mode, BY_FLOOR)?;
-            room.prepare(&bench.programs, owner, bench.mode, true)?;
+            let mut room = Room::new(home.join(name), owner, BY_FLOOR)?;
+            room.prepare(&bench.programs, owner, true)?;
             Ok(room)
         };
         if let Some(servers) = &bench.servers {
@@ -351,7 +351,7 @@ impl Town {
                 .to_string()
         };
         let (from, to) = (of(0, from), of(1, to));
-        let sync = if sync && bench.mode == Mode::Power {
+        let sync = if sync && !bench.is_tmpfs {
             "sync"
         } else {
             "no"
@@ -377,10 +377,9 @@ impl Town {
 
     fn relays(&mut self, bench: &Bench, carrier: Carrier) -> Result<()> {
         for room in [1, 0] {
-            let floor =
-                bench
-                    .programs
-                    .router(RoomSide::Floor, &self.rooms[room].path, bench.mode, false);
+            let floor = bench
+                .programs
+                .router(RoomSide::Floor, &self.rooms[room].path, false);
             self.running.push(bench.programs.start_ready(floor)?.0);
         }
         // The next relay makes the copied files durable.
@@ -415,9 +414,7 @@ impl Town {
             )?;
         }
         for room in [&po, &fit] {
-            let router = bench
-                .programs
-                .router(RoomSide::Mailbag, room, bench.mode, false);
+            let router = bench.programs.router(RoomSide::Mailbag, room, false);
             self.running.push(bench.programs.start_ready(router)?.0);
         }
         let carry = |room: &Path,

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::text::{listed, quoted};
-use crate::disk::{Barrier, Durability, layout};
+use crate::disk::{Barrier, layout};
 use crate::log::state::{self, OpenQuestion};
 use crate::message::id;
 use crate::room::actor::require_person;
@@ -93,7 +93,9 @@ pub fn add(room: &Room, ids: &[String], fields: &AgentFields) -> Result<Vec<Agen
         refuse_rights(id, fields)?;
     }
     save(room, &registry)?;
-    make_boxes(room, ids, new_uid(fields), Durability::Power)?;
+    let mut barrier = Barrier::new(room.dir.clone());
+    make_boxes(room, ids, new_uid(fields), &mut barrier)?;
+    barrier.pass()?;
     room.give_to_owners(&registry)?;
     Ok(added)
 }
@@ -364,20 +366,19 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
     Ok(free)
 }
 
-/// Creates outboxes and inboxes, with one sync for all.
+/// Creates outboxes and inboxes, durable at the next barrier.
 pub(super) fn make_boxes(
     room: &Room,
     ids: &[String],
     uid: Option<u32>,
-    survive: Durability,
+    barrier: &mut Barrier,
 ) -> Result<()> {
-    let mut barrier = Barrier::new(survive, room.dir.clone());
     for id in ids {
         for directory in [layout::outbox(id), layout::seen(id)] {
-            room.make_box(&directory, uid, &mut barrier)?;
+            room.make_box(&directory, uid, barrier)?;
         }
     }
-    barrier.pass()
+    Ok(())
 }
 
 fn edit(

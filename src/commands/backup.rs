@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::written_path::write_path;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{self, Barrier, CopyResult, Dir, Durability, RoomReaders, layout};
+use crate::disk::{self, Barrier, CopyResult, Dir, RoomReaders, layout};
 use crate::room::archive::SkippedFile;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, pause};
 use crate::router::daemon;
@@ -54,7 +54,7 @@ pub fn backup(room: &Room, asked: &Path, progress: &mut dyn FnMut(u64)) -> Resul
         bytes: 0,
         skipped: Vec::new(),
     };
-    let barrier = Barrier::new(Durability::Power, to.clone());
+    let barrier = Barrier::new(to.clone());
     let mut run = BackupRun {
         room,
         lock,

@@ -8,7 +8,7 @@ use super::agent::{self, make_boxes, save};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, Durability, layout};
+use crate::disk::{Barrier, Dir, layout};
 use crate::log::owners::owners;
 use crate::log::state::Claims;
 use crate::query::context;
@@ -68,7 +68,7 @@ pub fn give(
                 room,
                 std::slice::from_ref(&choice.name),
                 None,
-                Durability::Process,
+                &mut Barrier::new(room.dir.clone()),
             )?;
             room.give_to_owners(&changed)?;
             registry = room.registry()?;

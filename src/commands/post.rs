@@ -14,7 +14,6 @@ use crate::query::reach::{
 };
 use crate::query::status;
 use crate::room::inbox;
-use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{LockAttempt, Room, RouterLock, RouterMode, RouterPresence};
 use crate::router::daemon::{self, PassResult};
@@ -291,8 +290,7 @@ fn send_and_route(
     told: impl FnOnce(&OutboxMessage) -> Result<()>,
 ) -> Result<(OutboxMessage, Result<PassResult>)> {
     let message = prepare(room, who, draft)?;
-    if room.settings()?.durability == Durability::Power
-        && can_sync_all()
+    if can_sync_all()
         && let Ok(LockAttempt::Ours(lock)) = room.lock(RouterMode::Pass, Duration::ZERO)
     {
         return send_in_pass(room, lock, message, told);
@@ -347,7 +345,7 @@ fn is_routed(room: &Room, sent: &OutboxMessage) -> Result<bool> {
 }
 
 fn sync_everything(room: &Room) -> Result<()> {
-    let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
+    let mut barrier = Barrier::new(room.dir.clone());
     barrier.everything();
     barrier.pass()
 }

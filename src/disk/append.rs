@@ -73,13 +73,7 @@ impl AppendFile {
     /// Appends all of `bytes` or nothing. If an append fails halfway, the written part is removed immediately. A kill
     /// can leave a part; a reader detects it by the batch's count and chain. The bytes are durable only after
     /// [`AppendFile::sync`].
-    ///
-    /// The file must grow: only then does its sync commit the names that were changed before. The caller checks the new
-    /// length before it acts on the batch.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if !failpoint::on(Failpoint::LogGrows) {
-            return self.overwrite(bytes);
-        }
         if let Err(source) = self.file.write_all(bytes) {
             // A remaining part would count as damage, so a failure here must stop the router.
             rustix::fs::ftruncate(&self.file, self.length).map_err(|e| Error::Sync {
@@ -93,26 +87,6 @@ impl AppendFile {
             });
         }
         self.length += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Replaces [`AppendFile::append`] in test builds: overwrites zeros that were made durable before.
-    fn overwrite(&mut self, bytes: &[u8]) -> Result<()> {
-        let done = self.prepare_zeros().and_then(|()| {
-            let flags = rustix::fs::fcntl_getfl(&self.file)?;
-            rustix::fs::fcntl_setfl(&self.file, flags - OFlags::APPEND)?;
-            self.file.write_all_at(bytes, self.length)
-        });
-        done.doing("append to", &self.path)?;
-        self.length += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn prepare_zeros(&mut self) -> std::io::Result<()> {
-        if super::file_meta(&self.file)?.size == self.length {
-            self.file.write_all(&[0; 256 << 10])?;
-            self.file.sync_all()?;
-        }
         Ok(())
     }
 

@@ -10,16 +10,10 @@
     serde(rename_all = "kebab-case")
 )]
 pub enum Failpoint {
-    /// The sync or the write-back of staged files before their records are written.
+    /// The barrier before a batch is appended to the log.
     StageSync,
-    /// The wait for the write-back of staged files, in the order by the journal.
-    WriteBackWait,
     /// The sync of the log.
     LogSync,
-    /// The check of the file system before the order by the journal is used.
-    SyncOrder,
-    /// Appends that make the log's file longer. Without it, they overwrite zeros that were written before.
-    LogGrows,
     /// The barrier before a record counts as settled.
     SettledBarrier,
     /// The sync of everything that recovery is about to read.
@@ -87,6 +81,13 @@ pub fn linux_calls() -> bool {
     static PORTABLE: std::sync::LazyLock<bool> =
         std::sync::LazyLock::new(|| shrunk("MAILBAG_TEST_PORTABLE").is_some());
     cfg!(target_os = "linux") && !*PORTABLE
+}
+
+/// Returns true if files are synced. A test build with `MAILBAG_TEST_NO_SYNC=1` survives kills only.
+pub fn syncs() -> bool {
+    static OFF: std::sync::LazyLock<bool> =
+        std::sync::LazyLock::new(|| shrunk("MAILBAG_TEST_NO_SYNC").is_some());
+    !*OFF
 }
 
 /// The size of a complete log segment. Test builds can reduce it.
@@ -165,12 +166,6 @@ pub fn carrier_silence() -> std::time::Duration {
         crate::base::limits::CARRIER_SILENCE,
         std::time::Duration::from_millis,
     )
-}
-
-/// The interval of a router's signs of activity for routers on other machines. Test builds can reduce it.
-pub fn beat() -> std::time::Duration {
-    shrunk("MAILBAG_TEST_BEAT_MS")
-        .map_or(crate::base::limits::BEAT, std::time::Duration::from_millis)
 }
 
 fn shrunk(name: &str) -> Option<u64> {

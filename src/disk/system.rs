@@ -80,6 +80,9 @@ pub(super) fn rename_no_replace(
 
 /// Makes a file's content, or a directory's names, durable, including the drive's cache.
 pub(super) fn sync_file(fd: BorrowedFd<'_>) -> std::io::Result<()> {
+    if !failpoint::syncs() {
+        return Ok(());
+    }
     #[cfg(target_vendor = "apple")]
     let done = rustix::fs::fcntl_fullfsync(fd);
     #[cfg(not(target_vendor = "apple"))]
@@ -89,36 +92,14 @@ pub(super) fn sync_file(fd: BorrowedFd<'_>) -> std::io::Result<()> {
 
 /// Makes a file's content durable, with only the metadata needed to read it.
 pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
+    if !failpoint::syncs() {
+        return Ok(());
+    }
     #[cfg(target_vendor = "apple")]
     let done = rustix::fs::fcntl_fullfsync(fd);
     #[cfg(not(target_vendor = "apple"))]
     let done = rustix::fs::fdatasync(fd);
     Ok(done?)
-}
-
-/// Writes a file's content to the disk, and waits for it. This makes nothing durable: it orders the content before the
-/// next commit of the file system's journal. Only where [`can_sync_all`].
-pub(super) fn write_back(file: &File, wait: bool) -> std::io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        let mut flags = libc::SYNC_FILE_RANGE_WRITE;
-        if wait {
-            flags |= libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-        }
-        // SAFETY: the call takes an open descriptor and integers, and touches no memory of ours. rustix has no wrapper.
-        #[allow(unsafe_code)]
-        let done = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, flags) };
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(std::io::Error::last_os_error())
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (file, wait);
-        Err(std::io::ErrorKind::Unsupported.into())
-    }
 }
 
 /// Drops a file's pages from the cache, except pages that are unwritten or in use. Only Linux has this call, and only
@@ -140,6 +121,9 @@ pub fn can_sync_all() -> bool {
 
 /// Makes everything on the file system of `fd` durable. Only where [`can_sync_all`].
 pub(super) fn sync_all(fd: BorrowedFd<'_>) -> std::io::Result<()> {
+    if !failpoint::syncs() {
+        return Ok(());
+    }
     #[cfg(target_os = "linux")]
     return Ok(rustix::fs::syncfs(fd)?);
     #[cfg(not(target_os = "linux"))]

@@ -1,8 +1,8 @@
-//! Durability: whether the room was copied, and whether the file system keeps the promise of `durability = "power"`.
+//! Durability: whether the room was copied, and whether the file system keeps mail through a power cut.
 
 use super::{ExaminedRoom, Finding, Severity, shell};
 use crate::base::error::Result;
-use crate::disk::{Durability, PowerCutSafety, SyncOrder, keeps, layout, sync_order};
+use crate::disk::{PowerCutSafety, keeps};
 use crate::room::Room;
 
 /// Reports a room that is a copy.
@@ -16,25 +16,12 @@ pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
 
 pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
     let room = &examined.room.dir;
-    if examined
-        .room
-        .settings()
-        .is_ok_and(|settings| settings.durability != Durability::Power)
-    {
-        return;
-    }
     let (code, severity, what) = match keeps(room) {
         PowerCutSafety::All => return,
         PowerCutSafety::Nothing => (
             "not_durable",
             Severity::Note,
-            "the room is on an in-memory file system: a power cut or a restart deletes it, although `durability` is \"power\"",
-        ),
-        PowerCutSafety::NoJournal => (
-            "not_durable",
-            Severity::Warning,
-            "the room is on a file system without a journal: a power cut can lose or repeat mail, although `durability` is \
-             \"power\"; ext4 with a journal, xfs and btrfs keep it",
+            "the room is on an in-memory file system: a power cut or a restart deletes it",
         ),
         PowerCutSafety::Unknown => (
             "durability_unknown",
@@ -48,16 +35,4 @@ pub(super) fn look(examined: &ExaminedRoom<'_>, findings: &mut Vec<Finding>) {
         what,
         format!("df -T {}", shell(room.path())),
     ));
-}
-
-/// The order of the syncs in this room. `None` if nothing is synced.
-pub(super) fn sync_order_of(room: &Room) -> Option<SyncOrder> {
-    if room.settings().ok()?.durability != Durability::Power {
-        return None;
-    }
-    let dir = &room.dir;
-    let log = dir.sub(layout::LOG).ok()?;
-    let claims = dir.sub(layout::CLAIM).ok()?;
-    let stage = dir.sub(layout::STAGE).ok()?;
-    Some(sync_order(dir, [&log, &claims, &stage]))
 }

@@ -24,7 +24,6 @@ mod trust;
 use crate::base::error::{Error, Result};
 use crate::base::text::{count_of as count, shell_word};
 use crate::base::written_path::write_path;
-use crate::disk::SyncOrder;
 use crate::log::state::{self, ReplayedLog, RoomState};
 use crate::room::created::forget_room;
 use crate::room::registry::Registry;
@@ -103,9 +102,6 @@ pub struct DoctorReport {
     pub room: Option<PathBuf>,
     /// Whether nothing is wrong. There may still be notes.
     pub healthy: bool,
-    /// The syncs of a router for a batch: each file and directory, or the journal of the file system with the log. `null`
-    /// without a room, and with the durability mode `process`.
-    pub sync_order: Option<SyncOrder>,
     /// The findings, most severe first.
     pub findings: Vec<Finding>,
     /// The findings that were fixed.
@@ -169,7 +165,6 @@ pub fn examine(request: &DoctorRequest<'_>) -> Result<DoctorReport> {
         .iter()
         .all(|finding| finding.severity == Severity::Note);
     Ok(DoctorReport {
-        sync_order: room.as_ref().and_then(durability::sync_order_of),
         room: room.map(|room| room.dir.path().to_path_buf()),
         healthy,
         findings,

@@ -196,15 +196,13 @@ impl Log {
         Ok(there)
     }
 
-    /// The commit point of a batch that ends with `tip`: makes the appended lines durable, if `durably` is set, and then
-    /// shows them to readers.
-    pub fn commit(&mut self, tip: LogTip, durably: bool) -> Result<()> {
-        if durably {
-            self.append.sync()?;
-            if !self.named {
-                self.dir.sync()?;
-                self.named = true;
-            }
+    /// The commit point of a batch that ends with `tip`: makes the appended lines durable, and then shows them to
+    /// readers.
+    pub fn commit(&mut self, tip: LogTip) -> Result<()> {
+        self.append.sync()?;
+        if !self.named {
+            self.dir.sync()?;
+            self.named = true;
         }
         self.tip = tip;
         self.show();

@@ -127,8 +127,8 @@ pub(super) struct CommitNoteFile(Option<NoteFile>);
 impl CommitNoteFile {
     /// Opens the note. If it cannot be created, readers count each complete batch as committed.
     pub(super) fn open(room: &Dir) -> CommitNoteFile {
-        let board = NoteFile::keep(room, layout::COMMITTED);
-        CommitNoteFile(board.map_err(|e| tracing::debug!("{e}")).ok())
+        let note = NoteFile::open(room, layout::COMMITTED);
+        CommitNoteFile(note.map_err(|e| tracing::debug!("{e}")).ok())
     }
 
     /// Notes that the log is committed up to `tip`, in a segment with this metadata. Readers depend on the note, and the
@@ -141,7 +141,7 @@ impl CommitNoteFile {
         if let Some(Err(e)) = self
             .0
             .as_ref()
-            .map(|board| board.write(noted.write().as_bytes()))
+            .map(|note| note.write(noted.write().as_bytes()))
         {
             tracing::debug!("{e}");
         }

@@ -5,12 +5,8 @@ use super::Room;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
-use crate::disk::failpoint::beat;
 use crate::disk::machine::{self, Process};
-use crate::disk::{
-    Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout,
-};
-use crate::message::id;
+use crate::disk::{Dir, LockFile, Meta, file_meta, has_stable_inodes, is_locked, layout};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek};
@@ -306,9 +302,6 @@ impl RouterPresence {
 struct LockNote {
     #[serde(flatten)]
     holder: RouterHolder,
-    /// Identifies this lock among all that were ever held.
-    #[serde(default)]
-    token: String,
     /// The process, with its start time. `None` if the system does not report it.
     process: Option<Process>,
     /// The boot of the process's machine.
@@ -324,7 +317,6 @@ impl LockNote {
         };
         LockNote {
             holder,
-            token: id::mint(),
             process: Process::own(),
             boot: machine::boot(),
         }
@@ -338,22 +330,18 @@ impl LockNote {
         serde_json::from_str(&read_text(file).ok()?).ok()
     }
 
-    /// Fails if the holder still runs, although the system gave the lock to this process: then the lock does not work
-    /// between the two, as between two machines or mounts of some file systems. A holder that was killed leaves the
+    /// Fails if the holder still runs on this machine, although the system gave the lock to this process: then the lock
+    /// does not work between the two, as between two mounts of some file systems. A holder that was killed leaves the
     /// same content.
     fn reject_if_alive(&self, dir: &Dir) -> Result<()> {
         let is_here = self.boot.is_some() && self.boot == machine::boot();
+        let is_own = self.process == Process::own();
         let lives = if is_here {
             self.process.and_then(Process::lives)
         } else {
             None
         };
-        let is_own = self.process.is_some() && self.process == Process::own();
-        let is_alive = match lives {
-            Some(lives) => lives && !is_own,
-            None => !events_work(dir) && self.beats(dir)?,
-        };
-        if !is_alive {
+        if is_own || lives != Some(true) {
             return Ok(());
         }
         let RouterHolder { pid, since, .. } = &self.holder;
@@ -364,27 +352,6 @@ impl LockNote {
             ),
             "two routers would use the same numbers: reach the room by the same mount as that process, or stop it",
         ))
-    }
-
-    /// Returns true if a router on another machine or in another container writes to the lock file.
-    fn beats(&self, dir: &Dir) -> Result<bool> {
-        let text = self.text();
-        let before = (dir.stat(layout::LOCK)?, read_lock(dir)?);
-        let deadline = Instant::now() + beat() * 3;
-        while Instant::now() < deadline {
-            std::thread::sleep(limits::LOCK_LOOK);
-            let (meta, now) = (dir.stat(layout::LOCK)?, read_lock(dir)?);
-            // It has ended.
-            if now.as_deref().unwrap_or_default().trim().is_empty() {
-                return Ok(false);
-            }
-            let is_touched = meta.map(|meta| (meta.modified, meta.size))
-                != before.0.map(|meta| (meta.modified, meta.size));
-            if is_touched || now != before.1 || now.is_some_and(|now| now != text) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }
 
@@ -422,8 +389,6 @@ pub struct RouterLock {
     /// The file as it was left, and its content.
     left: Meta,
     text: String,
-    /// True if a router on another machine can reach the same file.
-    is_shared: bool,
     mode: RouterMode,
     /// When a step was last noted.
     step: Instant,
@@ -432,7 +397,6 @@ pub struct RouterLock {
 impl RouterLock {
     fn hold(dir: Dir, file: LockFile, mode: RouterMode) -> Result<RouterLock> {
         let left = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?;
-        let is_shared = !events_work(&dir);
         let text = LockNote::of_this_process(mode).text();
         let mut lock = RouterLock {
             dir,
@@ -440,7 +404,6 @@ impl RouterLock {
             file,
             left,
             text,
-            is_shared,
             mode,
             step: Instant::now(),
         };
@@ -479,15 +442,6 @@ impl RouterLock {
         }
     }
 
-    /// Shows routers on other machines that this one still runs. Only where they can have the same lock.
-    pub fn beat(&mut self) -> Result<()> {
-        if !self.is_shared {
-            return Ok(());
-        }
-        self.check()?;
-        self.write()
-    }
-
     /// The time that the holder waits for a backup. Only a continuous router waits long.
     pub fn patience(&self) -> Duration {
         if self.mode == RouterMode::Run {
@@ -513,9 +467,7 @@ impl RouterLock {
             ));
         };
         let is_as_left = (there.modified, there.size) == (self.left.modified, self.left.size);
-        if is_as_left && !self.is_shared
-            || read_lock(&self.dir)?.is_some_and(|text| text == self.text)
-        {
+        if is_as_left || read_lock(&self.dir)?.is_some_and(|text| text == self.text) {
             return Ok(());
         }
         Err(Error::moved(

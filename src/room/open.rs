@@ -4,7 +4,7 @@ use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;
 use crate::base::text::shell_path;
 use crate::disk::git::main_worktree;
-use crate::disk::{Dir, Meta, NoteFile, RoomReaders, layout};
+use crate::disk::{Dir, Meta, RoomReaders, layout};
 use crate::message::id;
 use crate::room::charter::CharterFile;
 use crate::room::consent;
@@ -131,10 +131,6 @@ impl Room {
         }
         for directory in [layout::outbox(id::HUMAN), layout::seen(id::HUMAN)] {
             room.dir.make(directory)?;
-        }
-        // Their space is reserved now, so that a router can report a full disk.
-        if room.dir.stat(layout::WAITING)?.is_none() {
-            NoteFile::open(&room.dir, layout::WAITING)?.write(b"[]")?;
         }
         if room.dir.stat(layout::LOCK)?.is_none() {
             let _ = room.dir.lock_file(layout::LOCK)?.put_text("");

@@ -82,7 +82,7 @@ impl Router {
         let RecoveredRoom { log, spool, state } = found;
         Ok(Router {
             intake: MailIntake::new(patience, state.claim),
-            storage: RouterStorage::new(config.dir(), spool, config.settings().durability),
+            storage: RouterStorage::new(config.dir(), spool),
             journal: Journal::new(lock, log, state),
             progress: DeliveryProgress::default(),
             receipts: ObservedReceipts::default(),

@@ -67,7 +67,7 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
 
 #[test]
 fn bad_settings_stop_the_start_and_are_not_replaced() {
-    let town = Town::alice_and_bob().settings("durability = \"power\"\nmessage_bites = 5\n");
+    let town = Town::alice_and_bob().settings("admission = \"registered\"\nmessage_bites = 5\n");
     assert_contains!(
         town.fails(65, "run --once"),
         "settings.toml line 2",

@@ -406,7 +406,7 @@ fn check_and_status_know_such_files() {
 
 #[test]
 fn a_thousand_lines_are_routed_together_and_the_conversation_has_them_in_order() {
-    let world = World::alice_and_bob().settings("durability = \"process\"\n");
+    let world = World::alice_and_bob();
     let text: String = (0..1000)
         .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}\n"))
         .collect();

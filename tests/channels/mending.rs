@@ -11,7 +11,7 @@ const FILE: &str = "channels/main/messages.ndjson";
 
 /// A room where this much was said, in two channels.
 fn talked(messages: usize) -> World {
-    let world = World::alice_and_bob().settings("durability = \"process\"\n");
+    let world = World::alice_and_bob();
     for n in 0..messages {
         let channel = if n % 3 == 2 { "other" } else { "main" };
         let text = format!(

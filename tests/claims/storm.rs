@@ -64,10 +64,7 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
     let (count, time) = if Town::full_size() { (20, 60) } else { (6, 6) };
     let agents = names(count);
     let world = World::with(&agents.iter().map(String::as_str).collect::<Vec<_>>());
-    world.write(
-        "settings.toml",
-        "durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n",
-    );
+    world.write("settings.toml", "budget.messages = 0\nbudget.copies = 0\n");
     let all = agents.join(",");
     let Some(mut running) = agents
         .iter()

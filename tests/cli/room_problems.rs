@@ -86,7 +86,7 @@ fn an_invalid_file_of_the_room_is_reported_with_its_line_and_status_65() {
     for (file, content) in [
         (
             "settings.toml",
-            "durability = \"power\"\nanswer_within = nonsense\n",
+            "admission = \"registered\"\nanswer_within = nonsense\n",
         ),
         ("registry.json", "{\"agents\": [\n  {\"id\": bob}]}\n"),
     ] {

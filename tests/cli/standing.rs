@@ -119,24 +119,25 @@ fn a_command_that_has_done_nothing_yet_says_what_failed_alone() {
 mod traced {
     use super::*;
     use crate::sweep::tracer::{End, Plan, Tracer};
+    use std::process::Command;
 
-    /// Sends while the N-th sync fails, in a room with passes that sync no files.
+    const SEND: &str = "send bob hello --as alice";
+
+    /// Sends while the N-th sync fails, on a system that cannot sync a whole file system.
     fn failing(nth: usize) -> (World, End, String) {
         let world = World::alice_and_bob();
-        world.write("settings.toml", "durability = \"process\"\n");
-        sending(
-            world,
-            Plan::Fail {
-                name: "fsync",
-                nth,
-                errno: libc::EIO,
-                lasting: false,
-            },
-        )
+        let mut send = world.bare(SEND);
+        send.env("MAILBAG_TEST_PORTABLE", "1");
+        let plan = Plan::Fail {
+            name: "fsync",
+            nth,
+            errno: libc::EIO,
+            lasting: false,
+        };
+        sending(world, send, plan)
     }
 
-    fn sending(world: World, plan: Plan) -> (World, End, String) {
-        let send = world.bare("send bob hello --as alice");
+    fn sending(world: World, send: Command, plan: Plan) -> (World, End, String) {
         let outcome = Tracer::new(world.path())
             .and_then(|mut tracer| tracer.run(send, plan))
             .expect("a traced run");
@@ -175,15 +176,14 @@ mod traced {
     #[test]
     fn a_pass_leaves_the_message_in_the_outbox_if_its_first_sync_fails() {
         let world = World::alice_and_bob();
-        let (world, end, said) = sending(
-            world,
-            Plan::Fail {
-                name: "syncfs",
-                nth: 1,
-                errno: libc::EIO,
-                lasting: false,
-            },
-        );
+        let send = world.bare(SEND);
+        let plan = Plan::Fail {
+            name: "syncfs",
+            nth: 1,
+            errno: libc::EIO,
+            lasting: false,
+        };
+        let (world, end, said) = sending(world, send, plan);
         let name = world.names("outbox/alice").pop().expect("the message");
         assert_eq!(end, End::Exited(1), "{said}");
         assert_contains!(said, &format!("was written to outbox/alice/{name}"));

@@ -122,11 +122,11 @@ fn a_registry_that_cannot_be_read_is_named_with_its_line() {
 
 #[test]
 fn a_setting_that_makes_no_sense_is_named_with_its_line() {
-    let world = World::with("alice").settings("# a comment\ndurability = \"always\"\n");
+    let world = World::with("alice").settings("# a comment\nadmission = \"always\"\n");
     says(
         &finding(&examined(&world, ""), "settings"),
         "problem",
-        &["durability", "settings.toml line 2", "+2 "],
+        &["admission", "settings.toml line 2", "+2 "],
     );
 }
 

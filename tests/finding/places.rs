@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// A room with a log of many small segments, which test builds can make.
 fn segmented(messages: usize) -> World {
-    let world = World::alice_and_bob().settings("durability = \"process\"\n");
+    let world = World::alice_and_bob();
     for n in 0..messages {
         let body = "x".repeat(1 + n * 37 % 900);
         let message =

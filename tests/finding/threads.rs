@@ -264,7 +264,7 @@ fn a_thread_shows_replies_to_messages_missing_from_the_log() {
 
 #[test]
 fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
-    let world = World::alice_and_bob().settings("durability = \"process\"\n");
+    let world = World::alice_and_bob();
     for n in 0..60 {
         let mut message = json!({"id": format!("n{n}"), "to": "bob", "body": n.to_string()});
         if n > 0 {

@@ -25,7 +25,7 @@ impl Place {
         };
         Room::init(&place.path("")).expect("a room");
         fs::write(place.path("registry.json"), registry).expect("a file");
-        fs::write(place.path("settings.toml"), "durability = \"process\"\n").expect("a file");
+        fs::write(place.path("settings.toml"), "").expect("a file");
         place
     }
 

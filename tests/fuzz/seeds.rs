@@ -213,7 +213,7 @@ fn outboxes() -> Vec<Seed> {
 
 fn settings() -> Vec<Seed> {
     let texts = [
-        "tag = \"po\"\ndurability = \"process\"\nadmission = \"open\"\ncontext = \"../shared\"\nmessage_bytes = 0x10_0000\n",
+        "tag = \"po\"\nadmission = \"open\"\ncontext = \"../shared\"\nmessage_bytes = 0x10_0000\n",
         "names = [\"Sintra\", \"Porto\"]\n",
         "\nadmision = \"open\"\ncontext = \"inbox/x\"\nmessage_bytes = 0\nnames = [\"a1\"]\n",
         "tag = \n",

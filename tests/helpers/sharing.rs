@@ -95,7 +95,7 @@ fn the_context_may_be_elsewhere(tongue: Tongue) {
     let common = town.path().join("common").display().to_string();
     town.place(
         "settings.toml",
-        format!("durability = \"process\"\ncontext = {common:?} # shared\n").as_bytes(),
+        format!("admission = \"registered\"\ncontext = {common:?} # shared\n").as_bytes(),
     );
     tongue.ok(&town, "alice", &["share", &notes, "research", "bob", ""]);
     assert_eq!(

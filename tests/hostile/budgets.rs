@@ -236,10 +236,7 @@ fn two_agents_that_answer_each_other_are_slowed_after_thirty_hops() {
             "one every two seconds"
         );
         // Without the bound they are as fast as they can.
-        town.place(
-            "settings.toml",
-            b"durability = \"process\"\nbudget.replies = 0\n",
-        );
+        town.place("settings.toml", b"budget.replies = 0\n");
         town.wait("many more hops", || accepted() >= before + 50);
     });
     town.wait("all is routed", || {
@@ -265,7 +262,7 @@ fn a_loop_by_thread_id_is_slowed_and_fifty_answers_to_one_question_are_not() {
         .chain(["ping", "pong"])
         .collect();
     let town = Town::of(&agents)
-        .settings("budget.replies = 10\nbudget.window = \"1h\"\ndurability = \"process\"\n")
+        .settings("budget.replies = 10\nbudget.window = \"1h\"\n")
         .run();
     let said =
         json!({"to": "all", "body": "who is there?", "id": "question", "thread_id": "crowd"});
@@ -356,7 +353,7 @@ fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
 #[test]
 fn a_storm_of_replies_to_all_is_limited_by_the_senders_budgets() {
     let ids = ["a0", "a1", "a2", "a3", "a4"];
-    let settings = "budget.messages = 20\nbudget.window = \"1h\"\ndurability = \"process\"\n";
+    let settings = "budget.messages = 20\nbudget.window = \"1h\"\n";
     let town = Town::of(&ids).settings(settings).run();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -27,10 +27,7 @@ pub(super) fn session_context(town: &Town) -> String {
 fn the_context_of_a_hook_keeps_every_text_in_its_quotation_marks() {
     for (what, text) in HOSTILE {
         let (town, _) = room(text);
-        town.write(
-            "settings.toml",
-            "durability = \"process\"\nbrief = \"context\"\n",
-        );
+        town.write("settings.toml", "brief = \"context\"\n");
         let line = text.replace(['\n', '\r'], " ");
         town.write(
             "charter.md",

@@ -186,8 +186,7 @@ fn crowd(agents: usize, lines: usize) -> Town {
 // P111
 #[test]
 fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
-    let mut town = crowd(30, 300)
-        .settings("durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n");
+    let mut town = crowd(30, 300).settings("budget.messages = 0\nbudget.copies = 0\n");
     town.mail(
         "a1",
         "x.json",
@@ -232,7 +231,7 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
 #[test]
 fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and_paid_once() {
     let budget = "budget.messages = 60\nbudget.copies = 1800\nbudget.window = \"1h\"\n";
-    let mut town = crowd(29, 60).settings(&format!("durability = \"process\"\n{budget}"));
+    let mut town = crowd(29, 60).settings(&format!("{budget}"));
     town.drop_file(
         "a3",
         "more.ndjson",

@@ -118,10 +118,7 @@ fn the_settings_name_further_directories() {
     // P110
     let (town, elsewhere, secret) = repository();
     let directory = elsewhere.path().canonicalize().expect("a directory");
-    town.write(
-        "settings.toml",
-        format!("durability = \"process\"\nattach_from = [{directory:?}]\n"),
-    );
+    town.write("settings.toml", format!("attach_from = [{directory:?}]\n"));
     let ran = offer(&town, &secret.to_string_lossy());
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     assert_eq!(announced(&town).len(), 1);

@@ -297,7 +297,6 @@ fn a_long_body_is_cut_and_can_be_read_on() {
 #[test]
 fn much_mail_comes_in_parts_and_all_of_it_once() {
     let (world, client) = room();
-    let world = world.settings("durability = \"process\"\n");
     for n in 0..25 {
         world.mail(
             "bob",

@@ -159,7 +159,7 @@ fn an_unreadable_outbox_delays_no_other_agent() {
 }
 
 #[test]
-fn a_full_disk_is_waited_out_and_status_says_so() {
+fn a_full_disk_is_waited_out_and_logged() {
     if !is_root("a full disk") {
         return;
     }
@@ -188,7 +188,9 @@ fn a_full_disk_is_waited_out_and_status_says_so() {
         let waits = town.room(&format!("outbox/alice/.waits-{n}"));
         files::rename(&waits, waits.with_file_name(format!("{n}.json")));
     }
-    town.wait_for_reason("No space left");
+    town.wait("the full disk is logged", || {
+        town.words().contains("No space left")
+    });
     assert_eq!((town.count("bob"), town.count("carol")), (0, 0));
     files::remove_dir(&filler);
     town.wait("both have both", || {

@@ -198,7 +198,7 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
     // P234
     const SENDERS: [&str; 2] = ["alice", "bob"];
     let files = if Town::full_size() { 50_000 } else { 1_500 };
-    let quick = "durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n";
+    let quick = "budget.messages = 0\nbudget.copies = 0\n";
     let (world, mut random) = (
         World::with("alice bob carol dave").settings(quick),
         Random(7),

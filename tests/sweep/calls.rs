@@ -90,10 +90,6 @@ enum Effect {
     Advice(usize),
 }
 
-/// The flags of `sync_file_range` that write a file back and wait for it.
-const AWAITED: u64 =
-    (libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER) as u64;
-
 struct Rule(&'static str, Target, Effect, Length);
 
 /// Decodes the call that `pid` is entering. `None` if it does not concern the directory `room`, or a pipe if pipes count.
@@ -113,7 +109,6 @@ pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], (room, pipes): 
         Length::Argument(at) => Some(args[at]),
         Length::Buffers => Some(buffers(pid, &args).iter().map(|(_, length)| length).sum()),
     };
-    let name = if name == "sync_file_range" && args[3] & AWAITED != AWAITED { "sync_file_range without waiting" } else { name };
     let at = match name {
         "pwrite64" => Some(args[3]),
         "ftruncate" => Some(args[1]),
@@ -176,7 +171,6 @@ fn rule(number: c_long) -> Option<Rule> {
         libc::SYS_fallocate => Rule("fallocate", Fd(0), Changes, None),
         libc::SYS_fsync => Rule("fsync", Fd(0), Changes, None),
         libc::SYS_fdatasync => Rule("fdatasync", Fd(0), Changes, None),
-        libc::SYS_sync_file_range => Rule("sync_file_range", Fd(0), Changes, None),
         libc::SYS_fadvise64 => Rule("fadvise64", Fd(0), Advice(3), None),
         libc::SYS_syncfs => Rule("syncfs", Fd(0), Changes, None),
         libc::SYS_sync => Rule("sync", All, Changes, None),

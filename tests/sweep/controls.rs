@@ -91,6 +91,28 @@ fn without_the_sync_of_staged_files() -> Done {
 }
 
 #[test]
+fn without_the_sync_of_the_log() -> Done {
+    red("log-sync", unordered(44), |setting| {
+        let points = Points::count(setting)?.choose(120, 44);
+        until_red(setting, unordered_cuts(&points, 44))
+    })?;
+    red_on_ext4("log-sync", powered(44), |setting| {
+        Ok(cuts(&Points::count(setting)?.choose(120, 44), 44))
+    })
+}
+
+#[test]
+fn the_cut_of_an_acknowledged_record_is_noticed() -> Done {
+    let env = vec![("MAILBAG_FAILPOINT", "log-sync".to_owned())];
+    let setting = Setting { env, ..unordered(44) };
+    let points = Points::count(&setting)?.choose(120, 44);
+    let figures = sweep_until(40, Ground::directory, &setting, unordered_cuts(&points, 44))?;
+    let is_noticed = figures.complaints.iter().any(|complaint| complaint.contains("was acknowledged before the cut"));
+    assert!(is_noticed, "{figures}");
+    Ok(())
+}
+
+#[test]
 fn without_the_barrier_before_settled() -> Done {
     // About one cut in 150 shows it, so the small size has too few.
     if !full() {

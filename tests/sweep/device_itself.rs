@@ -4,8 +4,6 @@ use super::device::{Cut, KINDS, Kind, PowerDevice};
 use crate::world::skip;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -62,45 +60,6 @@ fn a_commit_just_before_keeps_names_but_not_their_bytes() -> Done {
         assert!(!device.path().join("a").exists());
         Ok(())
     })
-}
-
-/// Moves a file, writes it back, syncs the content of the log, and cuts the power. Returns the file that is left.
-fn stands_after_sync_of_log(kind: Kind, overwrites: bool) -> Result<(bool, Vec<u8>), Box<dyn std::error::Error>> {
-    let mut device = PowerDevice::new(kind)?;
-    let at = |name: &str| device.path().join(name);
-    let (from, to) = (at("staged"), at("delivered"));
-    let mut log = File::create(at("log"))?;
-    log.write_all(&[0; 10_000])?;
-    log.sync_all()?;
-    let mut copy = File::create(&from)?;
-    copy.write_all(&[7; 10_000])?;
-    fs::rename(&from, &to)?;
-    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    // SAFETY: the call takes an open descriptor and integers.
-    #[allow(unsafe_code)]
-    let done = unsafe { libc::sync_file_range(copy.as_raw_fd(), 0, 0, flags) };
-    assert_eq!(done, 0);
-    log.write_all_at(&[1; 100], if overwrites { 0 } else { 10_000 })?;
-    log.sync_data()?;
-    drop((log, copy));
-    device.cut(Cut::Hard)?;
-    device.remount()?;
-    Ok((to.exists(), fs::read(to).unwrap_or_default()))
-}
-
-#[test]
-fn the_sync_of_a_log_keeps_earlier_moves_only_if_the_log_grew() -> Done {
-    // P561
-    for kind in [Kind::Ext4, Kind::Xfs] {
-        match kind.unavailable() {
-            Some(why) => skip(format_args!("power cuts on {kind}: {why}")),
-            None => {
-                assert_eq!(stands_after_sync_of_log(kind, false)?, (true, vec![7; 10_000]), "{kind}");
-                assert_eq!(stands_after_sync_of_log(kind, true)?, (false, Vec::new()), "{kind}");
-            }
-        }
-    }
-    Ok(())
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl World {
             // Only the last file of a sender is left to a later batch.
             letters.retain(|letter| letter.sender != WRITER_OF_LINES || !letter.recipients.is_empty());
         }
-        if setting.unordered || setting.journal {
+        if setting.unordered {
             // Where a name is used again, the second use would have to be undone together with the first.
             for (n, letter) in letters.iter_mut().enumerate() {
                 letter.file = format!("note-{n}.{}", if letter.file.ends_with(".ndjson") { "ndjson" } else { "json" });
@@ -130,7 +130,7 @@ impl World {
 
     /// Returns true if the sweep undoes calls of the router.
     pub(crate) fn is_undone(&self) -> bool {
-        self.setting.unordered || self.setting.journal
+        self.setting.unordered
     }
 
     /// Writes the registry as a careful editor does: beside it, then over it.

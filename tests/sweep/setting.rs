@@ -23,8 +23,6 @@ pub(crate) struct Setting {
     /// The power is cut on a file system that keeps no order. A staged copy can be durable there although the pickup is
     /// undone. It looks like a copy with a lost record, so recovery puts it aside.
     pub(crate) unordered: bool,
-    /// The power is cut on a file system with a journal that keeps all names in order.
-    pub(crate) journal: bool,
     /// When the power is back, recipients touch nothing until a router has started. If they remove a file before that, the
     /// router can't know of, and delivers it again if the power cut left it both its names.
     pub(crate) waits_for_router: bool,

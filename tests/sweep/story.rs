@@ -25,9 +25,6 @@ pub(crate) enum Power {
     /// A cut after the program's end, on a file system that keeps no order of unsynced changes: a part of
     /// that, chosen by this seed, is undone.
     Unordered(u64),
-    /// A cut after the program's end, on a file system with a journal that keeps all names in order, and that loses the
-    /// bytes that were not written back: the names are kept up to a place that this seed chooses.
-    Journal(u64),
     /// A cut after the program's end, on a file system that keeps both names of a moved file if one directory was synced.
     BothNames,
 }
@@ -160,7 +157,6 @@ fn run(
     match (strike.power, ground) {
         (Power::Cut(_), Ground::Device(device)) => device.remount().map_err(|e| at("switching the power on", e))?,
         (Power::Unordered(seed), _) => unsynced.undo(&mut Random(seed))?,
-        (Power::Journal(seed), _) => unsynced.undo_journal(&mut Random(seed))?,
         (Power::BothNames, _) => moves.restore()?,
         _ => {}
     }

@@ -266,19 +266,6 @@ pub(crate) fn unordered_cuts(points: &[(usize, Moment)], seed: u64) -> Vec<Vec<S
     stories.collect()
 }
 
-/// The same on a file system with a journal.
-pub(crate) fn journal_cuts(points: &[(usize, Moment)], seed: u64) -> Vec<Vec<Strike>> {
-    let stories = unordered_cuts(points, seed).into_iter().map(|mut story| {
-        for strike in &mut story {
-            if let Power::Unordered(seed) = strike.power {
-                strike.power = Power::Journal(seed);
-            }
-        }
-        story
-    });
-    stories.collect()
-}
-
 /// Where power-cut sweeps can be played here; says of the others why not.
 pub(crate) fn devices() -> Vec<Kind> {
     let mut devices = Vec::new();

@@ -4,11 +4,6 @@
 //! is durable only after a sync of the directories where it was made or moved, and bytes only after a sync of their file.
 //! The seed chooses a part of the rest that is undone. The steps of one name keep their order: if a step is undone, the
 //! later steps on the same paths are also undone. New directories are durable immediately.
-//!
-//! The same steps can be undone as ext4 and xfs do it with their journal: all names are kept up to a place that is not
-//! before the last commit, and the bytes of a file that was neither synced nor written back may be missing. A sync commits
-//! the journal, but a sync of the content alone does so only if the file has grown. The journal also keeps the length of
-//! a file in order with the names: a file is longer only if all earlier names are kept.
 
 use super::calls::Call;
 use super::letters::Random;
@@ -32,10 +27,8 @@ enum Step {
     /// Names were made, moved or removed: what stood at each path before.
     Names(Vec<(PathBuf, Option<Vec<u8>>)>),
     /// Bytes of a file were written or cut off. `before` is the previous content.
-    Bytes { path: PathBuf, before: Vec<u8>, grows: bool },
+    Bytes { path: PathBuf, before: Vec<u8> },
     SyncFile(PathBuf),
-    SyncContent(PathBuf),
-    WriteBack(PathBuf),
     SyncDirectory(PathBuf),
     SyncAll,
 }
@@ -47,17 +40,8 @@ struct Loose<'a> {
     at: PathBuf,
     /// Directories of a `Names` step that were not synced since.
     directories: BTreeSet<PathBuf>,
-    undo: Undo,
-}
-
-/// The part of a step that a power cut undoes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Undo {
-    Nothing,
-    /// All of it, or a part of its bytes.
-    Some,
-    /// All of it.
-    All,
+    /// Whether the power cut undoes it.
+    is_undone: bool,
 }
 
 impl Unsynced {
@@ -70,15 +54,10 @@ impl Unsynced {
             "link" | "linkat" => Step::Names(before(&call.paths[1..])),
             "unlink" | "unlinkat" if !first.is_dir() => Step::Names(before(&call.paths)),
             "fsync" if first.is_dir() => Step::SyncDirectory(first),
-            "fsync" => Step::SyncFile(first),
-            "fdatasync" => Step::SyncContent(first),
-            "sync_file_range" => Step::WriteBack(first),
+            "fsync" | "fdatasync" => Step::SyncFile(first),
             "syncfs" | "sync" => Step::SyncAll,
             name if name.contains("write") || name.contains("truncate") => match fs::read(&first) {
-                Ok(before) => {
-                    let grows = call.at.is_none_or(|at| at + call.bytes.unwrap_or_default() > before.len() as u64);
-                    Step::Bytes { path: first, before, grows }
-                }
+                Ok(before) => Step::Bytes { path: first, before },
                 Err(_) => return,
             },
             _ => return,
@@ -106,25 +85,15 @@ impl Unsynced {
         choose(&mut loose, random);
         undo_chosen(loose, random)
     }
-
-    /// The same on a file system with a journal.
-    pub(crate) fn undo_journal(&mut self, random: &mut Random) -> io::Result<()> {
-        let steps = std::mem::take(&mut self.steps);
-        let mut loose = Vec::new();
-        steps.iter().for_each(|step| take_journal(&mut loose, step));
-        choose_journal(&mut loose, random);
-        undo_chosen(loose, random)
-    }
 }
 
 /// Undoes the chosen steps, the last one first.
 fn undo_chosen(mut loose: Vec<Loose<'_>>, random: &mut Random) -> io::Result<()> {
     while let Some(step) = loose.pop() {
-        match (step.step, step.undo) {
-            (_, Undo::Nothing) => {}
-            (Step::Names(names), _) => undo_names(names, &mut loose)?,
-            (Step::Bytes { before, .. }, Undo::All) if step.at.exists() => fs::write(&step.at, before)?,
-            (Step::Bytes { before, .. }, Undo::Some) => undo_bytes(&step.at, before, random)?,
+        match (step.step, step.is_undone) {
+            (_, false) => {}
+            (Step::Names(names), true) => undo_names(names, &mut loose)?,
+            (Step::Bytes { before, .. }, true) => undo_bytes(&step.at, before, random)?,
             _ => {}
         }
     }
@@ -143,14 +112,12 @@ fn take<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
                 loose.iter_mut().filter(|l| l.at == *from).for_each(|l| l.at.clone_from(to));
             }
             let directories = names.iter().filter_map(|(path, _)| Some(path.parent()?.to_path_buf())).collect();
-            loose.push(Loose { step, at: PathBuf::new(), directories, undo: Undo::Nothing });
+            loose.push(Loose { step, at: PathBuf::new(), directories, is_undone: false });
         }
         Step::Bytes { path, .. } => {
-            loose.push(Loose { step, at: path.clone(), directories: BTreeSet::new(), undo: Undo::Nothing });
+            loose.push(Loose { step, at: path.clone(), directories: BTreeSet::new(), is_undone: false });
         }
-        // Nothing is known of the length of a file that was only written back.
-        Step::WriteBack(_) => {}
-        Step::SyncFile(path) | Step::SyncContent(path) => loose.retain(|l| l.at != *path),
+        Step::SyncFile(path) => loose.retain(|l| l.at != *path),
         Step::SyncDirectory(path) => {
             for n in 0..loose.len() {
                 if loose[n].directories.remove(path) && loose[n].directories.is_empty() {
@@ -164,47 +131,6 @@ fn take<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
             loose.retain(|l| !l.directories.is_empty() || l.is_bytes());
         }
         Step::SyncAll => loose.clear(),
-    }
-}
-
-/// The same for a file system with a journal.
-fn take_journal<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
-    let commits = match step {
-        Step::SyncFile(_) | Step::SyncDirectory(_) => true,
-        Step::SyncContent(path) => loose.iter().any(|l| l.at == *path && matches!(l.step, Step::Bytes { grows: true, .. })),
-        _ => false,
-    };
-    match step {
-        Step::SyncFile(path) | Step::SyncContent(path) | Step::WriteBack(path) => loose.retain(|l| l.at != *path),
-        Step::SyncDirectory(_) => {}
-        _ => take(loose, step),
-    }
-    if commits {
-        loose.retain(Loose::is_bytes);
-    }
-}
-
-/// Marks steps to undo: all names from some place on, and bytes at random.
-fn choose_journal(loose: &mut [Loose], random: &mut Random) {
-    let names = loose.iter().filter(|l| !l.is_bytes()).count();
-    let (stand, kind, mut nth) = (random.below(names + 1), random.below(3), 0);
-    let mut is_name_gone = kind == 1;
-    for step in loose {
-        let grows = matches!(step.step, Step::Bytes { grows: true, .. });
-        let is_undone = if step.is_bytes() {
-            kind > 0 || random.below(2) == 0
-        } else {
-            is_name_gone |= nth >= stand;
-            nth += 1;
-            is_name_gone
-        };
-        step.undo = if grows && is_name_gone {
-            Undo::All
-        } else if is_undone {
-            Undo::Some
-        } else {
-            Undo::Nothing
-        };
     }
 }
 
@@ -235,7 +161,7 @@ fn choose(loose: &mut [Loose], random: &mut Random) {
             _ => random.below(2) == 0 || step.paths().any(|path| gone.contains(path)),
         };
         if is_undone {
-            step.undo = Undo::Some;
+            step.is_undone = true;
             gone.extend(step.paths().cloned());
         }
     }

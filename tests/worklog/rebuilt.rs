@@ -13,8 +13,7 @@ const LINES: usize = 250;
 #[test]
 fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_for_byte() {
     // P161, P164
-    let settings =
-        "worklog = true\ndurability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n";
+    let settings = "worklog = true\nbudget.messages = 0\nbudget.copies = 0\n";
     let mut town = Town::alice_and_bob().settings(settings).run();
     let events = if Town::full_size() { 10_000 } else { 2_000 };
     let (mut before, mut looks) = (String::new(), 0);

@@ -13,8 +13,6 @@ pub const OPEN_MOST: Duration = Duration::from_secs(2);
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 /// The interval of full scans of all outboxes if file events are not reliable.
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
-/// How often a router shows routers on other machines that it runs.
-pub const BEAT: Duration = SWEEP_UNTRUSTED;
 /// The first delay before a temporary failure is retried.
 pub const RETRY_FIRST: Duration = Duration::from_millis(250);
 /// The time until an agent is notified of a file with an invalid name in its outbox. It may be a draft.

@@ -5,7 +5,6 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, IdentityArgs, here};
 use crate::cli::show::output::{BOLD, CommandOutput, PLAIN, RED, YELLOW};
-use crate::disk::SyncOrder;
 use crate::doctor::{self, DoctorRequest, Finding, Severity};
 use crate::query::identity::{self, IdentitySource};
 
@@ -68,13 +67,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         {
             let room = room.display().to_string();
             out.line(format!("no problems with {}", sanitize::line(&room)))?;
-        }
-        if let Some(order) = report.sync_order {
-            let what = match order {
-                SyncOrder::Each => "each file and directory, before the log",
-                SyncOrder::Journal => "the log, and with it the journal of the file system",
-            };
-            out.line(format!("synced for a batch: {what}"))?;
         }
         Ok(())
     })?;

@@ -115,6 +115,8 @@ pub const EMPTY: &str = "spool/empty";
 pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// Pending messages with the reasons, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
+/// The name of the same file in the spool.
+pub const WAITING_NAME: &str = "waiting.json";
 /// The session files: one file per agent, which names the session that speaks for the agent.
 pub const SESSIONS: &str = "sessions";
 /// The lock in `sessions/` for changes of its files.

@@ -112,19 +112,9 @@ fn unreadable(room: &Room) -> Vec<BlockedPath> {
 
 /// All that the router reported.
 fn reported(room: &Room) -> impl Iterator<Item = BlockedPath> + use<> {
-    // The router rewrites the file in place, so a read may see it half written: try again.
-    let read = || -> Option<Vec<Value>> {
-        let bytes = room
-            .dir
-            .read(layout::WAITING, limits::REGISTRY_BYTES)
-            .ok()??;
-        serde_json::from_slice(&bytes).ok()
-    };
-    let lines = std::iter::repeat_with(read)
-        .take(5)
-        .flatten()
-        .next()
-        .unwrap_or_default();
+    let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES);
+    let bytes = bytes.ok().flatten().unwrap_or_default();
+    let lines: Vec<Value> = serde_json::from_slice(&bytes).unwrap_or_default();
     lines
         .into_iter()
         .filter_map(|line| serde_json::from_value(line).ok())

@@ -168,11 +168,9 @@ impl ArchiveWriter {
                     ));
                 }
                 // Its writer may not have synced it, and a read does not show that.
-                if self.power {
-                    let size = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
-                    disk::rewrite(dir, &compressed, 0..size)?;
-                    dir.sync()?;
-                }
+                let size = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
+                disk::rewrite(dir, &compressed, 0..size)?;
+                dir.sync()?;
                 weight
             }
             None => {

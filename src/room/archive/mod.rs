@@ -17,7 +17,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::hash::{Hash, hash_stream};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, DraftFile, Durability, LockFile, file_meta, layout};
+use crate::disk::{Barrier, Dir, DraftFile, LockFile, file_meta, layout};
 use crate::log;
 use crate::log::state::RoomState;
 use crate::room::Room;
@@ -30,7 +30,6 @@ use std::path::{Path, PathBuf};
 /// The exclusive right to archive in a room, with the required handles.
 pub struct ArchiveWriter {
     room: Dir,
-    power: bool,
     barrier: Barrier,
     lock: LockFile,
     /// The time in the name of the last pack.
@@ -56,13 +55,10 @@ impl ArchiveWriter {
     /// Takes the exclusive right to archive in this room, and first completes a killed run: its drafts are removed, and
     /// so are the sources of its finished pack. Also returns the number of removed sources.
     pub fn open(room: &Room) -> Result<(ArchiveWriter, u64)> {
-        let durability = room.settings()?.durability;
         let lock = room.lock_archive()?;
-        let barrier = Barrier::new(durability, room.dir.clone());
-        let power = durability == Durability::Power;
+        let barrier = Barrier::new(room.dir.clone());
         let mut archive = ArchiveWriter {
             room: room.dir.clone(),
-            power,
             barrier,
             lock,
             last: Stamp::default(),
@@ -241,7 +237,7 @@ impl ArchiveWriter {
     }
 
     fn make_durable(&self, draft: &DraftFile) -> Result<()> {
-        if self.power && failpoint::on(Failpoint::ArchiveSync) {
+        if failpoint::on(Failpoint::ArchiveSync) {
             draft.sync()
         } else {
             Ok(())

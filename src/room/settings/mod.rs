@@ -19,7 +19,6 @@ pub use tables::{AnswerLimits, EscalationSettings, SenderBudget};
 
 use crate::base::error::Problem;
 use crate::base::limits;
-pub use crate::disk::Durability;
 use crate::message::address::{self, is_display_name};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -125,10 +124,6 @@ settings! {
     "name of this room in addresses from other rooms, as in `po:Sintra`"
     #[serde(deserialize_with = "read_tag")]
     tag: Option<String> = None, stays_inside;
-
-    "events that an accepted message survives: `power` (kill and power cut) or `process` (kill)"
-    #[serde(deserialize_with = "read_word")]
-    durability: Durability = Durability::default(), stays_inside;
 
     "who may send: `registered` agents only, or `open` (a new outbox registers its agent)"
     #[serde(deserialize_with = "read_word")]

@@ -45,10 +45,10 @@ fn the_worklog_is_off_or_has_a_path() {
 #[test]
 fn settings_errors_name_the_line() {
     let settings =
-        Settings::parse("# a room\ntag = \"po\"\ndurability = \"process\"\n").expect("settings");
+        Settings::parse("# a room\ntag = \"po\"\nadmission = \"open\"\n").expect("settings");
     assert_eq!(
-        (settings.tag.as_deref(), settings.durability),
-        (Some("po"), Durability::Process)
+        (settings.tag.as_deref(), settings.admission),
+        (Some("po"), SenderAdmission::Open)
     );
     let sources: Vec<_> = settings
         .listing()
@@ -59,8 +59,8 @@ fn settings_errors_name_the_line() {
         sources[..3],
         [
             ("tag", "settings.toml"),
-            ("durability", "settings.toml"),
-            ("admission", "default")
+            ("admission", "settings.toml"),
+            ("context", "default")
         ]
     );
     let again: String = settings

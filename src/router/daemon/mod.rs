@@ -345,7 +345,6 @@ impl RunningRouter {
 
     /// Finds everything that file events may have missed.
     fn sweep(&mut self) -> Result<()> {
-        self.router.journal.beat()?;
         self.reload()?;
         self.router.collect_from_projections();
         self.known.scan(&mut self.router, &mut self.notice)?;

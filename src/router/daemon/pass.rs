@@ -36,8 +36,7 @@ pub fn pass(room: &Room) -> Result<PassResult> {
 }
 
 /// Makes one pass over the room, as the holder of its lock. `recovered` is called before the pass reads outboxes.
-/// With the durability `power`, everything that was written before the pass is durable at that time, if the system
-/// can sync a whole file system.
+/// Everything that was written before the pass is durable at that time, if the system can sync a whole file system.
 pub fn pass_by(
     room: &Room,
     lock: RouterLock,

@@ -251,10 +251,7 @@ fn link_directories(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 
 /// Makes the directories of new agents, with one barrier for all.
 fn make_directories(router: &mut Router, agents: &[&str]) -> Result<()> {
-    let mut barrier = Barrier::new(
-        router.config.settings().durability,
-        router.config.dir().clone(),
-    );
+    let mut barrier = Barrier::new(router.config.dir().clone());
     for &agent in agents {
         let uid = router
             .config

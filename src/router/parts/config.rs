@@ -6,7 +6,7 @@ use super::pending::PendingWork;
 use crate::base::error::{Error, ErrorClass, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Durability, layout};
+use crate::disk::{Dir, layout};
 use crate::log::state::RoomState;
 use crate::room::Room;
 use crate::room::consent;
@@ -67,11 +67,6 @@ impl RoomConfig {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// Returns true if a commit must survive a power cut.
-    pub(crate) fn is_durable(&self) -> bool {
-        self.settings.durability == Durability::Power
     }
 
     /// Applies a registry that the router has written.

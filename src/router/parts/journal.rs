@@ -90,11 +90,6 @@ impl Journal {
         &self.state
     }
 
-    /// Shows routers on other machines that this one runs.
-    pub(crate) fn beat(&mut self) -> Result<()> {
-        self.lock.beat()
-    }
-
     /// The work of this router since it started.
     pub(crate) fn tally(&self) -> RouterTotals {
         self.tally
@@ -159,10 +154,10 @@ impl Journal {
         self.log.append(&lines.bytes)
     }
 
-    /// Commits the appended lines. They survive a power cut if `durable`.
-    pub(crate) fn commit(&mut self, lines: &BatchLines, durable: bool) -> Result<()> {
+    /// Commits the appended lines.
+    pub(crate) fn commit(&mut self, lines: &BatchLines) -> Result<()> {
         self.log
-            .commit(lines.tips().last().unwrap_or(self.state.tip()), durable)
+            .commit(lines.tips().last().unwrap_or(self.state.tip()))
     }
 
     /// Applies a committed record to the state, with its line and its checked message.

@@ -3,7 +3,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::disk::{Dir, NoteFile, layout};
+use crate::disk::{Dir, layout};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,6 @@ const WARNINGS: usize = 1024;
 pub(crate) struct PendingWork {
     items: BTreeMap<String, PendingEntry>,
     changed: bool,
-    board: Option<NoteFile>,
     published: Option<Instant>,
     logged: BTreeMap<String, LoggedFailure>,
 }
@@ -207,14 +206,6 @@ impl PendingWork {
         self.changed
     }
 
-    /// Opens the file of the list and reserves its space, so that a full disk can still take the list.
-    pub(crate) fn hold(&mut self, room: &Dir) {
-        if self.board.as_ref().is_none_or(NoteFile::is_gone) {
-            let board = NoteFile::open(room, layout::WAITING);
-            (self.board, self.changed) = (board.map_err(|e| tracing::debug!("{e}")).ok(), true);
-        }
-    }
-
     /// Writes the list if it changed and was not written a moment ago. Called by a router that is never idle because
     /// mail keeps coming.
     pub(crate) fn publish(&mut self, room: &Dir) {
@@ -226,36 +217,23 @@ impl PendingWork {
 
     /// Writes the list for `status` if it changed. A failed write is ignored: the list is only for people.
     pub(crate) fn write(&mut self, room: &Dir) {
-        self.hold(room);
-        let Some(board) = &self.board else { return };
         if !self.changed {
             return;
         }
-        let mut lines: Vec<PendingLine<'_>> = self
-            .items
-            .iter()
+        let items = self.items.iter();
+        let lines: Vec<PendingLine<'_>> = items
             .map(|(path, item)| PendingLine {
                 path,
                 reason: &item.reason,
                 since: item.since.to_string(),
             })
             .collect();
-        while let Err(e) = board.update(&list(&lines)) {
-            // A full disk has no space except the file's own.
-            if lines.is_empty() || list(&lines).len() <= NoteFile::HELD {
-                tracing::debug!("{e}");
-                return;
-            }
-            lines.truncate(lines.len() / 2);
-        }
-        self.changed = false;
+        let mut text = serde_json::to_vec_pretty(&lines).unwrap_or_default();
+        text.push(b'\n');
+        let spool = room.sub(layout::SPOOL);
+        let shown = spool.and_then(|spool| spool.show(layout::WAITING_NAME, &text));
+        self.changed = shown.map_err(|e| tracing::debug!("{e}")).is_err();
     }
-}
-
-fn list(lines: &[PendingLine<'_>]) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(lines).unwrap_or_default();
-    text.push(b'\n');
-    text
 }
 
 /// The pending item of a claim.

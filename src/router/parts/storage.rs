@@ -2,8 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, Durability, FileOwner, SyncOrder, layout, sync_order};
+use crate::disk::{Barrier, Dir, FileOwner};
 use crate::log::state::{DeliveryDirectory, OpenRecord, RenamedAgent, StagedFile};
 use crate::room::inbox;
 use crate::room::spool::{OriginalDirectories, Spool};
@@ -15,25 +14,15 @@ pub(crate) struct RouterStorage {
     room: Dir,
     spool: Spool,
     barrier: Barrier,
-    /// Whether the file system was checked for its order of syncs.
-    is_order_known: bool,
 }
 
 impl RouterStorage {
-    pub(crate) fn new(room: &Dir, spool: Spool, durability: Durability) -> RouterStorage {
+    pub(crate) fn new(room: &Dir, spool: Spool) -> RouterStorage {
         RouterStorage {
             room: room.clone(),
             spool,
-            barrier: new_barrier(durability, room),
-            is_order_known: false,
+            barrier: Barrier::new(room.clone()),
         }
-    }
-
-    /// Changes the durability. All earlier moves must become durable at the next barrier.
-    pub(crate) fn set_durability(&mut self, durability: Durability) {
-        self.barrier = new_barrier(durability, &self.room);
-        self.barrier.everything();
-        self.is_order_known = false;
     }
 
     /// Moves a file out of its outbox. Durable at the next barrier.
@@ -127,33 +116,8 @@ impl RouterStorage {
         self.barrier.pass()
     }
 
-    /// Passes the part of the barrier that a batch needs before its append to the log.
+    /// Passes the barrier before a batch is appended to the log.
     pub(crate) fn pass_before_append(&mut self) -> Result<()> {
         self.barrier.pass_before_append()
     }
-
-    /// Notes that the log was synced after an append. The first batch determines the order of syncs for later batches.
-    pub(crate) fn log_synced(&mut self) {
-        self.barrier.log_synced();
-        if !self.is_order_known {
-            self.is_order_known = true;
-            self.barrier.set_order(self.order());
-        }
-    }
-
-    fn order(&self) -> SyncOrder {
-        let (claims, stage) = (&self.spool.claims, &self.spool.stage);
-        self.room
-            .sub(layout::LOG)
-            .map(|log| sync_order(&self.room, [&log, claims, stage]))
-            .unwrap_or_default()
-    }
-}
-
-fn new_barrier(durability: Durability, room: &Dir) -> Barrier {
-    let mut barrier = Barrier::new(durability, room.clone());
-    if !failpoint::on(Failpoint::SyncOrder) {
-        barrier.set_order(SyncOrder::Journal);
-    }
-    barrier
 }

@@ -12,7 +12,6 @@ use crate::log::state::{BatchDamage, ReplayedLog, RoomState};
 use crate::message::gap::{LogGap, LostMessage};
 use crate::message::id;
 use crate::message::record::{Event, Record};
-use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use crate::router::parts::Journal;
@@ -103,7 +102,7 @@ fn damaged_record(room: &Dir, state: &RoomState, damage: &BatchDamage) -> Result
 /// records of the gap are in the log.
 pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
     let _turn = RoomTurn::new(&room.dir, lock.patience())?;
-    let (settings, spool) = (room.settings()?, Spool::open(&room.dir)?);
+    let spool = Spool::open(&room.dir)?;
     let replayed = replay(room)?;
     let Some(loss) = loss(room, &replayed)? else {
         return Ok(None);
@@ -114,9 +113,7 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
         last,
         ..
     } = replayed;
-    if settings.durability == Durability::Power {
-        make_durable(room, &spool, &state, last)?;
-    }
+    make_durable(room, &spool, &state, last)?;
     if let Some(damage) = &damage {
         damage::set_aside(&room.dir, damage)?;
     }
@@ -127,7 +124,7 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
     let mut records = records(journal.state(), id, &loss);
     let lines = journal.lines(records.iter_mut())?;
     journal.append(&lines)?;
-    journal.commit(&lines, true)?;
+    journal.commit(&lines)?;
     for (record, tip) in records.into_iter().zip(lines.tips()) {
         let at = record.stamp();
         journal.apply(record, at, None, tip);

@@ -18,7 +18,6 @@ use crate::log;
 use crate::log::Log;
 use crate::log::state::{self, LastBatch, OpenRecord, ReplayedLog, RoomState};
 use crate::room::outbox::UnreadyFiles;
-use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use crate::router::projections::ReconcileCause;
@@ -34,7 +33,6 @@ use std::collections::HashSet;
 /// before the first change.
 pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<Router> {
     let turn = RoomTurn::new(&room.dir, lock.patience())?;
-    let settings = room.settings()?;
     let spool = Spool::open(&room.dir)?;
     let replayed = replay(&room)?;
     check_end(&room.dir, &replayed)?;
@@ -45,9 +43,7 @@ pub fn recover(room: Room, lock: RouterLock, patience: UnreadyFiles) -> Result<R
         last,
         ..
     } = replayed;
-    if settings.durability == Durability::Power {
-        make_durable(&room, &spool, &state, last)?;
-    }
+    make_durable(&room, &spool, &state, last)?;
     if let Some(damage) = &damage {
         damage::set_aside(&room.dir, damage)?;
     }
@@ -171,7 +167,7 @@ fn make_durable(
     if !failpoint::on(Failpoint::RecoveryBarrier) {
         return Ok(());
     }
-    let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
+    let mut barrier = Barrier::new(room.dir.clone());
     barrier.everything();
     if !can_sync_all() {
         collect_by_hand(room, spool, &mut barrier)?;

@@ -58,7 +58,7 @@ impl CommittedBatch {
 }
 
 impl CommitStep<'_> {
-    /// Passes the part of the barrier that the batch needs, appends once, and syncs the log. The batch has no effect before
+    /// Passes the barrier, appends once, and syncs the log. The batch has no effect before
     /// the sync.
     ///
     /// S3 → S4: committed = +log
@@ -79,8 +79,7 @@ impl CommitStep<'_> {
         if let Err(e) = self.journal.append(&lines) {
             return self.unstage(entries, temporary(e)?);
         }
-        self.journal.commit(&lines, self.config.is_durable())?;
-        self.storage.log_synced();
+        self.journal.commit(&lines)?;
         for (entry, tip) in entries.into_iter().zip(lines.tips()) {
             let StagedRecord {
                 mut record,

@@ -14,9 +14,6 @@ impl Router {
         self.config
             .check_charter(state, &mut self.pending, &mut self.notices);
         let now = self.config.settings();
-        if before.durability != now.durability {
-            self.storage.set_durability(now.durability);
-        }
         self.intake.settings_changed(&before, now);
         if changed {
             // Claims of agents that were removed lapse.

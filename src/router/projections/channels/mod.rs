@@ -17,7 +17,7 @@ pub use incomplete_channel::{
 pub use line::{ChannelLine, line, of_record};
 
 use crate::base::error::{Error, ErrorContext, Result};
-use crate::disk::{AppendFile, Barrier, Dir, Durability, Meta, file_meta, layout};
+use crate::disk::{AppendFile, Dir, Meta, file_meta, layout};
 use crate::log;
 use crate::log::LogPosition;
 use crate::log::state::RoomState;
@@ -277,10 +277,7 @@ impl ChannelFiles {
             self.left.remove(channel);
             return Ok(None);
         }
-        let dir = self.room.make_with(
-            &directory,
-            &mut Barrier::new(Durability::Process, self.room.clone()),
-        )?;
+        let dir = self.room.make_loose(&directory)?;
         let path = dir.at(layout::CONVERSATION);
         let mut file = match dir.look(layout::CONVERSATION) {
             Err(e) if e.is_missing() => {

@@ -286,7 +286,7 @@ impl MailFiles {
         let shared = SharedFileContent {
             head: checked.as_bytes(),
             rest: None,
-            is_durable: view.config.is_durable(),
+            is_durable: true,
         };
         let left = dir.put_shared(&name, shared, there.as_ref())?;
         let is_written = left.is_some();

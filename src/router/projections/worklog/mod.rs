@@ -107,8 +107,6 @@ struct WorklogTarget<'a> {
     id: &'a str,
     state: &'a RoomState,
     registry: &'a Registry,
-    /// Whether writes are durable, because a torn file would look like foreign text.
-    is_durable: bool,
 }
 
 /// The path in the settings. Empty if the worklog is off.
@@ -125,8 +123,7 @@ impl<'a> WorklogTarget<'a> {
         let (room, path) = (view.config.dir(), worklog_path(view));
         let (dir, name) = place::open(room, path)?;
         let id = view.state.room.as_deref().unwrap_or("-");
-        let (state, registry, is_durable) =
-            (view.state, view.config.registry(), view.config.is_durable());
+        let (state, registry) = (view.state, view.config.registry());
         Ok(WorklogTarget {
             dir,
             name,
@@ -135,7 +132,6 @@ impl<'a> WorklogTarget<'a> {
             id,
             state,
             registry,
-            is_durable,
         })
     }
 
@@ -260,7 +256,7 @@ impl Worklog {
             let text = SharedFileContent {
                 head: &head,
                 rest,
-                is_durable: target.is_durable,
+                is_durable: true,
             };
             if there.size != size
                 || target
@@ -320,7 +316,7 @@ impl Worklog {
         let text = SharedFileContent {
             head: &head,
             rest: Some((&mut entries, 0)),
-            is_durable: target.is_durable,
+            is_durable: true,
         };
         let before = there.as_ref().map(|there| &there.meta);
         let Some(meta) = target.dir.put_shared(&target.name, text, before)? else {
