@@ -97,3 +97,25 @@ fn an_old_message_is_found_by_its_id_with_and_without_the_index() {
         "a reader writes no index"
     );
 }
+
+#[test]
+fn many_files_with_one_id_are_judged_in_few_batches() {
+    let world = World::alice_and_bob().settings("budget.messages = 0\nbudget.copies = 0\n");
+    for n in 0..60 {
+        let body = if n < 30 { n } else { 0 };
+        let message = json!({"id": "one", "to": "bob", "body": body.to_string()});
+        world.mail("alice", &format!("{n:02}.json"), &message);
+    }
+    let begun = || {
+        let log = files::read_text(world.room("log/00000001.ndjson"));
+        log.lines()
+            .filter(|line| line.contains("\"count\":"))
+            .count()
+    };
+    let before = begun();
+    assert_eq!(pass(&world), (1, 30));
+    assert!(begun() - before <= 6, "{} batches", begun() - before);
+    assert_eq!(world.inbox("bob").len(), 1);
+    let rejected = world.names("rejected/alice");
+    assert!(rejected.len() >= 29, "{rejected:?}");
+}

@@ -9,7 +9,7 @@ use crate::log;
 pub use crate::log::state::claims::{ClaimOffer, OwnedClaim, WaitingClaim};
 use crate::log::state::claims::{Claims, ConflictingClaim};
 use crate::log::state::{self, RoomState};
-use crate::message::subject::ClaimSubject;
+use crate::message::subject::{ClaimSubject, ComparisonBudget};
 use crate::room::Room;
 use crate::room::leases::{ActivitySigns, ClaimLifetime, life};
 use crate::room::registry::Registry;
@@ -281,8 +281,10 @@ pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[ClaimSubject]) -> St
         .waiting()
         .iter()
         .position(|one| *one.agent == *agent && one.subjects == *subjects);
-    let in_the_way = claims.in_the_way(agent, subjects, before.unwrap_or(claims.waiting().len()));
-    let conflicts: Vec<String> = in_the_way
+    let before = before.unwrap_or(claims.waiting().len());
+    let steps = ComparisonBudget::of_message();
+    let conflicts: Vec<String> = claims
+        .in_the_way(agent, subjects, before, &steps)
         .take(limits::IN_SENTENCE)
         .map(|one| describe_conflict(&one))
         .collect();

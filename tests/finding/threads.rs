@@ -1,6 +1,7 @@
 //! `mailbag thread`
 
 use super::{EVIL, drop_all, each, is_tame, seq_of};
+use crate::files;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -280,6 +281,34 @@ fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
             "from {id}"
         );
     }
+}
+
+#[test]
+fn a_chain_of_very_many_answers_without_a_thread_begins_with_a_message_that_names_the_one_before() {
+    let world = World::alice_and_bob()
+        .settings("budget.messages = 0\nbudget.copies = 0\nbudget.replies = 0\n");
+    let lines: String = (0..1200)
+        .map(|n| {
+            let mut message = json!({"id": format!("n{n}"), "to": "bob", "body": "x"});
+            if n > 0 {
+                message["in_reply_to"] = Value::from(format!("n{}", n - 1));
+            }
+            format!("{message}\n")
+        })
+        .collect();
+    files::write(world.room("outbox/alice/chain.ndjson"), lines);
+    world.pass();
+    assert_eq!(each(&world.items("thread n0"), "id").len(), 1200);
+    let shown = world.items("thread n1199");
+    let shown = each(&shown, "id");
+    let first: usize = shown[0][1..].parse().expect("a number");
+    assert!((695..=705).contains(&first), "{first}");
+    let ids: Vec<String> = (first..1200).map(|n| format!("n{n}")).collect();
+    assert_eq!(shown, ids);
+    assert_contains!(
+        world.ok("thread n1199 --all"),
+        &format!("answers n{} (not in this list)", first - 1)
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::RoomState;
 use super::claims::WaitingClaim;
-use crate::message::subject::ClaimSubject;
+use crate::message::subject::{ClaimSubject, ComparisonBudget};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -46,9 +46,10 @@ impl RoomState {
     }
 
     fn claim(&self, place: usize, one: &WaitingClaim) -> WaitReason {
+        let steps = ComparisonBudget::of_message();
         let first = self
             .claims
-            .in_the_way(&one.agent, &one.subjects, place)
+            .in_the_way(&one.agent, &one.subjects, place, &steps)
             .next();
         let wanted: Vec<String> = one.subjects.iter().map(ClaimSubject::to_string).collect();
         WaitReason {

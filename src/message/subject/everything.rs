@@ -1,38 +1,64 @@
 //! Claims of all files: they need an explicit form, because a mistyped claim would stop every other agent.
 
-use super::ClaimSubject;
+use super::pattern::{ComparisonBudget, PathComponents};
+use super::{ClaimSubject, SubjectKind};
 use crate::base::error::Problem;
 use crate::base::text::quoted;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// The explicit form of a claim of all files, after the name of another repository if there is one.
 const ALL_FILES: &str = "./**";
 /// The first characters of the names that are tried.
 const FIRST: &str = "abcdefghijklmnopqrstuvwxyz._";
 
+/// A path for each first character. The names, the extension and the depth are unusual, so that a claim such as
+/// `**/*.rs` does not cover them.
+static SAMPLES: LazyLock<Vec<PathComponents>> = LazyLock::new(|| {
+    FIRST
+        .chars()
+        .zip(FIRST.chars().cycle().skip(11))
+        .map(|(first, second)| {
+            let path =
+                format!("{first}{second}7/{second}{first}8/{first}{second}9.{second}{first}");
+            PathComponents::of(&path)
+        })
+        .collect()
+});
+
 /// Returns true if these subjects together cover most paths of any repository.
 pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s ClaimSubject>) -> bool {
-    let wide: Vec<&ClaimSubject> = subjects
-        .into_iter()
-        .filter(|subject| subject.is_wide())
-        .collect();
-    wide.iter().any(|one| {
-        let repository = one.repository().flatten();
-        let covered =
-            FIRST
-                .chars()
-                .zip(FIRST.chars().cycle().skip(11))
-                .filter(|(first, second)| {
-                    // The names, the extension and the depth are unusual, so that a claim such as `**/*.rs` does not cover them.
-                    let path = format!(
-                        "{first}{second}7/{second}{first}8/{first}{second}9.{second}{first}"
-                    );
-                    wide.iter().any(|subject| subject.covers(repository, &path))
-                });
-        covered.count() > FIRST.len() * 3 / 4
-    })
+    let mut covered: BTreeMap<Option<&str>, u32> = BTreeMap::new();
+    for subject in subjects {
+        if let Some(repository) = subject.repository() {
+            *covered.entry(repository).or_default() |= subject.samples();
+        }
+    }
+    covered
+        .values()
+        .any(|samples| samples.count_ones() as usize > FIRST.len() * 3 / 4)
 }
 
 impl ClaimSubject {
+    /// The sample paths that it covers, a bit for each. A subject that is slow to compare counts as covering all.
+    fn samples(&self) -> u32 {
+        let Some(SubjectKind::Path { patterns, .. }) = self.kind() else {
+            return 0;
+        };
+        if !self.is_wide() {
+            return 0;
+        }
+        *self.parsed.samples.get_or_init(|| {
+            let steps = ComparisonBudget::of_pair();
+            let mut covered = 0;
+            for (n, path) in SAMPLES.iter().enumerate() {
+                let is_covered = patterns.iter().any(|pattern| pattern.covers(path, &steps));
+                covered |= u32::from(is_covered) << n;
+            }
+            if steps.is_spent() { u32::MAX } else { covered }
+        })
+    }
+
     /// Returns true if it has no name before its first wildcard, so that it covers paths with many first names.
     pub fn is_wide(&self) -> bool {
         let path = self
@@ -73,6 +99,7 @@ impl ClaimSubject {
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps_of;
     use super::*;
 
     fn subject(text: &str) -> ClaimSubject {
@@ -124,6 +151,29 @@ mod tests {
             assert_eq!(subject(text).check_explicit(text), None, "{text}");
             assert_eq!(subject(text).to_claim(), text);
         }
+    }
+
+    #[test]
+    fn a_thousand_claims_take_linear_steps() {
+        let claims = |count: usize| -> Vec<ClaimSubject> {
+            (0..count).map(|n| subject(&format!("**/a{n}"))).collect()
+        };
+        let steps = |count| {
+            let claims = claims(count);
+            steps_of(|| assert!(!cover_everything(&claims)))
+        };
+        assert!(steps(1000) <= 10 * steps(100) + 100);
+        // Each copy of a subject has its result.
+        let known = claims(100);
+        cover_everything(&known);
+        assert_eq!(steps_of(|| assert!(!cover_everything(&known.clone()))), 0);
+    }
+
+    #[test]
+    fn a_slow_claim_of_many_alternatives_takes_bounded_steps() {
+        let slow = format!("{{{}}}/**", vec!["*a*b*c*d*e"; 64].join(","));
+        let steps = steps_of(|| assert!(subject(&slow).check_explicit(&slow).is_some()));
+        assert!(steps <= 8192 + 28 * 64, "{steps}");
     }
 
     #[test]

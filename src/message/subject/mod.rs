@@ -16,10 +16,14 @@ pub use everything::cover_everything;
 use crate::base::error::Problem;
 use crate::base::text::quoted;
 use crate::message::id;
-use pattern::{ComparisonBudget, PathComponents, PathPattern};
+pub use pattern::ComparisonBudget;
+#[cfg(test)]
+pub use pattern::steps_of;
+use pattern::{PathComponents, PathPattern};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::OnceLock;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 /// The longest subject of a claim. A path has at most 4,096 bytes on Linux; a claim of one so long is a mistake.
 const SUBJECT_BYTES: usize = 1024;
@@ -30,10 +34,18 @@ const SUBJECT_BYTES: usize = 1024;
 #[serde(transparent)]
 pub struct ClaimSubject {
     text: String,
-    /// Read when it is needed: a hook reads thousands of subjects and asks about one path. `None` for a text that cannot
-    /// be read, which only a damaged file has.
     #[serde(skip)]
+    parsed: Arc<ParsedSubject>,
+}
+
+/// The parts of a subject that follow from its text. They are found when they are needed, once for all copies of a
+/// subject: a hook reads thousands of subjects and asks about one path.
+#[derive(Debug, Default)]
+struct ParsedSubject {
+    /// `None` for a text that cannot be read, which only a damaged file has.
     kind: OnceLock<Option<SubjectKind>>,
+    /// See [`ClaimSubject::samples`].
+    samples: OnceLock<u32>,
 }
 
 impl PartialEq for ClaimSubject {
@@ -43,6 +55,15 @@ impl PartialEq for ClaimSubject {
 }
 
 impl Eq for ClaimSubject {}
+
+impl Hash for ClaimSubject {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.kind() {
+            Some(kind) => kind.hash(state),
+            None => self.text.hash(state),
+        }
+    }
+}
 
 /// A path of a repository, prepared to be compared with many subjects.
 pub struct PreparedPath<'p> {
@@ -62,7 +83,7 @@ impl<'p> PreparedPath<'p> {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum SubjectKind {
     Task(String),
     Lane(String),
@@ -130,19 +151,29 @@ impl ClaimSubject {
                 repository: None, ..
             } => pattern::tidied(rest),
         };
+        let parsed = ParsedSubject {
+            kind: OnceLock::from(Some(kind)),
+            samples: OnceLock::new(),
+        };
         Ok(ClaimSubject {
             text,
-            kind: OnceLock::from(Some(kind)),
+            parsed: parsed.into(),
         })
     }
 
     fn kind(&self) -> Option<&SubjectKind> {
         let read = || {
-            ClaimSubject::parse(&self.text)
-                .ok()
-                .and_then(|subject| subject.kind.into_inner().flatten())
+            let parsed = ClaimSubject::parse(&self.text).ok()?.parsed;
+            Arc::into_inner(parsed)?.kind.into_inner().flatten()
         };
-        self.kind.get_or_init(read).as_ref()
+        self.parsed.kind.get_or_init(read).as_ref()
+    }
+
+    /// A number that equal subjects share.
+    pub fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The repository of a path; `Some(None)` is the room's own. `None` for a task or a lane.
@@ -194,6 +225,21 @@ impl ClaimSubject {
 
     /// Returns true if both could cover one thing.
     pub fn conflicts(&self, other: &ClaimSubject) -> bool {
+        self.conflicts_within(other, &ComparisonBudget::of_message())
+    }
+
+    /// As [`ClaimSubject::conflicts`], for one of many comparisons. Returns true if no step is left.
+    pub fn conflicts_within(&self, other: &ClaimSubject, steps: &ComparisonBudget) -> bool {
+        if steps.is_spent() {
+            return true;
+        }
+        let pair = ComparisonBudget::of_pair();
+        let conflicts = self.conflicts_as_pair(other, &pair);
+        steps.add(&pair);
+        conflicts
+    }
+
+    fn conflicts_as_pair(&self, other: &ClaimSubject, pair: &ComparisonBudget) -> bool {
         match (self.kind(), other.kind()) {
             (Some(SubjectKind::Task(one)), Some(SubjectKind::Task(two)))
             | (Some(SubjectKind::Lane(one)), Some(SubjectKind::Lane(two))) => one == two,
@@ -207,11 +253,10 @@ impl ClaimSubject {
                     patterns: others,
                 }),
             ) => {
-                let mut fuel = ComparisonBudget::full();
                 one == two
                     && patterns
                         .iter()
-                        .any(|one| others.iter().any(|two| one.conflicts(two, &mut fuel)))
+                        .any(|one| others.iter().any(|two| one.conflicts(two, pair)))
             }
             _ => false,
         }
@@ -230,11 +275,11 @@ impl ClaimSubject {
                     repository,
                     patterns,
                 }) => {
-                    let mut fuel = ComparisonBudget::full();
+                    let fuel = ComparisonBudget::of_pair();
                     *repository == target.repository
                         && patterns
                             .iter()
-                            .any(|pattern| pattern.covers(&target.parts, &mut fuel))
+                            .any(|pattern| pattern.covers(&target.parts, &fuel))
                 }
                 _ => false,
             }
@@ -359,9 +404,9 @@ mod tests {
         else {
             unreachable!("both are paths")
         };
-        let mut fuel = ComparisonBudget::full();
+        let fuel = ComparisonBudget::of_pair();
         assert!(
-            patterns[0].conflicts(&others[0], &mut fuel) && fuel.is_empty(),
+            patterns[0].conflicts(&others[0], &fuel) && fuel.is_spent(),
             "in doubt, they conflict"
         );
         assert!(

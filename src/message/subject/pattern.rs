@@ -4,6 +4,7 @@
 //! whole component any number of components. A pattern covers matching paths and everything below
 //! them.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
 
@@ -11,12 +12,14 @@ use unicode_normalization::UnicodeNormalization;
 const SUBJECT_CHOICES: usize = 64;
 /// The largest number of steps in a comparison of two subjects.
 const SUBJECT_STEPS: u32 = 8192;
+/// The largest number of steps in all comparisons for one message: about 10 ms.
+const MESSAGE_STEPS: u32 = 1 << 18;
 
 /// A path or glob without alternatives, in comparable form.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct PathPattern(Vec<PatternComponent>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum PatternComponent {
     /// `**`: any number of components.
     Any,
@@ -25,7 +28,7 @@ enum PatternComponent {
     One(Vec<PatternToken>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum PatternToken {
     Letter(char),
     /// `?`
@@ -221,34 +224,62 @@ fn ranges(inside: &str) -> Vec<(char, char)> {
     ranges
 }
 
-/// The number of position pairs per comparison. A sender chooses both patterns, so the time must be bounded.
-pub(super) struct ComparisonBudget(u32);
+/// The number of steps that comparisons may still take. A sender chooses both patterns, so the time must be bounded.
+pub struct ComparisonBudget(Cell<u32>);
 
 impl ComparisonBudget {
-    pub(super) fn full() -> ComparisonBudget {
-        ComparisonBudget(SUBJECT_STEPS)
+    /// The steps for all comparisons of a message.
+    pub fn of_message() -> ComparisonBudget {
+        ComparisonBudget(Cell::new(MESSAGE_STEPS))
     }
 
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.0 == 0
+    /// The steps for a comparison of two subjects.
+    pub(super) fn of_pair() -> ComparisonBudget {
+        ComparisonBudget(Cell::new(SUBJECT_STEPS))
     }
 
-    fn burn(&mut self) -> bool {
-        self.0 = self.0.saturating_sub(1);
-        self.0 > 0
+    /// Returns true if no step is left.
+    pub fn is_spent(&self) -> bool {
+        self.0.get() == 0
     }
+
+    /// Takes a step and the steps of a comparison that has ended.
+    pub(super) fn add(&self, pair: &ComparisonBudget) {
+        self.take(1 + SUBJECT_STEPS - pair.0.get());
+    }
+
+    fn take(&self, steps: u32) -> bool {
+        self.0.set(self.0.get().saturating_sub(steps));
+        !self.is_spent()
+    }
+
+    fn burn(&self) -> bool {
+        #[cfg(test)]
+        STEPS.set(STEPS.get() + 1);
+        self.take(1)
+    }
+}
+
+#[cfg(test)]
+thread_local!(static STEPS: Cell<u64> = const { Cell::new(0) });
+
+/// The number of steps that comparisons take during an action.
+#[cfg(test)]
+pub fn steps_of(action: impl FnOnce()) -> u64 {
+    let before = STEPS.get();
+    action();
+    STEPS.get() - before
 }
 
 impl PathPattern {
     /// Returns true if it matches the path or a directory above it, and false if the fuel runs out.
-    pub(super) fn covers(&self, path: &PathComponents, fuel: &mut ComparisonBudget) -> bool {
+    pub(super) fn covers(&self, path: &PathComponents, fuel: &ComparisonBudget) -> bool {
         // The path itself has nothing below it here, so only the pattern may end first.
         meet(&self.0, &path.0, false, fuel).unwrap_or(false)
     }
 
     /// Returns true if both could cover one path, and if the fuel runs out.
-    pub(super) fn conflicts(&self, other: &PathPattern, fuel: &mut ComparisonBudget) -> bool {
+    pub(super) fn conflicts(&self, other: &PathPattern, fuel: &ComparisonBudget) -> bool {
         meet(&self.0, &other.0, true, fuel).unwrap_or(true)
     }
 }
@@ -259,7 +290,7 @@ fn meet(
     mut one: &[PatternComponent],
     mut two: &[PatternComponent],
     either: bool,
-    fuel: &mut ComparisonBudget,
+    fuel: &ComparisonBudget,
 ) -> Option<bool> {
     // Most pairs differ in one of their first names.
     while let ([PatternComponent::Name(a), rest @ ..], [PatternComponent::Name(b), others @ ..]) =
@@ -300,7 +331,7 @@ fn meet(
 fn overlap(
     one: &PatternComponent,
     two: &PatternComponent,
-    fuel: &mut ComparisonBudget,
+    fuel: &ComparisonBudget,
 ) -> Option<bool> {
     let letters = |name: &str| {
         name.chars()
@@ -321,7 +352,7 @@ fn overlap(
 fn share_a_name(
     one: &[PatternToken],
     two: &[PatternToken],
-    fuel: &mut ComparisonBudget,
+    fuel: &ComparisonBudget,
 ) -> Option<bool> {
     let (mut seen, mut next) = (HashSet::new(), vec![(0, 0)]);
     while let Some((i, j)) = next.pop() {

@@ -29,7 +29,11 @@ pub fn thread(
         renames: closed.renames(),
     };
     let mut collector = begin(&source, viewer, name)?;
-    while collector.grow(&source)? {}
+    for _ in 0..ROUNDS {
+        if !collector.grow(&source)? {
+            break;
+        }
+    }
     let mut all: Vec<LoggedMessage> = collector
         .members
         .into_values()
@@ -87,6 +91,9 @@ fn found(source: &ThreadSource<'_>, viewer: &Viewer, name: &str) -> Result<Parti
 
 /// After this many passes over the log, the reply links are kept in memory, because a chain of replies may be long.
 const PASSES: usize = 3;
+/// The most searches for earlier messages. Each finds one message of a chain of replies without a thread id. The first
+/// message of a longer chain shows that it answers a message that is not in the list.
+const ROUNDS: usize = 500;
 
 /// The part of a thread that is known so far.
 struct PartialThread {
@@ -97,6 +104,8 @@ struct PartialThread {
     by_answered: BTreeMap<String, Vec<u64>>,
     /// The records that members answer, as the router found them.
     answered: BTreeSet<u64>,
+    /// Members that may answer a message that was not searched for.
+    new: Vec<u64>,
     /// Messages that were found, but are not connected to the members.
     found: Vec<LoggedMessage>,
     /// Ids and thread names that were searched for.
@@ -146,7 +155,7 @@ impl PartialThread {
                 .chain(newest.answers.map(|seq| seq.to_string())),
         );
         names.insert(newest.thread_id.unwrap_or(newest.id));
-        let found = passes::search(source, names.clone())?;
+        let found = passes::search(source, names.clone(), &|_| false)?;
         let visible = |past: &&LoggedMessage| viewer.see(past);
         let meant: Vec<&LoggedMessage> = found
             .iter()
@@ -181,6 +190,7 @@ impl PartialThread {
             by_id: BTreeMap::new(),
             by_answered: BTreeMap::new(),
             answered: BTreeSet::new(),
+            new: Vec::new(),
             found,
             ids: names.clone(),
             threads: names,
@@ -209,6 +219,7 @@ impl PartialThread {
                     .or_default()
                     .push(seq);
             }
+            self.new.push(seq);
             self.members.insert(seq, past);
         }
     }
@@ -260,9 +271,10 @@ impl PartialThread {
     /// Searches for messages that belong to the known ones. Returns whether there may be more.
     fn grow(&mut self, source: &ThreadSource<'_>) -> Result<bool> {
         let room = source.room;
-        let unconnected = self
-            .members
-            .values()
+        let new = std::mem::take(&mut self.new);
+        let unconnected = new
+            .iter()
+            .map(|seq| &self.members[seq])
             .filter(|past| self.answered_by(past).is_none());
         let answered = unconnected.filter_map(|past| past.in_reply_to.as_deref().map(bare));
         let mut names: BTreeSet<String> = answered
@@ -279,12 +291,13 @@ impl PartialThread {
             return Ok(false);
         }
         self.ids.extend(names.iter().cloned());
+        let is_member = |seq| self.members.contains_key(&seq);
         if self.passes >= PASSES && source.relations.is_none() {
             let links = match &self.links {
                 Some(links) => links,
                 None => self.links.insert(passes::links(room)?),
             };
-            let found = passes::follow(room, links, &names)?;
+            let found = passes::follow(room, links, &names, &is_member)?;
             names.retain(|id| !found.iter().any(|past| past.id == *id));
             self.found.extend(found);
         }
@@ -293,24 +306,29 @@ impl PartialThread {
             self.passes += 1;
             self.ids.extend(names.iter().cloned());
             self.threads.extend(names.iter().cloned());
-            self.found.extend(passes::search(source, names)?);
+            self.found
+                .extend(passes::search(source, names, &is_member)?);
         }
         self.connect();
         Ok(true)
     }
 
     /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may be found
-    /// before the message that connects it.
+    /// before the message that connects it. Each round goes in the other direction, so that it follows a whole chain.
     fn connect(&mut self) {
         loop {
-            let found = std::mem::take(&mut self.found);
-            let (belong, rest): (Vec<LoggedMessage>, _) =
-                found.into_iter().partition(|past| self.has(past));
-            self.found = rest;
-            if belong.is_empty() && !self.follow_up() {
+            let mut has_grown = false;
+            for past in std::mem::take(&mut self.found).into_iter().rev() {
+                if self.has(&past) {
+                    self.add([past]);
+                    has_grown = true;
+                } else {
+                    self.found.push(past);
+                }
+            }
+            if !has_grown && !self.follow_up() {
                 return;
             }
-            self.add(belong);
         }
     }
 

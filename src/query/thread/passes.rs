@@ -44,7 +44,11 @@ impl ThreadSource<'_> {
     }
 
     /// As [`search`]. `None` if the index is not usable.
-    fn search(&self, names: &BTreeSet<String>) -> Result<Option<Vec<LoggedMessage>>> {
+    fn search(
+        &self,
+        names: &BTreeSet<String>,
+        is_known: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<Vec<LoggedMessage>>> {
         let Some(named) = self.named(names)? else {
             return Ok(None);
         };
@@ -66,7 +70,9 @@ impl ThreadSource<'_> {
             for line in self.lines(places)? {
                 if answered_by(&line.bytes).contains(&hash) {
                     let past = LoggedMessage::read(&line.bytes);
-                    new.extend(past.filter(|past| !found.contains_key(&past.seq)));
+                    new.extend(
+                        past.filter(|past| !found.contains_key(&past.seq) && !is_known(past.seq)),
+                    );
                 }
             }
         }
@@ -104,17 +110,19 @@ pub(super) fn newest(
 }
 
 /// All messages that have one of these names as their id, number or thread id, and all that answer one of these messages,
-/// directly or not: a reply is later in the log than the answered message.
+/// directly or not: a reply is later in the log than the answered message. Known answers, with all answers to them, are
+/// left out.
 pub(super) fn search(
     source: &ThreadSource<'_>,
     names: BTreeSet<String>,
+    is_known: &dyn Fn(u64) -> bool,
 ) -> Result<Vec<LoggedMessage>> {
     enum RelatedLine {
         Named(Box<LoggedMessage>),
         /// The hashes of the references of the message at this position.
         Reply(Vec<u64>, LogPosition),
     }
-    if let Some(found) = source.search(&names)? {
+    if let Some(found) = source.search(&names, is_known)? {
         return Ok(found);
     }
     let room = source.room;
@@ -215,6 +223,7 @@ const RECORDED: &str = "\"answers\":";
 pub(super) struct ReplyRelation {
     id: u64,
     answers: u64,
+    seq: u64,
     at: LogPosition,
 }
 
@@ -259,7 +268,8 @@ pub(super) fn links(room: &Room) -> Result<Vec<ReplyRelation>> {
     let id = Finder::new("\"id\":\"");
     let take = move |line: CandidateLine<'_>| {
         let (id, _) = quoted_after(&id, line.bytes)?;
-        Some((hash(id), answered_by(line.bytes), line.at))
+        let seq = find::head(line.bytes)?.seq;
+        Some((hash(id), answered_by(line.bytes), (seq, line.at)))
     };
     let mut all = Vec::new();
     for block in find::scan(
@@ -269,31 +279,33 @@ pub(super) fn links(room: &Room) -> Result<Vec<ReplyRelation>> {
         LineFilter::of(&ANSWERS.map(str::to_owned))?,
         take,
     )? {
-        for (id, answered, at) in block?.found {
-            all.extend(
-                answered
-                    .into_iter()
-                    .map(|answers| ReplyRelation { id, answers, at }),
-            );
+        for (id, answered, (seq, at)) in block?.found {
+            all.extend(answered.into_iter().map(|answers| ReplyRelation {
+                id,
+                answers,
+                seq,
+                at,
+            }));
         }
     }
     Ok(all)
 }
 
-/// The messages with these ids that are replies, and all that answer them.
+/// The messages with these ids that are replies, and all that answer them. Known answers, with all answers to them, are
+/// left out.
 pub(super) fn follow(
     room: &Room,
     links: &[ReplyRelation],
     ids: &BTreeSet<String>,
+    is_known: &dyn Fn(u64) -> bool,
 ) -> Result<Vec<LoggedMessage>> {
     let ids: HashSet<u64> = ids.iter().map(|id| hash(id)).collect();
     let mut replies = ReplySearch::default();
     for link in links {
-        if [link.id, link.answers]
-            .iter()
-            .any(|name| ids.contains(name))
-            || replies.names.contains(&link.answers)
-        {
+        let names = [link.id, link.answers];
+        let is_related =
+            names.iter().any(|name| ids.contains(name)) || replies.names.contains(&link.answers);
+        if is_related && !is_known(link.seq) {
             replies.read(room, link.at)?;
         }
     }

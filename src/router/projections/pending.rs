@@ -9,6 +9,7 @@ use crate::disk::layout;
 use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
 use crate::log::state::items::{self, OpenItemKind};
 use crate::log::state::{self, RoomState};
+use crate::message::subject::ComparisonBudget;
 use crate::message::{Priority, claim, id};
 use crate::room::sessions::SessionCalls;
 use crate::router::projections::ProjectionView;
@@ -289,11 +290,8 @@ fn waiting<'a>(
         ..
     } = one;
     let mut owned: Vec<&OwnedClaim> = Vec::new();
-    for held in subjects
-        .iter()
-        .flat_map(|subject| claims.conflicting(subject))
-        .filter(|held| held.owner != *from)
-    {
+    let steps = ComparisonBudget::of_message();
+    for held in claims.of_others(from, subjects, &steps) {
         if !owned.iter().any(|one| one.owner == held.owner) {
             owned.push(held);
         }

@@ -7,7 +7,7 @@ use crate::message::gap::LostMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The ids in a batch so far, each with the digest of the message that was accepted under it.
+/// The ids in a batch so far, each with the digest of the message that this batch accepts under it.
 #[derive(Default)]
 pub(super) struct BatchIds(HashMap<(Arc<str>, String), Option<Hash>>);
 
@@ -27,8 +27,8 @@ impl BatchIds {
             self.0.get(&(letter.agent.clone(), id.to_owned())),
             &letter.source,
         ) {
-            (None, _) | (Some(None), Some(_)) => EarlierUse::New,
-            (Some(_), None) => EarlierUse::Before,
+            (None | Some(None), _) => EarlierUse::New,
+            (Some(Some(_)), None) => EarlierUse::Before,
             (Some(Some(first)), Some(_)) if first == digest => {
                 EarlierUse::Ruled(MessageRuling::Again {
                     id: id.to_owned(),

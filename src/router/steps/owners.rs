@@ -13,7 +13,7 @@ use crate::log::state::claims::{
 use crate::log::state::{ChangeSource, RoomState};
 use crate::message::claim::ClaimChange;
 use crate::message::record::{RecipientGroup, RecordedChange};
-use crate::message::subject::{ClaimSubject, cover_everything};
+use crate::message::subject::{ClaimSubject, ComparisonBudget, cover_everything};
 use crate::message::title::title_of_fields;
 use crate::message::{Message, id, object};
 use crate::room::leases::{
@@ -80,14 +80,16 @@ impl<'a> BatchClaims<'a> {
     /// Grants waiting claims, with a notice for each.
     pub(super) fn grant(&mut self) -> Vec<BatchMessage<MessageRuling>> {
         let mut granted = Vec::new();
-        while let Some(WaitingClaim {
-            claim,
-            agent,
-            subjects,
-            lease,
-            ..
-        }) = self.claims.grantable().cloned()
-        {
+        let mut place = 0;
+        while let Some((at, one)) = self.claims.grantable(place) {
+            place = at;
+            let WaitingClaim {
+                claim,
+                agent,
+                subjects,
+                lease,
+                ..
+            } = one.clone();
             let what = list(&subjects);
             let body = format!(
                 "You own {what} now. The claim lives for {} after your last activity. `mailbag release` ends it.",
@@ -137,7 +139,8 @@ impl<'a> BatchClaims<'a> {
             },
         )];
         let mut newest = waiting.into_iter().rev();
-        while self.claims.has_circle() {
+        let steps = ComparisonBudget::of_message();
+        while self.claims.has_circle(&steps) {
             let Some(one) = newest.next() else { break };
             let why = format!("{of} is {to} now, and would wait for itself.");
             let agent = to.clone();
@@ -296,9 +299,10 @@ impl<'a> BatchClaims<'a> {
                 self.notify_human(agent, &terms.claims, to);
                 let subjects = parsed(&terms.claims);
                 let before = self.claims.waiting().len();
+                let steps = ComparisonBudget::of_message();
                 let behind: Vec<_> = self
                     .claims
-                    .in_the_way(agent, &subjects, before)
+                    .in_the_way(agent, &subjects, before, &steps)
                     .take(limits::PROBLEMS)
                     .collect();
                 json!({"status": "waiting", "claims": terms.claims, "behind": behind})
@@ -340,12 +344,8 @@ impl<'a> BatchClaims<'a> {
     /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
     fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<RecipientGroup>) {
         let claims = parsed(claims);
-        if !claims.iter().any(ClaimSubject::is_wide) {
-            return;
-        }
         let held: Vec<&ClaimSubject> = self.claims.of(agent).map(|held| &held.subject).collect();
-        let all: Vec<&ClaimSubject> = held.iter().copied().chain(&claims).collect();
-        if cover_everything(all) && !cover_everything(held) {
+        if cover_everything(held.iter().copied().chain(&claims)) && !cover_everything(held) {
             parties::add(self.config, to, RecipientRule::Claim, &id::HUMAN.into());
         }
     }
@@ -368,9 +368,13 @@ impl<'a> BatchClaims<'a> {
             LapseReason::Retired => format!("{owner} is retired, or no longer registered."),
         };
         let mut to: Vec<Arc<str>> = vec![owner.clone(), id::HUMAN.into()];
+        let steps = ComparisonBudget::of_message();
         for one in self.claims.waiting() {
             let mut wanted = one.subjects.iter();
-            if wanted.any(|own| subjects.iter().any(|subject| own.conflicts(subject))) {
+            if wanted.any(|own| {
+                let mut subjects = subjects.iter();
+                subjects.any(|subject| own.conflicts_within(subject, &steps))
+            }) {
                 to.push(one.agent.clone());
             }
         }

@@ -5,13 +5,19 @@
 
 use super::OwnedClaim;
 use crate::message::subject::ClaimSubject;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;
 
-/// The positions of owned subjects by their beginnings. Made when it is first needed: a hook reads thousands of subjects and
+/// The positions of owned subjects. Made when it is first needed: a hook reads thousands of subjects and
 /// asks about one path.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SubjectIndex(OnceLock<BTreeMap<String, Vec<usize>>>);
+pub(super) struct SubjectIndex(OnceLock<SubjectPlaces>);
+
+#[derive(Debug, Clone, Default)]
+struct SubjectPlaces {
+    by_beginning: BTreeMap<String, Vec<usize>>,
+    by_key: HashMap<u64, Vec<usize>>,
+}
 
 /// It follows from the subjects, so it never differs.
 impl PartialEq for SubjectIndex {
@@ -26,7 +32,7 @@ impl SubjectIndex {
     /// A subject was added at the end.
     pub(super) fn added(&mut self, held: &[OwnedClaim]) {
         if let (Some(places), Some(last)) = (self.0.get_mut(), held.last()) {
-            put(places, last, held.len() - 1);
+            places.put(last, held.len() - 1);
         }
     }
 
@@ -42,8 +48,7 @@ impl SubjectIndex {
         owner: &str,
         subject: &ClaimSubject,
     ) -> Option<usize> {
-        let key = subject.beginnings().into_iter().next()?;
-        let there = self.places(held).get(&key)?;
+        let there = self.places(held).by_key.get(&subject.key())?;
         there
             .iter()
             .copied()
@@ -56,9 +61,18 @@ impl SubjectIndex {
         held: &[OwnedClaim],
         subjects: impl IntoIterator<Item = &'s ClaimSubject>,
     ) -> BTreeSet<usize> {
-        let places = self.places(held);
-        let mut near = BTreeSet::new();
-        for key in subjects.into_iter().flat_map(ClaimSubject::beginnings) {
+        let places = &self.places(held).by_beginning;
+        let keys: BTreeSet<String> = subjects
+            .into_iter()
+            .flat_map(ClaimSubject::beginnings)
+            .collect();
+        let (mut near, mut last) = (BTreeSet::new(), None);
+        for key in &keys {
+            // The subjects below the last key are in already.
+            if last.is_some_and(|last: &String| key.starts_with(last)) {
+                continue;
+            }
+            last = Some(key);
             let above = key
                 .match_indices(ClaimSubject::AFTER_NAME)
                 .map(|(at, _)| &key[..=at])
@@ -66,25 +80,28 @@ impl SubjectIndex {
             near.extend(above.filter_map(|above| places.get(above)).flatten());
             let below = places
                 .range(key.clone()..)
-                .take_while(|(other, _)| other.starts_with(&key));
+                .take_while(|(other, _)| other.starts_with(key));
             near.extend(below.flat_map(|(_, there)| there));
         }
         near
     }
 
-    fn places(&self, held: &[OwnedClaim]) -> &BTreeMap<String, Vec<usize>> {
+    fn places(&self, held: &[OwnedClaim]) -> &SubjectPlaces {
         self.0.get_or_init(|| {
-            let mut places = BTreeMap::new();
+            let mut places = SubjectPlaces::default();
             for (at, held) in held.iter().enumerate() {
-                put(&mut places, held, at);
+                places.put(held, at);
             }
             places
         })
     }
 }
 
-fn put(places: &mut BTreeMap<String, Vec<usize>>, held: &OwnedClaim, at: usize) {
-    for key in held.subject.beginnings() {
-        places.entry(key).or_default().push(at);
+impl SubjectPlaces {
+    fn put(&mut self, held: &OwnedClaim, at: usize) {
+        for key in held.subject.beginnings() {
+            self.by_beginning.entry(key).or_default().push(at);
+        }
+        self.by_key.entry(held.subject.key()).or_default().push(at);
     }
 }

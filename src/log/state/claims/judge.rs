@@ -8,14 +8,14 @@ use crate::base::text::{shell_word, to_the_second};
 use crate::message::address::quoted;
 use crate::message::claim::{ClaimChange, ClaimTerms};
 use crate::message::reference::{Reference, ReferenceResolution};
-use crate::message::subject::ClaimSubject;
-use std::collections::BTreeSet;
+use crate::message::subject::{ClaimSubject, ComparisonBudget};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// The most subjects that an agent owns.
 const CLAIMS_OF_AGENT: usize = 1000;
 /// The most waiting claims of an agent.
-const WAITING_OF_AGENT: usize = 100;
+const WAITING_OF_AGENT: usize = 16;
 /// The most open offers of an agent.
 const OFFERS_OF_AGENT: usize = 100;
 
@@ -84,6 +84,22 @@ type ClaimJudgement = Result<ClaimChange, Vec<Problem>>;
 impl Claims {
     /// The change that a message of `agent` makes, or everything that is wrong with the message.
     pub fn judge(&self, agent: &Arc<str>, ask: ClaimRequest) -> ClaimJudgement {
+        let steps = ComparisonBudget::of_message();
+        let judgement = self.judge_within(agent, ask, &steps);
+        if steps.is_spent() {
+            let what = "these patterns take too long to compare with the claims of the room";
+            let fix = "name directories and files, or fewer patterns in one message";
+            return Err(vec![too_many(what.into(), fix)]);
+        }
+        judgement
+    }
+
+    fn judge_within(
+        &self,
+        agent: &Arc<str>,
+        ask: ClaimRequest,
+        steps: &ComparisonBudget,
+    ) -> ClaimJudgement {
         match ask {
             ClaimRequest::Claim {
                 subjects,
@@ -96,7 +112,7 @@ impl Claims {
                     lease,
                     purpose,
                 };
-                self.judge_claim(agent, &subjects, terms, wait)
+                self.judge_claim(agent, terms, wait, steps)
             }
             ClaimRequest::Release { of, subjects } if subjects.is_empty() => {
                 let claims: Vec<String> =
@@ -115,9 +131,12 @@ impl Claims {
             ClaimRequest::Release { of, subjects } => {
                 let mut waiting: Vec<&WaitingClaim> = self.waits_of(&of).collect();
                 waiting.retain(|one| one.subjects.iter().any(|own| subjects.contains(own)));
-                let claims = self.owned(&of, &subjects, |subject| {
-                    waiting.iter().any(|one| one.subjects.contains(subject))
-                })?;
+                let waited: HashSet<u64> = waiting
+                    .iter()
+                    .flat_map(|one| &one.subjects)
+                    .map(ClaimSubject::key)
+                    .collect();
+                let claims = self.owned(&of, &subjects, &waited, steps)?;
                 let waiting = waiting.iter().map(|one| one.claim.clone()).collect();
                 Ok(ClaimChange::Release {
                     of,
@@ -125,8 +144,8 @@ impl Claims {
                     waiting,
                 })
             }
-            ClaimRequest::Offer { to, subjects } => self.judge_offer(agent, to, &subjects),
-            ClaimRequest::Accept(offer) => self.judge_accept(agent, offer),
+            ClaimRequest::Offer { to, subjects } => self.judge_offer(agent, to, &subjects, steps),
+            ClaimRequest::Accept(offer) => self.judge_accept(agent, offer, steps),
             ClaimRequest::Decline(offer) => {
                 match self.offered.iter().find(|one| one.offer == offer) {
                     Some(one) if one.to == *agent || one.from == *agent => {
@@ -187,10 +206,11 @@ impl Claims {
     fn judge_claim(
         &self,
         agent: &Arc<str>,
-        subjects: &[ClaimSubject],
         terms: ClaimTerms,
         wait: bool,
+        steps: &ComparisonBudget,
     ) -> ClaimJudgement {
+        let subjects = super::parsed(&terms.claims);
         // The subjects that the agent owns are only renewed, although others may wait for them.
         let new: Vec<ClaimSubject> = subjects
             .iter()
@@ -204,7 +224,7 @@ impl Claims {
                 "claim a directory or a glob, and release finished claims",
             )]);
         }
-        let in_the_way = self.in_the_way(agent, &new, self.waiting.len());
+        let in_the_way = self.in_the_way(agent, &new, self.waiting.len(), steps);
         // A waiting claim needs all claims before it.
         let in_the_way: Vec<ConflictingClaim> = in_the_way
             .take(if wait { usize::MAX } else { limits::PROBLEMS })
@@ -213,7 +233,7 @@ impl Claims {
             return Ok(ClaimChange::Grant(terms));
         }
         if !wait {
-            let problems = in_the_way.iter().map(|one| one.problem(subjects));
+            let problems = in_the_way.iter().map(|one| one.problem(&subjects, steps));
             return Err(problems.collect());
         }
         if self.waits_of(agent).count() >= WAITING_OF_AGENT {
@@ -233,7 +253,7 @@ impl Claims {
         let owners: BTreeSet<&str> = in_the_way.iter().map(|one| one.agent).collect();
         match owners
             .into_iter()
-            .find(|owner| self.waits_for(owner, agent))
+            .find(|owner| self.waits_for(owner, agent, steps))
         {
             Some(owner) => Err(vec![circle(owner)]),
             None => Ok(ClaimChange::Queue(ClaimTerms {
@@ -248,6 +268,7 @@ impl Claims {
         agent: &Arc<str>,
         to: Arc<str>,
         subjects: &[ClaimSubject],
+        steps: &ComparisonBudget,
     ) -> ClaimJudgement {
         if to == *agent {
             let problem = Problem::new("bad_claim", "an agent cannot hand claims over to itself");
@@ -262,7 +283,7 @@ impl Claims {
                 .map(|held| held.subject.to_string())
                 .collect()
         } else {
-            self.owned(agent, subjects, |_| false)?
+            self.owned(agent, subjects, &HashSet::new(), steps)?
         };
         if claims.is_empty() {
             return Err(vec![owns_nothing(agent)]);
@@ -271,13 +292,18 @@ impl Claims {
             let what = format!("{agent} has {} open offers already", OFFERS_OF_AGENT);
             return Err(vec![too_many(what, "withdraw one with a decline")]);
         }
-        match self.kept_in_part(agent, &super::parsed(&claims)) {
+        match self.kept_in_part(agent, &super::parsed(&claims), steps) {
             Some(problem) => Err(vec![problem]),
             None => Ok(ClaimChange::Offer { to, claims }),
         }
     }
 
-    fn judge_accept(&self, agent: &Arc<str>, offer: String) -> ClaimJudgement {
+    fn judge_accept(
+        &self,
+        agent: &Arc<str>,
+        offer: String,
+        steps: &ComparisonBudget,
+    ) -> ClaimJudgement {
         let open = self
             .offered
             .iter()
@@ -285,10 +311,10 @@ impl Claims {
         let Some(one) = open else {
             return Err(vec![no_offer(&offer, agent)]);
         };
-        if let Some(problem) = self.kept_in_part(&one.from, &one.subjects) {
+        if let Some(problem) = self.kept_in_part(&one.from, &one.subjects, steps) {
             return Err(vec![problem]);
         }
-        if self.accept_closes_a_circle(one) {
+        if self.accept_closes_a_circle(one, steps) {
             return Err(vec![circle(&one.from)]);
         }
         Ok(ClaimChange::Accept { offer })
@@ -299,16 +325,16 @@ impl Claims {
         self.offered.iter().filter(move |one| &*one.to == agent)
     }
 
-    /// Claims of other agents that conflict with these subjects, including the first `before` waiting claims.
+    /// Claims of other agents that conflict with these subjects, including the first `before` waiting claims. In doubt, a
+    /// claim conflicts.
     pub fn in_the_way<'a>(
         &'a self,
         agent: &'a str,
         subjects: &'a [ClaimSubject],
         before: usize,
+        steps: &'a ComparisonBudget,
     ) -> impl Iterator<Item = ConflictingClaim<'a>> {
-        let held = self.near(subjects).filter(move |held| {
-            &*held.owner != agent && subjects.iter().any(|own| own.conflicts(&held.subject))
-        });
+        let held = self.of_others(agent, subjects, steps);
         let held = held.map(
             |OwnedClaim {
                  owner,
@@ -340,7 +366,7 @@ impl Claims {
                   }| {
                 let subject = subjects
                     .iter()
-                    .find(|other| wanted.iter().any(|own| own.conflicts(other)))?;
+                    .find(|other| wanted.iter().any(|own| own.conflicts_within(other, steps)))?;
                 Some(ConflictingClaim {
                     agent,
                     claim: subject,
@@ -357,7 +383,7 @@ impl Claims {
         self.waiting.iter().filter(move |one| &*one.agent == agent)
     }
 
-    fn accept_closes_a_circle(&self, offer: &ClaimOffer) -> bool {
+    fn accept_closes_a_circle(&self, offer: &ClaimOffer, steps: &ComparisonBudget) -> bool {
         let mut then = self.clone();
         let (from, change) = (
             offer.to.clone(),
@@ -374,22 +400,22 @@ impl Claims {
                 id: "",
             },
         );
-        then.has_circle()
+        then.has_circle(steps)
     }
 
-    /// Returns true if an agent waits, directly or not, for itself.
-    pub fn has_circle(&self) -> bool {
+    /// Returns true if an agent waits, directly or not, for itself, and if no step is left.
+    pub fn has_circle(&self, steps: &ComparisonBudget) -> bool {
         self.waiting.iter().enumerate().any(|(n, one)| {
-            self.in_the_way(&one.agent, &one.subjects, n)
-                .any(|other| self.waits_for(other.agent, &one.agent))
+            self.in_the_way(&one.agent, &one.subjects, n, steps)
+                .any(|other| self.waits_for(other.agent, &one.agent, steps))
         })
     }
 
-    // Returns true if an agent waits, directly or not, for a claim of the other agent.
-    fn waits_for(&self, agent: &str, other: &str) -> bool {
+    // Returns true if an agent waits, directly or not, for a claim of the other agent, and if no step is left.
+    fn waits_for(&self, agent: &str, other: &str, steps: &ComparisonBudget) -> bool {
         let (mut seen, mut next) = (BTreeSet::new(), vec![agent]);
         while let Some(one) = next.pop() {
-            if one == other {
+            if one == other || steps.is_spent() {
                 return true;
             }
             if seen.insert(one) {
@@ -399,7 +425,7 @@ impl Claims {
                     .enumerate()
                     .filter(|(_, waiting)| &*waiting.agent == one);
                 next.extend(waiting.flat_map(|(n, waiting)| {
-                    self.in_the_way(one, &waiting.subjects, n)
+                    self.in_the_way(one, &waiting.subjects, n, steps)
                         .map(|blocker| blocker.agent)
                 }));
             }
@@ -412,14 +438,17 @@ impl Claims {
         &self,
         agent: &str,
         subjects: &[ClaimSubject],
-        elsewhere: impl Fn(&ClaimSubject) -> bool,
+        elsewhere: &HashSet<u64>,
+        steps: &ComparisonBudget,
     ) -> Result<Vec<String>, Vec<Problem>> {
         let (mut owned, mut problems) = (Vec::new(), Vec::new());
         for (n, subject) in subjects.iter().enumerate() {
             if let Some(held) = self.owned_by(agent, subject) {
                 owned.push(held.subject.to_string());
-            } else if !elsewhere(subject) {
-                let fix = match self.of(agent).find(|held| held.subject.conflicts(subject)) {
+            } else if !elsewhere.contains(&subject.key()) {
+                let mut of_agent = self.of(agent);
+                let fix = match of_agent.find(|held| held.subject.conflicts_within(subject, steps))
+                {
                     Some(held) => {
                         format!("it owns {}, which can only be released whole", held.subject)
                     }
@@ -437,13 +466,19 @@ impl Claims {
     }
 
     /// The problem if the owner would keep a subject that overlaps these: it would then have two owners.
-    fn kept_in_part(&self, owner: &str, subjects: &[ClaimSubject]) -> Option<Problem> {
+    fn kept_in_part(
+        &self,
+        owner: &str,
+        subjects: &[ClaimSubject],
+        steps: &ComparisonBudget,
+    ) -> Option<Problem> {
+        let offered: HashSet<u64> = subjects.iter().map(ClaimSubject::key).collect();
         let of_owner = self.near(subjects).filter(|held| &*held.owner == owner);
-        let mut kept = of_owner.filter(|held| !subjects.contains(&held.subject));
+        let mut kept = of_owner.filter(|held| !offered.contains(&held.subject.key()));
         let held = kept.find(|held| {
             subjects
                 .iter()
-                .any(|subject| subject.conflicts(&held.subject))
+                .any(|subject| subject.conflicts_within(&held.subject, steps))
         })?;
         let what = format!(
             "{owner} would keep {}, which overlaps the offered subjects",
@@ -458,7 +493,7 @@ impl Claims {
 }
 
 impl ConflictingClaim<'_> {
-    fn problem(&self, subjects: &[ClaimSubject]) -> Problem {
+    fn problem(&self, subjects: &[ClaimSubject], steps: &ComparisonBudget) -> Problem {
         let ConflictingClaim {
             agent,
             claim: subject,
@@ -466,7 +501,7 @@ impl ConflictingClaim<'_> {
         } = self;
         let n = subjects
             .iter()
-            .position(|own| own.conflicts(subject))
+            .position(|own| own.conflicts_within(subject, steps))
             .unwrap_or_default();
         let verb = if self.waiting { "waits for" } else { "owns" };
         let purpose = self

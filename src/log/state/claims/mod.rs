@@ -6,6 +6,8 @@
 mod index;
 mod judge;
 #[cfg(test)]
+mod steps;
+#[cfg(test)]
 mod tests;
 
 pub use judge::{ClaimRequest, ConflictingClaim, OfferAnswer};
@@ -13,7 +15,7 @@ pub use judge::{ClaimRequest, ConflictingClaim, OfferAnswer};
 use super::ChangeSource;
 use super::clock::ClockShift;
 use crate::message::claim::{self, ClaimChange, lease, rfc3339};
-use crate::message::subject::{ClaimSubject, PreparedPath};
+use crate::message::subject::{ClaimSubject, ComparisonBudget, PreparedPath};
 use index::SubjectIndex;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -282,13 +284,14 @@ impl Claims {
         self.held.is_empty() && self.waiting.is_empty() && self.offered.is_empty()
     }
 
-    /// The first waiting claim that can be granted now. A claim also waits for conflicting claims before it.
-    pub fn grantable(&self) -> Option<&WaitingClaim> {
-        let (_, first) = self.waiting.iter().enumerate().find(|(n, one)| {
-            let mut others = self.in_the_way(&one.agent, &one.subjects, *n);
+    /// The first waiting claim from this position on that can be granted now, and its position. A claim also waits for
+    /// conflicting claims before it, so a grant never frees an earlier one.
+    pub fn grantable(&self, from: usize) -> Option<(usize, &WaitingClaim)> {
+        self.waiting.iter().enumerate().skip(from).find(|(n, one)| {
+            let steps = ComparisonBudget::of_message();
+            let mut others = self.in_the_way(&one.agent, &one.subjects, *n, &steps);
             others.next().is_none()
-        })?;
-        Some(first)
+        })
     }
 
     /// Every owned subject, in the order of the grants.
@@ -340,8 +343,22 @@ impl Claims {
         &'a self,
         subject: &'a ClaimSubject,
     ) -> impl Iterator<Item = &'a OwnedClaim> {
+        let steps = ComparisonBudget::of_message();
         self.near([subject])
-            .filter(move |held| held.subject.conflicts(subject))
+            .filter(move |held| held.subject.conflicts_within(subject, &steps))
+    }
+
+    /// The claims of other agents that conflict with one of these subjects. In doubt, a claim conflicts.
+    pub fn of_others<'a>(
+        &'a self,
+        agent: &'a str,
+        subjects: &'a [ClaimSubject],
+        steps: &'a ComparisonBudget,
+    ) -> impl Iterator<Item = &'a OwnedClaim> {
+        self.near(subjects).filter(move |held| {
+            let mut own = subjects.iter();
+            *held.owner != *agent && own.any(|own| own.conflicts_within(&held.subject, steps))
+        })
     }
 
     /// The owned subjects that can conflict with one of these, in the order of the grants.
@@ -391,7 +408,8 @@ impl Claims {
         let (held, index) = (&self.held, &self.index);
         let is_void = |offer: &mut ClaimOffer| {
             let mut subjects = offer.subjects.iter();
-            !subjects.all(|subject| index.find(held, &offer.from, subject).is_some())
+            *offer.from == *owner
+                && !subjects.all(|subject| index.find(held, owner, subject).is_some())
         };
         let void = self.offered.extract_if(.., is_void);
         note_closed(&mut self.closed, void);

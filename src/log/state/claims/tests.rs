@@ -3,23 +3,23 @@
 use super::{ChangeSource, ClaimOffer, ClaimRequest, Claims, OfferAnswer, OwnedClaim};
 use crate::base::clock::Stamp;
 use crate::message::claim::{self, ClaimChange, ClaimTerms};
-use crate::message::subject::ClaimSubject;
+use crate::message::subject::{ClaimSubject, ComparisonBudget};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-fn name(text: &str) -> Arc<str> {
+pub(super) fn name(text: &str) -> Arc<str> {
     text.into()
 }
 
-fn subjects(texts: &[&str]) -> Vec<ClaimSubject> {
+pub(super) fn subjects(texts: &[&str]) -> Vec<ClaimSubject> {
     texts
         .iter()
         .map(|text| ClaimSubject::parse(text).expect("a subject"))
         .collect()
 }
 
-fn claim(texts: &[&str], wait: bool) -> ClaimRequest {
+pub(super) fn claim(texts: &[&str], wait: bool) -> ClaimRequest {
     ClaimRequest::Claim {
         subjects: subjects(texts),
         lease: 60,
@@ -30,18 +30,18 @@ fn claim(texts: &[&str], wait: bool) -> ClaimRequest {
 
 /// Claims, and the number of the next record.
 #[derive(Default)]
-struct ClaimRoom(Claims, u64);
+pub(super) struct ClaimRoom(pub(super) Claims, pub(super) u64);
 
 impl ClaimRoom {
     /// Judges and applies, then grants all grantable claims; returns the name of the message.
-    fn say(&mut self, agent: &str, ask: ClaimRequest) -> Result<String, String> {
+    pub(super) fn say(&mut self, agent: &str, ask: ClaimRequest) -> Result<String, String> {
         let agent = name(agent);
         let change = self
             .0
             .judge(&agent, ask)
             .map_err(|problems| problems[0].code.to_string())?;
         let said = self.record(&agent, &change);
-        while let Some(next) = self.0.grantable() {
+        while let Some((_, next)) = self.0.grantable(0) {
             let change = ClaimChange::Dequeue {
                 claim: next.claim.clone(),
             };
@@ -50,7 +50,7 @@ impl ClaimRoom {
         Ok(said)
     }
 
-    fn record(&mut self, from: &Arc<str>, change: &ClaimChange) -> String {
+    pub(super) fn record(&mut self, from: &Arc<str>, change: &ClaimChange) -> String {
         self.1 += 1;
         let (seq, id) = (self.1, format!("m{}", self.1));
         self.0.apply(
@@ -578,8 +578,8 @@ proptest! {
             let wanted: Vec<&str> = model.waiting.iter().map(|one| AGENTS[one.0]).collect();
             prop_assert_eq!(waiting, wanted, "after {:?} by {}", act, AGENTS[agent]);
             prop_assert_eq!(room.0.offered().len(), model.offers.len());
-            prop_assert!(room.0.grantable().is_none());
-            prop_assert!(!room.0.has_circle());
+            prop_assert!(room.0.grantable(0).is_none());
+            prop_assert!(!room.0.has_circle(&ComparisonBudget::of_message()));
         }
     }
 }
