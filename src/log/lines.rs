@@ -108,9 +108,22 @@ pub fn read_whole(room: &Dir) -> Result<LogLines> {
 
 /// The start of a line with about this many bytes of log after it, or the start of the log.
 pub fn before_end(room: &Dir, bytes: u64) -> Result<LogPosition> {
+    before(room, LogPosition::start_of(u32::MAX), bytes)
+}
+
+/// The start of a line with about this many bytes of log between it and another line, or the start of the log.
+pub fn before(room: &Dir, end: LogPosition, bytes: u64) -> Result<LogPosition> {
     let mut left = bytes;
-    for &segment in segments(room)?.iter().rev() {
-        let length = length(room, segment)?;
+    let mut segments = segments(room)?;
+    segments.retain(|&segment| LogPosition::start_of(segment) < end);
+    for &segment in segments.iter().rev() {
+        let length = length(room, segment)?.map(|length| {
+            if segment == end.segment {
+                length.min(end.offset)
+            } else {
+                length
+            }
+        });
         match length {
             Some(length) if length > left => {
                 return next_line(

@@ -22,7 +22,7 @@ pub use append::{Log, cut, rewrite};
 pub use chain::LogChain;
 pub use committed::{CommitNote, LogTip, committed, lines};
 pub use lines::{
-    LogLines, LogPosition, RawLogLine, RecordReader, START, before_end, length, next_line, now,
-    read, read_live, read_one, read_record, read_whole, segments,
+    LogLines, LogPosition, RawLogLine, RecordReader, START, before, before_end, length, next_line,
+    now, read, read_live, read_one, read_record, read_whole, segments,
 };
 pub use segments::{archive_months, archived, live, path};

@@ -1,7 +1,7 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
 use super::history::{LoggedMessage, MessageFilter};
-use super::newest::{last_of, near_end};
+use super::newest::near_end;
 use crate::base::error::Result;
 use crate::log::LogPosition;
 use crate::log::find::{self, LineFilter, LogScan};
@@ -45,12 +45,9 @@ pub fn list(
         let all = scan(room, &filter, begin, end)?.values();
         return Ok(Box::new(all.map(with_closed)));
     };
-    let values = |from| Ok(scan(room, &filter, from, end)?.values());
-    // The newest messages are at the end of the range: the end of the log, unless `--until` sets another.
-    let newest = match end {
-        Some(_) => last_of(values(begin)?, last)?,
-        None => near_end(&room.dir, begin, last, values)?,
-    };
+    let newest = near_end(&room.dir, begin, end, last, |from, to| {
+        Ok(scan(room, &filter, from, Some(to))?.values())
+    })?;
     Ok(Box::new(newest.into_iter().map(Ok).map(with_closed)))
 }
 

@@ -37,11 +37,13 @@ pub fn entries(
         None => log::START,
     };
     let filter = Arc::new(filter);
-    let fitting = |from| {
+    let fitting = |from, to| {
         let filter = filter.clone();
         let entries = log::lines(&room.dir, from)?
             .records()
             .map(|entry| entry.map(|(line, record)| LoggedRecord { record, line }));
+        let entries = entries
+            .take_while(move |entry| entry.as_ref().map_or(true, |entry| entry.line.at < to));
         Ok(entries.filter(move |entry| {
             entry
                 .as_ref()
@@ -50,11 +52,11 @@ pub fn entries(
     };
     Ok(match last {
         Some(last) => Box::new(
-            near_end(&room.dir, start, last, fitting)?
+            near_end(&room.dir, start, None, last, fitting)?
                 .into_iter()
                 .map(Ok),
         ),
-        None => Box::new(fitting(start)?),
+        None => Box::new(fitting(start, log::committed(&room.dir)?)?),
     })
 }
 

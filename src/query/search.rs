@@ -1,22 +1,23 @@
 //! Searches all text of all messages in the log, for words or with a regular expression.
 
 use super::history::{LoggedMessage, MessageFilter};
-use super::newest::last_of;
+use super::newest::near_end;
 use crate::base::error::{Error, Result};
-pub use crate::log::find::ScannedBlock;
+use crate::log::LogPosition;
 use crate::log::find::{self, LineFilter, LogScan};
 use crate::message::address::quoted;
 use crate::room::Room;
+use memchr::memmem;
 use regex::Regex;
-use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use serde::Serialize;
 use serde_json::Value;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Context before and after the first match of an excerpt, in characters.
 const AROUND: usize = 40;
-/// A pattern without a literal of at least this length is searched by parsing every line.
-const SHORTEST: usize = 2;
+/// JSON may write any letter with this escape.
+const ESCAPE: &str = "\\u";
 
 /// A message with a match.
 #[derive(Debug, Clone, Serialize)]
@@ -57,63 +58,58 @@ impl SearchMatch {
 /// The terms of a search. Each must occur in a field of the message.
 pub struct SearchPattern {
     terms: Vec<Regex>,
-    sieve: Option<LineFilter>,
-    field: Option<String>,
+    /// The parts of words that JSON does not escape, the longest first. A line without [`ESCAPE`] needs each of them.
+    parts: Vec<regex::bytes::Regex>,
 }
 
 impl SearchPattern {
-    /// Words in any order. Letter case does not matter, and text in double quotes is one word. With `field`, only that
-    /// field and its subfields are searched.
-    pub fn words(text: &str, field: Option<String>) -> Result<SearchPattern> {
-        let words: Vec<String> = split_words(text).map(regex::escape).collect();
+    /// Words in any order. Letter case does not matter, and text in double quotes is one word.
+    pub fn words(text: &str) -> Result<SearchPattern> {
+        let mut words: Vec<&str> = split_words(text).collect();
         if words.is_empty() {
             return Err(Error::usage(
                 "no word to search for",
                 "write a word to search for, for example port",
             ));
         }
-        SearchPattern::compile(&words, true, field)
-    }
-
-    /// A regular expression. See [`SearchPattern::words`] for `field`.
-    pub fn regex(text: &str, ignore_case: bool, field: Option<String>) -> Result<SearchPattern> {
-        SearchPattern::compile(&[text.to_owned()], ignore_case, field)
-    }
-
-    fn compile(
-        texts: &[String],
-        ignore_case: bool,
-        field: Option<String>,
-    ) -> Result<SearchPattern> {
-        let mut terms = Vec::new();
-        let mut literals: Vec<String> = Vec::new();
-        for text in texts {
-            let regex = regex::RegexBuilder::new(text)
-                .case_insensitive(ignore_case)
-                .build();
-            terms.push(regex.map_err(|e| not_a_regex(text, &e))?);
-            let hir = regex_syntax::ParserBuilder::new()
-                .case_insensitive(ignore_case)
-                .build()
-                .parse(text);
-            let of_term = hir.ok().and_then(|hir| pieces(&hir)).unwrap_or_default();
-            // One term is enough to skip a line. Longer literals skip more lines.
-            if shortest(&of_term) > shortest(&literals) {
-                literals = of_term;
+        words.sort_by_key(|word| std::cmp::Reverse(plain(word).len()));
+        let (mut terms, mut parts) = (Vec::new(), Vec::new());
+        for word in words {
+            terms.push(term(&regex::escape(word), true)?);
+            if !plain(word).is_empty() {
+                let part = regex::bytes::RegexBuilder::new(&regex::escape(plain(word)))
+                    .case_insensitive(true)
+                    .build();
+                parts.push(part.map_err(|e| not_a_regex(word, &e))?);
             }
         }
-        // JSON may write any letter with an escape.
-        let escape = LineFilter::of(&["\\u".to_owned()])?;
+        Ok(SearchPattern { terms, parts })
+    }
+
+    /// A regular expression.
+    pub fn regex(text: &str, ignore_case: bool) -> Result<SearchPattern> {
         Ok(SearchPattern {
-            terms,
-            sieve: LineFilter::of(&literals)?.map(|sieve| sieve.or(escape)),
-            field,
+            terms: vec![term(text, ignore_case)?],
+            parts: Vec::new(),
         })
+    }
+
+    /// A filter for the lines that may match.
+    fn sieve(&self) -> Result<Option<LineFilter>> {
+        let escape = LineFilter::of(&[ESCAPE.to_owned()])?;
+        let longest = self.parts.first();
+        Ok(longest.map(|part| LineFilter::from(part.clone()).or(escape)))
+    }
+
+    /// Returns false if the message in a line cannot have all words.
+    fn may_match(&self, line: &[u8]) -> bool {
+        self.parts.iter().all(|part| part.is_match(line))
+            || memmem::find(line, ESCAPE.as_bytes()).is_some()
     }
 
     /// The fields with a match, if the message has all terms.
     fn matches(&self, message: &LoggedMessage) -> Vec<SearchMatch> {
-        let texts = self.texts_of(message);
+        let texts = texts_of(message);
         if !self
             .terms
             .iter()
@@ -133,54 +129,51 @@ impl SearchPattern {
         }
         found
     }
+}
 
-    /// The texts to search, with their fields. Subject and body are first, because a list shows the first match.
-    fn texts_of<'m>(&self, message: &'m LoggedMessage) -> Vec<(String, &'m str)> {
-        const FIRST: [&str; 2] = ["subject", "body"];
-        let mut texts = Vec::new();
-        for field in FIRST {
-            if let Some(value) = message.message.get(field) {
-                self.collect(field, value, &mut texts);
-            }
-        }
-        for (field, value) in &message.message {
-            if !FIRST.contains(&field.as_str()) {
-                self.collect(field, value, &mut texts);
-            }
-        }
-        // The resolved recipients are only in the record.
-        if self.is_asked("to") {
-            let recipients = message.recipients.iter();
-            texts.extend(recipients.map(|agent| ("to".to_owned(), &**agent)));
-        }
-        texts
-    }
-
-    /// Collects the texts of a value and of all nested values. Keys are not searched: no sender wrote them as text.
-    fn collect<'m>(&self, field: &str, value: &'m Value, texts: &mut Vec<(String, &'m str)>) {
-        match value {
-            Value::String(text) if self.is_asked(field) => texts.push((field.to_owned(), text)),
-            Value::Array(items) => {
-                for item in items {
-                    self.collect(field, item, texts);
-                }
-            }
-            Value::Object(map) => {
-                for (key, value) in map {
-                    self.collect(&format!("{field}.{key}"), value, texts);
-                }
-            }
-            _ => {}
+/// The texts to search, with their fields. Subject and body are first, because a list shows the first match.
+fn texts_of(message: &LoggedMessage) -> Vec<(String, &str)> {
+    const FIRST: [&str; 2] = ["subject", "body"];
+    let mut texts = Vec::new();
+    for field in FIRST {
+        if let Some(value) = message.message.get(field) {
+            collect(field, value, &mut texts);
         }
     }
-
-    fn is_asked(&self, field: &str) -> bool {
-        self.field.as_ref().is_none_or(|asked| {
-            field
-                .strip_prefix(asked.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
+    for (field, value) in &message.message {
+        if !FIRST.contains(&field.as_str()) {
+            collect(field, value, &mut texts);
+        }
     }
+    // The resolved recipients are only in the record.
+    let recipients = message.recipients.iter();
+    texts.extend(recipients.map(|agent| ("to".to_owned(), &**agent)));
+    texts
+}
+
+/// Collects the texts of a value and of all nested values. Keys are not searched: no sender wrote them as text.
+fn collect<'m>(field: &str, value: &'m Value, texts: &mut Vec<(String, &'m str)>) {
+    match value {
+        Value::String(text) => texts.push((field.to_owned(), text)),
+        Value::Array(items) => {
+            for item in items {
+                collect(field, item, texts);
+            }
+        }
+        Value::Object(map) => {
+            for (key, value) in map {
+                collect(&format!("{field}.{key}"), value, texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn term(text: &str, ignore_case: bool) -> Result<Regex> {
+    regex::RegexBuilder::new(text)
+        .case_insensitive(ignore_case)
+        .build()
+        .map_err(|e| not_a_regex(text, &e))
 }
 
 /// The words of a text. Text in double quotes is one word.
@@ -209,12 +202,44 @@ fn not_a_regex(text: &str, error: &regex::Error) -> Error {
 /// The messages that pass the filter and match the pattern, in log order.
 pub fn search(
     room: &Room,
-    mut pattern: SearchPattern,
+    pattern: SearchPattern,
     filter: MessageFilter,
 ) -> Result<LogScan<SearchHit>> {
-    let span = filter.span(&room.dir)?;
-    let sieve = pattern.sieve.take();
-    find::scan(&room.dir, span.0, span.1, sieve, move |line| {
+    let (from, to) = filter.span(&room.dir)?;
+    scan(room, &Arc::new((pattern, filter)), from, to)
+}
+
+/// The newest of these messages, at most `most`, in log order. Reads from the end of the log, and passes the bytes of each
+/// block to `report`.
+pub fn newest(
+    room: &Room,
+    pattern: SearchPattern,
+    filter: MessageFilter,
+    most: usize,
+    report: &dyn Fn(u64),
+) -> Result<Vec<SearchHit>> {
+    let (begin, end) = filter.span(&room.dir)?;
+    let wanted = Arc::new((pattern, filter));
+    near_end(&room.dir, begin, end, most, |from, to| {
+        let blocks = scan(room, &wanted, from, Some(to))?;
+        let blocks = blocks.inspect(|block| report(block.as_ref().map_or(0, |block| block.bytes)));
+        Ok(blocks.flat_map(find::values))
+    })
+}
+
+fn scan(
+    room: &Room,
+    wanted: &Arc<(SearchPattern, MessageFilter)>,
+    from: LogPosition,
+    to: Option<LogPosition>,
+) -> Result<LogScan<SearchHit>> {
+    let sieve = wanted.0.sieve()?;
+    let wanted = wanted.clone();
+    find::scan(&room.dir, from, to, sieve, move |line| {
+        let (pattern, filter) = &*wanted;
+        if !pattern.may_match(line.bytes) {
+            return None;
+        }
         let mut past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
         if matches.is_empty() {
@@ -223,16 +248,6 @@ pub fn search(
         filter.closed.note(&mut past);
         Some(SearchHit { past, matches })
     })
-}
-
-/// The newest of these messages, at most `most`, in log order.
-pub fn newest(
-    room: &Room,
-    pattern: SearchPattern,
-    filter: MessageFilter,
-    most: usize,
-) -> Result<Vec<SearchHit>> {
-    last_of(search(room, pattern, filter)?.values(), most)
 }
 
 /// The text around the first match, with all matches in it. `None` without a match.
@@ -287,45 +302,11 @@ fn add(pieces: &mut Vec<ExcerptPiece>, text: &str, is_match: bool) {
     }
 }
 
-/// Literals, if there are any: every match contains at least one.
-fn pieces(hir: &regex_syntax::hir::Hir) -> Option<Vec<String>> {
-    [ExtractKind::Prefix, ExtractKind::Suffix]
-        .into_iter()
-        .filter_map(|kind| of_kind(hir, kind))
-        .max_by_key(|pieces| shortest(pieces))
-}
-
-fn of_kind(hir: &regex_syntax::hir::Hir, kind: ExtractKind) -> Option<Vec<String>> {
-    let mut seq: Seq = Extractor::new().kind(kind.clone()).extract(hir);
-    match kind {
-        ExtractKind::Suffix => seq.optimize_for_suffix_by_preference(),
-        _ => seq.optimize_for_prefix_by_preference(),
-    }
-    // The extractor may cut a literal inside a character; keep its longest valid part.
-    let whole = |bytes: &[u8]| {
-        bytes
-            .utf8_chunks()
-            .map(|chunk| plain(chunk.valid()))
-            .max_by_key(String::len)
-    };
-    let pieces: Vec<String> = seq
-        .literals()?
-        .iter()
-        .map(|literal| whole(literal.as_bytes()).unwrap_or_default())
-        .collect();
-    Some(pieces).filter(|pieces| shortest(pieces) >= SHORTEST)
-}
-
-fn shortest(pieces: &[String]) -> usize {
-    pieces.iter().map(String::len).min().unwrap_or(0)
-}
-
 /// The longest part of a text that JSON writes either unchanged or with `\u` escapes.
-fn plain(text: &str) -> String {
+fn plain(text: &str) -> &str {
     text.split(|c: char| c.is_control() || matches!(c, '"' | '\\' | '/'))
         .max_by_key(|part| part.len())
         .unwrap_or_default()
-        .to_owned()
 }
 
 #[cfg(test)]
@@ -338,7 +319,7 @@ mod tests {
 
     /// The excerpt with its matches in brackets.
     fn marked(text: &str, words: &str) -> String {
-        let pattern = SearchPattern::words(words, None).expect("words");
+        let pattern = SearchPattern::words(words).expect("words");
         let pieces = excerpt(text, &pattern.terms).expect("a match");
         let mut marked = String::new();
         for piece in pieces {
@@ -351,14 +332,8 @@ mod tests {
         marked
     }
 
-    fn sieve_of(pattern: &str, ignore_case: bool) -> Option<LineFilter> {
-        SearchPattern::regex(pattern, ignore_case, None)
-            .expect("a pattern")
-            .sieve
-    }
-
     #[test]
-    fn a_line_with_a_match_passes_the_sieve_however_json_writes_it() {
+    fn a_line_with_all_words_passes_the_sieve_however_json_writes_it() {
         let texts = [
             "port 8080",
             "a/b/c",
@@ -369,23 +344,20 @@ mod tests {
             "ПОРТ",
             "\u{1b}[31mred",
         ];
-        let patterns = [
-            ("port", false),
-            ("PORT", true),
-            ("port \\d+", false),
-            ("\\w+ 8080", false),
-            ("b/c", false),
-            ("y \"h", false),
-            ("(hi|there|temp)", false),
-            ("\there", false),
-            (":\\\\temp", false),
-            ("GRÖSSE|größe", true),
-            ("порт", true),
-            ("\\[31mred", false),
-            ("^say.*now$", false),
-            ("[st]emp", false),
-            (".", false),
-            ("", false),
+        let searches = [
+            "port",
+            "PORT 80",
+            "b/c",
+            "\"y \\\"h\"",
+            "\there",
+            ":\\temp",
+            "GRÖSSE",
+            "GRÖẞE",
+            "порт",
+            "[31mred",
+            "/",
+            "\\",
+            "here TAB",
         ];
         for text in texts {
             let whole = serde_json::to_string(text).expect("JSON");
@@ -393,34 +365,30 @@ mod tests {
                 .encode_utf16()
                 .map(|unit| format!("\\u{unit:04x}"))
                 .collect();
-            for (pattern, ignore_case) in patterns {
-                let regex = regex::RegexBuilder::new(pattern)
-                    .case_insensitive(ignore_case)
-                    .build()
-                    .expect("a pattern");
-                let Some(sieve) = sieve_of(pattern, ignore_case) else {
-                    continue;
-                };
-                if !regex.is_match(text) {
+            for words in searches {
+                let pattern = SearchPattern::words(words).expect("words");
+                if !pattern.terms.iter().all(|term| term.is_match(text)) {
                     continue;
                 }
+                let sieve = pattern.sieve().expect("a sieve");
                 for line in [whole.as_str(), &ascii, &whole.replace('/', "\\/")] {
-                    assert!(passes(&sieve, line), "{pattern} rejects {line}");
+                    assert!(pattern.may_match(line.as_bytes()), "{words} rejects {line}");
+                    assert!(
+                        sieve.as_ref().is_none_or(|sieve| passes(sieve, line)),
+                        "{words} rejects {line}"
+                    );
                 }
             }
         }
     }
 
     #[test]
-    fn a_pattern_with_a_literal_has_a_sieve() {
-        for pattern in ["port", "port \\d+", "\\w+ is taken", "(red|green) light"] {
-            assert!(
-                sieve_of(pattern, false).is_some_and(|sieve| !passes(&sieve, "nothing here")),
-                "{pattern}"
-            );
-        }
-        assert!(sieve_of("port", true).is_some());
-        assert!(sieve_of("\\d+", false).is_none() && sieve_of("a*", false).is_none());
+    fn a_line_without_one_of_the_words_is_not_parsed() {
+        let pattern = SearchPattern::words("server port").expect("words");
+        assert!(pattern.may_match(b"a Port of a SERVER"));
+        assert!(!pattern.may_match(b"a port") && !pattern.may_match(b"a server"));
+        let sieve = pattern.sieve().expect("a sieve").expect("a sieve");
+        assert!(!passes(&sieve, "a port") && passes(&sieve, "a server"));
     }
 
     #[test]

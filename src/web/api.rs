@@ -120,8 +120,8 @@ pub(super) async fn search(
 ) -> Response {
     let work = move |app: &WebApp| {
         let pattern = match (&asked.regex, &asked.words) {
-            (Some(regex), _) => SearchPattern::regex(regex, asked.ignore_case, None)?,
-            (None, Some(words)) => SearchPattern::words(words, None)?,
+            (Some(regex), _) => SearchPattern::regex(regex, asked.ignore_case)?,
+            (None, Some(words)) => SearchPattern::words(words)?,
             (None, None) => {
                 return Err(Error::usage(
                     "no words to search for",
@@ -131,7 +131,7 @@ pub(super) async fn search(
         };
         let most = most(asked.last);
         let filter = MessageFilter::new(&app.room, asked.criteria)?;
-        let hits = query::search::newest(&app.room, pattern, filter, most)?;
+        let hits = query::search::newest(&app.room, pattern, filter, most, &|_| {})?;
         Ok(json!({ "messages": hits }))
     };
     let work = move |app: &WebApp| {

@@ -1,8 +1,15 @@
 //! `mailbag search`
 
 use super::{EVIL, drop_all, each, is_tame};
+use crate::files;
 use crate::world::{Words, World};
+use mailbag::base::error::Result;
+use mailbag::query::history::{MessageCriteria, MessageFilter};
+use mailbag::query::list::list;
+use mailbag::query::search::{self, SearchPattern};
+use mailbag::room::Room;
 use serde_json::json;
+use std::cell::Cell;
 
 fn room() -> World {
     let world = World::with("alice bob carol");
@@ -81,18 +88,12 @@ fn search_finds_words_in_any_order_and_field() {
     assert_eq!(found(&["C:\\temp\\x"]), ["m2"], "no regular expression");
     assert_eq!(found(&["port."]), [""; 0]);
     assert_eq!(found(&["port needle"]), [""; 0], "no message has both");
-    assert_eq!(found(&["port 8080", "--field", "body"]), ["m1"]);
-    assert_eq!(found(&["порт 8080", "--field", "body"]), [""; 0]);
     assert_contains!(world.fails(2, "search ' '"), "no word to search for");
 }
 
 #[test]
-fn a_field_and_the_filters_narrow_a_search() {
+fn the_filters_narrow_a_search() {
     let world = room();
-    assert_eq!(ids(&world, "port --field body"), ["m1"]);
-    assert_eq!(ids(&world, "port --field attachments"), ["m4"]);
-    assert_eq!(ids(&world, "parser --field metadata.file"), ["m2"]);
-    assert_eq!(ids(&world, "parser --field metadata.f"), [""; 0]);
     assert_eq!(ids(&world, "port --from carol"), ["m4"]);
     assert_eq!(
         ids(&world, "port --as alice"),
@@ -108,6 +109,73 @@ fn a_field_and_the_filters_narrow_a_search() {
         "is not a regular expression",
         "unclosed group"
     );
+}
+
+#[test]
+fn the_newest_matches_are_those_of_a_whole_search_and_cost_only_the_end_of_the_log() {
+    let world = World::alice_and_bob().settings("budget.messages = 0\nbudget.copies = 0\n");
+    let mut times = Vec::new();
+    for part in 0..6 {
+        let lines: String = (0..20)
+            .map(|n| {
+                let word = if n % 4 == 0 { "port" } else { "other" };
+                let body = format!("{word} server {}", "x".repeat(40_000));
+                let id = format!("m{part}-{n}");
+                format!("{}\n", json!({"id": id, "to": "bob", "body": body}))
+            })
+            .collect();
+        files::write(world.room(&format!("outbox/alice/{part}.ndjson")), lines);
+        world.pass();
+        times.push(world.items("list --last 1")[0]["accepted_at"].clone());
+    }
+    let room = Room::open(&world.room("")).expect("a room");
+    let until = times[2].as_str().map(str::to_owned);
+    for until in [None, until] {
+        let filter = || {
+            let criteria = MessageCriteria {
+                until: until.clone(),
+                ..MessageCriteria::default()
+            };
+            MessageFilter::new(&room, criteria).expect("a filter")
+        };
+        let pattern = || SearchPattern::words("server port").expect("words");
+        let all = search::search(&room, pattern(), filter()).expect("a search");
+        let all: Vec<u64> = all
+            .values()
+            .map(|hit| hit.expect("a hit").past.seq)
+            .collect();
+        let listed: Result<Vec<_>> = list(&room, filter(), None).expect("a list").collect();
+        let listed: Vec<u64> = listed.expect("a list").iter().map(|one| one.seq).collect();
+        assert!(all.len() >= 14 && listed.len() >= 59, "{all:?} {listed:?}");
+        for most in [1, 5, 15, 1000] {
+            let read = Cell::new(0);
+            let report = |bytes| read.set(read.get() + bytes);
+            let found = search::newest(&room, pattern(), filter(), most, &report);
+            let found: Vec<u64> = found
+                .expect("hits")
+                .iter()
+                .map(|hit| hit.past.seq)
+                .collect();
+            assert_eq!(
+                found,
+                all[all.len().saturating_sub(most)..],
+                "{most} until {until:?}"
+            );
+            assert!(
+                most > 5 || read.get() < 3 << 19,
+                "{most}: {} bytes",
+                read.get()
+            );
+            let newest: Result<Vec<_>> =
+                list(&room, filter(), Some(most)).expect("a list").collect();
+            let newest: Vec<u64> = newest.expect("a list").iter().map(|one| one.seq).collect();
+            assert_eq!(
+                newest,
+                listed[listed.len().saturating_sub(most)..],
+                "{most} until {until:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -415,7 +415,8 @@ fn tools_find_a_message_and_show_its_thread() {
     came(&world, "bob", 1);
     let (text, data) = client.call("search_messages", json!({"query": "port"}));
     assert_eq!(
-        data["found"], 2,
+        (&data["older"], data["messages"].as_array().map(Vec::len)),
+        (&json!(false), Some(2)),
         "what others write to others stays theirs: {text}"
     );
     assert!(
@@ -424,13 +425,14 @@ fn tools_find_a_message_and_show_its_thread() {
             .is_some_and(|line| line.contains("port 8080")),
         "the newest first: {text}"
     );
+    let (text, data) = client.call("search_messages", json!({"query": "port", "limit": 1}));
     assert_eq!(
-        client
-            .call("search_messages", json!({"query": "port", "limit": 1}))
-            .1["messages"]
-            .as_array()
-            .map(Vec::len),
-        Some(1)
+        (&data["older"], data["messages"].as_array().map(Vec::len)),
+        (&json!(true), Some(1))
+    );
+    assert_contains!(
+        text,
+        "\nolder messages match: use a larger limit or more words"
     );
     assert_eq!(
         client.text("search_messages", json!({"query": "p.rt"})),

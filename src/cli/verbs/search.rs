@@ -5,8 +5,10 @@ use crate::base::error::Result;
 use crate::cli::context::{CommandContext, Freshness};
 use crate::cli::show::newest::NewestArgs;
 use crate::cli::show::output::{CommandOutput, FOUND, PLAIN};
-use crate::query::search::{SearchHit, SearchPattern, search};
+use crate::log::find;
+use crate::query::search::{self, SearchHit, SearchPattern};
 use crate::query::view::MessageView;
+use std::cell::RefCell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -14,7 +16,7 @@ Examples:
   mailbag search deadlock --since 7d --from alice --last 10
   mailbag search '\"test server\"'              # these words, in this order
   mailbag search --regex 'port 80[0-9]+'
-  mailbag search parser.rs --field metadata.file --json
+  mailbag search parser.rs --json
 
 Finds the messages that contain all words, in any order and in any field. Letter
 case does not matter. The command searches all text of a message: subject, body,
@@ -37,9 +39,6 @@ pub(crate) struct Args {
     /// Ignore letter case in a regular expression
     #[arg(short, long)]
     ignore_case: bool,
-    /// Field to search, such as subject or metadata.file
-    #[arg(long, value_name = "NAME")]
-    field: Option<String>,
     #[command(flatten)]
     newest: NewestArgs,
     #[command(flatten)]
@@ -50,42 +49,38 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<()> {
     let room = cx.fresh_room(Freshness::Messages)?;
     let text = args.words.join(" ");
     let pattern = if args.regex {
-        SearchPattern::regex(&text, args.ignore_case, args.field)?
+        SearchPattern::regex(&text, args.ignore_case)?
     } else {
-        SearchPattern::words(&text, args.field)?
+        SearchPattern::words(&text)?
     };
     let filter = args.filters.filter(&room, cx)?;
-    let is_streamed = args.newest.limit(&cx.out).is_none();
-    let scan = search(&room, pattern, filter)?;
-    let total = scan.total();
-    let (mut progress, mut done) = (cx.out.progress(), 0);
-    let hits = scan.flat_map(move |block| {
-        let (bytes, found) = match block {
-            Ok(block) => (block.bytes, block.found.into_iter().map(Ok).collect()),
-            Err(e) => (0, vec![Err(e)]),
-        };
-        done += bytes;
-        if is_streamed && !found.is_empty() {
-            progress.end();
+    let progress = RefCell::new((cx.out.progress(), 0));
+    let report = |bytes: u64| {
+        let (progress, done) = &mut *progress.borrow_mut();
+        *done += bytes;
+        progress.report(|| format!("searched {} MiB", *done >> 20));
+    };
+    let hits: Box<dyn Iterator<Item = Result<SearchHit>>> = match args.newest.sought(&cx.out) {
+        Some(most) => {
+            let newest = search::newest(&room, pattern, filter, most, &report)?;
+            Box::new(newest.into_iter().map(Ok))
         }
-        progress.report(|| progress_text(done, total));
-        found
-    });
+        None => Box::new(search::search(&room, pattern, filter)?.flat_map(|block| {
+            if let Ok(block) = &block {
+                if !block.found.is_empty() {
+                    progress.borrow_mut().0.end();
+                }
+                report(block.bytes);
+            }
+            find::values(block)
+        })),
+    };
     cx.out.page();
     args.newest.show(hits, &mut cx.out, |out, hits| {
         out.list("messages", hits, "no matching messages", |out, hit| {
             show(&hit, out)
         })
     })
-}
-
-fn progress_text(done: u64, total: u64) -> String {
-    let percent = done * 100 / total.max(1);
-    format!(
-        "searched {} of {} MiB ({percent} %)",
-        done >> 20,
-        total >> 20
-    )
 }
 
 /// Prints a message in one line, with the excerpt of its first field with a match.

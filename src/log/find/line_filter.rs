@@ -14,6 +14,14 @@ pub struct LineFilter {
     any: Vec<(usize, Regex)>,
 }
 
+impl From<Regex> for LineFilter {
+    fn from(regex: Regex) -> LineFilter {
+        LineFilter {
+            any: vec![(0, regex)],
+        }
+    }
+}
+
 impl LineFilter {
     /// A sieve for the lines with one of these texts. `None`, which passes every line, without texts or with more than
     /// [`MANY`].

@@ -35,7 +35,6 @@ pub struct LogScan<T> {
     left: VecDeque<u32>,
     readers: VecDeque<Receiver<Result<ScannedBlock<T>>>>,
     most: usize,
-    total: u64,
 }
 
 struct ScanJob<T> {
@@ -73,13 +72,8 @@ pub fn scan<T: Send + 'static>(
     let to = to.map_or(end, |to| to.min(end));
     let left: VecDeque<u32> = log::segments(room)?
         .into_iter()
-        .filter(|segment| (from.segment..=to.segment).contains(segment))
+        .filter(|&segment| segment >= from.segment && LogPosition::start_of(segment) < to)
         .collect();
-    let mut total = 0;
-    for &segment in &left {
-        total += log::length(room, segment)?.unwrap_or(limits::SEGMENT_BYTES);
-    }
-    let total = total.saturating_sub(from.offset);
     let job = Arc::new(ScanJob {
         room: room.clone(),
         from,
@@ -95,7 +89,6 @@ pub fn scan<T: Send + 'static>(
         left,
         readers: VecDeque::new(),
         most,
-        total,
     })
 }
 
@@ -106,23 +99,12 @@ impl<T> LogScan<T> {
         self.left.make_contiguous().reverse();
         self
     }
-
-    /// The approximate number of bytes to read.
-    pub fn total(&self) -> u64 {
-        self.total
-    }
 }
 
 impl<T: Send + 'static> LogScan<T> {
     /// The values of all blocks.
     pub fn values(self) -> impl Iterator<Item = Result<T>> {
-        self.flat_map(|block| {
-            let (found, failed) = match block {
-                Ok(block) => (block.found, None),
-                Err(e) => (Vec::new(), Some(Err(e))),
-            };
-            found.into_iter().map(Ok).chain(failed)
-        })
+        self.flat_map(values)
     }
 
     fn start_readers(&mut self) -> Result<()> {
@@ -161,6 +143,15 @@ impl<T: Send + 'static> Iterator for LogScan<T> {
             }
         }
     }
+}
+
+/// The values of a block.
+pub fn values<T>(block: Result<ScannedBlock<T>>) -> impl Iterator<Item = Result<T>> {
+    let (found, failed) = match block {
+        Ok(block) => (block.found, None),
+        Err(e) => (Vec::new(), Some(Err(e))),
+    };
+    found.into_iter().map(Ok).chain(failed)
 }
 
 impl<T> ScanJob<T> {

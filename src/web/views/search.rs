@@ -116,12 +116,12 @@ impl SearchForm {
 /// The newest messages that match, in log order. Letter case does not matter.
 fn found(app: &WebApp, asked: &SearchForm) -> Result<Vec<SearchHit>> {
     let pattern = if asked.regex.is_some() {
-        SearchPattern::regex(&asked.q, true, None)?
+        SearchPattern::regex(&asked.q, true)?
     } else {
-        SearchPattern::words(&asked.q, None)?
+        SearchPattern::words(&asked.q)?
     };
     let filter = MessageFilter::new(&app.room, asked.given())?;
-    newest(&app.room, pattern, filter, limits::PAGE_FOUND)
+    newest(&app.room, pattern, filter, limits::PAGE_FOUND, &|_| {})
 }
 
 fn problem(failure: &RequestFailure) -> Markup {

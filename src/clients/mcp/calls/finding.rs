@@ -8,8 +8,7 @@ use crate::base::{limits, sanitize};
 use crate::query::history::{MessageCriteria, MessageFilter};
 use crate::query::identity;
 use crate::query::links::KnownRemoteAgent;
-use crate::query::newest::last_of;
-use crate::query::search::{SearchHit, SearchPattern, search as searched};
+use crate::query::search::{SearchHit, SearchPattern, newest};
 use crate::query::thread as conversation;
 use crate::query::view::MessageView;
 use crate::query::who::{self, AgentPresence, KnownAgents};
@@ -140,7 +139,7 @@ pub(super) fn search(mut call: ToolCall<'_>) -> Result<ToolResult> {
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "search_messages")?.name;
     deliver_pending(&room);
-    let pattern = SearchPattern::words(&query, None)?;
+    let pattern = SearchPattern::words(&query)?;
     let filter = MessageFilter::new(
         &room,
         MessageCriteria {
@@ -148,20 +147,13 @@ pub(super) fn search(mut call: ToolCall<'_>) -> Result<ToolResult> {
             ..MessageCriteria::default()
         },
     )?;
-    let mut found = 0;
-    let newest = last_of(
-        searched(&room, pattern, filter)?
-            .values()
-            .inspect(|_| found += 1),
-        limit,
-    )?;
-    let hits: Vec<&SearchHit> = newest.iter().rev().collect();
+    // One more than are shown, because the note depends on it.
+    let newest = newest(&room, pattern, filter, limit + 1, &|_| {})?;
+    let hits: Vec<&SearchHit> = newest.iter().rev().take(limit).collect();
+    let has_older = newest.len() > limit;
     let mut lines: Vec<String> = hits.iter().map(|hit| hit_line(hit)).collect();
-    if found > hits.len() {
-        lines.push(format!(
-            "{} older: use a larger limit or more words",
-            found - hits.len()
-        ));
+    if has_older {
+        lines.push("older messages match: use a larger limit or more words".to_owned());
     }
     let text = if lines.is_empty() {
         "no matching messages".to_owned()
@@ -170,7 +162,7 @@ pub(super) fn search(mut call: ToolCall<'_>) -> Result<ToolResult> {
     };
     Ok(ToolResult {
         text,
-        data: json!({"found": found, "messages": hits.iter().map(|hit| hit_fields(hit)).collect::<Vec<_>>()}),
+        data: json!({"older": has_older, "messages": hits.iter().map(|hit| hit_fields(hit)).collect::<Vec<_>>()}),
     })
 }
 
