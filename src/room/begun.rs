@@ -23,10 +23,9 @@ pub enum RoomRemoval {
 }
 
 /// Files that a router and hooks write without any message.
-const DERIVED: [&str; 7] = [
+const DERIVED: [&str; 6] = [
     layout::ROSTER,
     layout::COMMITTED,
-    layout::EMPTY,
     layout::WAITING,
     layout::PLACE,
     layout::ROOM_ID,

@@ -7,7 +7,6 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, to_the_second};
 use crate::disk::{layout, machine};
-use crate::room::outbox::EmptyOutboxes;
 use rustix::fs::FileType;
 use serde::Serialize;
 use std::path::Path;
@@ -104,14 +103,12 @@ impl Room {
         let Ok(outboxes) = self.dir.sub(layout::OUTBOXES) else {
             return Ok(count.min(most));
         };
-        let empty = EmptyOutboxes::read(&self.dir);
         for entry in outboxes.list()? {
             let name = entry?.name;
             if count >= most {
                 break;
             }
-            let is_hidden = name.as_encoded_bytes().starts_with(b".");
-            if is_hidden || empty.has(&outboxes, &name) {
+            if name.as_encoded_bytes().starts_with(b".") {
                 continue;
             }
             let Ok(outbox) = outboxes.sub(&name) else {
@@ -161,16 +158,6 @@ impl Room {
             );
         }
         names.sort_unstable();
-        Ok(names)
-    }
-
-    /// The outboxes that may have files, sorted by name. Outboxes that an earlier pass found empty are left out.
-    pub(crate) fn filled_outboxes(&self) -> Result<Vec<String>> {
-        let mut names = self.directories(layout::OUTBOXES)?;
-        let empty = EmptyOutboxes::read(&self.dir);
-        if let Ok(outboxes) = self.dir.sub(layout::OUTBOXES) {
-            names.retain(|name| !empty.has(&outboxes, name));
-        }
         Ok(names)
     }
 

@@ -117,33 +117,16 @@ fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_firs
         );
     }
     town.ok("run --once -q");
-    let mut before = 0;
-    for budget in [100, 200, 400, 1000, 2000, 5000] {
-        let asked = budget.to_string();
-        let text = town.ok(&["context", "--budget", &asked, "--as", "alice"]);
-        let data = town.json(&["context", "--budget", &asked, "--as", "alice"]);
-        let tokens = text.trim_end_matches('\n').len().div_ceil(4);
-        assert!(tokens <= budget, "{tokens} of {budget}: {text}");
-        assert_eq!(data["tokens"], json!(tokens));
-        assert!(
-            tokens >= before,
-            "more budget, more text: {tokens} after {before}"
-        );
-        before = tokens;
-        if budget <= 2000 {
-            assert_contains!(text, "left out: ");
-        }
-        if budget >= 200 {
-            assert_contains!(text, "Sign in with a passkey", "- src/web"; "{budget}");
-        }
-        if budget <= 400 {
-            assert!(
-                text.matches("# Note").count() <= 3,
-                "files go first: {text}"
-            );
-        }
-    }
-    assert_contains!(town.fails(2, "context --budget 99 --as alice"), "100");
+    let text = town.ok("context --as alice");
+    let data = town.json("context --as alice");
+    let tokens = text.trim_end_matches('\n').len().div_ceil(4);
+    assert!((900..=1000).contains(&tokens), "{tokens}: {text}");
+    assert_eq!(data["tokens"], json!(tokens));
+    assert_contains!(text, "left out: ", "Sign in with a passkey", "- src/web");
+    assert!(
+        text.matches("# Note").count() <= 3,
+        "files go first: {text}"
+    );
 }
 
 #[test]

@@ -323,33 +323,6 @@ fn invalid_hook_input_is_a_warning_and_never_a_failure() {
 }
 
 #[test]
-fn a_hook_without_news_reads_an_inbox_of_hundreds_again_only_once_it_has_changed() {
-    // P83
-    let world = room();
-    for n in 0..150 {
-        let at = format!("20260101T000000.{n:06}Z");
-        let text = json!({"id": format!("m{n}"), "from": "bob", "type": "message", "body": format!("{n}")}).to_string();
-        world.write(&format!("inbox/alice/{at}-bob-m{n}.json"), text);
-        world.write(&format!("inbox/alice/.announced/{at}-bob-m{n}.json"), "");
-    }
-    // So long ago that no other change can have the same time.
-    for directory in ["inbox/alice", "inbox/alice/.announced"] {
-        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-        std::fs::File::open(world.room(directory))
-            .and_then(|dir| dir.set_modified(old))
-            .expect("an older time");
-    }
-    assert_eq!(fire(&world, "claude", PROMPT), "");
-    assert!(
-        world.room("sessions/.alice.looked").exists(),
-        "the hook notes that there is nothing to tell"
-    );
-    assert_eq!(fire(&world, "claude", PROMPT), "");
-    mail(&world, "news", "");
-    assert_contains!(fire(&world, "claude", PROMPT), "“news”");
-}
-
-#[test]
 fn the_numbers_of_a_start_hook_add_up() {
     // P102
     let world = room();

@@ -171,7 +171,7 @@ fn looks(name: &str) -> Vec<Vec<String>> {
         "read --as mallory --all",
         "follow --as bob --timeout 0s",
         "context --as bob",
-        "context --as bob --budget 20000",
+        "context --as bob",
         "context --as mallory",
         "charter",
     ];

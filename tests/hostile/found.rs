@@ -89,7 +89,6 @@ fn other_files_of_any_size_delay_no_hook() {
         "settings.toml",
         "charter.md",
         "sessions/alice.json",
-        "sessions/.alice.listed",
         "inbox/alice/20261121T103000.123456Z-x-y.json",
         "outbox/alice/x.json",
         "log/00000001.ndjson",

@@ -45,7 +45,7 @@ const READERS: &[Reader] = &[
     of_mail("thread t-N --as bob", "word-N"),
     of_mail("trace id-N --as alice", "bob: delivered"),
     of_mail("pending --as bob --json", "word-N"),
-    of_mail("context --as bob --budget 60000", "word-"),
+    of_mail("context --as bob", "word-"),
     of_mail("channel show main", "word-N"),
     of_mail("who --json", "\"bob\""),
     of_mail("reply id-N yes --as bob", "sent #"),

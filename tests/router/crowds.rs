@@ -2,8 +2,7 @@
 
 use crate::files;
 use crate::town::Town;
-use crate::world::{World, lossy, parse_json, wait};
-use mailbag::room::Room;
+use crate::world::{lossy, parse_json};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
@@ -23,43 +22,6 @@ fn all_reaches_the_999_others_of_a_thousand_agents() {
     assert_eq!((town.count("a0"), town.count("human")), (0, 0));
     assert_eq!(town.status()["counts"]["copies"], 999);
     town.verify();
-}
-
-#[test]
-fn outboxes_that_were_empty_are_listed_again_after_a_change() {
-    let world = World::new();
-    let agents: Vec<String> = (0..300).map(|n| format!("a{n}")).collect();
-    let names: Vec<&str> = agents.iter().map(String::as_str).collect();
-    world.ok(&[&["agent", "add"], &names[..]].concat());
-    // Reading makes a pass.
-    let pass = || world.ok("inbox a1");
-    let note = world.room("spool/empty");
-    wait("the outboxes are remembered as empty", || {
-        pass();
-        note.exists()
-    });
-    let room = Room::open(&world.room("")).expect("a room");
-    let waiting = || room.waiting_files(9).expect("a number");
-    for case in ["whole", "damaged", "cut off", "missing"] {
-        let mut bytes = files::read(&note);
-        match case {
-            "damaged" => *bytes.last_mut().expect("a byte") ^= 1,
-            "cut off" => bytes.truncate(40),
-            _ => {}
-        }
-        files::write(&note, &bytes);
-        if case == "missing" {
-            files::remove_file(&note);
-        }
-        assert_eq!(waiting(), 0, "{case}");
-        let message = json!({"to": "a8", "body": case});
-        world.mail("a7", "next.json", &message);
-        assert_eq!(waiting(), 1, "{case}");
-        pass();
-        assert_eq!(waiting(), 0, "{case}");
-        let bodies = world.bodies("a8");
-        assert_eq!(bodies.last().map(String::as_str), Some(case));
-    }
 }
 
 /// The messages of ten writers, as their readers took them: body, and number.

@@ -10,12 +10,10 @@ use crate::room::Room;
 use crate::room::settings::SessionBrief;
 use serde::Serialize;
 
-/// The context that fits a budget.
+/// The context that fits its budget.
 #[derive(Debug, Serialize)]
 pub struct FittedContext {
-    /// The budget, in tokens of four bytes.
-    pub budget: usize,
-    /// The size of the text.
+    /// The size of the text, in tokens of four bytes.
     pub tokens: usize,
     /// The entries in the text.
     #[serde(flatten)]
@@ -85,18 +83,18 @@ pub(super) fn at_start(room: &Room, agent: &str) -> Option<String> {
         .ok()?;
     (context.session.claims, context.session.waiting) = (Vec::new(), Vec::new());
     let is_empty = context.is_empty();
-    (!is_empty).then(|| fit(context, limits::CONTEXT_TOKENS).text)
+    (!is_empty).then(|| fit(context).text)
 }
 
-/// Drops the least valuable entries until the text is within the budget.
-pub fn fit(mut context: AgentContext, budget: usize) -> FittedContext {
+/// Drops the least valuable entries until the text is within [`limits::CONTEXT_TOKENS`].
+pub fn fit(mut context: AgentContext) -> FittedContext {
     let all = ContextEntryCounts::of(&context);
     let mut steps = STEPS.iter();
     let mut step = steps.next();
     loop {
         let left_out = all.without(ContextEntryCounts::of(&context));
         let text = text(&context, left_out);
-        let fits = tokens(&text) <= budget;
+        let fits = tokens(&text) <= limits::CONTEXT_TOKENS;
         while step.is_some_and(|(part, keep)| part.count(&context) <= *keep) {
             step = steps.next();
         }
@@ -104,7 +102,6 @@ pub fn fit(mut context: AgentContext, budget: usize) -> FittedContext {
             Some((part, _)) if !fits => part.drop_last(&mut context),
             _ => {
                 return FittedContext {
-                    budget,
                     tokens: tokens(&text),
                     context,
                     left_out,
@@ -362,10 +359,5 @@ fn rest(context: &AgentContext, left_out: ContextEntryCounts) -> Option<String> 
             noun => count_of(n, noun),
         })
         .collect();
-    (!parts.is_empty()).then(|| {
-        format!(
-            "left out: {}; `mailbag context --budget` shows more",
-            parts.join(", ")
-        )
-    })
+    (!parts.is_empty()).then(|| format!("left out: {}", parts.join(", ")))
 }

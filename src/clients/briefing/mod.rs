@@ -2,10 +2,8 @@
 //!
 //! Low-priority mail, acks and the agent's own messages are not announced. Nothing is marked as read.
 
-mod newest;
 mod claims;
 pub mod context;
-mod snapshot;
 mod text;
 
 use crate::base::clock::Stamp;
@@ -16,14 +14,12 @@ use crate::query::inbox::{self as mailbox, InboxMessage};
 use crate::room::sessions::{CallingSession, ShownLines, first_time};
 use crate::room::settings::Settings;
 use crate::room::{Room, inbox};
-use newest::{NewestMail, UnreadCount};
-use snapshot::InboxSnapshot;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// If an inbox has more unread messages than this, hooks read it again only after it has changed.
-const LISTED_AGAIN: usize = 100;
+/// The number of the newest unread messages that a hook reads.
+const BRIEFING_LOOK: usize = 500;
 
 /// The moment of a session for an announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +210,7 @@ pub fn unannounced(room: &Room, agent: &str) -> Result<usize> {
 /// Mail that may be announced.
 struct AnnounceableMail {
     /// Number of all unread messages.
-    unread: UnreadCount,
+    unread: usize,
     /// Messages that were announced before.
     announced: HashSet<OsString>,
     /// Messages to announce, oldest first.
@@ -223,33 +219,13 @@ struct AnnounceableMail {
 
 /// The newest unread mail to announce; with `again`, also mail that was announced before.
 fn find(room: &Room, agent: &str, again: bool) -> Result<Option<AnnounceableMail>> {
-    let look = InboxSnapshot::at(room, agent)?;
-    if !again
-        && look
-            .as_ref()
-            .is_some_and(|look| look.is_unchanged(room, agent))
-    {
-        return Ok(None);
-    }
-    let NewestMail { mut names, unread } = NewestMail::of(room, agent)?;
+    let (mut names, unread) = inbox::newest(&room.dir, agent, BRIEFING_LOOK)?;
     let announced = inbox::announced(&room.dir, agent, &names)?;
     names.retain(|name| again || !announced.contains(name));
     let mut mails: Vec<InboxMessage> = mailbox::heads(room, agent, &names)?;
-    let unfinished = mails.iter().any(|mail| mail.unfinished);
     mails.retain(|mail| should_announce(mail, agent));
-    let all = mails.len();
     mails.retain(|mail| delay(mail).is_none());
     mailbox::note_ended_offers(room, &mut mails);
-    let is_delayed = mails.len() < all;
-    if mails.is_empty()
-        && !is_delayed
-        && !unfinished
-        && unread.is_exact
-        && unread.number > LISTED_AGAIN
-        && let Some(look) = look
-    {
-        look.keep(room, agent);
-    }
     let found = AnnounceableMail {
         unread,
         announced,

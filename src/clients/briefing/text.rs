@@ -1,6 +1,5 @@
 //! Formats mail in one line: sender, type, subject, id.
 
-use super::newest::UnreadCount;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::message::id;
@@ -31,7 +30,7 @@ struct RepeatedLine<'a> {
 pub(super) fn summary(
     agent: &str,
     most: usize,
-    unread: UnreadCount,
+    unread: usize,
     mails: &[InboxMessage],
     is_new: impl Fn(&InboxMessage) -> bool,
 ) -> String {
@@ -46,7 +45,7 @@ pub(super) fn summary(
         if is_named { &mut named } else { &mut left }.push(*one);
     }
     let order = if each.len() > 1 { ", newest first" } else { "" };
-    let others = unread.without(each.len());
+    let others = unread.saturating_sub(each.len());
     let mut text = format!(
         "mailbag: you are {agent}; {unread} unread ({}){order}:",
         senders(&each, others)
@@ -60,14 +59,14 @@ pub(super) fn summary(
 /// The text later in a session: at most `most` lines, one for each message or group of equal messages, and the rest as a
 /// digest. Also returns the number of lines.
 pub(super) fn news(
-    unread: UnreadCount,
+    unread: usize,
     mails: &[InboxMessage],
     most: usize,
     most_characters: usize,
 ) -> (String, usize) {
     let each = alike(mails);
     let shown = &each[..each.len().min(most)];
-    let new = if mails.len() < unread.number && !shown.is_empty() {
+    let new = if mails.len() < unread && !shown.is_empty() {
         format!(", {} new", mails.len())
     } else {
         String::new()
@@ -78,20 +77,16 @@ pub(super) fn news(
     }
     let shown_lines = put(&mut text, shown, most_characters.saturating_sub(DIGEST));
     match shown_lines {
-        0 => text.push_str(&format!(
-            " {} new, {}",
-            count(&each),
-            senders(&each, UnreadCount::NONE)
-        )),
-        _ => add_rest(&mut text, &each[shown_lines..], UnreadCount::NONE),
+        0 => text.push_str(&format!(" {} new, {}", count(&each), senders(&each, 0))),
+        _ => add_rest(&mut text, &each[shown_lines..], 0),
     }
     (text, shown_lines)
 }
 
 /// Adds the remaining messages as a count by sender.
-fn add_rest(text: &mut String, rest: &[RepeatedLine], others: UnreadCount) {
-    let all = others.with(count(rest));
-    if all.number > 0 {
+fn add_rest(text: &mut String, rest: &[RepeatedLine], others: usize) {
+    let all = others + count(rest);
+    if all > 0 {
         text.push_str(&format!("\nand {all} more"));
     }
     if !rest.is_empty() {
@@ -226,7 +221,7 @@ fn sender(mail: &InboxMessage) -> &str {
 }
 
 /// The senders, in descending order of their number of messages, and the number of other messages.
-fn senders(each: &[RepeatedLine], others: UnreadCount) -> String {
+fn senders(each: &[RepeatedLine], others: usize) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for alike in each {
         *counts.entry(sender(alike.newest)).or_default() += alike.times;
@@ -234,7 +229,7 @@ fn senders(each: &[RepeatedLine], others: UnreadCount) -> String {
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
     let more = counts.split_off(counts.len().min(BRIEFING_SENDERS));
-    if let ([(from, _)], 0) = (counts.as_slice(), others.number) {
+    if let ([(from, _)], 0) = (counts.as_slice(), others) {
         return format!("from {}", brief(from, limits::DISPLAY_NAME * 2));
     }
     let mut parts: Vec<String> = counts
@@ -245,7 +240,7 @@ fn senders(each: &[RepeatedLine], others: UnreadCount) -> String {
         let messages: usize = more.iter().map(|(_, count)| count).sum();
         parts.push(format!("{messages} from {} more senders", more.len()));
     }
-    match others.number {
+    match others {
         0 => {}
         1 => parts.push(format!("{others} other")),
         _ => parts.push(format!("{others} others")),

@@ -121,13 +121,3 @@ pub const REPOSITORY: &str = ".git";
 pub fn is_project(directory: &Path) -> bool {
     directory.join(REPOSITORY).exists() || directory.join(super::ROOM).is_dir()
 }
-
-/// In `sessions/`, the condition of an agent's inbox when a hook last found nothing to announce.
-pub fn looked(agent: &str) -> String {
-    format!(".{agent}.looked")
-}
-
-/// In `sessions/`, a hook's listing of a very large inbox.
-pub fn listed(agent: &str) -> String {
-    format!(".{agent}.listed")
-}

@@ -109,8 +109,6 @@ pub const CHECKPOINT: &str = "spool/checkpoint";
 pub const IDS: &str = "spool/ids";
 /// The index of relations: which records name a message or a thread.
 pub const RUNS: &str = "spool/relations";
-/// The outboxes that were empty at their last change.
-pub const EMPTY: &str = "spool/empty";
 /// A checkpoint that the archiver is writing.
 pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// Pending messages with the reasons, written by the router for `status`.

@@ -168,7 +168,7 @@ pub fn glance(room: &Room) -> Result<RoomCounters> {
         .settings()
         .is_ok_and(|settings| settings.admission == SenderAdmission::Open);
     // `status` reports a directory or a lock that cannot be read.
-    let filled = room.filled_outboxes().unwrap_or_default();
+    let filled = room.directories(layout::OUTBOXES).unwrap_or_default();
     let OutboxSurvey {
         waiting,
         unregistered,
@@ -266,7 +266,7 @@ pub fn status(room: &Room) -> Result<RoomStatus> {
         problems.push(end.what);
     }
     let is_open = settings.admission == SenderAdmission::Open;
-    let filled = noted(room.filled_outboxes(), &mut problems);
+    let filled = noted(room.directories(layout::OUTBOXES), &mut problems);
     let OutboxSurvey {
         waiting,
         unregistered,

@@ -2,7 +2,6 @@
 
 mod again;
 mod content;
-mod empty;
 mod lines;
 mod look;
 mod names;
@@ -15,7 +14,6 @@ pub use again::go_on;
 pub use content::{
     FileCompleteness, FileContent, FileReadiness, MessageLine, PickupConditions, ReadyFile,
 };
-pub use empty::EmptyOutboxes;
 pub use lines::read as read_lines;
 pub use look::look;
 pub use request::PassRequest;
@@ -37,7 +35,6 @@ pub struct Outboxes {
     boxes: BTreeMap<Arc<str>, Outbox>,
     turns: VecDeque<Arc<str>>,
     places: LargeQueueSlots,
-    empty: EmptyOutboxes,
 }
 
 #[derive(Default)]
@@ -62,24 +59,6 @@ impl Outboxes {
     pub fn scan(&mut self, agent: &Arc<str>) {
         self.outbox(agent).names.want_scan();
         self.line_up(agent);
-    }
-
-    /// Loads the outboxes that are known to be empty. `now` is the time of the file system.
-    pub fn load_empty(&mut self, room: &Dir, now: i128) {
-        self.empty = EmptyOutboxes::read(room);
-        self.empty.remember(now);
-    }
-
-    /// Saves the outboxes that are known to be empty.
-    pub fn save_empty(&mut self, room: &Dir) -> Result<()> {
-        self.empty.save(room)
-    }
-
-    /// Requests a full scan of a new outbox, unless it is known to be empty.
-    pub fn scan_new(&mut self, outboxes: &Dir, agent: &Arc<str>) {
-        if !self.empty.has(outboxes, &**agent) {
-            self.scan(agent);
-        }
     }
 
     /// Requests a scan of the outbox if its modification time shows that a file may have arrived since the last two
@@ -167,9 +146,6 @@ impl Outboxes {
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
             let meta = dir.meta()?;
             outbox.names.fill(&dir, &mut self.places)?;
-            if outbox.names.is_blank() {
-                self.empty.add(&meta);
-            }
             if outbox.names.is_empty() && outbox.names.is_scanning() {
                 return Ok(SenderTurn::Scanning);
             }

@@ -38,8 +38,6 @@ pub(super) struct OutboxNames {
     strays: Vec<OsString>,
     /// Requests for a pass that a scan has found.
     requests: Vec<OsString>,
-    /// Whether a scan has just found no entry at all.
-    is_blank: bool,
 }
 
 #[derive(Default)]
@@ -103,16 +101,13 @@ impl OutboxNames {
 
     /// Reads a part of the directory if no names are queued and a scan is wanted.
     pub(super) fn fill(&mut self, dir: &Dir, places: &mut LargeQueueSlots) -> Result<()> {
-        self.is_blank = false;
         if !self.queued.is_empty() {
             return Ok(());
         }
-        let mut is_complete = false;
         let mut open = match std::mem::take(&mut self.scan) {
             OutboxScan::None => return Ok(()),
             OutboxScan::Wanted => {
                 self.strays.clear();
-                is_complete = true;
                 ActiveScan::new(dir, None)?
             }
             OutboxScan::Open(open) => open,
@@ -138,7 +133,6 @@ impl OutboxNames {
                 return Ok(());
             }
         }
-        self.is_blank = is_complete && read == 0;
         self.queued = open.found.into_sorted_vec().into();
         self.behind = None;
         if open.has_more {
@@ -193,11 +187,6 @@ impl OutboxNames {
     /// Returns true if the queue is empty and no scan is requested.
     pub(super) fn is_done(&self) -> bool {
         self.queued.is_empty() && matches!(self.scan, OutboxScan::None)
-    }
-
-    /// Returns true if the last call of [`OutboxNames::fill`] read the directory and found no entry.
-    pub(super) fn is_blank(&self) -> bool {
-        self.is_blank
     }
 
     /// Some of the names that the router never takes.

@@ -79,7 +79,6 @@ fn pass_with(
     let now = file_system_time(room)?;
     let mut router = recover(room.clone(), lock, UnreadyFiles::new(Some(now)))?;
     recovered()?;
-    router.intake.outboxes().load_empty(&room.dir, now);
     let inboxes = router.changed_inboxes();
     router.note_clock()?;
     let before = router.journal.state().seq;
@@ -105,9 +104,6 @@ fn pass_with(
         router.reconcile(ReconcileCause::End)?;
     }
     router.write_pending();
-    if let Err(e) = router.intake.outboxes().save_empty(&room.dir) {
-        tracing::debug!("{e}; the next pass lists all outboxes again");
-    }
     requests.answer(&mut router, known.outboxes.keys())?;
     Ok((router.tally(), router.projections.take_brought()))
 }

@@ -71,7 +71,7 @@ impl WatchedDirectories {
             if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
                 // Watching before reading ensures that no file is missed.
                 self.note_watched(router, place, notice.outbox(agent));
-                router.intake.outboxes().scan_new(&dir, agent);
+                router.intake.outboxes().scan(agent);
             }
         }
         for agent in self.outboxes.keys() {
