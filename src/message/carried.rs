@@ -86,11 +86,6 @@ pub struct RemoteReceipt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkChange {
-    /// A probe is sent.
-    Probed {
-        /// The tag of the other room.
-        link: Arc<str>,
-    },
     /// The link is removed, with its unconfirmed items.
     Removed {
         /// The tag of the other room.

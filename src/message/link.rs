@@ -16,9 +16,8 @@ use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The actions of a `link` message: request an answer from the other room; restart both streams;
-/// remove the link if no mail waits; remove it and notify the senders of waiting mail.
-pub const ACTIONS: [&str; 4] = ["probe", "rebind", "remove", "bounce"];
+/// The actions of a `link` message: restart both streams; remove the link if no mail waits; remove it and notify the senders of waiting mail.
+pub const ACTIONS: [&str; 3] = ["rebind", "remove", "bounce"];
 
 /// A parsed item.
 #[derive(Debug, Clone, PartialEq)]

@@ -358,7 +358,7 @@ mod tests {
             answers: None,
             times: MessageTimes::default(),
             act: Some(RouterAction::Subscribe("x".into())),
-            fact: Some(RecordedChange::Link(LinkChange::Probed {
+            fact: Some(RecordedChange::Link(LinkChange::Rebound {
                 link: "po".into(),
             })),
             outcome: None,
@@ -373,7 +373,6 @@ mod tests {
             from: 2,
             to: 3,
             evidence: Vec::new(),
-            messages: Vec::new(),
         };
         let AcceptedMessage {
             origin,
@@ -426,7 +425,7 @@ mod tests {
         let record = Record::new(Event::Accepted(Box::new(accepted())));
         let line = String::from_utf8(record.line()).expect("UTF-8");
         assert!(
-            line.contains(r#""link":{"probed":{"link":"po"}}"#),
+            line.contains(r#""link":{"rebound":{"link":"po"}}"#),
             "{line}"
         );
         assert!(line.ends_with("\"message\":{\"n\":12345678901234567890123}}\n"));

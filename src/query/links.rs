@@ -39,7 +39,7 @@ pub struct LinkStatus {
     /// Its settings. Absent if they are gone, while its mail is still in the log.
     #[serde(flatten)]
     pub settings: Option<LinkSettings>,
-    /// Number of items sent to the other room: messages, receipts and probes.
+    /// Number of items sent to the other room: messages and receipts.
     pub sent: u64,
     /// Number of items that the other room has confirmed.
     pub confirmed: u64,
@@ -190,7 +190,7 @@ impl LinkStatus {
             .oldest
             .clone()
             .unwrap_or_else(|| Stamp::now().to_string());
-        let test = format!("mailbag link test {}", self.tag);
+        let status = format!("mailbag link status {}", self.tag);
         let Some(link) = &self.settings else {
             let fix = format!("mailbag link add {} ADDRESS", self.tag);
             return self.add(
@@ -211,7 +211,7 @@ impl LinkStatus {
             Some(Err(Error::Untrusted { what, .. })) => {
                 return self.add(what.clone(), since, "mailbag trust".into());
             }
-            Some(Err(e)) => return self.add(e.to_string(), since, test),
+            Some(Err(e)) => return self.add(e.to_string(), since, status),
             Some(Ok(other)) if their_link(room, link, other).is_ok_and(|back| back.is_none()) => {
                 let fix = link_back(room, own, other);
                 return self.add("the other room has no link to this one".into(), since, fix);
@@ -232,7 +232,7 @@ impl LinkStatus {
                 let fix = format!("mailbag --room {} run", shell_word(address));
                 self.add(format!("{what}: no router runs there"), since, fix);
             }
-            _ => self.add(what, since, test),
+            _ => self.add(what, since, status),
         }
     }
 

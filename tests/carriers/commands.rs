@@ -1,7 +1,7 @@
 //! A person's commands for a link to another machine.
 
 use super::Pair;
-use crate::world::{World, parse_json, wait};
+use crate::world::{World, wait};
 use serde_json::Value;
 
 /// Two rooms with no link, and a client that would connect them.
@@ -129,31 +129,6 @@ fn a_session_that_adds_a_link_does_not_agree_to_it() {
         format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
     );
     assert_contains!(pair.once().fails(1), "not agreed");
-}
-
-#[test]
-fn a_test_of_a_link_to_another_machine_shows_its_stages() {
-    let pair = Pair::new();
-    let stage = |probe: &Value, name: &str| {
-        let all = probe["stages"].as_array().expect("stages").clone();
-        all.iter()
-            .any(|stage| stage["stage"] == name && stage["ms"].is_number())
-    };
-    let ran = pair.fit.run("link test po --timeout 50ms --json");
-    let probe = parse_json(&ran.out);
-    assert!(
-        ran.code == 75 && stage(&probe, "recorded") && !stage(&probe, "confirmed"),
-        "{ran:?}"
-    );
-    let carriers = pair.carriers();
-    carriers.says("connected");
-    let probe = pair.fit.json("link test po");
-    assert!(
-        probe["ok"] == true && stage(&probe, "recorded") && stage(&probe, "confirmed"),
-        "{probe}"
-    );
-    assert!(probe["remote_pass"].is_null(), "{probe}");
-    assert_eq!(carriers.end(), 0);
 }
 
 #[test]

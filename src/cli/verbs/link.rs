@@ -1,28 +1,23 @@
 //! `mailbag link`: links to other rooms.
 
 use super::link_carry;
-use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{CommandContext, Freshness, here};
 use crate::cli::show::output::{BOLD, CommandOutput, YELLOW};
-use crate::cli::show::{table, waiting};
-use crate::commands::link::{
-    self, AddedLink, LinkRequest, ProbeResult, ProbeStage, RecordedLinkChange,
-};
+use crate::cli::show::table;
+use crate::commands::link::{self, AddedLink, LinkRequest, RecordedLinkChange};
 use crate::query::links::{self, LinkStatus};
 use crate::query::pending::age;
 use crate::room::settings::{AcceptedAddress, Carrier, LinkSettings};
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag link add po ../po                       # a room on this machine
   mailbag send po:Sintra 'Which port?' --as alice
   mailbag link status                             # what was sent, confirmed and received
-  mailbag link test po                            # does mail reach the room, and how fast
 
 A link leads to the room of another project. Its agents have addresses such as
 po:Sintra, po:all_engineer and po:*. Both rooms need a link to each other. See
@@ -50,16 +45,6 @@ Examples:
 Exit status 1 means that something is wrong with a link: its mail waits, or the link
 is stopped. Below each problem is a command that helps.";
 
-const TEST_HELP: &str = "\
-Example:
-  mailbag link test po --timeout 5s
-
-The probe is recorded in the log, brought to the other room, and recorded there; then
-this room is told. If a router runs here and none in the other room, and that room is
-on this machine, this command delivers there, as any command there does.
-
-Exit status 75 means that no confirmation came back in time.";
-
 const REMOVE_HELP: &str = "\
 Examples:
   mailbag link remove po
@@ -76,7 +61,7 @@ A link stops when the other room no longer has what it had confirmed: it was res
 from a backup, copied, or replaced by a new room. rebind starts both directions again
 and sends again what was not confirmed. Run it in both rooms.";
 
-/// Add, show, test and remove links to other rooms
+/// Add, show and remove links to other rooms
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -121,16 +106,6 @@ enum LinkCommand {
         /// One link; default: all
         #[arg(value_name = "TAG")]
         tag: Option<String>,
-    },
-    /// Test whether mail reaches the other room
-    #[command(after_help = TEST_HELP)]
-    Test {
-        /// Link
-        #[arg(value_name = "TAG")]
-        tag: String,
-        /// Timeout: 500ms, 30s, 5m
-        #[arg(long, value_name = "TIME", default_value = "10s", value_parser = waiting::span)]
-        timeout: Duration,
     },
     /// Remove a link
     #[command(after_help = REMOVE_HELP)]
@@ -196,7 +171,6 @@ pub(crate) fn run(args: Args, cx: &mut CommandContext) -> Result<Exit> {
         }
         LinkCommand::List => list(cx),
         LinkCommand::Status { tag } => status(tag.as_deref(), cx),
-        LinkCommand::Test { tag, timeout } => test(&tag, timeout, cx),
         LinkCommand::Remove { tag, bounce } => remove(&tag, bounce, cx),
         LinkCommand::Rebind { tag, yes } => rebind(&tag, yes, cx),
         LinkCommand::Run(args) => link_carry::run(&args, cx),
@@ -340,38 +314,6 @@ fn show(link: &LinkStatus, out: &mut CommandOutput) -> Result<()> {
             age(&problem.since)
         ))?;
         out.line(format!("      -> {}", sanitize::line(&problem.fix)))?;
-    }
-    Ok(())
-}
-
-fn test(tag: &str, timeout: Duration, cx: &mut CommandContext) -> Result<Exit> {
-    let probe = link::probe(&cx.room_to_route()?, tag, timeout)?;
-    cx.out
-        .show(&probe, |out| tell_probe(&probe, timeout, out))?;
-    Ok(if probe.ok { Exit::Ok } else { Exit::TryAgain })
-}
-
-fn tell_probe(probe: &ProbeResult, timeout: Duration, out: &mut CommandOutput) -> Result<()> {
-    for stage in &probe.stages {
-        let name = match stage.stage {
-            ProbeStage::Recorded => "recorded in this room",
-            ProbeStage::Brought => "brought to the other room",
-            ProbeStage::Confirmed => "recorded there, and confirmed here",
-        };
-        let time = stage.ms.map_or_else(
-            || format!("not within {}", span_text(timeout)),
-            |ms| format!("{ms:.1} ms"),
-        );
-        out.line(format!("{name:<36}{time}"))?;
-    }
-    if let Some(problem) = &probe.problem {
-        out.line(sanitize::line(problem))?;
-    }
-    if probe.remote_pass == Some(true) {
-        out.flush()?;
-        out.note(
-            "no router runs in the other room: mail waits there until a command is run; this command made a pass there",
-        );
     }
     Ok(())
 }

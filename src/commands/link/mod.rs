@@ -1,11 +1,9 @@
-//! Links to other rooms: adds them to the settings, removes them, starts them again, and tests them.
+//! Links to other rooms: adds them to the settings, removes them, and starts them again.
 
 mod change;
-mod probe;
 mod table;
 
 pub use change::{RecordedLinkChange, rebind, remove, to_rebind};
-pub use probe::{ProbeResult, ProbeStage, probe};
 
 use super::trust;
 use crate::base::error::{Error, ErrorContext, Result};
@@ -64,7 +62,7 @@ pub struct AddedLink {
 }
 
 /// The action of these commands, for [`require_person`].
-const LINKS: &str = "change or test links";
+const LINKS: &str = "change links";
 
 /// Adds a link to the settings. The same link can be added again.
 pub fn add(room: &Room, from: &Path, wanted: &LinkRequest<'_>) -> Result<AddedLink> {

@@ -145,7 +145,6 @@ impl LinkStates {
 
     fn change(&mut self, change: &LinkChange) {
         match change {
-            LinkChange::Probed { .. } => {}
             LinkChange::Removed { link } => drop(self.0.remove(link)),
             LinkChange::Rebound { link } => {
                 let link = self.0.entry(link.clone()).or_default();

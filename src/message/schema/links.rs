@@ -12,7 +12,7 @@ pub(super) fn check(fields: &CheckedFields, kind: &str) -> Option<Problem> {
     if kind != LINK {
         return None;
     }
-    let example = json!({"type": LINK, "link": "po", "action": "probe"});
+    let example = json!({"type": LINK, "link": "po", "action": "rebind"});
     if !fields.contains_key("link") {
         let fix = format!(
             "put the tag of the other room in link{}",

@@ -40,7 +40,6 @@ pub(super) fn judge(
     }
     let waiting = known.map_or(0, |link| link.waiting().count());
     Ok(Ok(match message.text("action").unwrap_or_default() {
-        "probe" => changed(LinkChange::Probed { link: tag }),
         "rebind" => {
             let mut again = match known {
                 Some(link) => unconfirmed_items(config, &tag, link)?,

@@ -94,9 +94,6 @@ fn sent_to(record: &Record) -> impl Iterator<Item = Arc<str>> {
     if record.kind() == EventKind::Duplicate {
         tags.clear();
     }
-    if let Some(LinkChange::Probed { link }) = record.link() {
-        tags.push(link.clone());
-    }
     tags.into_iter()
 }
 

@@ -24,11 +24,6 @@ fn mail_and_its_answer_cross_over_a_server() {
     });
     drop_mail(&rooms.po, "sintra", "fit:alice", "8080");
     wait("the answer comes", || rooms.fit.bodies("alice") == ["8080"]);
-    let tested = rooms.fit.ok("link test po");
-    assert!(
-        tested.contains("recorded there, and confirmed here") && !tested.contains("not within"),
-        "{tested}"
-    );
     rooms.settled();
     wait("nothing is left in the rooms", || {
         rooms.fit.names("links/po/out") == ["state.json"]
