@@ -229,10 +229,7 @@ impl Verifier<'_> {
             );
             self.differs.push((record.seq, self.bad(what, false)));
         }
-        if let Some(gap) = record
-            .gap()
-            .filter(|gap| self.verified.gaps.iter().all(|known| known.to != gap.to))
-        {
+        if let Some(gap) = record.gap() {
             let (from, to, seq, at) = (gap.from, gap.to, record.seq, record.at.clone());
             self.verified.gaps.push(VerifiedGap { from, to, seq, at });
         }

@@ -40,9 +40,8 @@ Examples:
 Each line contains the SHA-256 of the line before: `sha256sum` of line 5 of a
 segment is the \"prev\" of line 6. Exit status 65 means that the log is damaged;
 the error names the first bad line. Archived segments are verified too. The command
-also detects a truncated log from the router's files in spool/, from sent/, rejected/
-and the inboxes. With a head that you keep elsewhere, it detects a room that was
-replaced completely. It lists the gaps that a person accepted.";
+also detects a truncated log from spool/committed and the numbers in sent/. With a
+head that you keep elsewhere, it detects a room that was replaced completely. It lists the gaps that a person accepted.";
 
 const GAP_HELP: &str = "\
 Examples:
@@ -53,8 +52,8 @@ After an older log/ was restored, or the log was cut off or replaced, no router 
 it would give numbers and deliver messages twice. First try to restore a log/ that has
 all records: nothing is lost then. This command is for a log that no longer exists. It
 lists the evidence, and writes a record with the range of lost numbers. The next record
-gets a number above them. Messages that are still in sent/ or in an inbox are not
-delivered again. What lost records said about claims, approvals and read mail is lost.
+gets a number above them. A lost message is delivered again if its sender drops it
+again. What lost records said about claims, approvals and read mail is lost.
 
 Only a person can run it, and no router may run.";
 
@@ -194,11 +193,7 @@ fn show_loss(loss: &LogLoss, out: &mut CommandOutput) -> Result<()> {
     for witness in &loss.evidence {
         out.line(sanitize::line(&witness.to_string()))?;
     }
-    let messages = count(loss.messages as u64, "lost message");
-    out.line(format!("lost: records {} to {}", loss.from, loss.to))?;
-    out.line(format!(
-        "{messages} with an id still in sent/ or an inbox: delivered, and not delivered again"
-    ))
+    out.line(format!("lost: records {} to {}", loss.from, loss.to))
 }
 
 /// Verifies the log, with reports of the progress if that takes long.
@@ -326,18 +321,7 @@ fn line(record: &Record, out: &CommandOutput) -> String {
 
 /// An accepted gap in words.
 fn gap_text(by: &str, gap: &LogGap) -> String {
-    let rest = if gap.messages.is_empty() {
-        String::new()
-    } else {
-        format!(
-            "; {} of them delivered",
-            count(gap.messages.len() as u64, "message")
-        )
-    };
-    format!(
-        "{by} gave up the lost records {} to {}{rest}",
-        gap.from, gap.to
-    )
+    format!("{by} gave up the lost records {} to {}", gap.from, gap.to)
 }
 
 fn climbs(climbs: &[Receipt]) -> String {

@@ -44,12 +44,6 @@ pub fn read_pack(path: &str) -> Option<(&str, &str)> {
     (is_month(month) && is_pack).then_some((month, name))
 }
 
-/// The time in the name of a pack of files. `None` for another name.
-pub fn pack_time(name: &str) -> Option<Stamp> {
-    let (_, at) = name.strip_suffix(".tar.zst")?.split_once('-')?;
-    Stamp::read_file_name(at)
-}
-
 /// Returns true for the name of a month's directory in the archive.
 pub fn is_month(name: &str) -> bool {
     name.split_once('-').is_some_and(|(year, month)| {

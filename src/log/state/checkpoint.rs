@@ -125,19 +125,13 @@ impl RoomState {
     }
 }
 
-/// The state in the checkpoint, if the checkpoint is intact. Does not check whether it matches the log.
-pub fn saved(room: &Dir) -> Option<RoomState> {
-    let file = room.read(layout::CHECKPOINT, CHECKPOINT_MOST).ok()??;
-    read(&file)
-}
-
-/// The state in the checkpoint, if the checkpoint is intact, and whether it matches the log.
-pub(super) fn load(room: &Dir) -> Result<Option<(RoomState, bool)>> {
-    let Some(state) = saved(room) else {
+/// The state in the checkpoint, if the checkpoint is intact and matches the log.
+pub(super) fn load(room: &Dir) -> Result<Option<RoomState>> {
+    let file = room.read(layout::CHECKPOINT, CHECKPOINT_MOST);
+    let Some(state) = file.ok().flatten().and_then(|file| read(&file)) else {
         return Ok(None);
     };
-    let is_in_log = state.tip().is_in(room)?;
-    Ok(Some((state, is_in_log)))
+    Ok(state.tip().is_in(room)?.then_some(state))
 }
 
 fn read(file: &[u8]) -> Option<RoomState> {

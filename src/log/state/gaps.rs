@@ -26,22 +26,6 @@ impl AcceptedGaps {
     pub fn of(&self, seq: u64) -> Option<&AcceptedGap> {
         self.0.iter().find(|gap| (gap.from..=gap.to).contains(&seq))
     }
-
-    /// Returns true if the log has no gap.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    // A gap with many lost messages has several records, one after the other.
-    fn insert(&mut self, gap: AcceptedGap) {
-        if self
-            .0
-            .last()
-            .is_none_or(|last| (last.from, last.to) != (gap.from, gap.to))
-        {
-            self.0.push(gap);
-        }
-    }
 }
 
 impl RoomState {
@@ -59,11 +43,10 @@ impl RoomState {
         let Some(LogGap { from, to, .. }) = record.gap() else {
             return;
         };
-        self.gaps.insert(AcceptedGap {
+        self.gaps.0.push(AcceptedGap {
             from: *from,
             to: *to,
             at,
         });
-        self.ids.add(record, at);
     }
 }

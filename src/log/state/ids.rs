@@ -287,16 +287,8 @@ fn entries_of_log(room: &Dir, until: LogPosition) -> Result<Vec<SortedEntry>> {
     Ok(entries)
 }
 
-/// The keys of a record: of its message, of an accepted retry its rejection, and of each message that an accepted gap has
-/// lost.
+/// The keys of a record: of its message, and of an accepted retry its rejection.
 fn keys(record: &Record) -> Vec<u64> {
-    if let Some(gap) = record.gap() {
-        return gap
-            .messages
-            .iter()
-            .map(|lost| key(&lost.name.from, &lost.name.id))
-            .collect();
-    }
     let (Some(name), false) = (record.name(), record.kind() == EventKind::Duplicate) else {
         return Vec::new();
     };

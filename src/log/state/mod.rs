@@ -25,7 +25,6 @@ mod waits;
 
 pub use activity::{AgentCommit, RoomActivity, WorkReport};
 pub use approvals::Approvals;
-pub use checkpoint::saved;
 pub use claims::Claims;
 pub use counts::{ChannelCounts, MessageCounts};
 pub use disputes::Disputes;

@@ -19,16 +19,6 @@ pub struct ReplayedLog {
     /// The last complete batch. `None` if the checkpoint includes it: a checkpoint is written only after the batch's
     /// sync.
     pub last: Option<LastBatch>,
-    /// The room and the last record of a checkpoint that does not match the log.
-    other: Option<(Option<String>, LogTip)>,
-}
-
-impl ReplayedLog {
-    /// The last record at the time of the room's checkpoint, if the log no longer has this record.
-    pub fn other_checkpoint(&self) -> Option<LogTip> {
-        let (room, tip) = self.other.as_ref()?;
-        (*room == self.state.room || self.state.seq == 0).then_some(*tip)
-    }
 }
 
 /// The last complete batch of the log. Its sync may have failed.
@@ -68,7 +58,7 @@ pub fn committed(room: &Dir) -> Result<RoomState> {
 pub fn committed_after(room: &Dir, before: RoomState) -> Result<RoomState> {
     let end = log::committed(room)?;
     if before.seq > 0 && before.end <= end && before.tip().is_in(room)? {
-        return replay_from(room, Some((before, true)), Some(end)).map(|replayed| replayed.state);
+        return replay_from(room, before, Some(end)).map(|replayed| replayed.state);
     }
     drop(before);
     replay_until(room, Some(end)).map(|replayed| replayed.state)
@@ -86,23 +76,15 @@ pub fn replay_durable(room: &Dir) -> Result<RoomState> {
 }
 
 fn replay_until(room: &Dir, until: Option<LogPosition>) -> Result<ReplayedLog> {
-    replay_from(room, checkpoint::load(room)?, until)
+    replay_from(room, checkpoint::load(room)?.unwrap_or_default(), until)
 }
 
-/// Begins with a state and whether it matches the log.
+/// Begins with a state that matches the log.
 fn replay_from(
     room: &Dir,
-    begun: Option<(RoomState, bool)>,
+    mut state: RoomState,
     until: Option<LogPosition>,
 ) -> Result<ReplayedLog> {
-    let (mut state, other) = match begun {
-        Some((state, true)) => (state, None),
-        Some((state, false)) => {
-            let tip = state.tip();
-            (RoomState::default(), Some((state.room, tip)))
-        }
-        None => (RoomState::default(), None),
-    };
     let mut batches = BatchReader::after(room, &state)?;
     let mut last = None;
     while let Some(batch) = batches.next_until(until)? {
@@ -126,7 +108,6 @@ fn replay_from(
         damage: batches.damage,
         read: batches.read,
         last,
-        other,
     })
 }
 

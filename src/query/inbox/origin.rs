@@ -12,7 +12,6 @@ use crate::message::copy::MessageCopies;
 use crate::message::record::{EventKind, Record};
 use crate::room::Room;
 use crate::room::inbox::copy_name;
-use crate::router::recover::lost_message_of_copy;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -90,10 +89,7 @@ impl AuthorChecker<'_> {
             return Ok(false);
         }
         let next = self.records.from_seq(seq)?;
-        Ok(next.is_none_or(|line| {
-            line.record()
-                .is_ok_and(|record| record.seq != seq && record.gap().is_none())
-        }))
+        Ok(next.is_none_or(|line| line.record().is_ok_and(|record| record.seq != seq)))
     }
 
     fn is_copy(&mut self, mail: &InboxMessage, bytes: &[u8], extent: ReadExtent) -> Result<bool> {
@@ -106,10 +102,6 @@ impl AuthorChecker<'_> {
         let Ok(record) = line.record() else {
             return Ok(false);
         };
-        if let Some(gap) = record.gap().filter(|gap| gap.contains(seq)) {
-            let lost = lost_message_of_copy(mail.content.clone());
-            return Ok(lost.is_some_and(|lost| gap.messages.contains(&lost)));
-        }
         if record.seq != seq || record.kind() == EventKind::Duplicate || !has_name(&record, mail) {
             return Ok(false);
         }

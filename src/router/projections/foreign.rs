@@ -43,17 +43,9 @@ impl GeneratedFile<'_> {
             return Ok(true);
         }
         let shown = self.shown;
-        let (subject, why) = if state.gaps.is_empty() {
-            (format!("another program or person wrote to {shown}"), "")
-        } else {
-            let why = " It may show records that the log has lost.";
-            (
-                format!("{shown} has entries that the log does not have"),
-                why,
-            )
-        };
+        let subject = format!("another program or person wrote to {shown}");
         let body = format!(
-            "Only the router writes {shown}, and shows there what the log of the room says.{why} The file is kept beside it as {}, \
+            "Only the router writes {shown}, and shows there what the log of the room says. The file is kept beside it as {}, \
              and the router makes {shown} again.\n\n{}",
             kept.to_string_lossy(),
             self.advice

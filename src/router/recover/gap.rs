@@ -1,24 +1,20 @@
 //! Lost records that a person abandons. The log continues with numbers above all numbers that the room has shown.
 
 use super::evidence::{self, EvidenceFile};
-use super::{damage, lost, make_durable, replay};
-use crate::base::clock::Stamp;
+use super::{damage, make_durable, replay};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::Log;
 use crate::log::state::{BatchDamage, ReplayedLog, RoomState};
-use crate::message::gap::{LogGap, LostMessage};
+use crate::message::gap::LogGap;
 use crate::message::id;
 use crate::message::record::{Event, Record};
 use crate::room::spool::Spool;
 use crate::room::{Room, RoomTurn, RouterLock};
 use crate::router::parts::Journal;
 use serde::Serialize;
-
-/// The most lost messages in one record of an accepted gap.
-const GAP_MESSAGES: usize = 1_000;
 
 /// Records that the log has lost, or has with other content.
 #[derive(Debug, Clone, Serialize)]
@@ -31,10 +27,6 @@ pub struct LogLoss {
     pub to: u64,
     /// The files that show the lost records.
     pub evidence: Vec<EvidenceFile>,
-    /// The number of lost messages that the room still has.
-    pub messages: usize,
-    #[serde(skip)]
-    known: Vec<LostMessage>,
 }
 
 /// Finds the records that the log has lost. Changes nothing.
@@ -60,25 +52,12 @@ fn loss(room: &Room, replayed: &ReplayedLog) -> Result<Option<LogLoss>> {
     let from = first.min(state.seq + 1);
     // The first record of a log names its room, and can be written again.
     let from = from.max(2);
-    let after = if from > state.seq {
-        state.at
-    } else {
-        Stamp::default()
-    };
-    let known = lost::messages(&room.dir, &room.registry()?, from, after)?;
-    let to = known
-        .iter()
-        .map(|lost| lost.seq)
-        .chain([last, state.seq, from])
-        .max()
-        .unwrap_or(last);
+    let to = last.max(state.seq).max(from);
     Ok(Some(LogLoss {
         last: state.seq,
         from,
         to,
         evidence,
-        messages: known.len(),
-        known,
     }))
 }
 
@@ -134,37 +113,19 @@ pub fn accept_gap(room: &Room, lock: RouterLock) -> Result<Option<LogLoss>> {
     Ok(Some(loss))
 }
 
-/// The records of a gap: one, or several if the room has very many of the lost messages.
+/// The record of a gap, after the record of the room if the log is empty.
 fn records(state: &RoomState, room: Option<String>, loss: &LogLoss) -> Vec<Record> {
-    let LogLoss {
-        from,
-        to,
-        evidence,
-        known,
-        ..
-    } = loss;
     let mut events = Vec::new();
     if state.seq == 0 {
         events.push((1, Event::Room { room }));
     }
-    let parts = known.len().div_ceil(GAP_MESSAGES).max(1);
-    let mut parts_of = known.chunks(GAP_MESSAGES);
-    for (n, seq) in (0..parts).zip(to + 1..) {
-        let messages = parts_of.next().unwrap_or_default().to_vec();
-        let evidence = if n == 0 {
-            evidence.iter().map(ToString::to_string).collect()
-        } else {
-            Vec::new()
-        };
-        let gap = LogGap {
-            from: *from,
-            to: *to,
-            evidence,
-            messages,
-        };
-        let (from, gap) = (id::HUMAN.into(), Box::new(gap));
-        events.push((seq, Event::Gap { from, gap }));
-    }
+    let gap = LogGap {
+        from: loss.from,
+        to: loss.to,
+        evidence: loss.evidence.iter().map(ToString::to_string).collect(),
+    };
+    let (from, gap) = (id::HUMAN.into(), Box::new(gap));
+    events.push((loss.to + 1, Event::Gap { from, gap }));
     let mut at = state.at;
     let mut records = Vec::new();
     for (seq, event) in events {

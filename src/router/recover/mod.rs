@@ -4,11 +4,9 @@ mod damage;
 pub mod evidence;
 mod gap;
 mod leftovers;
-mod lost;
 mod twice_named;
 
 pub use gap::{LogLoss, accept_gap, find_loss};
-pub use lost::lost_message_of_copy;
 
 use crate::base::error::{Error, ErrorContext, Result};
 use crate::base::limits;

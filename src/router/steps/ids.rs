@@ -3,7 +3,6 @@
 use super::batch_message::{BatchMessage, MessageRejection, MessageRuling};
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
-use crate::message::gap::LostMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,23 +59,6 @@ impl BatchIds {
             .or_default();
         *known = known.or(accepted);
     }
-}
-
-/// Judges a message with the id of a delivered message that the log has lost.
-pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> MessageRuling {
-    let LostMessage { seq, name } = lost;
-    let id = &name.id;
-    if name.digest == *digest {
-        return MessageRuling::Duplicate {
-            of: *seq,
-            id: id.clone(),
-            digest: *digest,
-        };
-    }
-    let what = format!(
-        "the id {id:?} was used before, by the delivered message {seq}, with other content"
-    );
-    reused(what, id)
 }
 
 /// Rejects a message with an id that was used before for other content.

@@ -299,9 +299,6 @@ impl<'a> MessageJudge<'a> {
             let Ok(record) = line.record() else {
                 continue;
             };
-            if let Some(lost) = record.gap().and_then(|gap| gap.message(agent, id)) {
-                return Ok(Some(ids::judge_lost(lost, digest)));
-            }
             let name = record.accepted().map(|accepted| &accepted.name);
             let Some(name) = name.filter(|name| *name.from == *agent && name.id == id) else {
                 continue;

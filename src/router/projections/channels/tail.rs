@@ -143,7 +143,7 @@ impl<'a> LineClassifier<'a> {
         Ok((seq <= shown && seq <= self.archived()?).then_some((seq, log::START)))
     }
 
-    /// Returns true if the log or an accepted gap has a delivered message with the sender and id of this line.
+    /// Returns true if the log has a delivered message with the sender and id of this line.
     pub(super) fn is_delivered(&self, line: &[u8]) -> Result<bool> {
         let Ok(ChannelLineName { id, sender }) = serde_json::from_slice::<ChannelLineName>(line)
         else {
@@ -154,10 +154,7 @@ impl<'a> LineClassifier<'a> {
                 continue;
             };
             let is_named = record.sender() == sender && record.id() == Some(&*id);
-            let is_lost = record
-                .gap()
-                .is_some_and(|gap| gap.message(&sender, &id).is_some());
-            if record.kind() == EventKind::Accepted && is_named || is_lost {
+            if record.kind() == EventKind::Accepted && is_named {
                 return Ok(true);
             }
         }
